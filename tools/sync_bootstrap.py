@@ -1,0 +1,102 @@
+"""Keep what depends on the repository's address in line with it.
+
+The address stands in ``_config.yml`` (``repository.url``) and nowhere else by hand. From it follow the bootstrap
+cell of every notebook (the code cell tagged ``bootstrap``) and the marked lines of other files.
+
+    python tools/sync_bootstrap.py             rewrite what differs
+    python tools/sync_bootstrap.py --check     name what differs, write nothing
+    python tools/sync_bootstrap.py --url URL   put a new address into _config.yml first
+"""
+
+import argparse
+import re
+import sys
+from pathlib import Path
+
+import nbformat
+
+ROOT = Path(__file__).resolve().parent.parent
+CONFIG = ROOT / "_config.yml"
+ADDRESS = re.compile(r"(?m)^(repository:\n(?:[ \t]+.*\n)*?[ \t]+url:[ \t]*)(\S+)")
+BOOTSTRAP = """\
+# Installs the course's library where it is missing, as on Colab; does nothing elsewhere.
+import importlib.util
+import os
+import subprocess
+import sys
+
+if importlib.util.find_spec("xformer_lib") is None:
+    source = os.environ.get("XFORMER_SOURCE")  # a local copy of the repository, if there is one
+    package = f"{source}[course]" if source else "xformer-lib[course] @ git+ADDRESS"
+    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", package], check=True)"""
+MARKED = ("README.md", "pyproject.toml", "CONTRIBUTING.md", "chapters/index.md")  # may quote the address
+
+
+def repository_url():
+    """The address in ``_config.yml``."""
+    found = ADDRESS.search(CONFIG.read_text(encoding="utf-8"))
+    if not found:
+        raise SystemExit("_config.yml: expected 'repository:' with an indented 'url:' below it; add both lines")
+    return found[2].strip("\"'").removesuffix("/").removesuffix(".git")
+
+
+def bootstrap_source():
+    """The text of the bootstrap cell."""
+    return BOOTSTRAP.replace("ADDRESS", repository_url())
+
+
+def notebooks():
+    return sorted((ROOT / "chapters").rglob("*.ipynb"))
+
+
+def synced_notebook(path):
+    """The notebook's text with the bootstrap cell brought up to date."""
+    text = path.read_text(encoding="utf-8")
+    notebook = nbformat.reads(text, as_version=4)
+    stale = [
+        cell
+        for cell in notebook.cells
+        if "bootstrap" in cell.metadata.get("tags", []) and cell.source != bootstrap_source()
+    ]
+    if not stale:
+        return text
+    for cell in stale:
+        cell.source = bootstrap_source()
+    return nbformat.writes(notebook, indent=1, ensure_ascii=False) + "\n"
+
+
+def synced_text(path, old, new):
+    return path.read_text(encoding="utf-8").replace(old, new)
+
+
+def set_url(url):
+    """Put a new address into ``_config.yml`` and wherever the old one was quoted; return the files changed."""
+    url = url.removesuffix("/").removesuffix(".git")
+    if not re.fullmatch(r"https://[^/\s]+/[^/\s]+/[^/\s]+", url):
+        raise SystemExit(f"URL: expected https://host/account/repository, got {url!r}; quote the address of the fork")
+    old, changed = repository_url(), []
+    for path in [CONFIG] + [ROOT / name for name in MARKED]:
+        if path.exists() and synced_text(path, old, url) != path.read_text(encoding="utf-8"):
+            path.write_text(synced_text(path, old, url), encoding="utf-8", newline="\n")
+            changed.append(path)
+    return changed
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="name what differs and write nothing")
+    parser.add_argument("--url", help="the repository's new address")
+    options = parser.parse_args(arguments)
+    changed = set_url(options.url) if options.url else []
+    for path in notebooks():
+        text = synced_notebook(path)
+        if text != path.read_text(encoding="utf-8"):
+            changed.append(path)
+            if not options.check:
+                path.write_text(text, encoding="utf-8", newline="\n")
+    print("\n".join(str(path.relative_to(ROOT)) for path in changed) or "Everything agrees with _config.yml.")
+    return 1 if options.check and changed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

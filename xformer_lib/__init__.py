@@ -1,0 +1,28 @@
+"""Attention and the Transformer, from the definition to a trained translator.
+
+``import xformer_lib`` is cheap: it loads neither torch nor matplotlib. Each part is imported when it is used.
+
+>>> import numpy as np
+>>> import xformer_lib
+>>> xformer_lib.reference.softmax(np.array([0.0, 0.0]))
+array([0.5, 0.5])
+"""
+
+import sys
+from importlib import import_module
+
+__version__ = "0.1.0"
+
+_PARTS = ("data", "decoding", "evaluation", "exercises", "nn", "plots", "reference", "training")
+
+__all__ = ["__version__", *_PARTS]
+
+
+def __getattr__(name):
+    if name not in _PARTS:
+        raise AttributeError(f"module 'xformer_lib' has no attribute {name!r}; its parts are {', '.join(_PARTS)}")
+    return import_module(f"xformer_lib.{name}")
+
+
+def __dir__():
+    return sorted(set(vars(sys.modules[__name__])) | set(_PARTS))
