@@ -170,9 +170,9 @@ def recognise(task: Task, wanted: list[guard.Outcome], got: list[guard.Outcome])
 
 
 def seen_in(task: Task, failing: list[int]) -> str:
-    """Where the misconception showed, when the case has a name."""
-    notes = [task.cases[i].note for i in failing if task.cases[i].note]
-    return f" (Seen with {notes[0]}.)" if notes else ""
+    """Where the misconception showed, when the first failing case has a name."""
+    note = task.cases[failing[0]].note
+    return f" (Seen with {note}.)" if note else ""
 
 
 def explain_failure(task: Task, answer: Callable, given: Case, wanted: guard.Outcome, got: guard.Outcome) -> Verdict:
