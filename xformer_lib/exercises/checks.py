@@ -29,6 +29,7 @@ class Task:
     misconceptions: tuple[Misconception, ...]
     pure: bool = False
     compare: Callable[[Any, Any], str | None] | None = None
+    counterexample: Callable[..., str] | None = None
 
     def difference(self, expected: guard.Outcome, got: guard.Outcome) -> str | None:
         """How one outcome departs from another, or None."""
@@ -122,7 +123,8 @@ def judge_steps(exercise: Exercise, answer: Any, rng: Any) -> Verdict:
 
 def task_of(step: Step, rng: Any) -> Task:
     """A step of a proof as a function to judge, with the falsifier as its truth."""
-    return Task(step.name, step.truth, step.cases(rng), (step.name,), step.tolerance, step.misconceptions)
+    return Task(step.name, step.truth, step.cases(rng), (step.name,), step.tolerance, step.misconceptions,
+                counterexample=step.counterexample)
 
 
 def judge_function(task: Task, answer: Any) -> Verdict:
@@ -145,7 +147,8 @@ def judge_function(task: Task, answer: Any) -> Verdict:
         return Verdict("passed", f"{len(task.cases)} fresh cases")
     known = recognise(task, wanted, got)
     if known is not None:
-        return Verdict("misconception", known.diagnosis + seen_in(task, failing), known.name)
+        text = known.diagnosis + seen_in(task, failing) + falsified(task, answer, task.cases[failing[0]])
+        return Verdict("misconception", text, known.name)
     first = next((i for i in failing if got[i].error is None), failing[0])
     return explain_failure(task, answer, task.cases[first], wanted[first], got[first])
 
@@ -175,6 +178,16 @@ def seen_in(task: Task, failing: list[int]) -> str:
     return f" (Seen with {note}.)" if note else ""
 
 
+def falsified(task: Task, answer: Callable, given: Case) -> str:
+    """For a step of a proof: the enumeration that contradicts it, and what the learner's formula says there."""
+    if task.counterexample is None:
+        return ""
+    got = guard.call(answer, given)
+    said = "an error" if got.error is not None else values.show(got.value).strip()
+    lines = task.counterexample(*given.args, **given.kwargs).split("\n")
+    return "".join(f"\n  {line}" for line in [*lines, f"your formula says {said}"])
+
+
 def explain_failure(task: Task, answer: Callable, given: Case, wanted: guard.Outcome, got: guard.Outcome) -> Verdict:
     """The first failing case at hand size: the call, the arrays if they are small, and the first difference."""
     note = f", {given.note}" if given.note else ""
@@ -188,7 +201,7 @@ def explain_failure(task: Task, answer: Callable, given: Case, wanted: guard.Out
     except values.Unreadable as reason:
         found = str(reason)
     shown = "".join(f"\n  {label} ={values.show(value)}" for label, value in _small(given, answer))
-    return Verdict("wrong", f"{head}{found}.{shown}")
+    return Verdict("wrong", f"{head}{found}.{shown}{falsified(task, answer, given)}")
 
 
 def _small(given: Case, answer: Callable):

@@ -66,6 +66,7 @@ class Step:
         cases: Hand-sized inputs, made from a generator.
         misconceptions: Wrong functions for this step.
         tolerance: Largest difference allowed, relative and absolute.
+        counterexample: The hand-sized example behind a failing case, as lines of text.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Step:
     cases: Callable[[Any], list[Case]]
     misconceptions: tuple[Misconception, ...] = ()
     tolerance: float = 1e-9
+    counterexample: Callable[..., str] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -142,7 +142,7 @@ def form_problem(expected: Any, got: Any) -> str | None:
 
 def returned(expected: Any, got: Any, names: tuple[str, ...], tolerance: float) -> str | None:
     """`difference` for a function's return value, with a name for each part."""
-    if len(names) > 1:
+    if len(names) > 1 and isinstance(expected, (tuple, list)) and len(expected) == len(names):
         return _pair(tuple(expected), got, tolerance, names)
     return difference(expected, got, tolerance=tolerance, name=names[0])
 
