@@ -1,0 +1,70 @@
+# Two commands: `make book` reads, `make test` proves. `make help` lists the rest.
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+
+# The first Python on the path that is 3.11 or newer and can make an environment.
+USABLE := import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3 /usr/bin/python3.11 /usr/bin/python3; do \
+	if $$p -c '$(USABLE)' >/dev/null 2>&1; then command -v $$p; break; fi; done)
+FULL := .venv/bin/python
+SMALL := .venv-book/bin/python
+PIP_FLAGS := --quiet --disable-pip-version-check --no-input
+JOBS ?= 2
+
+.PHONY: help book serve test notebooks export bench repository clean python
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# ------------------------------------------------------------------ environments
+
+python:
+	@test -n "$(PYTHON)" || { echo "No usable Python found: install Python 3.11 or newer with its venv module, then run make again."; exit 1; }
+
+.venv-book/ready: requirements-book.lock | python
+	@echo "Setting up the small environment (.venv-book) with $(PYTHON) ..."
+	@rm -rf .venv-book && $(PYTHON) -m venv .venv-book
+	@$(SMALL) -m pip install $(PIP_FLAGS) --no-deps -r requirements-book.lock
+	@touch $@
+
+.venv/ready: requirements.lock pyproject.toml | python
+	@echo "Setting up the full environment (.venv) with $(PYTHON) ..."
+	@test -x $(FULL) || $(PYTHON) -m venv .venv
+	@$(FULL) -m pip install $(PIP_FLAGS) "$$(grep '^torch==' requirements.lock)"
+	@$(FULL) -m pip install $(PIP_FLAGS) -r requirements.lock
+	@$(FULL) -m pip install $(PIP_FLAGS) --no-deps --editable .
+	@touch $@
+
+# ------------------------------------------------------------------ the two commands
+
+book: .venv-book/ready ## build the HTML book from the stored outputs and say where it lies
+	@$(SMALL) book/fetch_katex.py
+	@$(SMALL) book/build.py
+
+test: .venv/ready ## check everything: library, notebooks, exercises, book
+	@$(FULL) book/fetch_katex.py
+	@$(FULL) tools/run_tests.py --jobs $(JOBS)
+
+# ------------------------------------------------------------------ the rest
+
+serve: book ## build the book and serve it on http://localhost:8000
+	@echo "Reading at http://localhost:8000 (Ctrl-C ends it)"
+	@$(SMALL) -m http.server 8000 --bind 127.0.0.1 --directory _build/html
+
+notebooks: .venv/ready ## run every notebook again and store its outputs
+	@$(FULL) tools/sync_bootstrap.py
+	@$(FULL) tools/run_notebooks.py --all
+
+export: .venv/ready ## write the library from the chapters' export cells
+	@$(FULL) tools/export_library.py
+
+bench: .venv/ready ## measure the library and print one table
+	@$(FULL) -m benchmarks
+
+repository: .venv/ready ## with URL=https://host/you/fork: set the repository's address everywhere
+	@test -n "$(URL)" || { echo "Say which: make repository URL=https://github.com/you/xformer-lib"; exit 1; }
+	@$(FULL) tools/sync_bootstrap.py --url "$(URL)"
+
+clean: ## remove the environments and everything that was built
+	rm -rf .venv .venv-book _build build dist book/vendor *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
