@@ -9,6 +9,7 @@ Edit the chapter and run ``make export``; what is changed here is lost.
 
 import gzip
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -17,9 +18,11 @@ import urllib.error
 import urllib.request
 import zipfile
 from collections import Counter
+from contextlib import suppress
 from functools import cache
+from http.client import HTTPException
+from importlib.resources import files
 from pathlib import Path
-from typing import NamedTuple
 
 from xformer_lib.data.fragment import fragment_split
 
@@ -32,97 +35,83 @@ class CorpusUnavailable(OSError):
 
 
 class CorpusDamaged(ValueError):
-    """A corpus file is there, but it is not the file its publisher released."""
+    """A corpus file is there, but it is not the file that its publisher released."""
 
 
 # %% chapter 10: corpora
-class _File(NamedTuple):
-    """Where a corpus file is published, and the sha256 of it (or of one member of a zip)."""
-    url: str
-    sha256: str
-    member: str | None = None
-
-
-_MULTI30K = ("https://raw.githubusercontent.com/multi30k/dataset/"
-             "a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1/raw/")
-_SHA256 = {
-    "train.en": "d79cfa999dd4c51d2cb42499b6796d5a882c3a8a961923c25a898c90f8bbd56f",
-    "train.fr": "622e75069e9f4c577425c4f277116ce66e63a2401c0a2312d90073cb12379a3c",
-    "val.en": "14f7d25ddd868909a9213e361768460edcacdd6ab9d1e77b92560dc10c10dc28",
-    "val.fr": "ca3106f1a72390591d25f6c45cb4cd39dec4cd3f123e099748a3ce5256c160e9",
-    "test_2016_flickr.en": "611d361c6334bc7246101d48097c13cf5c4413c5befc793cc629934359d532d9",
-    "test_2016_flickr.fr": "6d326e188d259fb1d04ac19eae3af956559b3a0b93d7635e56c90987c40c8b90",
-}
-_FILES = {f"multi30k/{name}.gz": _File(f"{_MULTI30K}{name}.gz", sha) for name, sha in _SHA256.items()}
-_FILES["tatoeba/fra-eng.zip"] = _File(
-    "https://d2l-data.s3-accelerate.amazonaws.com/fra-eng.zip",
-    "0bb85dbaa1c896844649094d7eaf2e34bee34e84fe362b26ce7e8f2e12aae104", "fra.txt")
+_SOURCES = json.loads(files("xformer_lib.data").joinpath("sources.json").read_text(encoding="utf-8"))
+_FILES = _SOURCES["files"]  # for each file: url, sha256, and the member of a zip that the sha256 is of
 
 
 # %% chapter 10: corpora
-def _read_file(path: Path, file: _File) -> bytes:
-    """The bytes whose checksum is pinned: the whole file, or the pinned member of a zip."""
-    if file.member is None:
+def _content(path: Path, member: str | None) -> bytes:
+    """The bytes whose checksum is pinned: the whole file, or one member of a zip."""
+    if member is None:
         return path.read_bytes()
     with zipfile.ZipFile(path) as archive:
-        names = [name for name in archive.namelist()
-                 if Path(name).name == file.member and not name.startswith("__MACOSX")]
-        if not names:
-            raise zipfile.BadZipFile(f"no {file.member} inside")
-        return archive.read(names[0])
+        for name in archive.namelist():
+            if name.rpartition("/")[2] == member:
+                return archive.read(name)
+    raise zipfile.BadZipFile(f"no {member} inside")
 
 
-def _checked(path: Path, file: _File, remedy: str) -> bytes:
-    """Read a file and compare its checksum; `remedy` ends the error message."""
+# %% chapter 10: corpora
+def _checked(path: Path, file: dict, remedy: str) -> bytes:
+    """The content of a file whose checksum is right; `remedy` ends the error message."""
     try:
-        data = _read_file(path, file)
-    except zipfile.BadZipFile as error:
+        data = _content(path, file.get("member"))
+    except (zipfile.BadZipFile, EOFError) as error:
         raise CorpusDamaged(f"{path}: expected a zip archive, got a damaged one ({error}); {remedy}") from None
     found = hashlib.sha256(data).hexdigest()
-    if found != file.sha256:
-        raise CorpusDamaged(f"{path}: expected sha256 {file.sha256[:12]}…, got {found[:12]}…; {remedy}")
+    if found != file["sha256"]:
+        raise CorpusDamaged(f"{path}: expected sha256 {file['sha256'][:12]}…, got {found[:12]}…; {remedy}")
     return data
 
 
 # %% chapter 10: corpora
 def _fetch(url: str, part: Path) -> bool:
-    """Download into a .part file, continuing where an earlier try stopped; is it complete?"""
+    """Continue a download where an earlier try stopped; is it complete now?"""
     start = part.stat().st_size if part.exists() else 0
-    request = urllib.request.Request(url, headers={"Range": f"bytes={start}-"} if start else {})
+    request = urllib.request.Request(url, headers={"Range": f"bytes={start}-"})
     try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            continues = answer.status == 206
-            expected = int(answer.headers.get("Content-Length", -1)) + (start if continues else 0)
-            with open(part, "ab" if continues else "wb") as file:
-                shutil.copyfileobj(answer, file)
+        answer = urllib.request.urlopen(request, timeout=30)
     except urllib.error.HTTPError as error:
         if error.code == 416:  # nothing is left to send
             return True
         raise
-    return expected < start or part.stat().st_size >= expected
+    with answer, open(part, "ab" if answer.status == 206 else "wb") as file:
+        before, announced = file.tell(), answer.headers["Content-Length"]
+        with suppress(ConnectionError, TimeoutError, HTTPException):
+            shutil.copyfileobj(answer, file)
+            return announced is None or file.tell() - before == int(announced)
+    return False
 
 
 # %% chapter 10: corpora
-def _download(name: str, file: _File, path: Path) -> None:
+def _download(name: str, file: dict, path: Path) -> None:
     """Fetch, verify, and only then give the file its name."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(path.name + ".part")
     try:
-        complete = any(_fetch(file.url, part) for _ in range(3))
-    except (OSError, urllib.error.URLError) as error:
-        raise CorpusUnavailable(
-            f"{name} is not on this machine and could not be downloaded from {file.url} "
-            f"({getattr(error, 'reason', error)}); connect to the network, or set XFORMER_DATA to a "
-            f"folder that holds it, or use the corpus 'fragment', which needs neither") from None
+        complete = any(_fetch(file["url"], part) for _ in range(3))
+    except OSError as error:
+        raise CorpusUnavailable(_no_network(name, file["url"], error)) from None
     if not complete:
-        raise CorpusUnavailable(f"{name}: the download stopped after {part.stat().st_size} bytes; "
-                                f"run the same line again to continue from there")
+        raise CorpusUnavailable(f"{name}: the download stopped after {part.stat().st_size} bytes; run the "
+                                f"same line again to continue from there")
     try:
-        _checked(part, file, "the download was deleted, run the same line again")
+        _checked(part, file, "the download was deleted; run the same line again")
     except CorpusDamaged:
         part.unlink()
         raise
     os.replace(part, path)
+
+
+# %% chapter 10: corpora
+def _no_network(name: str, url: str, error: OSError) -> str:
+    return (f"{name} is not on this machine and could not be downloaded from {url} "
+            f"({getattr(error, 'reason', error)}); connect to the network, or set XFORMER_DATA to a folder "
+            f"that holds the file, or use the corpus 'fragment', which needs neither")
 
 
 # %% chapter 10: corpora
@@ -192,31 +181,15 @@ def _multi30k(split: str) -> list[tuple[str, str]]:
 
 
 # %% chapter 10: corpora
-_OFFENSIVE = frozenset("""
-042c30ba 0464a645 04763aac 11de8e22 1281452f 12b86738 1482f0e6 17f054a5 18bc78ce 1b04988b 1bb7793e
-1cf1b816 1d4f87ab 1fa54d32 247c4018 28593026 2a548848 2b083873 2cf0da10 2e7affc3 2e9aac89 2f7315b3
-3078e4c2 33940588 359ee26e 362e755c 36807350 3be9aacd 3c6290b7 3c8f2e9b 3d41cf91 3d6d32ec 3fcd75a7
-413cbb79 42838071 431148be 44094f3d 4531cce9 4716cd13 49e5c781 4a1d2112 4a6c1046 4a816010 4c4d8d00
-52d35ef7 54e6d1a1 56cc4163 57e1e5e6 58c10c08 5cdba8d7 5d0fbdcc 5d26dc24 5f61e5d6 5fedf378 6214a499
-65cb8710 66b1345a 693aed13 700def1f 70921cce 74bfd834 758f7b82 767c4a9a 7a81c666 7bcf5b3d 7d0cce91
-7e085ffc 80457ae9 80807c36 80b94f84 8529c1ce 89740906 89fe9b3e 8a9af1d0 8e3b51b3 8e46b1d7 8ea745fa
-8f71a4f4 909ef558 944ef734 950cdd65 95112080 95678e2f 96b19887 9a6d5da5 9bb36a2d 9cc6e4e5 9d162fd3
-9d38cc21 9ff3d895 a088e2c7 abe806e6 ae2913e2 ae4edc7f b27b8082 b352b05d b482cf2b b4a70b4f b72c0aec
-b7b02866 be3cf3e1 c0967649 c14547d0 c4f670f7 c575eb72 c70ee8f8 c772cc12 ca65ae27 ccb8afd6 d2018dc3
-d20a3084 d21083e9 d8a59be3 d918c7d2 dabf0da7 db6b49f8 dd20b3eb de08ac1e de2fe141 de7d8a7e dede0c53
-e43d31c0 e4a4fa39 e4d7f58f ed06c890 ee6174fd efb95a5d f02fa71f f114c05b f21315f5 f296cab4 f390bd24
-f6f4fcc3 f7048472 f9c57517 f9d67f66 fda83c7c ffc0372b
-""".split())
+@cache
+def _is_listed(language: str, word: str) -> bool:
+    """Is the word on a short list of slurs and obscenities, kept as hashes so as not to print them?"""
+    return hashlib.sha256(f"{language}:{word}".encode()).hexdigest()[:8] in _SOURCES["offensive"]
 
 
-def _is_offensive(text: str, language: str) -> bool:
-    """Does a word of the text stand on a short list of slurs and obscenities?
-
-    The list holds the first eight hex digits of each word's sha256, so that it need not print them.
-    """
-    words = re.findall(r"\w+", text.casefold())
-    return any(hashlib.sha256(f"{language}:{word}".encode()).hexdigest()[:8] in _OFFENSIVE
-               for word in words)
+def _is_offensive(english: str, french: str) -> bool:
+    return any(_is_listed(language, word) for language, text in (("en", english), ("fr", french))
+               for word in re.findall(r"\w+", text.casefold()))
 
 
 # %% chapter 10: corpora
@@ -248,8 +221,7 @@ def _tatoeba_pairs() -> list[tuple[str, str]]:
     lines = _corpus_bytes("tatoeba/fra-eng.zip").decode("utf-8").rstrip("\n").split("\n")
     columns = [line.split("\t") for line in lines]
     pairs = dict.fromkeys((normalise(row[0]), normalise(row[1])) for row in columns)
-    return [pair for pair in pairs
-            if not _is_offensive(pair[0], "en") and not _is_offensive(pair[1], "fr")]
+    return [pair for pair in pairs if not _is_offensive(*pair)]
 
 
 @cache
@@ -275,21 +247,21 @@ def _tatoeba(split: str) -> list[tuple[str, str]]:
     return list(_tatoeba_parts()[split])
 
 
+# %% chapter 10: corpora
 _CORPORA = {"fragment": _fragment, "multi30k": _multi30k, "tatoeba": _tatoeba}
 
 
 def load_corpus(name: str, split: str = "train") -> list[tuple[str, str]]:
-    """English–French sentence pairs of a corpus.
+    """English–French sentence pairs: ``split`` is "train", "val" or "test".
 
-    fragment is generated here. multi30k (image captions; research and education only) and
-    tatoeba (CC BY 2.0; tatoeba.org and manythings.org) are read from the folder that
-    ``XFORMER_DATA`` names, or else downloaded once and checked against their published content.
+    ``fragment`` is generated here. ``multi30k`` (image captions, for research and education only) and
+    ``tatoeba`` (CC BY 2.0, credit to tatoeba.org and manythings.org) come from the folder that
+    ``XFORMER_DATA`` names, or are downloaded once; both are checked against what was published.
 
     >>> len(load_corpus("fragment", "test"))
     500
     """
-    if name not in _CORPORA:
-        raise ValueError(f"name: expected one of {', '.join(_CORPORA)}, got {name!r}; choose one of these")
-    if split not in ("train", "val", "test"):
-        raise ValueError(f"split: expected one of train, val, test, got {split!r}; choose one of these")
+    for given, value, known in (("name", name, _CORPORA), ("split", split, ("train", "val", "test"))):
+        if value not in known:
+            raise ValueError(f"{given}: expected one of {', '.join(known)}, got {value!r}; choose one of these")
     return _CORPORA[name](split)

@@ -7,10 +7,13 @@ Source: ``chapters/10_data.ipynb``
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
 
+import json
 import re
 import unicodedata
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,8 +25,8 @@ __all__ = ["Example", "split_words", "sample_example", "sample_pairs", "running_
 class Example:
     """A sentence pair with its gold word alignment.
 
-    ``alignment`` holds pairs (source word index, target word index), both counted over
-    ``split_words``. A word that only one language needs ("do", "an" before a profession) has no link.
+    ``alignment`` holds pairs (source word, target word), counted from 0 over ``split_words``. A word
+    that only one language needs ("do", or "an" before a profession) has no link.
     """
     source: str
     target: str
@@ -41,164 +44,50 @@ def split_words(text: str) -> list[str]:
 
 
 # %% chapter 10: fragment
-# english, plural, french, plural, gender, kind (person, animal, thing), the French for "big"
-_NOUNS = [tuple(line.split()) for line in """
-man men homme hommes m person -
-woman women femme femmes f person -
-boy boys garçon garçons m person -
-girl girls fille filles f person -
-child children enfant enfants m person -
-friend friends ami amis m person -
-king kings roi rois m person -
-cat cats chat chats m animal gros
-dog dogs chien chiens m animal gros
-bird birds oiseau oiseaux m animal gros
-horse horses cheval chevaux m animal gros
-hedgehog hedgehogs hérisson hérissons m animal gros
-mouse mice souris souris f animal grosse
-cow cows vache vaches f animal grosse
-book books livre livres m thing gros
-key keys clé clés f thing grosse
-table tables table tables f thing grande
-tree trees arbre arbres m thing grand
-car cars voiture voitures f thing grosse
-""".strip().splitlines()]
+_LEXICON = json.loads(files("xformer_lib.data").joinpath("lexicon.json").read_text(encoding="utf-8"))
 
 
 # %% chapter 10: fragment
-_PLACES = [tuple(line.split()) for line in """
-house houses maison maisons f thing grande
-garden gardens jardin jardins m thing grand
-school schools école écoles f thing grande
-hotel hotels hôtel hôtels m thing grand
-""".strip().splitlines()]
+def _elides(word: str) -> bool:
+    """Does the word before this one lose its vowel? Yes at a vowel and at a mute h."""
+    first = unicodedata.normalize("NFD", word)[0].lower()
+    return first in "aeiou" or word == "y" or (first == "h" and word not in _LEXICON["aspirated"])
 
 
 # %% chapter 10: fragment
-# english: masculine, masculine before a vowel, feminine, masculine plural, feminine plural
-_BEFORE = {line.split()[0]: line.split()[1:] for line in """
-gros gros gros grosse gros grosses
-grand grand grand grande grands grandes
-small petit petit petite petits petites
-young jeune jeune jeune jeunes jeunes
-old vieux vieil vieille vieux vieilles
-new nouveau nouvel nouvelle nouveaux nouvelles
-beautiful beau bel belle beaux belles
-""".strip().splitlines()}
-_AFTER = {line.split()[0]: line.split()[1:] for line in """
-black noir noir noire noirs noires
-white blanc blanc blanche blancs blanches
-red rouge rouge rouge rouges rouges
-yellow jaune jaune jaune jaunes jaunes
-green vert vert verte verts vertes
-French français français française français françaises
-happy heureux heureux heureuse heureux heureuses
-tired fatigué fatigué fatiguée fatigués fatiguées
-intelligent intelligent intelligent intelligente intelligents intelligentes
-""".strip().splitlines()}
-
-
-# %% chapter 10: fragment
-_FITS_BEFORE = {"person": ["small", "young", "old", "beautiful"],
-                "animal": ["big", "small", "young", "old", "beautiful"],
-                "thing": ["big", "small", "old", "new", "beautiful"]}
-_COLOURS = ["black", "white", "red", "yellow", "green"]
-_FITS_AFTER = {"person": ["French", "happy", "tired", "intelligent"],
-               "animal": _COLOURS + ["happy", "tired", "intelligent"],
-               "thing": _COLOURS}
-_UNFIT = {("boy", "old"), ("girl", "old"), ("child", "old")}  # vieux garçon means bachelor
-
-
-# %% chapter 10: fragment
-# english: masculine, feminine, feminine before a vowel or mute h
-_SINGULAR = {"the": ("le", "la", "la"), "a": ("un", "une", "une"), "this": ("ce", "cette", "cette"),
-             "my": ("mon", "ma", "mon"), "your": ("ton", "ta", "ton"), "his": ("son", "sa", "son"),
-             "her": ("son", "sa", "son"), "our": ("notre", "notre", "notre"),
-             "their": ("leur", "leur", "leur"), "not a": ("de", "de", "de"), "no": ("de", "de", "de")}
-_PLURAL = {"the": "les", "some": "des", "these": "ces", "my": "mes", "your": "tes", "his": "ses",
-           "her": "ses", "our": "nos", "their": "leurs", "two": "deux", "three": "trois", "any": "de", "no": "de"}
-_POSSESSIVE = ["my", "your", "his", "her", "our", "their"]
-
-
-# %% chapter 10: fragment
-# english base, third person, particle; then je, tu, il, nous, ils
-_VERBS = {line.split()[0]: line.split()[1:] for line in """
-see sees - vois vois voit voyons voient
-love loves - aime aimes aime aimons aiment
-want wants - veux veux veut voulons veulent
-have has - ai as a avons ont
-find finds - trouve trouves trouve trouvons trouvent
-draw draws - dessine dessines dessine dessinons dessinent
-look looks for cherche cherches cherche cherchons cherchent
-wait waits for attends attends attend attendons attendent
-listen listens to écoute écoutes écoute écoutons écoutent
-go goes to vais vas va allons vont
-come comes from viens viens vient venons viennent
-speak speaks - parle parles parle parlons parlent
-""".strip().splitlines()}
-_BE = ["suis", "es", "est", "sommes", "sont"]
-_SUBJECTS = {"I": ("je", 0, "am"), "you": ("tu", 1, "are"), "he": ("il", 2, "is"),
-             "she": ("elle", 2, "is"), "we": ("nous", 3, "are"), "they": ("ils", 4, "are")}
-_CLITICS = {"me": "me", "you": "te", "him": "le", "her": "la", "us": "nous", "them": "les"}
-_SAME_PERSON = {"I": ("me", "us"), "you": ("you",), "we": ("us", "me")}
-
-
-# %% chapter 10: fragment
-# english, plural, masculine, feminine
-_PROFESSIONS = [tuple(line.split()) for line in """
-engineer engineers ingénieur ingénieure
-doctor doctors médecin médecin
-teacher teachers professeur professeure
-student students étudiant étudiante
-baker bakers boulanger boulangère
-artist artists artiste artiste
-""".strip().splitlines()]
-
-
-# %% chapter 10: fragment
-class _Word:
-    """One English word in the making; French words point at the `_Word` objects they translate."""
-
-    def __init__(self, text: str):
-        self.text = text
-
-
-def _english(text: str) -> list[_Word]:
-    return [_Word(word) for word in text.split()]
-
-
-def _pick(rng: np.random.Generator, options):
-    """One of the options, with a draw that no version of NumPy changes."""
-    options = list(options)
-    return options[int(rng.random() * len(options))]
-
-
-# %% chapter 10: fragment
-@dataclass
-class _Phrase:
-    """English words, French (text, sources) pairs, and what agreement needs to know."""
-    english: list
-    french: list
-    person: int = 2          # index into a verb's five forms: je, tu, il/elle, nous, ils
+class _Agreement(NamedTuple):
+    """What verbs and adjectives must know about a subject."""
+    person: int = 2           # je, tu, il or elle, nous, ils
     feminine: bool = False
-    plural: bool = False
     kind: str = "person"
-    be: str = "is"           # the form of "to be" that the English subject takes
 
     @property
-    def index(self) -> int:
-        """Which of an adjective's five forms agrees (never the one before a vowel)."""
-        return (4 if self.feminine else 3) if self.plural else (2 if self.feminine else 0)
+    def form(self) -> int:
+        """Masculine, feminine, masculine plural, feminine plural: 0 to 3."""
+        return self.feminine + 2 * (self.person > 2)
 
 
 # %% chapter 10: fragment
-_ASPIRATED = {"hérisson", "hérissons"}
+class _Phrase(NamedTuple):
+    """English words, and French words that each know which English words they translate."""
+    english: tuple[str, ...]
+    french: tuple[tuple[str, tuple[int, ...]], ...]
+    agreement: _Agreement = _Agreement()
+
+    def then(self, other: "_Phrase") -> "_Phrase":
+        """Both phrases in a row; the links of the second one move along."""
+        shift = len(self.english)
+        moved = tuple((text, tuple(shift + link for link in links)) for text, links in other.french)
+        return _Phrase(self.english + other.english, self.french + moved, self.agreement)
 
 
-def _elides(word: str) -> bool:
-    """Does a short word lose its vowel before this one? Vowels and the mute h say yes."""
-    first = unicodedata.normalize("NFD", word)[0].lower()
-    return first in "aeiou" or word == "y" or (first == "h" and word not in _ASPIRATED)
+# %% chapter 10: fragment
+def _phrase(english: str, french: str, agreement: _Agreement = _Agreement()) -> _Phrase:
+    """A phrase from a compact notation: ``_phrase("yellow cat", "chat/1 jaune/0")``."""
+    words = [word.partition("/") for word in french.split()]
+    linked = tuple((text, tuple(int(link) for link in links.split(",") if link))
+                   for text, _, links in words)
+    return _Phrase(tuple(english.split()), linked, agreement)
 
 
 # %% chapter 10: fragment
@@ -206,266 +95,237 @@ _ELISION = {word: word[0] + "'" for word in ("je", "ne", "de", "le", "la", "me",
 _CONTRACTION = {("à", "le"): "au", ("à", "les"): "aux", ("de", "le"): "du", ("de", "les"): "des"}
 
 
-def _join_french(words: list) -> list:
-    """Apply elision (je ai → j'ai), then contraction (de le → du), to (text, sources) pairs."""
-    elided = []
-    for position, (text, sources) in enumerate(words):
-        following = words[position + 1][0] if position + 1 < len(words) else ""
-        if text in _ELISION and following and _elides(following):
-            text = _ELISION[text]
-        elided.append((text, sources))
-    joined = elided[:1]
-    for text, sources in elided[1:]:
-        before, before_sources = joined[-1]
+def _elide(french: tuple) -> list:
+    """je ai → j'ai, la école → l'école."""
+    following = [text for text, _ in french[1:]] + ["."]
+    return [(_ELISION[text] if text in _ELISION and _elides(after) else text, links)
+            for (text, links), after in zip(french, following)]
+
+
+# %% chapter 10: fragment
+def _contract(french: list) -> list:
+    """à le jardin → au jardin; the joined word keeps the links of both."""
+    joined = french[:1]
+    for text, links in french[1:]:
+        before, its_links = joined[-1]
         if (before, text) in _CONTRACTION:
-            joined[-1] = (_CONTRACTION[before, text], before_sources + sources)
+            joined[-1] = (_CONTRACTION[before, text], its_links + links)
         else:
-            joined.append((text, sources))
+            joined.append((text, links))
     return joined
 
 
 # %% chapter 10: fragment
-def _determiner(word: str, feminine: bool, plural: bool, following: str, has_adjective: bool) -> str:
-    """The French determiner that agrees with its noun and suits the word after it."""
-    if plural:
-        return "de" if word == "some" and has_adjective else _PLURAL[word]
-    if word == "this" and not feminine and _elides(following):
-        return "cet"
-    masculine, feminine_form, before_vowel = _SINGULAR[word]
-    if not feminine:
-        return masculine
-    return before_vowel if _elides(following) else feminine_form
-
-
-# %% chapter 10: fragment
-def _before_noun(adjective: str, noun: tuple, plural: bool) -> str:
-    """The form of an adjective that stands before its noun: un vieil homme, de vieux hommes."""
-    _, _, singular, _, gender, _, big = noun
-    entry = _BEFORE[("gros" if big.startswith("gros") else "grand") if adjective == "big" else adjective]
-    if plural:
-        return entry[4 if gender == "f" else 3]
-    if gender == "f":
-        return entry[2]
-    return entry[1] if _elides(singular) else entry[0]
-
-
-# %% chapter 10: fragment
-def _noun_phrase(rng, nouns, determiners, *, adjectives=0.5) -> _Phrase:
-    """A noun phrase drawn from what fits together: no yellow kings, no tired keys."""
-    plural = rng.random() < 0.4
-    noun = _pick(rng, nouns)
-    usable = [word for word in determiners if word in (_PLURAL if plural else _SINGULAR)]
-    if noun[0] in ("man", "woman"):  # "my woman" would be ma femme, my wife
-        usable = [word for word in usable if word not in _POSSESSIVE]
-    determiner = _pick(rng, usable)
-    fitting = [word for word in _FITS_BEFORE[noun[5]] if (noun[0], word) not in _UNFIT]
-    before = _pick(rng, fitting) if rng.random() < adjectives else None
-    after = _pick(rng, _FITS_AFTER[noun[5]]) if rng.random() < adjectives else None
-    return _build_noun_phrase(determiner, before, after, noun, plural)
-
-
-# %% chapter 10: fragment
-def _build_noun_phrase(determiner, before, after, noun, plural) -> _Phrase:
-    """Determiner, adjectives and noun in each language's order, every form in agreement."""
-    feminine = noun[4] == "f"
-    english, french = [_Word(noun[1] if plural else noun[0])], []
-    french.append((noun[3] if plural else noun[2], (english[0],)))
-    phrase = _Phrase(english, french, 4 if plural else 2, feminine, plural, noun[5],
-                     "are" if plural else "is")
-    if after:
-        english.insert(0, _Word(after))
-        french.append((_AFTER[after][phrase.index], (english[0],)))
-    if before:
-        english.insert(0, _Word(before))
-        french.insert(0, (_before_noun(before, noun, plural), (english[0],)))
-    text = _determiner(determiner, feminine, plural, french[0][0], before is not None)
-    spelled = determiner.removeprefix("not ")
-    if spelled == "a" and english[0].text[0] in "aeiou":
-        spelled = "an"
-    english.insert(0, _Word(spelled))
-    french.insert(0, (text, (english[0],)))
-    return phrase
-
-
-# %% chapter 10: fragment
-_DEFINITE = ["the", "this", "these"] + _POSSESSIVE
-_ANY_DETERMINER = _DEFINITE + ["a", "some", "two", "three"]
-
-
-def _pronoun(rng) -> _Phrase:
-    """A subject pronoun; *they* is *ils* and *I*, *you*, *we* are masculine by convention."""
-    english = _pick(rng, _SUBJECTS)
-    french, person, be = _SUBJECTS[english]
-    word = _Word(english)
-    return _Phrase([word], [(french, (word,))], person, english == "she", person >= 3, be=be)
-
-
-def _subject(rng, kinds=("person", "animal")) -> _Phrase:
-    """A pronoun half of the time, else a noun phrase of one of these kinds."""
-    if "person" in kinds and rng.random() < 0.5:
-        return _pronoun(rng)
-    nouns = [noun for noun in _NOUNS if noun[5] in kinds]
-    return _noun_phrase(rng, nouns, _DEFINITE, adjectives=0.25)
-
-
-# %% chapter 10: fragment
-def _predicate(subject: _Phrase, verb: str, negated: bool, clitic=None) -> _Phrase:
-    """Subject and verb: *do not* becomes *ne … pas*, a pronoun object moves before the verb."""
-    base, third, particle, *forms = [verb, *_VERBS[verb]]
-    singular = subject.person == 2
-    if negated:
-        english = _english(f"{'does' if singular else 'do'} not {base}")
-    else:
-        english = _english(third if singular else base)
-    verb_words = (english[-1],)
-    if particle != "-":
-        english.append(_Word(particle))
-        verb_words += (english[-1],) if verb not in ("go", "come") else ()
-    middle = [(forms[subject.person], verb_words)]
-    if clitic:
-        english.append(_Word(clitic))
-        middle.insert(0, (_CLITICS[clitic], (english[-1],)))
-    if negated:
-        middle = [("ne", (english[1],)), *middle, ("pas", (english[1],))]
-    return _Phrase(subject.english + english, subject.french + middle)
-
-
-# %% chapter 10: fragment
-def _copula(subject: _Phrase, negated: bool) -> _Phrase:
-    """Subject and "to be": *is not* becomes *n'est pas*."""
-    english = _english(subject.be + (" not" if negated else ""))
-    middle = [(_BE[subject.person], (english[0],))]
-    if negated:
-        middle = [("ne", (english[1],)), *middle, ("pas", (english[1],))]
-    return _Phrase(subject.english + english, subject.french + middle)
-
-
-# %% chapter 10: fragment
-def _finish(*phrases: _Phrase) -> Example:
-    """Join phrases, apply elision and contraction, capitalise, read off the alignment."""
-    english = [word for phrase in phrases for word in phrase.english]
-    french = _join_french([pair for phrase in phrases for pair in phrase.french])
-    source = " ".join(word.text for word in english)
+def _sentence(phrase: _Phrase) -> Example:
+    """The finished pair: elision, then contraction, capitals, and the links read off."""
+    french = _contract(_elide(phrase.french))
+    source = " ".join(phrase.english)
     target = " ".join(text for text, _ in french).replace("' ", "'")
-    number = {word: position for position, word in enumerate(english)}
-    links = {(number[word], position) for position, (_, words) in enumerate(french) for word in words}
-    return Example(source[0].upper() + source[1:], target[0].upper() + target[1:], tuple(sorted(links)))
+    links = sorted((link, position) for position, (_, found) in enumerate(french) for link in found)
+    return Example(source[0].upper() + source[1:], target[0].upper() + target[1:], tuple(links))
 
 
 # %% chapter 10: fragment
-def _greeting(rng) -> Example:
-    friends = [noun for noun in _NOUNS if noun[0] in ("friend", "king", "child", "boy", "girl")]
-    return _finish(_hello(), _noun_phrase(rng, friends, ["my", "our"], adjectives=0.2))
-
-
-def _hello() -> _Phrase:
-    hello = _Word("hello")
-    return _Phrase([hello], [("bonjour", (hello,))])
-
-
-def _bare(rng) -> Example:
-    return _finish(_noun_phrase(rng, _NOUNS + _PLACES, _ANY_DETERMINER, adjectives=0.7))
+def _determiner(word: str, agreement: _Agreement, following: str, has_adjective: bool) -> str:
+    """The French determiner that agrees with the noun and suits the word after it."""
+    if agreement.person > 2:
+        return "de" if word == "some" and has_adjective else _LEXICON["plural"][word]
+    forms = _LEXICON["singular"]["no" if word == "not a" else word]
+    return forms[agreement.feminine + 2 * _elides(following)]
 
 
 # %% chapter 10: fragment
-def _description(rng) -> Example:
+def _before_noun(word: str, agreement: _Agreement, noun: str, big: str) -> str:
+    """An adjective in front of its noun: un vieil homme, de vieux hommes, une vieille femme."""
+    forms = _LEXICON["before"][big if word == "big" else word]
+    return forms[4 if agreement.form == 0 and _elides(noun) else agreement.form]
+
+
+# %% chapter 10: fragment
+def _noun_phrase(determiner: str, before: str, after: str, noun: str, plural: bool) -> _Phrase:
+    """Determiner, adjectives and noun, in each language's order, every form in agreement."""
+    many, one_french, many_french, gender, kind, big = _LEXICON["nouns"][noun]
+    agreement = _Agreement(4 if plural else 2, gender == "f", kind)
+    head = many_french if plural else one_french
+    french_before = _before_noun(before, agreement, head, big) if before else ""
+    french_after = _LEXICON["after"][after][agreement.form] if after else ""
+    french_determiner = _determiner(determiner, agreement, french_before or head, bool(before))
+    english = [word for word in (before, after, many if plural else noun) if word]
+    article = "a" if determiner == "not a" else determiner
+    if article == "a" and english[0][0] in "aeiou":
+        article = "an"
+    last = len(english)
+    french = f"{french_determiner}/0 "
+    french += f"{french_before}/1 " if before else ""
+    french += f"{head}/{last} " + (f"{french_after}/{last - 1}" if after else "")
+    return _phrase(" ".join([article, *english]), french, agreement)
+
+
+# %% chapter 10: fragment
+def _pick(rng: np.random.Generator, options):
+    """One of the options, by a draw that no version of NumPy changes."""
+    return list(options)[int(rng.random() * len(options))]
+
+
+def _chance(rng: np.random.Generator, probability: float) -> bool:
+    return bool(rng.random() < probability)
+
+
+# %% chapter 10: fragment
+def _random_noun_phrase(rng, nouns, determiners, adjectives: float) -> _Phrase:
+    """A noun phrase of words that go together: no yellow king, no tired key."""
+    noun, plural = _pick(rng, nouns), _chance(rng, 0.4)
+    before, after = _LEXICON["fits"][_LEXICON["nouns"][noun][4]]
+    before = [word for word in before if [noun, word] not in _LEXICON["unfit"]]
+    usable = _LEXICON["plural"] if plural else {**_LEXICON["singular"], "not a": ()}
+    if noun in ("man", "woman"):  # ma femme is "my wife"
+        determiners = [word for word in determiners if word not in _POSSESSIVE]
+    return _noun_phrase(_pick(rng, [word for word in determiners if word in usable]),
+                        _pick(rng, before) if _chance(rng, adjectives) else "",
+                        _pick(rng, after) if _chance(rng, adjectives) else "", noun, plural)
+
+
+# %% chapter 10: fragment
+_POSSESSIVE = ["my", "your", "his", "her", "our", "their"]
+_DEFINITE = ["the", "this", "these", *_POSSESSIVE]
+_KINDS = {kind: [noun for noun, entry in _LEXICON["nouns"].items() if entry[4] == kind]
+          for kind in ("person", "animal", "thing", "place")}
+
+
+def _subject(rng, *kinds: str, adjectives: float = 0.25) -> _Phrase:
+    """A pronoun half of the time when persons may act; *I*, *you*, *we*, *they* are masculine."""
+    if "person" in kinds and _chance(rng, 0.5):
+        english = _pick(rng, _LEXICON["subjects"])
+        french, person = _LEXICON["subjects"][english]
+        return _phrase(english, f"{french}/0", _Agreement(person, english == "she"))
+    nouns = [noun for kind in kinds for noun in _KINDS[kind]]
+    return _random_noun_phrase(rng, nouns, _DEFINITE, adjectives)
+
+
+# %% chapter 10: fragment
+def _be(subject: _Phrase, negated: bool) -> _Phrase:
+    """*She is* or *she is not*: elle est, elle n'est pas."""
+    english, french = _LEXICON["be"][subject.agreement.person]
+    if negated:
+        return subject.then(_phrase(f"{english} not", f"ne/1 {french}/0 pas/1"))
+    return subject.then(_phrase(english, f"{french}/0"))
+
+
+# %% chapter 10: fragment
+def _clause(subject: _Phrase, verb: str, negated: bool, pronoun: str = "") -> _Phrase:
+    """Subject and verb. *do not* becomes ne … pas; a pronoun object moves in front of the verb."""
+    third, particle, *forms = _LEXICON["verbs"][verb]
+    person = subject.agreement.person
+    at = 2 if negated else 0  # where the English verb stands
+    french = f"{forms[person]}/{at}" + (f",{at + 1}" if particle else "")
+    if pronoun:
+        french = f"{_LEXICON['clitics'][pronoun]}/{at + 1 + bool(particle)} {french}"
+    if negated:
+        helper = "does not" if person == 2 else "do not"
+        return subject.then(_phrase(f"{helper} {verb} {particle} {pronoun}", f"ne/1 {french} pas/1"))
+    return subject.then(_phrase(f"{third if person == 2 else verb} {particle} {pronoun}", french))
+
+
+# %% chapter 10: fragment
+def _greeting(rng) -> _Phrase:
+    friends = _random_noun_phrase(rng, ["friend", "king", "child", "boy", "girl"], ["my", "our"], 0.3)
+    return _phrase("hello", "bonjour/0").then(friends)
+
+
+def _bare(rng) -> _Phrase:
+    nouns = list(_LEXICON["nouns"])
+    return _random_noun_phrase(rng, nouns, [*_DEFINITE, "a", "some", "two", "three"], 0.7)
+
+
+# %% chapter 10: fragment
+def _description(rng) -> _Phrase:
     """The cats are not tired → Les chats ne sont pas fatigués."""
-    subject = _subject(rng, _pick(rng, [("person",), ("animal",), ("thing",)]))
-    sentence = _copula(subject, rng.random() < 0.3)
-    adjective = _pick(rng, [*_FITS_AFTER[subject.kind], "small", "old", "beautiful"])
-    word = _Word(adjective)
-    form = {**_AFTER, **_BEFORE}[adjective][subject.index]
-    return _finish(sentence, _Phrase([word], [(form, (word,))]))
+    subject = _subject(rng, _pick(rng, ["person", "animal", "thing"]), adjectives=0)
+    word = _pick(rng, [*_LEXICON["fits"][subject.agreement.kind][1], "small", "old", "beautiful"])
+    forms = {**_LEXICON["after"], **_LEXICON["before"]}[word]
+    return _be(subject, _chance(rng, 0.3)).then(_phrase(word, f"{forms[subject.agreement.form]}/0"))
 
 
-def _profession(rng) -> Example:
-    """I am an engineer → Je suis ingénieur: French drops the article."""
-    subject = _subject(rng, ("person",))
-    sentence = _copula(subject, rng.random() < 0.3)
-    singular, plural, masculine, feminine = _pick(rng, _PROFESSIONS)
-    article = "" if subject.plural else "an " if singular[0] in "aeiou" else "a "
-    english = _english(article + (plural if subject.plural else singular))
-    form = (feminine if subject.feminine else masculine) + ("s" if subject.plural else "")
-    return _finish(sentence, _Phrase(english, [(form, (english[-1],))]))
+def _profession(rng) -> _Phrase:
+    """I am an engineer → Je suis ingénieur: French has no article here."""
+    subject, word = _subject(rng, "person"), _pick(rng, _LEXICON["professions"])
+    return _be(subject, _chance(rng, 0.3)).then(_predicate_noun(word, subject.agreement))
 
 
 # %% chapter 10: fragment
-_WHO = {True: ("person",), False: ("person", "animal")}
-_HUMAN = {"draw", "have", "speak"}
-_OBJECT_VERBS = ["see", "love", "want", "have", "find", "draw", "look", "wait", "listen"]
+def _predicate_noun(word: str, agreement: _Agreement) -> _Phrase:
+    """*an engineer*, *engineers* → ingénieur, ingénieure, ingénieurs, ingénieures."""
+    many, *french = _LEXICON["professions"][word]
+    if agreement.person > 2:
+        return _phrase(many, f"{french[agreement.feminine]}s/0")
+    return _phrase(f"{'an' if word[0] in 'aeiou' else 'a'} {word}", f"{french[agreement.feminine]}/1")
 
 
-def _transitive(rng) -> Example:
-    """I do not have a cat → Je n'ai pas de chat: after *pas*, *un* and *des* turn into *de*."""
-    verb, negated = _pick(rng, _OBJECT_VERBS), rng.random() < 0.3
-    determiners = list(_DEFINITE)
+# %% chapter 10: fragment
+_HUMAN = ("draw", "have", "speak")  # what animals do not do here
+
+
+def _transitive(rng) -> _Phrase:
+    """I do not have a cat → Je n'ai pas de chat: after pas, un and des become de."""
+    verb = _pick(rng, ["see", "love", "want", "have", "find", "draw", "look", "wait", "listen"])
+    negated, determiners = _chance(rng, 0.3), list(_DEFINITE)
     if verb not in ("love", "listen"):
         determiners += ["not a", "any"] if negated else ["a", "some", "two", "three"]
-    nouns = [n for n in _NOUNS if n[5] == "person"] if verb == "listen" else _NOUNS
-    sentence = _predicate(_subject(rng, _WHO[verb in _HUMAN]), verb, negated)
-    return _finish(sentence, _noun_phrase(rng, nouns, determiners, adjectives=0.3))
+    nouns = _KINDS["person"] if verb == "listen" else [*_LEXICON["nouns"]]
+    return _acting(rng, verb, negated).then(_random_noun_phrase(rng, nouns, determiners, 0.3))
 
 
-def _with_clitic(rng) -> Example:
+def _acting(rng, verb: str, negated: bool, pronoun: str = "") -> _Phrase:
+    subject = _subject(rng, *(["person"] if verb in _HUMAN else ["person", "animal"]))
+    return _clause(subject, verb, negated, pronoun)
+
+
+# %% chapter 10: fragment
+def _with_pronoun(rng) -> _Phrase:
     """I do not see him → Je ne le vois pas."""
     verb = _pick(rng, ["see", "love", "find", "draw", "look", "wait", "listen"])
-    subject = _subject(rng, _WHO[verb in _HUMAN])
-    same = _SAME_PERSON.get(subject.english[0].text, ())
-    clitic = _pick(rng, [word for word in _CLITICS if word not in same])
-    return _finish(_predicate(subject, verb, rng.random() < 0.3, clitic))
+    subject = _subject(rng, *(["person"] if verb in _HUMAN else ["person", "animal"]))
+    same = _LEXICON["same person"].get(subject.english[0], [])
+    pronoun = _pick(rng, [word for word in _LEXICON["clitics"] if word not in same])
+    return _clause(subject, verb, _chance(rng, 0.3), pronoun)
 
 
 # %% chapter 10: fragment
-def _with_preposition(rng) -> Example:
-    """I speak to the children → Je parle aux enfants; to and from places likewise."""
-    verb = _pick(rng, ["go", "come", "speak", "speak"])
-    sentence = _predicate(_subject(rng, _WHO[verb in _HUMAN]), verb, rng.random() < 0.3)
-    if verb == "speak":
-        english, french = _pick(rng, [("to", "à"), ("about", "de")])
-        link = _Word(english)
-        sentence.english.append(link)
-        nouns = [noun for noun in _NOUNS if noun[5] != "thing" or english == "about"]
-    else:
-        link, french, nouns = sentence.english[-1], {"go": "à", "come": "de"}[verb], _PLACES
-    sentence.french.append((french, (link,)))
-    return _finish(sentence, _noun_phrase(rng, nouns, _DEFINITE, adjectives=0.3))
+def _with_preposition(rng) -> _Phrase:
+    """I go to the garden → Je vais au jardin; from the hotel → de l'hôtel."""
+    places, people = _KINDS["place"], _KINDS["person"] + _KINDS["animal"]
+    verb, english, french, nouns = _pick(rng, [
+        ("go", "to", "à", places), ("come", "from", "de", places), ("speak", "to", "à", people),
+        ("speak", "about", "de", people + _KINDS["thing"])])
+    start = _acting(rng, verb, _chance(rng, 0.3)).then(_phrase(english, f"{french}/0"))
+    return start.then(_random_noun_phrase(rng, nouns, _DEFINITE, 0.3))
 
 
 # %% chapter 10: fragment
-_WHERE = {"in": ("dans", ["house", "garden", "school", "hotel", "car"]), "on": ("sur", ["table"]),
-          "under": ("sous", ["table", "tree"]),
-          "behind": ("derrière", ["house", "tree", "school", "hotel", "car"])}
-
-
-def _existence(rng) -> Example:
+def _existence(rng) -> _Phrase:
     """There is no cat in the house → Il n'y a pas de chat dans la maison."""
-    what = _noun_phrase(rng, _NOUNS, ["a", "some", "two", "three", "no"], adjectives=0.3)
-    there = _english("there are" if what.plural else "there is")
-    french = [("il", (there[0],)), ("y", (there[0],)), ("a", (there[1],))]
-    if what.english[0].text == "no":
-        no = (what.english[0],)
-        french = [french[0], ("ne", no), *french[1:], ("pas", no)]
-    english, (word, places) = _pick(rng, _WHERE.items())
-    where = _Word(english)
-    nouns = [noun for noun in _NOUNS + _PLACES if noun[0] in places]
-    place = _noun_phrase(rng, nouns, _DEFINITE, adjectives=0.15)
-    return _finish(_Phrase(there, french), what, _Phrase([where], [(word, (where,))]), place)
+    what = _random_noun_phrase(rng, [*_LEXICON["nouns"]][:19], ["a", "some", "two", "three", "no"], 0.3)
+    there = "there are" if what.agreement.person > 2 else "there is"
+    french = "il/0 ne/2 y/0 a/1 pas/2" if what.english[0] == "no" else "il/0 y/0 a/1"
+    english, (preposition, nouns) = _pick(rng, _LEXICON["places to be"].items())
+    place = _random_noun_phrase(rng, nouns, _DEFINITE, 0.15)
+    return _phrase(there, french).then(what).then(_phrase(english, f"{preposition}/0")).then(place)
 
 
 # %% chapter 10: fragment
-_KINDS = [(_greeting, 1), (_bare, 3), (_description, 4), (_profession, 3), (_transitive, 6),
-          (_with_clitic, 4), (_with_preposition, 4), (_existence, 3)]
+_RULES = ([_greeting] + [_bare] * 3 + [_description] * 4 + [_profession] * 3 + [_transitive] * 6
+          + [_with_pronoun] * 4 + [_with_preposition] * 4 + [_existence] * 3)
 
 
 def sample_example(rng: np.random.Generator) -> Example:
     """One sentence pair of the fragment, at most ten English words long."""
-    kinds = [kind for kind, weight in _KINDS for _ in range(weight)]
     while True:
-        example = _pick(rng, kinds)(rng)
-        if len(split_words(example.source)) <= 10:
-            return example
+        phrase = _pick(rng, _RULES)(rng)
+        if len(phrase.english) <= 10:
+            return _sentence(phrase)
 
 
+# %% chapter 10: fragment
 def sample_pairs(n: int, *, rng: np.random.Generator) -> list[Example]:
     """``n`` examples with distinct English sentences, in the order they were drawn."""
     if not 0 <= n <= 100_000:
@@ -480,35 +340,28 @@ def sample_pairs(n: int, *, rng: np.random.Generator) -> list[Example]:
 # %% chapter 10: fragment
 def running_examples() -> list[Example]:
     """The three sentences that come back throughout the course, made by the same rules."""
-    world = _Word("world")
-    hello = _finish(_hello(), _Phrase([world], [("le", ()), ("monde", (world,))]))
-    cat = next(noun for noun in _NOUNS if noun[0] == "cat")
-    yellow = _finish(_build_noun_phrase("the", "big", "yellow", cat, False))
-    speaker, article, engineer = _Word("I"), _Word("an"), _Word("engineer")
-    i_am = _copula(_Phrase([speaker], [("je", (speaker,))], 0, be="am"), False)
-    profession = _finish(i_am, _Phrase([article, engineer], [("ingénieur", (engineer,))]))
-    return [hello, yellow, profession]
+    speaker = _phrase("I", "je/0", _Agreement(0))
+    return [_sentence(_phrase("hello world", "bonjour/0 le/ monde/1")),
+            _sentence(_noun_phrase("the", "big", "yellow", "cat", False)),
+            _sentence(_be(speaker, False).then(_predicate_noun("engineer", speaker.agreement)))]
 
 
 # %% chapter 10: fragment
-_SIZES = {"train": 12_000, "val": 500, "test": 500}
-
-
 @cache
 def _drawn() -> tuple[Example, ...]:
-    """All sentences of the three parts: the held-out thousand first, then the training part."""
-    running = {example.source: example for example in running_examples()}
-    drawn = sample_pairs(sum(_SIZES.values()), rng=np.random.default_rng(10))
-    others = [example for example in drawn if example.source not in running]
-    return tuple(others[:1000] + list(running.values()) + others[1000:])[:sum(_SIZES.values())]
+    """13,000 distinct sentences; the running examples stand first."""
+    running = running_examples()
+    others = sample_pairs(13_000, rng=np.random.default_rng(10))
+    known = {example.source for example in running}
+    return tuple(running + [example for example in others if example.source not in known])
 
 
 def fragment_split(split: str = "train") -> list[Example]:
-    """A fixed part of the fragment: 12,000 training, 500 validation and 500 test sentences.
+    """A fixed part of the fragment: 12,000 training, 500 validation and 500 test examples.
 
-    No English sentence occurs in two parts. The three running examples are in the training part.
+    No English sentence occurs in two parts. The three running examples are training sentences.
     """
-    if split not in _SIZES:
-        raise ValueError(f"split: expected one of {', '.join(_SIZES)}, got {split!r}; choose one of these")
-    start = {"val": 0, "test": 500, "train": 1000}[split]
-    return list(_drawn()[start:start + _SIZES[split]])
+    ends = {"train": (0, 12_000), "val": (12_000, 12_500), "test": (12_500, 13_000)}
+    if split not in ends:
+        raise ValueError(f"split: expected one of {', '.join(ends)}, got {split!r}; choose one of these")
+    return list(_drawn()[slice(*ends[split])])

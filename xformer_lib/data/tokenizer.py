@@ -151,6 +151,9 @@ class Tokenizer(_Encoder):
         """How many ids there are, the four special ones included."""
         return self._inner.get_vocab_size()
 
+    def __repr__(self) -> str:
+        return f"Tokenizer(vocab_size={self.vocab_size})"
+
     @classmethod
     def train(cls, texts: Iterable[str], *, vocab_size: int) -> "Tokenizer":
         """Learn merges from texts; fewer than asked for once no pair of pieces occurs twice."""
