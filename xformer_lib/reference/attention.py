@@ -2,7 +2,9 @@
 """``xformer_lib.reference.attention``, as derived in chapter 3, Scaled dot-product attention.
 
 Source: ``chapters/03_scaled_dot_product_attention.ipynb``
-    3 · Scaled dot-product attention
+    Exercise 3.2 · A softmax that does not overflow
+    Exercise 3.7 · Attention from the formula
+    Exercise 3.10 · Two projections instead of one
 
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
@@ -16,7 +18,7 @@ from xformer_lib.shapes import Bool, Float
 __all__ = ["softmax", "scaled_dot_product_attention", "additive_attention"]
 
 
-# %% chapter 3: 3 · Scaled dot-product attention
+# %% chapter 3: Exercise 3.2 · A softmax that does not overflow
 def softmax(scores: Float[np.ndarray, "*shape"], axis: int = -1) -> Float[np.ndarray, "*shape"]:
     """Turn scores into weights: each at least 0, and 1 in total along `axis`.
 
@@ -34,52 +36,7 @@ def softmax(scores: Float[np.ndarray, "*shape"], axis: int = -1) -> Float[np.nda
     return exponentials / np.where(total == 0.0, 1.0, total)
 
 
-# %% chapter 3: 3 · Scaled dot-product attention
-def _got(value: object) -> str:
-    if isinstance(value, np.ndarray):
-        return f"got shape {value.shape}"
-    return f"got {type(value).__name__}"
-
-
-def _check_arrays(q: object, k: object, v: object) -> None:
-    """Refuse anything but (*b i d), (*b j d) and (*b j e)."""
-    for name, array in (("q", q), ("k", k), ("v", v)):
-        if not isinstance(array, np.ndarray) or array.ndim < 2:
-            raise ValueError(f"{name}: expected an array (*b, position, width), {_got(array)}; "
-                             f"a single vector needs an axis of positions, {name}[None, :]")
-    if not q.shape[:-2] == k.shape[:-2] == v.shape[:-2]:
-        raise ValueError(f"q, k, v: expected the same batch axes, got {q.shape[:-2]}, {k.shape[:-2]} "
-                         f"and {v.shape[:-2]}; repeat or index one of them until they agree")
-    if k.shape[-2] != v.shape[-2]:
-        raise ValueError(f"v: expected one value for each of the {k.shape[-2]} keys, got {v.shape[-2]} "
-                         f"values; keys and values come in pairs, from the same positions")
-
-
-# %% chapter 3: 3 · Scaled dot-product attention
-def _check_widths(q: Float[np.ndarray, "*b i d"], k: Float[np.ndarray, "*b j d"]) -> None:
-    """A dot product needs two vectors of one width."""
-    if q.shape[-1] != k.shape[-1] or q.shape[-1] == 0:
-        raise ValueError(f"q, k: expected the same width of at least 1, got {q.shape[-1]} and {k.shape[-1]}; "
-                         f"project one of them, or compare them with additive_attention")
-
-
-# %% chapter 3: 3 · Scaled dot-product attention
-def _check_mask(mask: object, shape: tuple[int, ...]) -> None:
-    """Refuse a mask that is not boolean, or does not fit scores of this shape."""
-    if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
-        got = mask.dtype if isinstance(mask, np.ndarray) else type(mask).__name__
-        raise ValueError(f"mask: expected booleans (True = may attend), got {got}; "
-                         f"write a comparison such as mask == 1")
-    try:
-        fits = np.broadcast_shapes(mask.shape, shape) == shape
-    except ValueError:
-        fits = False
-    if not fits:
-        raise ValueError(f"mask: expected a shape that broadcasts to the scores {shape}, got {mask.shape}; "
-                         f"a mask over keys (b, j) needs an axis for the queries, mask[:, None, :]")
-
-
-# %% chapter 3: 3 · Scaled dot-product attention
+# %% chapter 3: Exercise 3.7 · Attention from the formula
 def _attend(
     scores: Float[np.ndarray, "*b i j"],
     v: Float[np.ndarray, "*b j e"],
@@ -93,7 +50,7 @@ def _attend(
     return weights @ v, weights
 
 
-# %% chapter 3: 3 · Scaled dot-product attention
+# %% chapter 3: Exercise 3.7 · Attention from the formula
 def scaled_dot_product_attention(
     q: Float[np.ndarray, "*b i d"],
     k: Float[np.ndarray, "*b j d"],
@@ -118,19 +75,51 @@ def scaled_dot_product_attention(
     return _attend(scores, v, mask)
 
 
-# %% chapter 3: 3 · Scaled dot-product attention
-def _check_scorer(d_q: int, d_k: int, w_q: np.ndarray, w_k: np.ndarray, w_v: np.ndarray) -> None:
-    """Refuse anything but (q a), (k a) and (a,), where q and k are the widths of queries and keys."""
-    if np.ndim(w_v) != 1:
-        raise ValueError(f"w_v: expected one vector (a,), {_got(w_v)}; it turns the a numbers of a "
-                         f"query-key pair into one score, it does not project the values")
-    for name, matrix, d_in in (("w_q", w_q, d_q), ("w_k", w_k, d_k)):
-        if np.shape(matrix) != (d_in, len(w_v)):
-            raise ValueError(f"{name}: expected shape {(d_in, len(w_v))}, {_got(matrix)}; its rows match the "
-                             f"width of {name[-1]}, its columns the length of w_v")
+# %% chapter 3: Exercise 3.7 · Attention from the formula
+def _got(value: object) -> str:
+    if isinstance(value, np.ndarray):
+        return f"got shape {value.shape}"
+    return f"got {type(value).__name__}"
 
 
-# %% chapter 3: 3 · Scaled dot-product attention
+def _check_arrays(q: object, k: object, v: object) -> None:
+    """Refuse anything but (*b i d), (*b j d) and (*b j e)."""
+    for name, array in (("q", q), ("k", k), ("v", v)):
+        if not isinstance(array, np.ndarray) or array.ndim < 2:
+            raise ValueError(f"{name}: expected an array (*b, position, width), {_got(array)}; "
+                             f"a single vector needs an axis of positions, {name}[None, :]")
+    if not q.shape[:-2] == k.shape[:-2] == v.shape[:-2]:
+        raise ValueError(f"q, k, v: expected the same batch axes, got {q.shape[:-2]}, {k.shape[:-2]} "
+                         f"and {v.shape[:-2]}; repeat or index one of them until they agree")
+    if k.shape[-2] != v.shape[-2]:
+        raise ValueError(f"v: expected one value for each of the {k.shape[-2]} keys, got {v.shape[-2]} "
+                         f"values; keys and values come in pairs, from the same positions")
+
+
+# %% chapter 3: Exercise 3.7 · Attention from the formula
+def _check_widths(q: Float[np.ndarray, "*b i d"], k: Float[np.ndarray, "*b j d"]) -> None:
+    """A dot product needs two vectors of one width."""
+    if q.shape[-1] != k.shape[-1] or q.shape[-1] == 0:
+        raise ValueError(f"q, k: expected the same width of at least 1, got {q.shape[-1]} and {k.shape[-1]}; "
+                         f"project one of them, or compare them with additive_attention")
+
+
+def _check_mask(mask: object, shape: tuple[int, ...]) -> None:
+    """Refuse a mask that is not boolean, or does not fit scores of this shape."""
+    if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
+        got = mask.dtype if isinstance(mask, np.ndarray) else type(mask).__name__
+        raise ValueError(f"mask: expected booleans (True = may attend), got {got}; "
+                         f"write a comparison such as mask == 1")
+    try:
+        fits = np.broadcast_shapes(mask.shape, shape) == shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(f"mask: expected a shape that broadcasts to the scores {shape}, got {mask.shape}; "
+                         f"a mask over keys (b, j) needs an axis for the queries, mask[:, None, :]")
+
+
+# %% chapter 3: Exercise 3.10 · Two projections instead of one
 def additive_attention(
     q: Float[np.ndarray, "*b i q"],
     k: Float[np.ndarray, "*b j k"],
@@ -152,3 +141,15 @@ def additive_attention(
     _check_scorer(q.shape[-1], k.shape[-1], w_q, w_k, w_v)
     hidden = np.tanh((q @ w_q)[..., :, None, :] + (k @ w_k)[..., None, :, :])
     return _attend(hidden @ w_v, v, mask)
+
+
+# %% chapter 3: Exercise 3.10 · Two projections instead of one
+def _check_scorer(d_q: int, d_k: int, w_q: np.ndarray, w_k: np.ndarray, w_v: np.ndarray) -> None:
+    """Refuse anything but (q a), (k a) and (a,), where q and k are the widths of queries and keys."""
+    if np.ndim(w_v) != 1:
+        raise ValueError(f"w_v: expected one vector (a,), {_got(w_v)}; it turns the a numbers of a "
+                         f"query-key pair into one score, it does not project the values")
+    for name, matrix, d_in in (("w_q", w_q, d_q), ("w_k", w_k, d_k)):
+        if np.shape(matrix) != (d_in, len(w_v)):
+            raise ValueError(f"{name}: expected shape {(d_in, len(w_v))}, {_got(matrix)}; its rows match the "
+                             f"width of {name[-1]}, its columns the length of w_v")

@@ -2,7 +2,7 @@
 """``xformer_lib.reference.masks``, as derived in chapter 3, Scaled dot-product attention.
 
 Source: ``chapters/03_scaled_dot_product_attention.ipynb``
-    3 · Scaled dot-product attention
+    Three masks
 
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
@@ -17,14 +17,13 @@ from xformer_lib.shapes import Bool, Int
 __all__ = ["causal_mask", "padding_mask", "local_mask"]
 
 
-# %% chapter 3: 3 · Scaled dot-product attention
+# %% chapter 3: Three masks
 def _check_count(name: str, value: object) -> None:
     if not isinstance(value, numbers.Integral) or value < 0:
         raise ValueError(f"{name}: expected a whole number of positions, 0 or more, got {value!r}; "
                          f"pass an int such as {name}=4")
 
 
-# %% chapter 3: 3 · Scaled dot-product attention
 def causal_mask(length: int) -> Bool[np.ndarray, "i j"]:
     """Position i may attend to itself and to what came before: j ≤ i.
 
@@ -38,7 +37,7 @@ def causal_mask(length: int) -> Bool[np.ndarray, "i j"]:
     return position[None, :] <= position[:, None]
 
 
-# %% chapter 3: 3 · Scaled dot-product attention
+# %% chapter 3: Three masks
 def padding_mask(lengths: Sequence[int] | Int[np.ndarray, "b"], max_len: int) -> Bool[np.ndarray, "b j"]:
     """Key j of row b may be read if it lies within that row's length.
 
@@ -57,7 +56,7 @@ def padding_mask(lengths: Sequence[int] | Int[np.ndarray, "b"], max_len: int) ->
     return np.arange(max_len)[None, :] < np.asarray(lengths, dtype=np.int64)[:, None]
 
 
-# %% chapter 3: 3 · Scaled dot-product attention
+# %% chapter 3: Three masks
 def local_mask(length: int, window: int) -> Bool[np.ndarray, "i j"]:
     """Position i may attend to `window` neighbours on each side: |i - j| ≤ window.
 
