@@ -10,128 +10,20 @@ Edit the chapter and run ``make export``; what is changed here is lost.
 import gzip
 import hashlib
 import json
-import os
 import re
-import shutil
 import unicodedata
-import urllib.error
-import urllib.request
-import zipfile
 from collections import Counter
-from contextlib import suppress
 from functools import cache
-from http.client import HTTPException
 from importlib.resources import files
-from pathlib import Path
 
+from xformer_lib.data._download import CorpusDamaged, CorpusUnavailable, corpus_bytes
 from xformer_lib.data.fragment import fragment_split
 
-__all__ = ["CorpusUnavailable", "CorpusDamaged", "normalise", "load_corpus"]
+__all__ = ["CORPUS_ERRORS", "normalise", "linked_groups", "load_corpus"]
 
 
 # %% chapter 10: corpora
-class CorpusUnavailable(OSError):
-    """A corpus is not on this machine and could not be downloaded."""
-
-
-class CorpusDamaged(ValueError):
-    """A corpus file is there, but it is not the file that its publisher released."""
-
-
-# %% chapter 10: corpora
-_SOURCES = json.loads(files("xformer_lib.data").joinpath("sources.json").read_text(encoding="utf-8"))
-_FILES = _SOURCES["files"]  # for each file: url, sha256, and the member of a zip that the sha256 is of
-
-
-# %% chapter 10: corpora
-def _content(path: Path, member: str | None) -> bytes:
-    """The bytes whose checksum is pinned: the whole file, or one member of a zip."""
-    if member is None:
-        return path.read_bytes()
-    with zipfile.ZipFile(path) as archive:
-        for name in archive.namelist():
-            if name.rpartition("/")[2] == member:
-                return archive.read(name)
-    raise zipfile.BadZipFile(f"no {member} inside")
-
-
-# %% chapter 10: corpora
-def _checked(path: Path, file: dict, remedy: str) -> bytes:
-    """The content of a file whose checksum is right; `remedy` ends the error message."""
-    try:
-        data = _content(path, file.get("member"))
-    except (zipfile.BadZipFile, EOFError) as error:
-        raise CorpusDamaged(f"{path}: expected a zip archive, got a damaged one ({error}); {remedy}") from None
-    found = hashlib.sha256(data).hexdigest()
-    if found != file["sha256"]:
-        raise CorpusDamaged(f"{path}: expected sha256 {file['sha256'][:12]}…, got {found[:12]}…; {remedy}")
-    return data
-
-
-# %% chapter 10: corpora
-def _fetch(url: str, part: Path) -> bool:
-    """Continue a download where an earlier try stopped; is it complete now?"""
-    start = part.stat().st_size if part.exists() else 0
-    request = urllib.request.Request(url, headers={"Range": f"bytes={start}-"})
-    try:
-        answer = urllib.request.urlopen(request, timeout=30)
-    except urllib.error.HTTPError as error:
-        if error.code == 416:  # nothing is left to send
-            return True
-        raise
-    with answer, open(part, "ab" if answer.status == 206 else "wb") as file:
-        before, announced = file.tell(), answer.headers["Content-Length"]
-        with suppress(ConnectionError, TimeoutError, HTTPException):
-            shutil.copyfileobj(answer, file)
-            return announced is None or file.tell() - before == int(announced)
-    return False
-
-
-# %% chapter 10: corpora
-def _download(name: str, file: dict, path: Path) -> None:
-    """Fetch, verify, and only then give the file its name."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    try:
-        complete = any(_fetch(file["url"], part) for _ in range(3))
-    except OSError as error:
-        raise CorpusUnavailable(_no_network(name, file["url"], error)) from None
-    if not complete:
-        raise CorpusUnavailable(f"{name}: the download stopped after {part.stat().st_size} bytes; run the "
-                                f"same line again to continue from there")
-    try:
-        _checked(part, file, "the download was deleted; run the same line again")
-    except CorpusDamaged:
-        part.unlink()
-        raise
-    os.replace(part, path)
-
-
-# %% chapter 10: corpora
-def _no_network(name: str, url: str, error: OSError) -> str:
-    return (f"{name} is not on this machine and could not be downloaded from {url} "
-            f"({getattr(error, 'reason', error)}); connect to the network, or set XFORMER_DATA to a folder "
-            f"that holds the file, or use the corpus 'fragment', which needs neither")
-
-
-# %% chapter 10: corpora
-def _cache_folder() -> Path:
-    """The user's cache; it can be deleted at any time."""
-    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(root) / "xformer_lib"
-
-
-def _corpus_bytes(name: str) -> bytes:
-    """The verified content of a corpus file: from XFORMER_DATA, else from the cache, else downloaded."""
-    file = _FILES[name]
-    if os.environ.get("XFORMER_DATA"):
-        path = Path(os.environ["XFORMER_DATA"]) / name
-        if path.exists():
-            return _checked(path, file, "copy this file again, or unset XFORMER_DATA to download it")
-    path = _cache_folder() / name
-    if not path.exists():
-        _download(name, file, path)
-    return _checked(path, file, "delete this file and run the same line again to download it")
+CORPUS_ERRORS = (CorpusDamaged, CorpusUnavailable)  # what load_corpus raises for files wrong or missing
 
 
 # %% chapter 10: corpora
@@ -149,92 +41,96 @@ def normalise(text: str) -> str:
 
 
 # %% chapter 10: corpora
-def _paired(name: str, english: list[str], french: list[str]) -> list[tuple[str, str]]:
-    """Two files read side by side; sentence n of one translates sentence n of the other."""
-    if len(english) != len(french):
-        raise CorpusDamaged(f"{name}: expected as many English as French lines, got {len(english)} and "
-                            f"{len(french)}; download both files again")
-    return [(normalise(left), normalise(right)) for left, right in zip(english, french)]
+def _paired(name: str, english: str, french: str) -> list[tuple[str, str]]:
+    """Two texts read side by side: line n of one translates line n of the other."""
+    left, right = (text.rstrip("\n").split("\n") for text in (english, french))
+    if len(left) != len(right):
+        raise CorpusDamaged(f"{name}: expected as many English as French lines, got {len(left)} and "
+                            f"{len(right)}; download both files again")
+    return [(normalise(one), normalise(other)) for one, other in zip(left, right, strict=True)]
 
 
 # %% chapter 10: corpora
-_MULTI30K_NAMES = {"train": "train", "val": "val", "test": "test_2016_flickr"}
+_PUBLISHED = {"train": "train", "val": "val", "test": "test_2016_flickr"}
 
 
-def _multi30k_raw(split: str) -> list[tuple[str, str]]:
-    """A part of Multi30k as published, normalised."""
-    sides = []
-    for language in ("en", "fr"):
-        text = gzip.decompress(_corpus_bytes(f"multi30k/{_MULTI30K_NAMES[split]}.{language}.gz"))
-        sides.append(text.decode("utf-8").rstrip("\n").split("\n"))
-    return _paired(f"multi30k {split}", *sides)
+def _multi30k_published(split: str) -> list[tuple[str, str]]:
+    """A part of Multi30k as its authors cut it, normalised."""
+    texts = [gzip.decompress(corpus_bytes(f"multi30k/{_PUBLISHED[split]}.{language}.gz")).decode("utf-8")
+             for language in ("en", "fr")]
+    return _paired(f"multi30k {split}", *texts)
 
 
+# %% chapter 10: corpora
 def _multi30k(split: str) -> list[tuple[str, str]]:
-    """The same, without the training pairs that share a sentence with validation or test."""
-    pairs = _multi30k_raw(split)
+    """The same, less the training pairs that share a sentence with validation or test."""
+    pairs = _multi30k_published(split)
     if split != "train":
         return pairs
-    held_out = [pair for part in ("val", "test") for pair in _multi30k_raw(part)]
-    english, french = {pair[0] for pair in held_out}, {pair[1] for pair in held_out}
+    held_out = _multi30k_published("val") + _multi30k_published("test")
+    english, french = ({pair[side] for pair in held_out} for side in (0, 1))
     return [pair for pair in pairs if pair[0] not in english and pair[1] not in french]
 
 
 # %% chapter 10: corpora
-@cache
-def _is_listed(language: str, word: str) -> bool:
-    """Is the word on a short list of slurs and obscenities, kept as hashes so as not to print them?"""
-    return hashlib.sha256(f"{language}:{word}".encode()).hexdigest()[:8] in _SOURCES["offensive"]
+def _key(language: str, text: str) -> str:
+    """What makes two sentences the same for a split: letters and digits, in lower case."""
+    return language + "".join(re.findall(r"\w", text.casefold()))
 
 
-def _is_offensive(english: str, french: str) -> bool:
-    return any(_is_listed(language, word) for language, text in (("en", english), ("fr", french))
-               for word in re.findall(r"\w+", text.casefold()))
-
-
-# %% chapter 10: corpora
-def _key(text: str) -> str:
-    """What makes two sentences the same for the split: letters and digits, in lower case."""
-    return "".join(re.findall(r"\w", text.casefold()))
-
-
-def _components(pairs: list[tuple[str, str]]) -> list[str]:
-    """For each pair a name shared by all pairs linked to it through a common sentence, on either side."""
+def linked_groups(pairs: list[tuple[str, str]]) -> list[str]:
+    """For each pair the name of its group; pairs that share a sentence on either side share a group."""
     parent: dict[str, str] = {}
 
     def root(name: str) -> str:
         parent.setdefault(name, name)
         while parent[name] != name:
-            parent[name] = parent[parent[name]]
+            parent[name] = parent[parent[name]]  # halve the way for the next visitor
             name = parent[name]
         return name
 
     for english, french in pairs:
-        first, second = sorted((root("en:" + _key(english)), root("fr:" + _key(french))))
+        first, second = sorted((root(_key("en:", english)), root(_key("fr:", french))))
         parent[second] = first
-    return [root("en:" + _key(english)) for english, _ in pairs]
+    return [root(_key("en:", english)) for english, _ in pairs]
 
 
 # %% chapter 10: corpora
-def _tatoeba_pairs() -> list[tuple[str, str]]:
-    """Every distinct pair of the file, normalised, offensive lines left out."""
-    lines = _corpus_bytes("tatoeba/fra-eng.zip").decode("utf-8").rstrip("\n").split("\n")
-    columns = [line.split("\t") for line in lines]
-    pairs = dict.fromkeys((normalise(row[0]), normalise(row[1])) for row in columns)
-    return [pair for pair in pairs if not _is_offensive(*pair)]
+def _part_of(group: str) -> str:
+    """Train, val or test (96, 2 and 2 in a hundred), decided by a hash of the group's name alone."""
+    draw = int(hashlib.sha256(group.encode()).hexdigest()[:8], 16) % 100
+    return "test" if draw < 2 else "val" if draw < 4 else "train"
+
+
+# %% chapter 10: corpora
+_LISTED = frozenset(json.loads(
+    files("xformer_lib.data").joinpath("sources.json").read_text(encoding="utf-8"))["offensive"])
 
 
 @cache
+def _is_listed(language: str, word: str) -> bool:
+    """Is it on a short list of slurs and obscenities? The list is of hashes, so as not to print them."""
+    return hashlib.sha256(f"{language}:{word}".encode()).hexdigest()[:8] in _LISTED
+
+
+def _is_offensive(pair: tuple[str, str]) -> bool:
+    return any(_is_listed(language, word) for language, text in zip(("en", "fr"), pair, strict=True)
+               for word in re.findall(r"\w+", text.casefold()))
+
+
+# %% chapter 10: corpora
+@cache
 def _tatoeba_parts() -> dict[str, tuple]:
-    """The three parts: groups of linked pairs go to one part, chosen by a hash of the group's name."""
-    pairs = _tatoeba_pairs()
-    names = _components(pairs)
-    sizes = Counter(names)
+    """Distinct, inoffensive pairs in three parts; a group of more than 20 pairs stays in training."""
+    lines = corpus_bytes("tatoeba/fra-eng.zip").decode("utf-8").rstrip("\n").split("\n")
+    rows = [line.split("\t") for line in lines]
+    pairs = dict.fromkeys((normalise(row[0]), normalise(row[1])) for row in rows)
+    pairs = [pair for pair in pairs if not _is_offensive(pair)]
+    groups = linked_groups(pairs)
+    sizes = Counter(groups)
     parts = {"train": [], "val": [], "test": []}
-    for pair, name in zip(pairs, names):
-        draw = int(hashlib.sha256(name.encode()).hexdigest(), 16) % 100
-        held_out = "test" if draw < 2 else "val" if draw < 4 else "train"
-        parts["train" if sizes[name] > 20 else held_out].append(pair)
+    for pair, group in zip(pairs, groups, strict=True):
+        parts[_part_of(group) if sizes[group] <= 20 else "train"].append(pair)
     return {split: tuple(part) for split, part in parts.items()}
 
 

@@ -13,6 +13,7 @@ import unicodedata
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -67,12 +68,15 @@ class _Agreement(NamedTuple):
         return self.feminine + 2 * (self.person > 2)
 
 
+_THIRD_PERSON = _Agreement()
+
+
 # %% chapter 10: fragment
 class _Phrase(NamedTuple):
     """English words, and French words that each know which English words they translate."""
     english: tuple[str, ...]
     french: tuple[tuple[str, tuple[int, ...]], ...]
-    agreement: _Agreement = _Agreement()
+    agreement: _Agreement = _THIRD_PERSON
 
     def then(self, other: "_Phrase") -> "_Phrase":
         """Both phrases in a row; the links of the second one move along."""
@@ -82,7 +86,7 @@ class _Phrase(NamedTuple):
 
 
 # %% chapter 10: fragment
-def _phrase(english: str, french: str, agreement: _Agreement = _Agreement()) -> _Phrase:
+def _phrase(english: str, french: str, agreement: _Agreement = _THIRD_PERSON) -> _Phrase:
     """A phrase from a compact notation: ``_phrase("yellow cat", "chat/1 jaune/0")``."""
     words = [word.partition("/") for word in french.split()]
     linked = tuple((text, tuple(int(link) for link in links.split(",") if link))
@@ -97,9 +101,8 @@ _CONTRACTION = {("à", "le"): "au", ("à", "les"): "aux", ("de", "le"): "du", ("
 
 def _elide(french: tuple) -> list:
     """je ai → j'ai, la école → l'école."""
-    following = [text for text, _ in french[1:]] + ["."]
     return [(_ELISION[text] if text in _ELISION and _elides(after) else text, links)
-            for (text, links), after in zip(french, following)]
+            for (text, links), (after, _) in pairwise((*french, (".", ())))]
 
 
 # %% chapter 10: fragment

@@ -10,12 +10,13 @@ Edit the chapter and run ``make export``; what is changed here is lost.
 import os
 import unicodedata
 from collections.abc import Iterable, Sequence
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import tokenizers
 from tokenizers import Regex, decoders, models, pre_tokenizers, trainers
 
-__all__ = ["Tokenizer"]
+__all__ = ["Tokenizer", "piece_words"]
 
 
 # %% chapter 10: tokenizer
@@ -97,6 +98,7 @@ def _write_whole(path: Path, text: str) -> None:
     os.replace(beside, path)
 
 
+# %% chapter 10: tokenizer
 def _read_inner(path: Path) -> tokenizers.Tokenizer:
     """The inner tokenizer of a saved file, checked for our four special ids."""
     try:
@@ -114,12 +116,17 @@ def _read_inner(path: Path) -> tokenizers.Tokenizer:
 
 # %% chapter 10: tokenizer
 class _Encoder:
-    """What a trained tokenizer does: text to ids and back."""
+    """From text to ids."""
     pad_id, bos_id, eos_id, unk_id = 0, 1, 2, 3
 
     def __init__(self, inner: tokenizers.Tokenizer):
         self._inner = inner
         self._inner.encode_special_tokens = True  # in a text, "<pad>" is five characters
+
+    @property
+    def vocab_size(self) -> int:
+        """How many ids there are, the four special ones included."""
+        return self._inner.get_vocab_size()
 
     def encode(self, text: str) -> list[int]:
         """The ids of one text, without special tokens."""
@@ -129,27 +136,27 @@ class _Encoder:
         """The ids of many texts at once, which is faster."""
         return [found.ids for found in self._inner.encode_batch([_composed(text) for text in texts])]
 
+
+# %% chapter 10: tokenizer
+class _Decoder(_Encoder):
+    """And back, as a text or piece by piece."""
+
     def decode(self, ids: Sequence[int]) -> str:
         """The text that ids stand for; special ids add nothing to it."""
-        return self._inner.decode(_checked_ids(ids, self._inner.get_vocab_size()), skip_special_tokens=True)
+        return self._inner.decode(_checked_ids(ids, self.vocab_size), skip_special_tokens=True)
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """Each id as a person reads it: ▁ for a space, <0x..> for a loose byte."""
-        return [_readable(self._inner.id_to_token(number)) for number in _checked_ids(ids, self._inner.get_vocab_size())]
+        return [_readable(self._inner.id_to_token(number)) for number in _checked_ids(ids, self.vocab_size)]
 
 
 # %% chapter 10: tokenizer
-class Tokenizer(_Encoder):
+class Tokenizer(_Decoder):
     """Byte-level byte-pair encoding: any text becomes integers, and the integers the same text.
 
     Ids 0 to 3 are ``<pad> <bos> <eos> <unk>``; no text produces them, not even one that spells them
     out. For every string, ``decode(encode(text)) == unicodedata.normalize("NFC", text)``.
     """
-
-    @property
-    def vocab_size(self) -> int:
-        """How many ids there are, the four special ones included."""
-        return self._inner.get_vocab_size()
 
     def __repr__(self) -> str:
         return f"Tokenizer(vocab_size={self.vocab_size})"
@@ -167,3 +174,14 @@ class Tokenizer(_Encoder):
     def load(cls, path: str | os.PathLike) -> "Tokenizer":
         """Read the file that ``save`` wrote."""
         return cls(_read_inner(Path(path)))
+
+
+# %% chapter 10: tokenizer
+def piece_words(pieces: Sequence[str]) -> list[int]:
+    """The number of the word that each piece belongs to, words cut as ``split_words`` cuts them.
+
+    >>> piece_words(["L'", "hom", "me", "▁dort"])
+    [0, 1, 1, 2]
+    """
+    starts = [piece.startswith("▁") or before.endswith("'") for before, piece in pairwise(pieces)]
+    return list(accumulate(starts, initial=0))[:len(pieces)]
