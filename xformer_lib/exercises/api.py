@@ -66,8 +66,8 @@ def _message(exercise: Exercise, verdict: checks.Verdict) -> str:
         text = text[:-1] + (f" ({verdict.text})." if verdict.text else ".")
         return f"{text} {exercise.success}".strip()
     if verdict.status == "not attempted" and not verdict.text:
-        verdict = checks.Verdict("not attempted", "replace the dots and run the cell again; "
-                                 f'hint("{exercise.id}") helps.')
+        todo = "mend the function" if exercise.kind == "find the bug" else "replace the dots"
+        verdict = checks.Verdict("not attempted", f'{todo} and run the cell again; hint("{exercise.id}") helps.')
     return f"{text} {verdict.text[:1].upper()}{verdict.text[1:]}"
 
 

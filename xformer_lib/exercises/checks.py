@@ -54,6 +54,10 @@ class Task:
 
 def judge(exercise: Exercise, answer: Any, rng: Any) -> Verdict:
     """Judges an answer that is not an untouched stub."""
+    if exercise.kind in ("predict", "explore"):
+        problem = unreadable(exercise, answer)
+        if problem:
+            return Verdict("wrong", problem)
     if exercise.kind == "predict":
         return judge_value(exercise, answer)
     if exercise.kind == "explore":
@@ -63,6 +67,21 @@ def judge(exercise: Exercise, answer: Any, rng: Any) -> Verdict:
     task = Task(exercise.answer_name, exercise.reference, exercise.cases(rng), exercise.returns,
                 exercise.tolerance, exercise.misconceptions, exercise.pure, exercise.compare)
     return judge_function(task, answer)
+
+
+def unreadable(exercise: Exercise, answer: Any) -> str | None:
+    """Why an answer that should be a value cannot be read as one, or None."""
+    if isinstance(answer, dict):
+        unfilled = [key for key, value in answer.items() if value is Ellipsis]
+        if unfilled:
+            return f"the entry {str(unfilled[0])!r} still holds the dots of the stub."
+    if exercise.kind == "explore" and callable(exercise.reference):
+        return None
+    if not values.is_plain(answer):
+        return f"expected plain numbers, words or arrays, got {values.describe(answer)}."
+    if isinstance(exercise.reference, Mapping) and not isinstance(answer, Mapping):
+        return f"{values.form_problem(exercise.reference, answer)}."
+    return None
 
 
 def judge_value(exercise: Exercise, answer: Any) -> Verdict:
@@ -95,7 +114,7 @@ def recognises(known: Misconception, answer: Any) -> bool:
     """Asks a misconception's own test; a test that cannot read the answer says no."""
     try:
         return bool(known.recognise(answer))
-    except (values.Unreadable, TypeError, ValueError, KeyError, AttributeError, IndexError):
+    except Exception:
         return False
 
 
@@ -132,11 +151,12 @@ def judge_function(task: Task, answer: Any) -> Verdict:
     if isinstance(answer, type):
         return Verdict("wrong", f"{answer.__name__} is a class; pass a function, or an instance that can be called.")
     if not callable(answer):
-        return Verdict("wrong", f"the check needs the function itself, without calling it: "
-                                f"check(..., {task.name}); this is {values.describe(answer)}.")
-    if not guard.signature_fits(answer, task.cases[0]):
+        return Verdict("wrong", f"the check needs the function {task.name} itself, not a value; "
+                                f"this is {values.describe(answer)}.")
+    unfit = [one for one in task.cases if not guard.signature_fits(answer, one)]
+    if unfit:
         return Verdict("wrong", f"your function cannot take the arguments of "
-                                f"{guard.explain_call(task.name, task.cases[0])}; keep the stub's signature.")
+                                f"{guard.explain_call(task.name, unfit[0])}; keep the stub's signature.")
     wanted = [guard.call(task.reference, one) for one in task.cases]
     got = [guard.call(answer, one) for one in task.cases]
     if all(outcome.error is None and guard.is_untouched(outcome.value, "", "")

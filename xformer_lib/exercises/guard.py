@@ -15,7 +15,7 @@ import numpy as np
 from xformer_lib.exercises.exercise import Case
 from xformer_lib.exercises.values import describe, is_tensor
 
-TRIVIAL = {"RESUME", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST", "NOP", "COPY_FREE_VARS", "LOAD_GLOBAL"}
+TRIVIAL = {"RESUME", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST", "NOP", "COPY_FREE_VARS"}
 
 
 @contextmanager
@@ -129,9 +129,10 @@ def is_untouched(answer: Any, stub: str, name: str) -> bool:
 
 def does_nothing(code: types.CodeType) -> bool:
     """Whether a body is only `...`, `pass`, `return ...` or a docstring."""
-    names = {instruction.opname for instruction in dis.get_instructions(code)}
-    constants = [c for c in code.co_consts if not isinstance(c, str)]
-    return names <= TRIVIAL - {"LOAD_GLOBAL"} and all(c is None or c is Ellipsis for c in constants)
+    instructions = list(dis.get_instructions(code))
+    return {one.opname for one in instructions} <= TRIVIAL and all(
+        one.argval is None or one.argval is Ellipsis for one in instructions
+        if one.opname in ("LOAD_CONST", "RETURN_CONST"))
 
 
 def _codes(source: str) -> list[types.CodeType]:

@@ -11,6 +11,8 @@ import numpy as np
 
 LOOSER = {"float32": 2e-4, "float16": 2e-2, "bfloat16": 5e-2}
 SHOWN = 24
+LARGEST = 10_000_000
+DEEPEST = 5
 
 
 class Unreadable(Exception):
@@ -40,6 +42,18 @@ def as_array(value: Any) -> tuple[np.ndarray, str]:
     if array.dtype.kind not in "biufc":
         raise Unreadable(f"a {type(value).__name__} where numbers were expected")
     return array, str(array.dtype)
+
+
+def is_plain(value: Any, depth: int = 0) -> bool:
+    """Whether a value is made of numbers, strings and arrays alone, finite in number, so that it is safe to read."""
+    if value is None or value is Ellipsis or isinstance(value, (bool, int, float, complex, str, np.generic)):
+        return True
+    if isinstance(value, np.ndarray) or is_tensor(value):
+        return (value.size if isinstance(value, np.ndarray) else value.numel()) <= LARGEST
+    if depth == DEEPEST or not isinstance(value, (list, tuple, Mapping)) or len(value) > LARGEST:
+        return False
+    items = list(value.values()) if isinstance(value, Mapping) else list(value)
+    return all(is_plain(item, depth + 1) for item in items)
 
 
 def describe(value: Any) -> str:

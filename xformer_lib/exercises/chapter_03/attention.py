@@ -51,9 +51,8 @@ def _attention(q, k, v, mask=None):
     return weights @ v, weights
 
 
-def _inputs(rng, queries, keys, width, value_width, scale=1.0):
-    return (rng.normal(size=(queries, width)) * scale, rng.normal(size=(keys, width)) * scale,
-            rng.normal(size=(keys, value_width)))
+def _inputs(rng, queries, keys, width, value_width):
+    return rng.normal(size=(queries, width)), rng.normal(size=(keys, width)), rng.normal(size=(keys, value_width))
 
 
 def _some_mask(rng, queries, keys):
@@ -63,6 +62,8 @@ def _some_mask(rng, queries, keys):
 
 
 def _attention_cases(rng):
+    q, k, v = _inputs(rng, 2, 5, 7, 3)
+    q[0] = k[0] * 1500.0 * math.sqrt(7) / (k[0] @ k[0])  # its scaled score with the first key is 1500
     empty_row = _some_mask(rng, 5, 3)
     empty_row[2] = False
     return [
@@ -70,7 +71,7 @@ def _attention_cases(rng):
              np.array([[1.0], [10.0], [100.0]]), mask=None),
         case(*_inputs(rng, 5, 7, 3, 2), mask=None),
         case(*_inputs(rng, 4, 6, 5, 3), mask=_some_mask(rng, 4, 6), note="a mask"),
-        case(*_inputs(rng, 2, 5, 7, 3, scale=30.0), mask=None, note="scores near 1000"),
+        case(q, k, v, mask=None, note="a score of 1500"),
         case(*_inputs(rng, 5, 3, 2, 4), mask=empty_row, note="a query that may attend to nothing"),
     ]
 

@@ -1,0 +1,119 @@
+"""What every exercise of every chapter must keep: the promises of xformer_lib/exercises/README.md."""
+
+import numpy as np
+import pytest
+
+from xformer_lib.exercises import catalogue, check
+from xformer_lib.exercises.authoring import code_cell
+from xformer_lib.exercises.exercise import FUNCTION_KINDS, IMPLEMENTABLE_MISCONCEPTIONS
+from xformer_lib.exercises.registry import chapters
+
+SEEDS = (0, 1, 2, 3, 5)
+EXERCISES = list(catalogue())
+
+
+def wrong_answers(exercise):
+    """Every misconception of an exercise as a complete answer; in a proof the other steps are right."""
+    yield from ((known, known.implementation) for known in exercise.misconceptions)
+    for step in exercise.steps:
+        yield from ((known, {**exercise.reference, step.name: known.implementation}) for known in step.misconceptions)
+
+
+def right_answers(exercise):
+    yield "reference", exercise.reference
+    yield from ((other.name, other.implementation) for other in exercise.alternatives)
+
+
+RIGHT = [pytest.param(e, answer, id=f"{e.id}-{name}") for e in EXERCISES for name, answer in right_answers(e)]
+WRONG = [pytest.param(e, known, answer, id=f"{e.id}-{known.name}")
+         for e in EXERCISES for known, answer in wrong_answers(e)]
+by_id = pytest.mark.parametrize("exercise", EXERCISES, ids=[e.id for e in EXERCISES])
+
+
+@pytest.fixture(autouse=True)
+def torch_if_needed(request):
+    exercise = request.node.callspec.params.get("exercise") if hasattr(request.node, "callspec") else None
+    if exercise is not None and exercise.requires:
+        pytest.importorskip(exercise.requires)
+
+
+@pytest.mark.parametrize(("exercise", "answer"), RIGHT)
+def test_right_answers_pass(exercise, answer):
+    for seed in SEEDS:
+        result = check(exercise.id, answer, rng=np.random.default_rng(seed))
+        assert result.status == "passed", f"seed {seed}: {result.message}"
+
+
+@pytest.mark.parametrize(("exercise", "known", "answer"), WRONG)
+def test_misconceptions_get_their_own_diagnosis(exercise, known, answer):
+    for seed in SEEDS:
+        result = check(exercise.id, answer, rng=np.random.default_rng(seed))
+        assert (result.status, result.misconception) == ("misconception", known.name), f"seed {seed}: {result.message}"
+        diagnosis = known.diagnosis[1:].split("\n")[0]  # the first letter may change its case
+        assert diagnosis in result.message
+
+
+@by_id
+def test_the_stub_is_not_attempted(exercise, capsys):
+    result = check(exercise.id, run_stub(exercise))
+    assert result.status == "not attempted" and not result
+    assert f"Exercise {exercise.id}: not attempted yet." in capsys.readouterr().out
+
+
+@by_id
+def test_the_cell_as_printed_runs_and_asks_for_an_attempt(exercise, capsys):
+    exec(code_cell(exercise), namespace_of_a_chapter(exercise))
+    assert "not attempted yet" in capsys.readouterr().out
+
+
+def namespace_of_a_chapter(exercise):
+    namespace = {"np": np, "check": check}
+    if exercise.requires:
+        namespace["torch"] = pytest.importorskip("torch")
+    return namespace
+
+
+def run_stub(exercise):
+    namespace = namespace_of_a_chapter(exercise)
+    exec(exercise.stub, namespace)
+    return namespace[exercise.answer_name]
+
+
+@by_id
+def test_every_exercise_is_complete(exercise):
+    assert exercise.title.strip() and exercise.statement.strip()
+    assert 1 <= exercise.minutes <= 60 and exercise.difficulty in (1, 2, 3)
+    assert len(exercise.hints) == 3 and all(hint.strip() for hint in exercise.hints)
+    assert len(exercise.statement.split()) <= 130, "with heading and links the cell must stay within 150 words"
+    known = [m.name for m, _ in wrong_answers(exercise)]
+    assert all(m.diagnosis.strip() for m, _ in wrong_answers(exercise))
+    if exercise.kind in FUNCTION_KINDS:
+        assert len(known) >= IMPLEMENTABLE_MISCONCEPTIONS
+        assert exercise.alternatives, "at least one right answer in another style"
+        assert len(set(known)) == len(known)
+    else:
+        assert known
+
+
+@by_id
+def test_cases_are_fresh_and_of_different_sizes(exercise):
+    if exercise.kind not in FUNCTION_KINDS:
+        pytest.skip("not a function")
+    one, again, other = (exercise.cases(np.random.default_rng(seed)) for seed in (0, 0, 1))
+    assert len(one) >= 3
+    assert len({shapes(case) for case in one}) >= 3 or len({repr(case) for case in one}) >= 3
+    assert repr(one) == repr(again), "cases draw everything from rng"
+    assert repr(one) != repr(other), "cases must change with the seed"
+
+
+def shapes(case):
+    values = [*case.args, *case.kwargs.values()]
+    return tuple(tuple(v.shape) if hasattr(v, "shape") else repr(v) for v in values)
+
+
+@pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: str(chapter.number))
+def test_ids_run_without_gaps(chapter):
+    expected = [f"{chapter.number}.{place}" for place in range(1, len(chapter.exercises) + 1)]
+    assert [exercise.id for exercise in chapter.exercises] == expected
+    assert len(chapter.exercises) >= 4
+    assert len({exercise.title for exercise in chapter.exercises}) == len(chapter.exercises)

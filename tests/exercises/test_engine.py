@@ -1,0 +1,215 @@
+"""The engine by itself: what it accepts, what it says, what it remembers."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from xformer_lib.exercises import api, catalogue, check, hint, progress
+from xformer_lib.exercises.authoring import code_cell, markdown_cell
+from xformer_lib.exercises.exercise import Exercise, Misconception, Result, case
+from xformer_lib.exercises.registry import chapter, find
+from xformer_lib.exercises.session import Session
+
+
+@pytest.fixture
+def session(monkeypatch):
+    fresh = Session()
+    monkeypatch.setattr(api, "SESSION", fresh)
+    return fresh
+
+
+def stable(scores, axis=-1):
+    raw = np.exp(scores - scores.max(axis=axis, keepdims=True))
+    return raw / raw.sum(axis=axis, keepdims=True)
+
+
+class Callable:
+    def __call__(self, scores, axis=-1):
+        return stable(scores, axis)
+
+
+@pytest.mark.parametrize("style", [
+    lambda scores, axis=-1: stable(scores, axis).tolist(),
+    lambda scores, axis=-1: stable(scores.astype(np.longdouble), axis),
+    lambda scores, axis=-1: np.asfortranarray(stable(scores, axis))[..., ::1],
+    lambda scores, axis=-1: stable(scores.copy(), axis).view(),
+    lambda s, axis=0: stable(s, axis) if axis == 0 and s.ndim == 2 and s.shape == (3, 5) and abs(s).max() < 100
+    else stable(s, axis if s.ndim == 3 else -1),
+    Callable(), stable, lambda *args, **kwargs: stable(*args, **kwargs),
+], ids=["lists", "long double", "Fortran order", "copy and view", "odd but right", "object", "function", "stars"])
+def test_right_answers_in_any_style(style):
+    assert check("3.2", style)
+
+
+def test_tensors_are_read_where_arrays_are_expected():
+    torch = pytest.importorskip("torch")
+    assert check("3.2", lambda scores, axis=-1: torch.softmax(torch.tensor(scores), dim=axis))
+    assert check("3.1", torch.full((4,), 0.25, dtype=torch.bfloat16))
+    assert check("3.6", {"scores": torch.Size([5, 7]), "weights": torch.zeros(5, 7).shape, "output": (5, 2)})
+
+
+@pytest.mark.parametrize(("answer", "words"), [
+    (lambda scores, axis=-1: print(end=""), "returned None; is there a `return`?"),
+    (lambda scores, axis=-1: stable(scores)[:1], "expected shape (2, 3), got shape (1, 3)"),
+    (lambda scores, axis=-1: "weights", "a str where numbers were expected"),
+    (lambda scores, axis=-1: iter([1.0]), "a list_iterator where an array was expected"),
+    (lambda scores, axis=-1: [[1.0], [1.0, 2.0]], "rows have different lengths"),
+    (lambda scores, axis=-1: stable(scores) * 1j, "got complex ones"),
+    (lambda scores, axis=-1: scores + 0.5, "weights[0, 0]: expected 0.0900306, got 0.5 (6 of 6 entries differ)"),
+    (lambda scores: scores, "cannot take the arguments of my_softmax(array(3, 5), axis=0)"),
+    (Exercise, "Exercise is a class"),
+    (0.5, "the check needs the function my_softmax itself, not a value; this is 0.5"),
+    (stable(np.zeros(3)), "this is a float64 array of shape (3,)"),
+], ids=range(11))
+def test_a_wrong_answer_is_described_in_plain_words(answer, words):
+    result = check("3.2", answer)
+    assert result.status == "wrong"
+    assert words.lower() in result.message.lower()
+
+
+def test_inputs_of_the_failing_case_are_shown_when_small(capsys):
+    check("3.2", lambda scores, axis=-1: scores + 0.5)
+    assert "  scores =\n    [[0. 1. 2.]\n     [1. 1. 4.]]" in capsys.readouterr().out
+
+
+def test_an_error_names_the_line_and_shows_no_traceback(capsys):
+    def broken(scores, axis=-1):
+        total = scores.sum()
+        return scores.foo / total
+
+    assert check("3.2", broken).status == "crashed"
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "AttributeError: 'numpy.ndarray' object has no attribute 'foo' (line 3 of your function)" in shown
+    assert "Traceback" not in shown
+
+
+@pytest.mark.parametrize("answer", [..., None, lambda scores, axis=-1: ..., lambda scores: None], ids=range(4))
+def test_dots_are_not_an_attempt(answer, session):
+    assert check("3.2", answer).status == "not attempted"
+    assert not session.results
+
+
+def test_a_stub_with_preparation_is_not_an_attempt():
+    def half(scores, axis=-1):
+        top = scores.max(axis=axis, keepdims=True)
+        return ... if top.size else None
+
+    assert check("3.2", half).status == "not attempted"
+
+
+def test_the_printed_bug_is_not_an_attempt_but_retyping_it_is():
+    namespace = {"np": np}
+    exec(find("3.8").stub, namespace)
+    assert check("3.8", namespace["leaky_attention"]).status == "not attempted"
+
+    def retyped(q, k, v, mask):
+        raw = np.exp(np.where(mask, q @ k.T / np.sqrt(q.shape[-1]), 0))
+        weights = raw / raw.sum(axis=-1, keepdims=True)
+        return weights @ v, weights
+
+    assert check("3.8", retyped).misconception == "forbidden score of 0"
+
+
+def test_a_proof_stops_at_its_first_wrong_step_with_a_counterexample():
+    steps = {"product": lambda a, b: a * b, "sum": lambda v, d: v * d + 1, "score": ..., "divisor": ...}
+    result = check("3.5", steps)
+    assert result.status == "wrong"
+    assert "step 2, 'sum'" in result.message.lower() and "over the 4 outcomes" in result.message
+    assert "your formula says 3" in result.message
+    steps["sum"] = lambda v, d: v * d
+    assert "Step 3, 'score', is still to be written." in check("3.5", steps).message
+
+
+def test_a_misconception_is_recognised_under_other_parameter_names_and_in_float32():
+    def mine(s, axis=-1):
+        s -= s.max(axis=axis, keepdims=True)
+        return np.exp(s) / np.exp(s).sum(axis=axis, keepdims=True)
+
+    assert check("3.2", mine).misconception == "input changed in place"
+    naive = check("3.2", lambda s, axis=-1: (np.exp(s) / np.exp(s).sum(axis, keepdims=True)).astype(np.float32))
+    assert naive.misconception == "exponentials overflow"
+
+
+def test_two_mistakes_at_once_get_a_diagnosis():
+    def both(scores, axis=-1):
+        return np.exp(scores) / np.exp(scores).sum(axis=-1, keepdims=True)
+
+    assert check("3.2", both).misconception in {"exponentials overflow", "axis ignored"}
+
+
+def test_results_are_true_exactly_when_passed_and_show_nothing_in_a_notebook():
+    assert Result("1.1", "passed", "") and not Result("1.1", "wrong", "")
+    assert repr(Result("1.1", "wrong", "")) == "<Exercise 1.1: wrong>"
+    assert Result("1.1", "passed", "")._ipython_display_() is None
+
+
+def test_hints_climb_a_ladder(session, capsys):
+    for _ in range(4):
+        hint("3.2")
+    hint("3.2", level=1)
+    said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Exercise 3.2: ")]
+    starts = ["hint 1 of 3, a question.", "hint 2 of 3, a pointer.", "hint 3 of 3, the key step.", "those were all 3 hints;",
+              "hint 1 of 3, a question."]
+    assert all(line.startswith(f"Exercise 3.2: {start}") for line, start in zip(said, starts, strict=True))
+
+
+def test_progress_counts_what_was_tried_and_passed(session, capsys):
+    check("3.1", [0.25] * 4)
+    check("3.2", lambda scores, axis=-1: scores)
+    check("3.1", [1.0] * 4)  # once passed, an exercise stays passed
+    capsys.readouterr()
+    progress()
+    row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("3 · "))
+    total = sum(exercise.minutes for exercise in catalogue(3))
+    assert row.split()[-4:] == ["1", "2", str(len(catalogue(3))), str(total - find("3.1").minutes)]
+
+
+def test_a_chapter_without_exercises_is_an_error_for_the_catalogue():
+    with pytest.raises(ValueError, match=r"chapter: expected one of \[3.*got 99; leave it out"):
+        catalogue(99)
+
+
+def test_an_unknown_number_lists_the_ids_of_the_chapter(capsys):
+    check("3.99")
+    assert "chapter 3 has 3.1, 3.2," in capsys.readouterr().out
+
+
+def test_printed_cells_hold_the_heading_the_statement_and_the_link():
+    text = markdown_cell(chapter(3), find("3.2"))
+    assert text.startswith("### Exercise 3.2 · A softmax that does not overflow\n\n*implement · 10 minutes · difficulty 2 of 3*")
+    assert find("3.2").statement in text
+    assert text.endswith("(solutions/03_scaled_dot_product_attention.ipynb#exercise-3-2-a-softmax-that-does-not-overflow)")
+    assert code_cell(find("3.2")).endswith('    return ...\n\n\ncheck("3.2", my_softmax)')
+
+
+@pytest.mark.parametrize(("fields", "words"), [
+    ({"kind": "essay"}, "kind: expected one of predict"),
+    ({"kind": "implement"}, "needs cases"),
+    ({"kind": "prove"}, "needs steps"),
+    ({"kind": "explore"}, "needs accepts"),
+])
+def test_an_incomplete_exercise_cannot_be_made(fields, words):
+    common = dict(id="1.1", title="t", minutes=1, difficulty=1, statement="s", hints=("a", "b", "c"), stub="x = ...")
+    with pytest.raises(ValueError, match=words):
+        Exercise(**common, **fields)
+
+
+def test_a_wide_misconception_may_crash(monkeypatch):
+    exercise = Exercise(
+        id="3.1", title="t", kind="implement", minutes=1, difficulty=1, statement="s", hints=("a", "b", "c"),
+        stub="def f(x):\n    return ...", reference=lambda x: x.sum(), cases=lambda rng: [case(np.ones(2)), case(np.ones((2, 3)))],
+        misconceptions=(Misconception("built-in int", lambda x: int(x.sum(axis=0)), "Several numbers are no int."),))
+    monkeypatch.setattr(api.registry, "find", lambda wanted: exercise)
+    assert check("3.1", lambda x: int(np.add.reduce(x))).misconception == "built-in int"
+    assert check("3.1", lambda x: x + y).status == "crashed"  # noqa: F821
+
+
+def test_importing_the_engine_loads_neither_torch_nor_any_exercise():
+    program = ("import sys, xformer_lib.exercises as e\n"
+               "assert not any('chapter_' in m for m in sys.modules), 'a chapter was loaded'\n"
+               "e.check('3.1'); e.progress(); e.catalogue()\n"
+               "assert not {'torch', 'matplotlib'} & set(sys.modules), 'torch was loaded'")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
