@@ -1,0 +1,116 @@
+"""The cell that installs the library where it is missing, and the one place of the repository's address."""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import nbformat
+import pytest
+import sync_bootstrap
+
+ROOT = Path(__file__).resolve().parents[2]
+TRACKED = ("chapters", "tests", "tools", "book", "xformer_lib", "README.md", "CONTRIBUTING.md", "pyproject.toml")
+
+
+def test_every_notebook_holds_the_same_cell():
+    assert sync_bootstrap.main(["--check"]) == 0, "run tools/sync_bootstrap.py"
+
+
+def test_address_stands_in_one_place():
+    """Outside the bootstrap cells, only ``_config.yml`` says where the repository lives."""
+    url = sync_bootstrap.repository_url()
+    quoting = []
+    for name in TRACKED:
+        top = ROOT / name
+        for path in [top] if top.is_file() else sorted(top.rglob("*")):
+            if path.suffix in {".py", ".md", ".toml", ".ipynb", ".js", ".css"} and "vendor" not in path.parts:
+                text = path.read_text(encoding="utf-8")
+                if path.suffix == ".ipynb":
+                    text = text.replace(f"git+{url}", "", 1)
+                if url in text and path.name not in sync_bootstrap.MARKED:
+                    quoting.append(str(path.relative_to(ROOT)))
+    assert quoting == []
+
+
+@pytest.fixture
+def copy(tmp_path, monkeypatch):
+    """A small copy of the repository that a test may change."""
+    (tmp_path / "chapters").mkdir()
+    shutil.copy(ROOT / "_config.yml", tmp_path)
+    shutil.copy(ROOT / "README.md", tmp_path)
+    cell = nbformat.v4.new_code_cell("pass", metadata={"tags": ["bootstrap"]})
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "chapters" / "03_x.ipynb")
+    monkeypatch.setattr(sync_bootstrap, "ROOT", tmp_path)
+    monkeypatch.setattr(sync_bootstrap, "CONFIG", tmp_path / "_config.yml")
+    return tmp_path
+
+
+def test_a_fork_changes_one_thing(copy):
+    old = sync_bootstrap.repository_url()
+    assert sync_bootstrap.main(["--url", "https://github.com/somebody/fork.git"]) == 0
+    assert sync_bootstrap.repository_url() == "https://github.com/somebody/fork"
+    cell = nbformat.read(copy / "chapters" / "03_x.ipynb", as_version=4).cells[0]
+    assert "git+https://github.com/somebody/fork" in cell.source
+    assert not any(old in path.read_text(encoding="utf-8") for path in copy.rglob("*") if path.is_file())
+    assert sync_bootstrap.main(["--check"]) == 0
+
+
+def test_check_notices_an_edited_cell(copy, capsys):
+    assert sync_bootstrap.main(["--check"]) == 1
+    assert "03_x.ipynb" in capsys.readouterr().out
+
+
+def test_an_address_must_be_whole(copy):
+    with pytest.raises(SystemExit, match="expected https://host/account/repository"):
+        sync_bootstrap.main(["--url", "somebody/fork"])
+
+
+def test_does_nothing_where_the_library_is(monkeypatch):
+    def refuse(*arguments, **_):
+        raise AssertionError(f"the cell ran {arguments}")
+
+    monkeypatch.setattr(subprocess, "run", refuse)
+    exec(sync_bootstrap.bootstrap_source(), {})
+
+
+RUN_NOTEBOOK = """
+import sys, nbformat
+from nbclient import NotebookClient
+notebook = nbformat.read(sys.argv[1], as_version=4)
+probe = nbformat.v4.new_code_cell("import xformer_lib; print(xformer_lib.__file__)")
+notebook.cells.append(probe)
+NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": "."}}).execute()
+print(notebook.cells[-1].outputs[0].text.strip())
+"""
+
+
+def test_chapter_runs_in_a_fresh_environment(tmp_path):
+    """As on Colab: NumPy, torch and matplotlib are there, the library is not; one cell installs it from a local copy."""
+    chapter = ROOT / "chapters" / "03_scaled_dot_product_attention.ipynb"
+    source = tmp_path / "source"
+    ignore = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "xformer_lib", source / "xformer_lib", ignore=ignore)
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    shutil.copy(chapter, tmp_path)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "fresh"], check=True)
+    python = tmp_path / "fresh" / "bin" / "python"
+    [packages] = (tmp_path / "fresh" / "lib").glob("python*/site-packages")
+    installed = sysconfig.get_paths()["purelib"]  # everything but our own editable install, whose hook is not read here
+    (packages / "colab.pth").write_text(f"{installed}\n")
+    environment = {key: os.environ[key] for key in os.environ if not key.startswith(("PYTHON", "VIRTUAL_ENV"))}
+    environment |= {
+        "XFORMER_SOURCE": str(source),
+        "PIP_NO_BUILD_ISOLATION": "0",
+        "PIP_NO_INDEX": "1",
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "IPYTHONDIR": str(tmp_path / "ipython"),
+    }
+    run = subprocess.run(
+        [python, "-c", RUN_NOTEBOOK, chapter.name], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr[-3000:]
+    assert run.stdout.strip().startswith(str(packages)), "the chapter used a library from elsewhere"

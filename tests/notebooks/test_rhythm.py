@@ -1,0 +1,85 @@
+"""The hard limits of a notebook, and a report of its rhythm."""
+
+import nbformat
+import pytest
+import rhythm
+
+EVERY = rhythm.chapters() + rhythm.solutions() + rhythm.back_pages()
+
+
+@pytest.mark.parametrize("path", EVERY, ids=[f"{path.parent.name}/{path.stem}" for path in EVERY])
+def test_keeps_the_limits(path):
+    problems = rhythm.broken_limits(nbformat.read(path, as_version=4))
+    assert not problems, f"{path.name}:\n" + "\n".join(problems)
+
+
+@pytest.mark.parametrize("path", EVERY, ids=[f"{path.parent.name}/{path.stem}" for path in EVERY])
+def test_opens_with_title_and_bootstrap(path):
+    cells = nbformat.read(path, as_version=4).cells
+    assert cells[0].cell_type == "markdown" and cells[0].source.startswith("# ")
+    assert path.parent.name == "back" or rhythm.is_bootstrap(cells[1]), "the second cell installs the library on Colab"
+
+
+@pytest.mark.parametrize("path", EVERY, ids=[f"{path.parent.name}/{path.stem}" for path in EVERY])
+def test_stored_in_order_and_tidy(path):
+    notebook = nbformat.read(path, as_version=4)
+    counts = [cell.execution_count for cell in notebook.cells if cell.cell_type == "code" and cell.source.strip()]
+    assert counts == list(range(1, len(counts) + 1)), "run from top to bottom: make notebooks"
+    assert len({cell.id for cell in notebook.cells}) == len(notebook.cells), "cell ids repeat"
+    assert notebook.metadata.kernelspec.name == "python3"
+
+
+@pytest.mark.parametrize("path", rhythm.chapters(), ids=lambda path: path.stem)
+def test_chapter_asks_at_least_four_exercises(path):
+    assert rhythm.measure(nbformat.read(path, as_version=4))["exercises"] >= 4
+
+
+def test_report(capsys):
+    with capsys.disabled():
+        print("\n" + rhythm.table(rhythm.chapters()))
+
+
+def notebook_of(*cells):
+    return nbformat.v4.new_notebook(cells=list(cells))
+
+
+def ran(source, **settings):
+    return nbformat.v4.new_code_cell(source, execution_count=1, **settings)
+
+
+PICTURE = nbformat.v4.new_output("display_data", {"image/png": "", "text/plain": "<Figure size 640x480 with 1 Axes>"})
+BROKEN = {
+    "long code": (ran("\n".join(["x = 1"] * 26)), "26 lines"),
+    "long prose": (nbformat.v4.new_markdown_cell("word " * 151), "151 words"),
+    "not run": (nbformat.v4.new_code_cell("x = 1"), "not run"),
+    "standard error": (
+        ran("x", outputs=[nbformat.v4.new_output("stream", name="stderr", text="oh")]),
+        "standard error",
+    ),
+    "no caption": (ran("plot()", outputs=[PICTURE]), "caption"),
+    "no alternative": (
+        ran("plot()", outputs=[PICTURE], metadata={"mystnb": {"figure": {"caption": "Weights sum to one."}}}),
+        "alternative text",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_limit_is_noticed(name):
+    cell, sentence = BROKEN[name]
+    problems = rhythm.broken_limits(notebook_of(cell))
+    assert any(sentence in problem for problem in problems), problems
+
+
+def test_limits_let_good_cells_pass():
+    described = {"mystnb": {"figure": {"caption": "Weights sum to one."}, "image": {"alt": "Four rows."}}}
+    good = [
+        ran("\n".join(["x = 1"] * 25)),
+        nbformat.v4.new_markdown_cell("word " * 150),
+        ran("plot()", outputs=[PICTURE], metadata=described),
+    ]
+    assert rhythm.broken_limits(notebook_of(*good)) == []
+
+
+def test_words_count_a_formula_once_and_no_address():
+    assert rhythm.words("The weights $w_{ij} = 1$ and [a page](https://example.org/long-address).") == 6

@@ -1,0 +1,181 @@
+"""Read the exported cells of a chapter, and refuse the ones that may not stand in a library."""
+
+import ast
+import builtins
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+import nbformat
+from nbdev.export import nb_export
+from nbdev.maker import ModuleMaker
+
+ROOMS = {"reference", "nn", "data", "training"}  # packages that chapters may fill
+SINGLES = {"decoding", "evaluation"}  # modules that chapters may fill at the top of the library
+DIRECTIVES = {"export", "exporti"}
+ALLOWED = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
+
+
+class ExportError(Exception):
+    """A cell, or a module, that may not be exported; the message says where and what to do."""
+
+
+@dataclass
+class Cell:
+    """One exported cell and the place it comes from."""
+
+    source: str
+    names: list  # what the cell adds to __all__
+    notebook: str  # file name of the chapter
+    number: str  # the chapter's number, as in its title
+    chapter: str  # the chapter's title without the number
+    section: str  # nearest heading above the cell
+    tree: ast.Module = field(repr=False)
+
+    @property
+    def only_imports(self):
+        return all(isinstance(node, (ast.Import, ast.ImportFrom)) for node in self.tree.body)
+
+
+def read_directive(source, where):
+    """``(directive, module)`` of a code cell, or None when the cell is not exported."""
+    lines = source.splitlines()
+    marked = [i for i, line in enumerate(lines) if re.match(r"\s*#\s*\|", line)]
+    if not marked:
+        return None
+    if marked != [0]:
+        raise ExportError(f"{where}: a directive must be the first line of its cell and stand alone there")
+    words = lines[0].split("|", 1)[1].split()
+    if not words or words[0] not in DIRECTIVES:
+        raise ExportError(f"{where}: unknown directive {lines[0]!r}; use one of {sorted(DIRECTIVES)}")
+    if len(words) != 2:
+        raise ExportError(f"{where}: name exactly one module, as in '#| export reference.attention'; got {lines[0]!r}")
+    return words[0], words[1]
+
+
+def guard_module(name, where):
+    """Refuse a module outside the rooms that chapters may fill."""
+    parts = name.split(".")
+    known = (len(parts) == 2 and parts[0] in ROOMS) or (len(parts) == 1 and parts[0] in SINGLES)
+    if not known or not all(part.isidentifier() for part in parts) or parts[-1].startswith("_"):
+        rooms = ", ".join(f"{room}.<name>" for room in sorted(ROOMS))
+        raise ExportError(f"{where}: unknown module {name!r}; expected {rooms}, {', '.join(sorted(SINGLES))}")
+
+
+def guard_cell(source, where):
+    """The parsed cell, when everything in it may stand in a module."""
+    body = source.split("\n", 1)[1] if "\n" in source else ""
+    try:
+        tree = ast.parse(body)
+    except SyntaxError as error:
+        line = (error.text or "").strip()
+        raise ExportError(f"{where}: not plain Python ({error.msg}): {line!r}; magics cannot be exported") from None
+    if not tree.body:
+        raise ExportError(f"{where}: the exported cell is empty")
+    for node in tree.body:
+        if not isinstance(node, ALLOWED):
+            raise ExportError(
+                f"{where}: line {node.lineno + 1} is a {type(node).__name__} statement; an exported cell holds imports, "
+                "definitions and assignments alone. Move the rest to a cell of its own"
+            )
+        if isinstance(node, ast.ImportFrom):
+            guard_import(node, where)
+    if "get_ipython" in body:
+        raise ExportError(f"{where}: get_ipython is not there in a library")
+    return tree
+
+
+def guard_import(node, where):
+    if node.level:
+        raise ExportError(f"{where}: relative import; write 'from xformer_lib.… import …'")
+    if node.module == "__future__":
+        raise ExportError(f"{where}: 'from __future__' switches the shape checks off; leave it out")
+    if any(alias.name == "*" for alias in node.names):
+        raise ExportError(f"{where}: 'import *' hides where a name comes from; name what is needed")
+
+
+def headings(text):
+    """Heading lines ``(level, title)`` of a markdown cell, code fences left out."""
+    plain = re.sub(r"^(```|~~~).*?^\1", "", text, flags=re.M | re.S)
+    return [(len(m[1]), m[2].strip()) for m in re.finditer(r"^(#{1,6})\s+(.+)$", plain, flags=re.M)]
+
+
+def places(path):
+    """``{cell index: (number, chapter, section)}`` for the exported cells of a notebook, each one guarded."""
+    notebook = nbformat.read(path, as_version=4)
+    number, chapter, section, found = "", path.stem, "", {}
+    for index, cell in enumerate(notebook.cells):
+        if cell.cell_type == "markdown":
+            for level, title in headings(cell.source):
+                if level == 1:
+                    head, dot, tail = title.partition("·")
+                    number, chapter = (head.strip(), tail.strip()) if dot else ("", title)
+                section = title
+        elif cell.cell_type == "code":
+            where = f"{path.name}, cell {index}"
+            directive = read_directive(cell.source, where)
+            if directive:
+                guard_module(directive[1], where)
+                found[index] = (number, chapter, section, guard_cell(cell.source, where))
+    return found
+
+
+def collect(path):
+    """``{module: [Cell, …]}`` of one notebook, in the order of the page."""
+    origin = places(path)
+    modules = defaultdict(list)
+    if not origin:
+        return modules
+
+    class Gather(ModuleMaker):
+        """nbdev's maker, told to hand its cells over instead of writing a file."""
+
+        def __init__(self, dest, name, nb_path, **_):
+            self.name = name
+
+        def make(self, cells, all_cells=None, lib_path=None):
+            public = {cell.idx_: list(self.make_all([cell])) for cell in all_cells or []}
+            for cell in cells:
+                number, chapter, section, tree = origin[cell.idx_]
+                modules[self.name].append(
+                    Cell(cell.source.strip("\n"), public.get(cell.idx_, []), path.name, number, chapter, section, tree)
+                )
+
+    nb_export(path, lib_path=path.parent, mod_maker=Gather)
+    if sum(map(len, modules.values())) != len(origin):
+        raise ExportError(f"{path.name}: nbdev saw {sum(map(len, modules.values()))} exported cells of {len(origin)}")
+    return modules
+
+
+def public_names(cells, where):
+    """``__all__`` of a module; a name defined twice is an error."""
+    seen = {}
+    for cell in cells:
+        for node in cell.tree.body:
+            targets = getattr(node, "targets", [getattr(node, "target", None)])
+            names = [node.name] if hasattr(node, "name") else [getattr(t, "id", None) for t in targets]
+            for name in filter(None, names):
+                if name in seen:
+                    raise ExportError(f"{where}: {name} is defined in {seen[name]} and again in {cell.notebook}")
+                seen[name] = f"{cell.notebook} ({cell.section})"
+    return [str(name) for cell in cells for name in cell.names]
+
+
+def undefined_names(text):
+    """Names that a module's text uses and nothing in it defines: an import left in the notebook, mostly."""
+    tree, used = ast.parse(text), {}
+    known = set(dir(builtins)) | {"__name__", "__file__"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            used.setdefault(node.id, node.lineno)
+        elif isinstance(node, ast.Name):
+            known.add(node.id)
+        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            known.add(node.name)
+        elif isinstance(node, ast.arg):
+            known.add(node.arg)
+        elif isinstance(node, ast.alias):
+            known.add((node.asname or node.name).split(".")[0])
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            known.add(node.name)
+    return sorted(set(used) - known)

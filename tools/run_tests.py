@@ -1,0 +1,62 @@
+"""Everything `make test` checks, in three steps, with the time each one took.
+
+    1. style     ruff over the code
+    2. book      the HTML build, warnings as errors
+    3. tests     unit, parity, property and doctests, the re-export, every notebook against its stored outputs
+                 (nbval), the built pages, in parallel
+
+A step that fails does not keep the next from running. The exit status is 0 when all passed.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = Path(sys.executable).parent
+
+
+def steps(jobs):
+    style = [BIN / "ruff", "check", "--quiet", "."]
+    book = [sys.executable, "book/build.py"]
+    tests = [sys.executable, "-m", "pytest", "--quiet", "--numprocesses", str(jobs), "--dist", "loadfile"]
+    tests += ["--nbval", "--nbval-current-env", "--nbval-cell-timeout", "900"]
+    tests += ["--nbval-sanitize-with", "tests/notebooks/sanitize.cfg", "--durations", "15"]
+    # The longest notebook goes first, so that nobody waits for it at the end.
+    tests += ["chapters/11_training.ipynb", "chapters", "tests", "xformer_lib"]
+    return {"style": style, "book": book, "tests": tests}
+
+
+def environment(jobs):
+    """One thread pool a worker, no bytecode and no figure windows."""
+    threads = max(1, (os.cpu_count() or 1) // jobs)
+    return dict(
+        os.environ,
+        OMP_NUM_THREADS=str(threads),
+        MPLBACKEND="agg",
+        PYTHONDONTWRITEBYTECODE="1",
+        PATH=f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}",
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--jobs", type=int, default=2, help="tests that run at the same time (default: 2)")
+    options = parser.parse_args()
+    verdicts, began = {}, time.perf_counter()
+    for name, command in steps(options.jobs).items():
+        print(f"== {name}", flush=True)
+        start = time.perf_counter()
+        status = subprocess.run([str(part) for part in command], cwd=ROOT, env=environment(options.jobs)).returncode
+        verdicts[name] = status
+        print(f"== {name}: {'ok' if status == 0 else 'FAILED'}, {time.perf_counter() - start:.0f} s", flush=True)
+    failed = [name for name, status in verdicts.items() if status]
+    print(f"{'Failed: ' + ', '.join(failed) if failed else 'All passed'} ({time.perf_counter() - began:.0f} s).")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
