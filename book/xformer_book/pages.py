@@ -1,7 +1,12 @@
-"""Every page: no loader for remote kernels, a description of its own, a search that also works from a folder."""
+"""Every page: no loader for remote kernels, a description of its own, no error when opened from a folder."""
+
+import re
+from html import escape
+from pathlib import Path
 
 from docutils import nodes
 
+FONT_PRELOAD = re.compile(r'\s*<link rel="preload" as="font"[^>]*>')
 # Search shows an excerpt of each hit by fetching the page, which browsers refuse for file:// addresses.
 SEARCH_FROM_A_FOLDER = 'if (location.protocol === "file:") { DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false; }'
 
@@ -21,14 +26,26 @@ def describe(app, pagename, templatename, context, doctree):
     paragraph = next(doctree.findall(nodes.paragraph), None)
     if paragraph is not None:
         text = " ".join(paragraph.astext().split())
-        context["page_description"] = text if len(text) <= 200 else text[:199].rsplit(" ", 1)[0] + " …"
+        short = text if len(text) <= 200 else text[:199].rsplit(" ", 1)[0] + " …"
+        context["metatags"] = f'{context.get("metatags", "")}\n<meta name="description" content="{escape(short)}" />'
 
 
 def plain_search(app, config):
     app.add_js_file(None, body=SEARCH_FROM_A_FOLDER, priority=600)
 
 
+def drop_font_preloads(app, exception):
+    """Take out the theme's preloads of icon fonts: browsers refuse them for file:// addresses, and icons are SVG."""
+    if exception is None:
+        for path in Path(app.outdir).rglob("*.html"):
+            text = path.read_text(encoding="utf-8")
+            plain = FONT_PRELOAD.sub("", text)
+            if plain != text:
+                path.write_text(plain, encoding="utf-8")
+
+
 def setup(app):
     app.connect("config-inited", drop_thebe, priority=900)
     app.connect("config-inited", plain_search)
     app.connect("html-page-context", describe, priority=900)
+    app.connect("build-finished", drop_font_preloads)
