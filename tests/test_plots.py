@@ -39,10 +39,10 @@ class TestAttentionMap:
     def test_row_of_a_query_is_drawn_beside_its_word(self, weights):
         ax = plots.attention_map(weights, QUERIES, KEYS)
         image = ax.images[0]
-        for row, (place, label) in enumerate(zip(ax.get_yticks(), ax.get_yticklabels())):
+        for row, (place, label) in enumerate(zip(ax.get_yticks(), ax.get_yticklabels(), strict=True)):
             assert label.get_text() == QUERIES[row]
             np.testing.assert_array_equal(image.get_array()[int(place)], weights[row])
-        for column, (place, label) in enumerate(zip(ax.get_xticks(), ax.get_xticklabels())):
+        for column, (place, label) in enumerate(zip(ax.get_xticks(), ax.get_xticklabels(), strict=True)):
             assert label.get_text() == KEYS[column]
             np.testing.assert_array_equal(image.get_array()[:, int(place)], weights[:, column])
 
@@ -164,9 +164,12 @@ class TestLinePlot:
         assert words(ax.get_legend().get_texts()) == ["a", "b"]
         assert len({(line.get_linestyle(), line.get_marker()) for line in ax.lines}) == 2
         assert (ax.get_xscale(), ax.get_yscale()) == ("log", "linear")
+        assert words(ax.get_xticklabels()) == ["1", "2", "4"]
 
     def test_vertical_axis_can_be_logarithmic(self):
-        assert plots.line_plot([1, 2], {"a": [1, 2]}, xlabel="x", ylabel="y", log_y=True).get_yscale() == "log"
+        ax = plots.line_plot([1, 2], {"a": [0.1, 10]}, xlabel="x", ylabel="y", log_y=True)
+        assert ax.get_yscale() == "log"
+        assert ax.yaxis.get_major_formatter()(0.1, 0) == "0.1"
 
     @pytest.mark.errors
     def test_errors_say_what_to_do(self):

@@ -18,7 +18,7 @@ import numpy as np
 from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.colors import BoundaryNorm, ListedColormap
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 __all__ = ["OKABE_ITO", "attention_map", "learning_curve", "line_plot", "mask_map", "positional_heatmap", "use_style"]
 
@@ -175,7 +175,7 @@ def learning_curve(
     for name, label in (("train_loss", "training"), ("val_loss", "validation")):
         points = [(record[x], record[name]) for record in history if name in record and x in record]
         if points:
-            ax.plot(*zip(*points), label=label, markevery=max(1, len(points) // 12))
+            ax.plot(*np.array(points).T, label=label, markevery=max(1, len(points) // 12))
             drawn = True
     if not drawn:
         raise ValueError(
@@ -212,8 +212,11 @@ def line_plot(
         ax.plot(x, line, label=name)
     if log_x:
         ax.set_xscale("log", base=2)
+        ax.set_xticks(x, [f"{value:g}" for value in x])
+        ax.minorticks_off()
     if log_y:
         ax.set_yscale("log")
+        ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     ax.set(xlabel=xlabel, ylabel=ylabel)
     ax.set_title(title or "")
     ax.legend()

@@ -92,7 +92,7 @@ class TestScaledDotProductAttention:
         mask = random_mask(rng) if masked else np.ones((NUM_QUERIES, NUM_KEYS), dtype=bool)
         expected = blend_by_loops(lambda query, key: query @ key / math.sqrt(WIDTH_Q), *qkv, mask)
         got = scaled_dot_product_attention(*qkv, mask=mask if masked else None)
-        for value, reference in zip(got, expected):
+        for value, reference in zip(got, expected, strict=True):
             np.testing.assert_allclose(value, reference, rtol=1e-12, atol=1e-14)
 
     def test_batch_axes_are_independent(self, rng):
@@ -149,7 +149,7 @@ class TestAdditiveAttention:
         w_q, w_k, w_v = scorer
         arrays, mask = self.arrays(rng), random_mask(rng)
         expected = blend_by_loops(lambda query, key: w_v @ np.tanh(query @ w_q + key @ w_k), *arrays, mask)
-        for value, reference in zip(additive_attention(*arrays, *scorer, mask=mask), expected):
+        for value, reference in zip(additive_attention(*arrays, *scorer, mask=mask), expected, strict=True):
             np.testing.assert_allclose(value, reference, rtol=1e-12, atol=1e-14)
 
     def test_batch_axes_are_independent(self, rng, scorer):
@@ -178,7 +178,7 @@ class TestErrors:
     def test_a_single_vector(self, qkv, place, name):
         arrays = [array[0] if position == place else array for position, array in enumerate(qkv)]
         self.ask(arrays, f"{name}: expected an array (*b, position, width), got shape ({arrays[place].shape[0]},)")
-        self.ask(arrays, f"{name}[None, :]")
+        self.ask(arrays, f"needs an axis more, {name}[None]")
 
     def test_a_list(self, qkv):
         self.ask([qkv[0].tolist(), *qkv[1:]], "q: expected an array (*b, position, width), got list")
@@ -209,7 +209,7 @@ class TestErrors:
 
     @pytest.mark.parametrize("shape", [(NUM_KEYS, NUM_QUERIES), (1, NUM_QUERIES, NUM_KEYS), (BATCH, NUM_KEYS)])
     def test_a_mask_that_does_not_fit(self, qkv, shape):
-        expected = f"broadcasts to the scores {(NUM_QUERIES, NUM_KEYS)}, got {shape}"
+        expected = f"fits the scores {(NUM_QUERIES, NUM_KEYS)}, got {shape}"
         self.ask(qkv, expected, mask=np.ones(shape, dtype=bool))
 
     def test_additive_scorer_of_wrong_shape(self, rng, qkv):

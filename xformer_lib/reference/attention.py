@@ -2,9 +2,9 @@
 """``xformer_lib.reference.attention``, as derived in chapter 3, Scaled dot-product attention.
 
 Source: ``chapters/03_scaled_dot_product_attention.ipynb``
-    Exercise 3.2 · A softmax that does not overflow
-    Exercise 3.7 · Attention from the formula
-    Exercise 3.10 · Two projections instead of one
+    The library's softmax
+    The library's version
+    The two projections
 
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
@@ -18,8 +18,10 @@ from xformer_lib.shapes import Bool, Float
 __all__ = ["softmax", "scaled_dot_product_attention", "additive_attention"]
 
 
-# %% chapter 3: Exercise 3.2 · A softmax that does not overflow
-def softmax(scores: Float[np.ndarray, "*shape"], axis: int = -1) -> Float[np.ndarray, "*shape"]:
+# %% chapter 3: The library's softmax
+def softmax(
+    scores: Float[np.ndarray, "*shape"], axis: int = -1
+) -> Float[np.ndarray, "*shape"]:
     """Turn scores into weights: each at least 0, and 1 in total along `axis`.
 
     A score of minus infinity gets weight 0. Where all scores are minus
@@ -36,7 +38,7 @@ def softmax(scores: Float[np.ndarray, "*shape"], axis: int = -1) -> Float[np.nda
     return exponentials / np.where(total == 0.0, 1.0, total)
 
 
-# %% chapter 3: Exercise 3.7 · Attention from the formula
+# %% chapter 3: The library's version
 def _attend(
     scores: Float[np.ndarray, "*b i j"],
     v: Float[np.ndarray, "*b j e"],
@@ -50,7 +52,7 @@ def _attend(
     return weights @ v, weights
 
 
-# %% chapter 3: Exercise 3.7 · Attention from the formula
+# %% chapter 3: The library's version
 def scaled_dot_product_attention(
     q: Float[np.ndarray, "*b i d"],
     k: Float[np.ndarray, "*b j d"],
@@ -70,12 +72,12 @@ def scaled_dot_product_attention(
            [2.]])
     """
     _check_arrays(q, k, v)
-    _check_widths(q, k)
+    _check_widths(q.shape[-1], k.shape[-1])
     scores = q @ k.swapaxes(-1, -2) / math.sqrt(q.shape[-1])
     return _attend(scores, v, mask)
 
 
-# %% chapter 3: Exercise 3.7 · Attention from the formula
+# %% chapter 3: The library's version
 def _got(value: object) -> str:
     if isinstance(value, np.ndarray):
         return f"got shape {value.shape}"
@@ -86,22 +88,22 @@ def _check_arrays(q: object, k: object, v: object) -> None:
     """Refuse anything but (*b i d), (*b j d) and (*b j e)."""
     for name, array in (("q", q), ("k", k), ("v", v)):
         if not isinstance(array, np.ndarray) or array.ndim < 2:
-            raise ValueError(f"{name}: expected an array (*b, position, width), {_got(array)}; "
-                             f"a single vector needs an axis of positions, {name}[None, :]")
+            raise ValueError(f"{name}: expected an array (*b, position, width), "
+                             f"{_got(array)}; one vector needs an axis more, {name}[None]")
     if not q.shape[:-2] == k.shape[:-2] == v.shape[:-2]:
-        raise ValueError(f"q, k, v: expected the same batch axes, got {q.shape[:-2]}, {k.shape[:-2]} "
-                         f"and {v.shape[:-2]}; repeat or index one of them until they agree")
+        got = f"{q.shape[:-2]}, {k.shape[:-2]} and {v.shape[:-2]}"
+        raise ValueError(f"q, k, v: expected the same batch axes, got {got}; "
+                         "repeat or index one of them until they agree")
     if k.shape[-2] != v.shape[-2]:
-        raise ValueError(f"v: expected one value for each of the {k.shape[-2]} keys, got {v.shape[-2]} "
-                         f"values; keys and values come in pairs, from the same positions")
+        raise ValueError(f"v: expected one value for each of the {k.shape[-2]} keys, "
+                         f"got {v.shape[-2]}; keys and values come in pairs")
 
 
-# %% chapter 3: Exercise 3.7 · Attention from the formula
-def _check_widths(q: Float[np.ndarray, "*b i d"], k: Float[np.ndarray, "*b j d"]) -> None:
-    """A dot product needs two vectors of one width."""
-    if q.shape[-1] != k.shape[-1] or q.shape[-1] == 0:
-        raise ValueError(f"q, k: expected the same width of at least 1, got {q.shape[-1]} and {k.shape[-1]}; "
-                         f"project one of them, or compare them with additive_attention")
+# %% chapter 3: The library's version
+def _check_widths(d_q: int, d_k: int) -> None:
+    if d_q != d_k or d_q == 0:
+        raise ValueError(f"q, k: expected the same width of at least 1, got {d_q} "
+                         f"and {d_k}; project one of them, or use additive_attention")
 
 
 def _check_mask(mask: object, shape: tuple[int, ...]) -> None:
@@ -109,17 +111,17 @@ def _check_mask(mask: object, shape: tuple[int, ...]) -> None:
     if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
         got = mask.dtype if isinstance(mask, np.ndarray) else type(mask).__name__
         raise ValueError(f"mask: expected booleans (True = may attend), got {got}; "
-                         f"write a comparison such as mask == 1")
+                         "write a comparison such as mask == 1")
     try:
         fits = np.broadcast_shapes(mask.shape, shape) == shape
     except ValueError:
         fits = False
     if not fits:
-        raise ValueError(f"mask: expected a shape that broadcasts to the scores {shape}, got {mask.shape}; "
-                         f"a mask over keys (b, j) needs an axis for the queries, mask[:, None, :]")
+        raise ValueError(f"mask: expected a shape that fits the scores {shape}, "
+                         f"got {mask.shape}; a mask over keys needs mask[:, None, :]")
 
 
-# %% chapter 3: Exercise 3.10 · Two projections instead of one
+# %% chapter 3: The two projections
 def additive_attention(
     q: Float[np.ndarray, "*b i q"],
     k: Float[np.ndarray, "*b j k"],
@@ -143,13 +145,13 @@ def additive_attention(
     return _attend(hidden @ w_v, v, mask)
 
 
-# %% chapter 3: Exercise 3.10 · Two projections instead of one
-def _check_scorer(d_q: int, d_k: int, w_q: np.ndarray, w_k: np.ndarray, w_v: np.ndarray) -> None:
-    """Refuse anything but (q a), (k a) and (a,), where q and k are the widths of queries and keys."""
+# %% chapter 3: The two projections
+def _check_scorer(d_q: int, d_k: int, w_q: object, w_k: object, w_v: object) -> None:
+    """Refuse anything but (q a), (k a) and (a,); q and k are widths."""
     if np.ndim(w_v) != 1:
-        raise ValueError(f"w_v: expected one vector (a,), {_got(w_v)}; it turns the a numbers of a "
-                         f"query-key pair into one score, it does not project the values")
+        raise ValueError(f"w_v: expected one vector (a,), {_got(w_v)}; "
+                         "it makes one score of a numbers, it does not project values")
     for name, matrix, d_in in (("w_q", w_q, d_q), ("w_k", w_k, d_k)):
         if np.shape(matrix) != (d_in, len(w_v)):
-            raise ValueError(f"{name}: expected shape {(d_in, len(w_v))}, {_got(matrix)}; its rows match the "
-                             f"width of {name[-1]}, its columns the length of w_v")
+            raise ValueError(f"{name}: expected shape {(d_in, len(w_v))}, {_got(matrix)}; "
+                             f"rows for the width of {name[-1]}, columns for w_v")

@@ -20,8 +20,8 @@ __all__ = ["causal_mask", "padding_mask", "local_mask"]
 # %% chapter 3: Three masks
 def _check_count(name: str, value: object) -> None:
     if not isinstance(value, numbers.Integral) or value < 0:
-        raise ValueError(f"{name}: expected a whole number of positions, 0 or more, got {value!r}; "
-                         f"pass an int such as {name}=4")
+        raise ValueError(f"{name}: expected a whole number of positions, 0 or more, "
+                         f"got {value!r}; pass an int such as {name}=4")
 
 
 def causal_mask(length: int) -> Bool[np.ndarray, "i j"]:
@@ -38,7 +38,9 @@ def causal_mask(length: int) -> Bool[np.ndarray, "i j"]:
 
 
 # %% chapter 3: Three masks
-def padding_mask(lengths: Sequence[int] | Int[np.ndarray, "b"], max_len: int) -> Bool[np.ndarray, "b j"]:
+def padding_mask(
+    lengths: Sequence[int] | Int[np.ndarray, "b"], max_len: int
+) -> Bool[np.ndarray, "b j"]:
     """Key j of row b may be read if it lies within that row's length.
 
     The mask is over keys; give it an axis for queries before use, `mask[:, None, :]`.
@@ -51,8 +53,8 @@ def padding_mask(lengths: Sequence[int] | Int[np.ndarray, "b"], max_len: int) ->
     for length in lengths:
         _check_count("lengths", length)
         if length > max_len:
-            raise ValueError(f"lengths: expected at most max_len={max_len}, got {length}; "
-                             f"shorten that row or raise max_len")
+            raise ValueError(f"lengths: expected at most max_len={max_len}, "
+                             f"got {length}; shorten that row or raise max_len")
     return np.arange(max_len)[None, :] < np.asarray(lengths, dtype=np.int64)[:, None]
 
 
