@@ -1,0 +1,96 @@
+"""Positions, dropout, residuals."""
+
+import math
+
+import pytest
+import torch
+
+from xformer_lib.nn.layers import Dropout, PositionwiseFeedForward, Residual
+from xformer_lib.nn.positions import LearnedPositions, NoPositions, SinusoidalPositions, sinusoidal_positions
+
+B, I, M, F = 3, 5, 14, 11
+
+
+def test_sinusoidal_table_is_the_formula():
+    table = sinusoidal_positions(I, M)
+    for i in range(I):
+        for k in range(M // 2):
+            angle = i / 10000 ** (2 * k / M)
+            assert table[i, 2 * k] == pytest.approx(math.sin(angle), abs=1e-7)
+            assert table[i, 2 * k + 1] == pytest.approx(math.cos(angle), abs=1e-7)
+
+
+@pytest.mark.errors
+def test_odd_width_is_refused():
+    with pytest.raises(ValueError, match="dim: expected an even number, got 13"):
+        sinusoidal_positions(I, 13)
+
+
+@pytest.mark.parametrize("scheme", [SinusoidalPositions, LearnedPositions])
+def test_positions_are_added_from_the_start_given(scheme):
+    positions, x = scheme(M, 23), torch.randn(B, I, M)
+    torch.testing.assert_close(positions(x) - x, positions.table[:I].expand(B, I, M), atol=1e-6, rtol=0)
+    torch.testing.assert_close(positions(x, 7) - x, positions.table[7:7 + I].expand(B, I, M), atol=1e-6, rtol=0)
+    assert torch.equal(positions(x[:, 3:4], 3), positions(x)[:, 3:4])
+
+
+def test_only_learned_positions_have_parameters():
+    count = {s: sum(p.numel() for p in s(M, 23).parameters())
+             for s in (SinusoidalPositions, LearnedPositions, NoPositions)}
+    assert count == {SinusoidalPositions: 0, LearnedPositions: 23 * M, NoPositions: 0}
+    x = torch.randn(B, I, M)
+    assert torch.equal(NoPositions(M, 23)(x), x)
+
+
+def test_dropout_keeps_the_mean_and_the_share():
+    torch.manual_seed(0)
+    x = torch.ones(101, 1009)
+    y = Dropout(0.25)(x)
+    torch.testing.assert_close(y.unique(), torch.tensor([0.0, 256 / 192]))
+    share = float((y == 0).float().mean())
+    assert abs(share - 0.25) < 5 * math.sqrt(0.25 * 0.75 / x.numel())  # five standard errors
+    columns = (y == 0).float().mean(0)
+    assert abs(columns - 0.25).max() < 6 * math.sqrt(0.25 * 0.75 / 101)
+
+
+def test_dropout_gradient_passes_where_the_value_passed():
+    x = torch.ones(7, 13, requires_grad=True)
+    y = Dropout(0.5)(x)
+    (gradient,) = torch.autograd.grad(y.sum(), x)
+    assert torch.equal(gradient, y.detach())
+
+
+def test_dropout_rests_in_evaluation_and_at_zero():
+    x = torch.randn(7, 13)
+    assert Dropout(0.5).eval()(x) is x and Dropout(0.0)(x) is x
+
+
+def test_dropout_repeats_with_the_seed():
+    x, layer = torch.ones(7, 13), Dropout(0.5)
+    torch.manual_seed(5)
+    first = layer(x)
+    assert not torch.equal(layer(x), first)
+    torch.manual_seed(5)
+    assert torch.equal(layer(x), first)
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_residual_order(norm):
+    residual, x = Residual(M, norm=norm), torch.randn(B, I, M)
+    torch.nn.init.normal_(residual.norm.weight)
+    sublayer = torch.nn.Linear(M, M)
+    expected = x + sublayer(residual.norm(x)) if norm == "pre" else residual.norm(x + sublayer(x))
+    torch.testing.assert_close(residual(x, sublayer), expected)
+
+
+@pytest.mark.errors
+def test_unknown_norm_is_refused():
+    with pytest.raises(ValueError, match='norm: expected "pre" or "post", got \'middle\''):
+        Residual(M, norm="middle")
+
+
+def test_feed_forward_sees_one_position_at_a_time():
+    layer, x = PositionwiseFeedForward(M, F), torch.randn(B, I, M)
+    whole = layer(x)
+    for i in range(I):
+        torch.testing.assert_close(layer(x[:, i]), whole[:, i])
