@@ -8,6 +8,7 @@ import numpy as np
 
 from xformer_lib.exercises import checks, guard, registry
 from xformer_lib.exercises.exercise import Chapter, Exercise, Result
+from xformer_lib.exercises.functions import Verdict
 from xformer_lib.exercises.session import Session
 
 WIDTH = 88
@@ -34,19 +35,19 @@ def check(id: str, answer: Any = ..., *, rng: np.random.Generator | None = None)
     return _report(Result(exercise.id, verdict.status, _message(exercise, verdict), verdict.misconception))
 
 
-def _judge(exercise: Exercise, answer: Any, rng: np.random.Generator) -> checks.Verdict:
+def _judge(exercise: Exercise, answer: Any, rng: np.random.Generator) -> Verdict:
     try:
         if answer is Ellipsis or guard.is_untouched(answer, exercise.stub, exercise.answer_name):
-            return checks.Verdict("not attempted")
+            return Verdict("not attempted")
         if exercise.requires and importlib.util.find_spec(exercise.requires) is None:
-            return checks.Verdict("not attempted", f"this check needs {exercise.requires}; "
+            return Verdict("not attempted", f"this check needs {exercise.requires}; "
                                                    f"install it with pip install {exercise.requires}.")
         with guard.quiet():
             return checks.judge(exercise, answer, rng)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        return checks.Verdict("crashed", _unreadable(error))
+        return Verdict("crashed", _unreadable(error))
 
 
 def _unreadable(error: BaseException) -> str:
@@ -60,14 +61,14 @@ def _unreadable(error: BaseException) -> str:
             "return plain numbers or arrays.")
 
 
-def _message(exercise: Exercise, verdict: checks.Verdict) -> str:
+def _message(exercise: Exercise, verdict: Verdict) -> str:
     text = f"Exercise {exercise.id}: {OPENINGS[verdict.status]}."
     if verdict.status == "passed":
         text = text[:-1] + (f" ({verdict.text})." if verdict.text else ".")
         return f"{text} {exercise.success}".strip()
     if verdict.status == "not attempted" and not verdict.text:
         todo = "mend the function" if exercise.kind == "find the bug" else "replace the dots"
-        verdict = checks.Verdict("not attempted", f'{todo} and run the cell again; hint("{exercise.id}") helps.')
+        verdict = Verdict("not attempted", f'{todo} and run the cell again; hint("{exercise.id}") helps.')
     return f"{text} {verdict.text[:1].upper()}{verdict.text[1:]}"
 
 

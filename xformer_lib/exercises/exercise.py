@@ -28,6 +28,10 @@ def case(*args: Any, note: str = "", **kwargs: Any) -> Case:
     return Case(args, kwargs, note)
 
 
+class Complaint(Exception):
+    """Raised by a `probe` to say, in the learner's terms, why it cannot look further."""
+
+
 @dataclass(frozen=True)
 class Misconception:
     """A wrong answer that learners really give.
@@ -102,6 +106,8 @@ class Exercise:
         tolerance: Largest difference allowed, relative and absolute.
         compare: `compare(expected, got)` in place of the usual comparison; gives None or a
             sentence on the difference.
+        probe: `probe(function)` gives the function that is run in its place, on the reference and
+            the misconceptions alike: a gradient, say, beside the value.
         pure: Whether changing an input array in place is a mistake here.
         requires: A package the check needs besides NumPy: "" or "torch".
         success: A sentence added to the praise: what the answer shows.
@@ -124,6 +130,7 @@ class Exercise:
     steps: tuple[Step, ...] = ()
     tolerance: float = 1e-9
     compare: Callable[[Any, Any], str | None] | None = None
+    probe: Callable[[Callable], Callable] | None = None
     pure: bool = False
     requires: str = ""
     success: str = ""
