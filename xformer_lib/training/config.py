@@ -26,6 +26,7 @@ class TrainConfig:
     peak_rate: float = 1e-3          # Adam's learning rate after warm-up
     warmup_steps: int = 400
     schedule: str = "trapezoid"      # or "inverse_sqrt"
+    decay: float = 0.5               # share of the steps over which the trapezoid falls
     label_smoothing: float = 0.1
     clip: float = 1.0                # largest gradient norm
     precision: str = "float32"       # or "bfloat16", or "auto": bfloat16 where the device has it
@@ -48,6 +49,8 @@ def check_train_config(config: "TrainConfig") -> None:
     for name in ("peak_rate", "clip"):
         if not getattr(config, name) > 0:
             raise ValueError(f"{name}: expected a number above 0, got {getattr(config, name)}; 1e-3 and 1.0 are usual")
+    if not 0 < config.decay <= 1:
+        raise ValueError(f"decay: expected 0 < decay ≤ 1, got {config.decay}; 0.5 is usual")
     if not 0 <= config.label_smoothing < 1:
         raise ValueError(f"label_smoothing: expected 0 ≤ ε < 1, got {config.label_smoothing}; 0.1 is usual")
     for name, valid in CHOICES.items():
@@ -63,8 +66,8 @@ PRESETS = {
         model=TransformerConfig(vocab_size=500, d_model=128, d_ff=512, num_encoder_layers=2,
                                 num_decoder_layers=2, max_len=64)),
     "multi30k": TrainConfig(
-        corpus="multi30k", max_steps=7200, precision="auto",
-        model=TransformerConfig(vocab_size=6000, dropout=0.2)),
+        corpus="multi30k", max_steps=6000, precision="auto", peak_rate=1.5e-3,
+        model=TransformerConfig(vocab_size=4000, dropout=0.2)),
     "tatoeba": TrainConfig(
         corpus="tatoeba", max_steps=20000, precision="auto", max_tokens=4096,
         model=TransformerConfig(vocab_size=8000, dropout=0.1)),

@@ -99,12 +99,13 @@ class Run:
     epoch: int = 0      # passes over the training data begun, from 0
     batch: int = 0      # batches of this epoch done
     tokens: int = 0     # target tokens seen
-    seconds: float = 0.0      # wall clock spent training and validating
+    seconds: float = 0.0      # wall clock spent training
+    cpu_seconds: float = 0.0  # the same, summed over the cores that worked
     history: list = field(default_factory=list)  # one dict a validation
 
     def state(self) -> dict:
         """What a checkpoint's header stores."""
-        names = ("step", "epoch", "batch", "tokens", "seconds", "history")
+        names = ("step", "epoch", "batch", "tokens", "seconds", "cpu_seconds", "history")
         return {name: getattr(self, name) for name in names}
 
 
@@ -130,13 +131,14 @@ def learning_rate(config: TrainConfig, step: int) -> float:
     """The rate of a step (from 1) under the schedule that the settings name."""
     if config.schedule == "inverse_sqrt":
         return inverse_sqrt(step, peak=config.peak_rate, warmup=config.warmup_steps)
-    return trapezoid(step, peak=config.peak_rate, warmup=config.warmup_steps, total=config.max_steps)
+    return trapezoid(step, peak=config.peak_rate, warmup=config.warmup_steps, total=config.max_steps,
+                     decay=config.decay)
 
 
 # %% 11_training: 
-def train_step(run: Run, batch: Batch) -> tuple[torch.Tensor, int]:
+def train_step(run: Run, batch: Batch) -> tuple[float, int]:
     """One optimiser step; returns the summed loss and the number of target tokens."""
-    config = run.config
+    config, wall, cpu = run.config, time.perf_counter(), time.process_time()
     for group in run.optimizer.param_groups:
         group["lr"] = learning_rate(config, run.step + 1)
     with autocast(config, run.device):
@@ -147,7 +149,10 @@ def train_step(run: Run, batch: Batch) -> tuple[torch.Tensor, int]:
     run.optimizer.step()
     run.optimizer.zero_grad()
     run.step, run.batch, run.tokens = run.step + 1, run.batch + 1, run.tokens + tokens
-    return loss.detach(), tokens
+    loss = float(loss.detach())  # waits for the device, so that the clocks are right
+    run.seconds += time.perf_counter() - wall
+    run.cpu_seconds += time.process_time() - cpu
+    return loss, tokens
 
 
 # %% 11_training: 
@@ -176,7 +181,7 @@ def validate(run: Run, train_loss: float) -> None:
 # %% 11_training: 
 def continue_run(run: Run, progress: bool) -> Run:
     """Train to ``max_steps``, validating and saving a checkpoint every ``validate_every`` steps."""
-    config, last, total, count = run.config, time.perf_counter(), 0.0, 0
+    config, total, count = run.config, 0.0, 0
     run.model.train()
     bar = tqdm(total=config.max_steps, initial=run.step, unit="step", disable=not progress)
     for batch in batch_stream(run):
@@ -184,13 +189,11 @@ def continue_run(run: Run, progress: bool) -> Run:
             break
         loss, tokens = train_step(run, batch)
         total, count = total + loss, count + tokens
-        now = time.perf_counter()
-        run.seconds, last = run.seconds + now - last, now
         bar.update()
         if run.step % 20 == 0:
-            bar.set_postfix_str(f"loss {float(total) / count:.3f}, {run.tokens / run.seconds:,.0f} tokens/s")
+            bar.set_postfix_str(f"loss {total / count:.3f}, {run.tokens / run.seconds:,.0f} tokens/s")
         if run.step % config.validate_every == 0 or run.step == config.max_steps:
-            validate(run, float(total) / count)
+            validate(run, total / count)
             save_checkpoint(run.folder, run.model, run.optimizer, run.state())
             total, count = 0.0, 0
     bar.close()

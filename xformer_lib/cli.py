@@ -1,0 +1,258 @@
+"""The command ``xformer``: train, evaluate, translate, doctor.
+
+Every mistake a user can make ends in one line on stderr and exit status 2; ``XFORMER_TRACEBACK=1``
+shows where it came from.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+from dataclasses import fields, replace
+from importlib import metadata, util
+from pathlib import Path
+
+PACKAGES = ("numpy", "torch", "tokenizers", "safetensors", "sacrebleu", "tqdm", "matplotlib")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; returns the exit status."""
+    options = build_parser().parse_args(arguments)
+    try:
+        return options.run(options)
+    except (ValueError, TypeError, OSError, ImportError) as error:
+        if os.environ.get("XFORMER_TRACEBACK"):
+            raise
+        print(f"xformer {options.command}: {error}", file=sys.stderr)
+        return 2
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="xformer", description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+
+    train = commands.add_parser("train", help="train a translator, or go on with one")
+    start = train.add_mutually_exclusive_group(required=True)
+    start.add_argument("--preset", help="fragment, multi30k or tatoeba")
+    start.add_argument("--resume", metavar="FOLDER", help="go on from this run's last checkpoint")
+    train.add_argument("--out", metavar="FOLDER", help="where the run is written (default: runs/PRESET)")
+    train.add_argument("--set", nargs="+", metavar="NAME=VALUE", default=[],
+                       help="change settings of the preset, for example max_steps=2000 dropout=0.3")
+    train.add_argument("--device", help="cpu, cuda or mps (default: the best one here)")
+    train.add_argument("--quiet", action="store_true", help="no progress bar")
+    train.set_defaults(run=run_train)
+
+    evaluate = commands.add_parser("evaluate", help="score a trained model with sacreBLEU and chrF")
+    evaluate.add_argument("model", nargs="?", help="folder of a run (default: the newest in runs/)")
+    evaluate.add_argument("--corpus", help="fragment, multi30k or tatoeba (default: the one trained on)")
+    evaluate.add_argument("--split", default="test", help="train, val or test (default: test)")
+    evaluate.add_argument("--json", metavar="FILE", help="write everything there is to know about the run")
+    evaluate.add_argument("--device", help="cpu, cuda or mps (default: the best one here)")
+    evaluate.set_defaults(run=run_evaluate)
+
+    translate = commands.add_parser("translate", help="translate sentences, or the lines of standard input")
+    translate.add_argument("text", nargs="*", help="English sentences (default: one a line from standard input)")
+    translate.add_argument("--model", metavar="FOLDER", help="folder of a run (default: the newest in runs/)")
+    translate.add_argument("--device", help="cpu, cuda or mps (default: cpu)", default="cpu")
+    translate.set_defaults(run=run_translate)
+
+    doctor = commands.add_parser("doctor", help="say what this machine has and what it lacks")
+    doctor.set_defaults(run=run_doctor)
+    return parser
+
+
+# ---------------------------------------------------------------- train
+
+
+def run_train(options) -> int:
+    from xformer_lib.training.config import preset
+    from xformer_lib.training.loop import resume, train
+
+    if options.resume:
+        if options.set or options.out:
+            raise ValueError("--resume: expected no --set and no --out, the run keeps its settings; leave them out")
+        run = resume(options.resume, device=options.device, progress=not options.quiet)
+    else:
+        folder = Path(options.out or f"runs/{options.preset}")
+        config = with_settings(preset(options.preset), options.set)
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / "provenance.json", provenance(options))
+        run = train(config, folder, device=options.device, progress=not options.quiet)
+    last = run.history[-1]
+    print(f"{run.folder}: {run.step} steps, {run.tokens:,} target tokens in {run.seconds / 60:.1f} minutes; "
+          f"validation loss {last['validation_loss']:.3f} nats a token")
+    return 0
+
+
+def with_settings(config, settings: list[str]):
+    """The configuration with NAME=VALUE pairs applied to it or to its model."""
+    own = {field.name: getattr(config, field.name) for field in fields(config) if field.name != "model"}
+    inner = {field.name: getattr(config.model, field.name) for field in fields(config.model)}
+    changes, model_changes = {}, {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals or name not in {**own, **inner}:
+            raise ValueError(f"--set: expected NAME=VALUE with a name of {', '.join([*own, *inner])}, got {setting!r}; "
+                             "for example max_steps=2000")
+        (changes if name in own else model_changes)[name] = convert(name, text, {**own, **inner}[name])
+    return replace(config, **changes, model=replace(config.model, **model_changes))
+
+
+def convert(name: str, text: str, old):
+    """The text as the type that the setting has."""
+    try:
+        return type(old)(text)
+    except ValueError:
+        raise ValueError(f"--set {name}: expected a value like {old!r}, got {text!r}; "
+                         f"write {name}={old}") from None
+
+
+def provenance(options) -> dict:
+    """What a recorded number needs beside it: command, commit, device, versions."""
+    import torch
+
+    from xformer_lib.training.loop import pick_device
+
+    device = pick_device(options.device)
+    return {
+        "command": "xformer " + " ".join(sys.argv[1:]),
+        "commit": git_commit(),
+        "device": torch.cuda.get_device_name(device) if device.startswith("cuda") else cpu_name(),
+        "threads": torch.get_num_threads(),
+        "versions": {name: metadata.version(name) for name in ("torch", "tokenizers", "sacrebleu")},
+    }
+
+
+def git_commit() -> str:
+    """The commit the library was run from, marked when files had changed; "unknown" outside a clone."""
+    here = Path(__file__).resolve().parent
+    answer = subprocess.run(["git", "describe", "--always", "--abbrev=12", "--dirty", "--exclude=*"],
+                            cwd=here, capture_output=True, text=True)
+    return answer.stdout.strip() or "unknown"
+
+
+def cpu_name() -> str:
+    """The processor's name as the system gives it, and how many cores the process may use."""
+    names = [line.split(":", 1)[1].strip() for line in read_lines("/proc/cpuinfo") if line.startswith("model name")]
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return f"{names[0] if names else platform.processor() or platform.machine()}, {cores} cores"
+
+
+def read_lines(path: str) -> list[str]:
+    return Path(path).read_text().splitlines() if Path(path).exists() else []
+
+
+def write_json(path: Path, data: dict) -> None:
+    path.write_text(json.dumps(data, ensure_ascii=False, indent=1) + "\n", encoding="utf8")
+
+
+# ---------------------------------------------------------------- evaluate and translate
+
+
+def newest_run(folder: str | None) -> Path:
+    """The folder asked for, or the run in runs/ whose model was written last."""
+    if folder is not None:
+        return Path(folder)
+    runs = sorted(Path("runs").glob("*/model.safetensors"), key=lambda path: path.stat().st_mtime)
+    if not runs:
+        raise FileNotFoundError("model: no trained model in runs/; run xformer train --preset fragment first, "
+                                "or name a run's folder")
+    return runs[-1].parent
+
+
+def run_evaluate(options) -> int:
+    from xformer_lib.data.corpora import load_corpus
+    from xformer_lib.decoding import translate
+    from xformer_lib.evaluation import bleu, chrf, exact_match
+    from xformer_lib.training.checkpoint import load_model, load_setup
+    from xformer_lib.training.loop import pick_device
+
+    folder = newest_run(options.model)
+    model, tokenizer = load_model(folder, device=pick_device(options.device))
+    corpus = options.corpus or load_setup(folder)[0].corpus
+    pairs = load_corpus(corpus, options.split)
+    hypotheses = translate(model, tokenizer, [source for source, _ in pairs])
+    references = [target for _, target in pairs]
+    scores = {"bleu": vars(bleu(hypotheses, references)), "chrf": vars(chrf(hypotheses, references)),
+              "exact_match": exact_match(hypotheses, references)}
+    print(f"{folder} on {corpus} {options.split}, {len(pairs)} sentences, greedy:")
+    print(f"  BLEU  {scores['bleu']['value']:.2f}  {scores['bleu']['signature']}")
+    print(f"  chrF  {scores['chrf']['value']:.2f}  {scores['chrf']['signature']}")
+    print(f"  exact {scores['exact_match']:.1f} %")
+    if options.json:
+        samples = [dict(source=pairs[n][0], hypothesis=hypotheses[n], reference=references[n])
+                   for n in range(0, len(pairs), max(1, len(pairs) // 12))][:12]
+        record = {"corpus": corpus, "split": options.split, "decoding": "greedy", **scores,
+                  **run_record(folder), "samples": samples, "hypotheses": hypotheses}
+        write_json(Path(options.json), record)
+    return 0
+
+
+def run_record(folder: Path) -> dict:
+    """Settings, provenance and history of a finished run."""
+    from xformer_lib.training.checkpoint import load_tensors
+
+    _, state = load_tensors(folder / "checkpoint.safetensors")
+    config = json.loads((folder / "config.json").read_text())
+    return {
+        **json.loads((folder / "provenance.json").read_text()),
+        "seed": config["seed"],
+        "minutes": round(state["seconds"] / 60, 1),
+        "cpu_minutes": round(state["cpu_seconds"] / 60, 1),
+        "tokens_per_second": round(state["tokens"] / state["seconds"]),
+        "config": config,
+        "history": state["history"],
+    }
+
+
+def run_translate(options) -> int:
+    from xformer_lib.decoding import translate
+    from xformer_lib.training.checkpoint import load_model
+
+    model, tokenizer = load_model(newest_run(options.model), device=options.device)
+    texts = options.text or [line.rstrip("\n") for line in sys.stdin]
+    for line in translate(model, tokenizer, texts):
+        print(line)
+    return 0
+
+
+# ---------------------------------------------------------------- doctor
+
+
+def run_doctor(options) -> int:
+    """One line a finding; the exit status is 1 when something a course reader needs is missing."""
+    missing = [name for name in PACKAGES if util.find_spec(name) is None]
+    print(f"python      {platform.python_version()} on {platform.system()} {platform.machine()}")
+    print(f"processor   {cpu_name()}")
+    for name in PACKAGES:
+        print(f"{name:<11} {'missing' if name in missing else metadata.version(name)}")
+    if "torch" not in missing:
+        doctor_torch()
+    doctor_data()
+    print("verdict     " + (f"missing: {', '.join(missing)}; pip install 'xformer-lib[course]'" if missing
+                            else "everything the course needs is here"))
+    return 1 if missing else 0
+
+
+def doctor_torch() -> None:
+    import torch
+
+    from xformer_lib.training.loop import has_bfloat16, pick_device
+
+    device = pick_device()
+    print(f"device      {device}, {torch.get_num_threads()} threads, "
+          f"bfloat16 {'in hardware' if has_bfloat16(device) else 'not in hardware'}")
+
+
+def doctor_data() -> None:
+    """Where the real corpora would be read from; the fragment needs no file."""
+    folder = os.environ.get("XFORMER_DATA")
+    for name, file in (("multi30k", "multi30k/train.en.gz"), ("tatoeba", "tatoeba/fra-eng.zip")):
+        found = folder is not None and (Path(folder) / file).exists()
+        print(f"{name:<11} {'in XFORMER_DATA' if found else 'not in XFORMER_DATA; downloaded once when first used'}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
