@@ -35,10 +35,10 @@ class Task:
     counterexample: Callable[..., str] | None = None
     probe: Callable[[Callable], Callable] | None = None
 
-    def run(self, function: Callable) -> list[guard.Outcome]:
-        """What a function does on every case, seen through the probe if there is one."""
+    def run(self, function: Callable, cases: list[Case]) -> list[guard.Outcome]:
+        """What a function does on these cases, seen through the probe if there is one."""
         seen = self.probe(function) if self.probe else function
-        return [guard.call(seen, one) for one in self.cases]
+        return [guard.call(seen, one) for one in cases]
 
     def difference(self, expected: guard.Outcome, got: guard.Outcome) -> str | None:
         """How one outcome departs from another, or None."""
@@ -75,7 +75,7 @@ def judge_function(task: Task, answer: Any) -> Verdict:
     first = guard.call(answer, task.cases[0]).value
     if first is not None and guard.is_untouched(first, "", ""):
         return Verdict("not attempted", "the function still returns the dots of the stub.")
-    wanted, got = task.run(task.reference), task.run(answer)
+    wanted, got = task.run(task.reference, task.cases), task.run(answer, task.cases)
     failing = [i for i, pair in enumerate(zip(wanted, got, strict=True)) if not task.same(*pair)]
     if not failing:
         return Verdict("passed", f"{len(task.cases)} fresh cases")
@@ -94,16 +94,28 @@ def recognise(task: Task, wanted: list[guard.Outcome], got: list[guard.Outcome])
     """
     partly = None
     for known in task.misconceptions:
-        wrong = task.run(known.implementation)
-        departs = [i for i, w in enumerate(wrong) if not task.same(wanted[i], w)]
-        if not departs or not all(task.same(wrong[i], got[i]) for i in departs):
-            continue
-        rest = [i for i in range(len(got)) if i not in departs]
-        if all(task.same(wanted[i], got[i]) for i in rest):
+        fit = _fit(task, known.implementation, wanted, got)
+        if fit == "whole":
             return known
-        if partly is None and any(got[i].error is None for i in departs):
+        if fit == "part" and partly is None:
             partly = known
     return partly
+
+
+def _fit(task: Task, implementation: Callable, wanted: list[guard.Outcome], got: list[guard.Outcome]) -> str:
+    """How well a wrong implementation explains what the learner's function did: "whole", "part" or ""."""
+    explained, unexplained, by_value = 0, 0, False
+    for given, want, have in zip(task.cases, wanted, got, strict=True):
+        wrong = task.run(implementation, [given])[0]
+        if task.same(want, wrong):
+            unexplained += not task.same(want, have)
+        elif task.same(wrong, have):
+            explained, by_value = explained + 1, by_value or have.error is None
+        else:
+            return ""
+    if not explained:
+        return ""
+    return "whole" if not unexplained else "part" if by_value else ""
 
 
 def seen_in(task: Task, failing: list[int]) -> str:

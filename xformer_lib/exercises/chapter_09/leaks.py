@@ -11,7 +11,7 @@ def _tiny_model(rng, vocab_size, d_model, num_heads):
     from xformer_lib.nn.transformer import Transformer, TransformerConfig
 
     config = TransformerConfig(vocab_size=vocab_size, d_model=d_model, num_heads=num_heads, d_ff=10, num_encoder_layers=1,
-                               num_decoder_layers=2, dropout=0.0, max_len=16)
+                               num_decoder_layers=1, dropout=0.0, max_len=16)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(rng.integers(2**31)))
         return Transformer(config).double().eval().requires_grad_(False)
