@@ -178,7 +178,7 @@ class TestErrors:
     def test_a_single_vector(self, qkv, place, name):
         arrays = [array[0] if position == place else array for position, array in enumerate(qkv)]
         self.ask(arrays, f"{name}: expected an array (*b, position, width), got shape ({arrays[place].shape[0]},)")
-        self.ask(arrays, f"needs an axis more, {name}[None]")
+        self.ask(arrays, f"for a single vector write {name}[None]")
 
     def test_a_list(self, qkv):
         self.ask([qkv[0].tolist(), *qkv[1:]], "q: expected an array (*b, position, width), got list")

@@ -89,7 +89,7 @@ def _check_arrays(q: object, k: object, v: object) -> None:
     for name, array in (("q", q), ("k", k), ("v", v)):
         if not isinstance(array, np.ndarray) or array.ndim < 2:
             raise ValueError(f"{name}: expected an array (*b, position, width), "
-                             f"{_got(array)}; one vector needs an axis more, {name}[None]")
+                             f"{_got(array)}; for a single vector write {name}[None]")
     if not q.shape[:-2] == k.shape[:-2] == v.shape[:-2]:
         got = f"{q.shape[:-2]}, {k.shape[:-2]} and {v.shape[:-2]}"
         raise ValueError(f"q, k, v: expected the same batch axes, got {got}; "
@@ -152,6 +152,7 @@ def _check_scorer(d_q: int, d_k: int, w_q: object, w_k: object, w_v: object) -> 
         raise ValueError(f"w_v: expected one vector (a,), {_got(w_v)}; "
                          "it makes one score of a numbers, it does not project values")
     for name, matrix, d_in in (("w_q", w_q, d_q), ("w_k", w_k, d_k)):
-        if np.shape(matrix) != (d_in, len(w_v)):
-            raise ValueError(f"{name}: expected shape {(d_in, len(w_v))}, {_got(matrix)}; "
+        expected = (d_in, len(w_v))
+        if np.shape(matrix) != expected:
+            raise ValueError(f"{name}: expected shape {expected}, {_got(matrix)}; "
                              f"rows for the width of {name[-1]}, columns for w_v")
