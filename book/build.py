@@ -1,6 +1,8 @@
 """Build the HTML book: warnings are errors, notebooks are not run."""
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 import time
@@ -13,13 +15,15 @@ def main():
     began = time.perf_counter()
     log = ROOT / "_build" / "book.log"
     log.parent.mkdir(exist_ok=True)
+    shutil.rmtree(ROOT / "_build" / "html", ignore_errors=True)  # no page of an earlier table of contents stays
     tool = str(Path(sys.executable).parent / "jupyter-book")
     command = [tool, "build", ".", "--all", "-W", "--keep-going", "--quiet", *sys.argv[1:]]
     environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1")
     with log.open("w", encoding="utf-8") as file:
         status = subprocess.run(command, cwd=ROOT, env=environment, stdout=file, stderr=subprocess.STDOUT).returncode
     if status:
-        print(log.read_text(encoding="utf-8")[-6000:])
+        plain = re.sub(r"\x1b\[[\d;]*m", "", log.read_text(encoding="utf-8"))
+        print(plain[-6000:])
         print(f"The book was not built: see the warnings above, or {log.relative_to(ROOT)}.")
         return status
     page = ROOT / "_build" / "html" / "index.html"
