@@ -23,9 +23,9 @@ import tokenizers
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from xformer_lib.data._download import corpus_bytes  # noqa: E402
 from xformer_lib.data.batching import batches, make_batch  # noqa: E402
 from xformer_lib.data.corpora import _multi30k_published, linked_groups, load_corpus, normalise  # noqa: E402
-from xformer_lib.data._download import corpus_bytes  # noqa: E402
 from xformer_lib.data.tokenizer import Tokenizer  # noqa: E402
 
 SPLITS = ("train", "val", "test")

@@ -2,7 +2,9 @@
 """``xformer_lib.data.batching``, as derived in chapter 10, Data.
 
 Source: ``chapters/10_data.ipynb``
-    batching
+    Batches
+    Exercise 10.6 · Counting padding
+    Exercise 10.7 · Over budget
 
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
@@ -14,22 +16,10 @@ import numpy as np
 
 from xformer_lib.shapes import Int
 
-__all__ = ["Batch", "pad_rows", "make_batch", "batches"]
+__all__ = ["pad_rows", "Batch", "make_batch", "batches"]
 
 
-# %% chapter 10: batching
-class Batch(NamedTuple):
-    """Padded id matrices for one step of training.
-
-    Source rows end in ``eos``. ``target_in`` is what the decoder reads (``bos``, then the ids) and
-    ``target_out`` what it should answer (the ids, then ``eos``): the same row shifted by one place.
-    """
-    source: Int[np.ndarray, "b s"]
-    target_in: Int[np.ndarray, "b t"]
-    target_out: Int[np.ndarray, "b t"]
-
-
-# %% chapter 10: batching
+# %% chapter 10: Batches
 def pad_rows(rows: Sequence[Sequence[int]], pad_id: int = 0) -> Int[np.ndarray, "b s"]:
     """Rows of different lengths as one matrix, filled up on the right with ``pad_id``.
 
@@ -44,7 +34,19 @@ def pad_rows(rows: Sequence[Sequence[int]], pad_id: int = 0) -> Int[np.ndarray, 
     return matrix
 
 
-# %% chapter 10: batching
+# %% chapter 10: Batches
+class Batch(NamedTuple):
+    """Padded id matrices for one step of training.
+
+    Source rows end in ``eos``. ``target_in`` is what the decoder reads (``bos``, then the ids) and
+    ``target_out`` what it should answer (the ids, then ``eos``): the same row shifted by one place.
+    """
+    source: Int[np.ndarray, "b s"]
+    target_in: Int[np.ndarray, "b t"]
+    target_out: Int[np.ndarray, "b t"]
+
+
+# %% chapter 10: Batches
 def make_batch(pairs, *, pad_id: int = 0, bos_id: int = 1, eos_id: int = 2) -> Batch:
     """One `Batch` of (source ids, target ids) pairs, the special ids added."""
     return Batch(pad_rows([[*source, eos_id] for source, _ in pairs], pad_id),
@@ -52,7 +54,7 @@ def make_batch(pairs, *, pad_id: int = 0, bos_id: int = 1, eos_id: int = 2) -> B
                  pad_rows([[*target, eos_id] for _, target in pairs], pad_id))
 
 
-# %% chapter 10: batching
+# %% chapter 10: Exercise 10.6 · Counting padding
 def _checked_lengths(pairs, max_tokens: int) -> Int[np.ndarray, "n 2"]:
     """Source and target lengths, each with its special id; a pair over the budget is an error."""
     lengths = np.array([(len(source), len(target)) for source, target in pairs], dtype=np.int64)
@@ -66,7 +68,7 @@ def _checked_lengths(pairs, max_tokens: int) -> Int[np.ndarray, "n 2"]:
     return lengths
 
 
-# %% chapter 10: batching
+# %% chapter 10: Exercise 10.6 · Counting padding
 def _cut(lengths: Int[np.ndarray, "n 2"], order: Int[np.ndarray, "n"], max_tokens: int) -> list:
     """Cut an order into groups whose padded size, rows × longest, fits the budget on both sides."""
     groups, start, longest = [], 0, 0
@@ -81,7 +83,7 @@ def _cut(lengths: Int[np.ndarray, "n 2"], order: Int[np.ndarray, "n"], max_token
     return groups
 
 
-# %% chapter 10: batching
+# %% chapter 10: Exercise 10.7 · Over budget
 def batches(pairs: Sequence[tuple[Sequence[int], Sequence[int]]], *, max_tokens: int,
             rng: np.random.Generator | None = None, pad_id: int = 0, bos_id: int = 1,
             eos_id: int = 2) -> Iterator[Batch]:

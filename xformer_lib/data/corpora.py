@@ -2,7 +2,8 @@
 """``xformer_lib.data.corpora``, as derived in chapter 10, Data.
 
 Source: ``chapters/10_data.ipynb``
-    corpora
+    A split that does not leak
+    Text that people wrote
 
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
@@ -19,60 +20,10 @@ from importlib.resources import files
 from xformer_lib.data._download import CorpusDamaged, CorpusUnavailable, corpus_bytes
 from xformer_lib.data.fragment import fragment_split
 
-__all__ = ["CORPUS_ERRORS", "normalise", "linked_groups", "load_corpus"]
+__all__ = ["linked_groups", "normalise", "CORPUS_ERRORS", "load_corpus"]
 
 
-# %% chapter 10: corpora
-CORPUS_ERRORS = (CorpusDamaged, CorpusUnavailable)  # what load_corpus raises for files wrong or missing
-
-
-# %% chapter 10: corpora
-_PLAIN = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2019": "'", "\u2018": "'",
-                        "\u201c": '"', "\u201d": '"'})
-
-
-def normalise(text: str) -> str:
-    """Composed characters, plain spaces and quotes, nothing at the ends.
-
-    >>> normalise("  Ça va\u202f?  L’été ")
-    "Ça va ? L'été"
-    """
-    return " ".join(unicodedata.normalize("NFC", text).translate(_PLAIN).split())
-
-
-# %% chapter 10: corpora
-def _paired(name: str, english: str, french: str) -> list[tuple[str, str]]:
-    """Two texts read side by side: line n of one translates line n of the other."""
-    left, right = (text.rstrip("\n").split("\n") for text in (english, french))
-    if len(left) != len(right):
-        raise CorpusDamaged(f"{name}: expected as many English as French lines, got {len(left)} and "
-                            f"{len(right)}; download both files again")
-    return [(normalise(one), normalise(other)) for one, other in zip(left, right, strict=True)]
-
-
-# %% chapter 10: corpora
-_PUBLISHED = {"train": "train", "val": "val", "test": "test_2016_flickr"}
-
-
-def _multi30k_published(split: str) -> list[tuple[str, str]]:
-    """A part of Multi30k as its authors cut it, normalised."""
-    texts = [gzip.decompress(corpus_bytes(f"multi30k/{_PUBLISHED[split]}.{language}.gz")).decode("utf-8")
-             for language in ("en", "fr")]
-    return _paired(f"multi30k {split}", *texts)
-
-
-# %% chapter 10: corpora
-def _multi30k(split: str) -> list[tuple[str, str]]:
-    """The same, less the training pairs that share a sentence with validation or test."""
-    pairs = _multi30k_published(split)
-    if split != "train":
-        return pairs
-    held_out = _multi30k_published("val") + _multi30k_published("test")
-    english, french = ({pair[side] for pair in held_out} for side in (0, 1))
-    return [pair for pair in pairs if pair[0] not in english and pair[1] not in french]
-
-
-# %% chapter 10: corpora
+# %% chapter 10: A split that does not leak
 def _key(language: str, text: str) -> str:
     """What makes two sentences the same for a split: letters and digits, in lower case."""
     return language + "".join(re.findall(r"\w", text.casefold()))
@@ -95,14 +46,63 @@ def linked_groups(pairs: list[tuple[str, str]]) -> list[str]:
     return [root(_key("en:", english)) for english, _ in pairs]
 
 
-# %% chapter 10: corpora
+# %% chapter 10: A split that does not leak
 def _part_of(group: str) -> str:
     """Train, val or test (96, 2 and 2 in a hundred), decided by a hash of the group's name alone."""
     draw = int(hashlib.sha256(group.encode()).hexdigest()[:8], 16) % 100
     return "test" if draw < 2 else "val" if draw < 4 else "train"
 
 
-# %% chapter 10: corpora
+# %% chapter 10: Text that people wrote
+_PLAIN = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2019": "'", "\u2018": "'",
+                        "\u201c": '"', "\u201d": '"'})
+
+
+def normalise(text: str) -> str:
+    """Composed characters, plain spaces and quotes, nothing at the ends.
+
+    >>> normalise("  Ça va\u202f?  L’été ")
+    "Ça va ? L'été"
+    """
+    return " ".join(unicodedata.normalize("NFC", text).translate(_PLAIN).split())
+
+
+# %% chapter 10: Text that people wrote
+CORPUS_ERRORS = (CorpusDamaged, CorpusUnavailable)  # what load_corpus raises for files wrong or missing
+
+
+def _paired(name: str, english: str, french: str) -> list[tuple[str, str]]:
+    """Two texts read side by side: line n of one translates line n of the other."""
+    left, right = (text.rstrip("\n").split("\n") for text in (english, french))
+    if len(left) != len(right):
+        raise CorpusDamaged(f"{name}: expected as many English as French lines, got {len(left)} and "
+                            f"{len(right)}; download both files again")
+    return [(normalise(one), normalise(other)) for one, other in zip(left, right, strict=True)]
+
+
+# %% chapter 10: Text that people wrote
+_PUBLISHED = {"train": "train", "val": "val", "test": "test_2016_flickr"}
+
+
+def _multi30k_published(split: str) -> list[tuple[str, str]]:
+    """A part of Multi30k as its authors cut it, normalised."""
+    texts = [gzip.decompress(corpus_bytes(f"multi30k/{_PUBLISHED[split]}.{language}.gz")).decode("utf-8")
+             for language in ("en", "fr")]
+    return _paired(f"multi30k {split}", *texts)
+
+
+# %% chapter 10: Text that people wrote
+def _multi30k(split: str) -> list[tuple[str, str]]:
+    """The same, less the training pairs that share a sentence with validation or test."""
+    pairs = _multi30k_published(split)
+    if split != "train":
+        return pairs
+    held_out = _multi30k_published("val") + _multi30k_published("test")
+    english, french = ({pair[side] for pair in held_out} for side in (0, 1))
+    return [pair for pair in pairs if pair[0] not in english and pair[1] not in french]
+
+
+# %% chapter 10: Text that people wrote
 _LISTED = frozenset(json.loads(
     files("xformer_lib.data").joinpath("sources.json").read_text(encoding="utf-8"))["offensive"])
 
@@ -118,7 +118,7 @@ def _is_offensive(pair: tuple[str, str]) -> bool:
                for word in re.findall(r"\w+", text.casefold()))
 
 
-# %% chapter 10: corpora
+# %% chapter 10: Text that people wrote
 @cache
 def _tatoeba_parts() -> dict[str, tuple]:
     """Distinct, inoffensive pairs in three parts; a group of more than 20 pairs stays in training."""
@@ -134,7 +134,7 @@ def _tatoeba_parts() -> dict[str, tuple]:
     return {split: tuple(part) for split, part in parts.items()}
 
 
-# %% chapter 10: corpora
+# %% chapter 10: Text that people wrote
 def _fragment(split: str) -> list[tuple[str, str]]:
     return [(example.source, example.target) for example in fragment_split(split)]
 
@@ -143,7 +143,7 @@ def _tatoeba(split: str) -> list[tuple[str, str]]:
     return list(_tatoeba_parts()[split])
 
 
-# %% chapter 10: corpora
+# %% chapter 10: Text that people wrote
 _CORPORA = {"fragment": _fragment, "multi30k": _multi30k, "tatoeba": _tatoeba}
 
 

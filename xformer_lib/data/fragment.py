@@ -2,26 +2,27 @@
 """``xformer_lib.data.fragment``, as derived in chapter 10, Data.
 
 Source: ``chapters/10_data.ipynb``
-    fragment
+    A language small enough to know
+    Phrases that carry their links
+    As many sentences as we want
+    A split that does not leak
 
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
 
-import json
 import re
-import unicodedata
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
+
+from xformer_lib.data._grammar import Agreement, Phrase, be, elides, noun_phrase, phrase, predicate_noun, random_phrase
 
 __all__ = ["Example", "split_words", "sample_example", "sample_pairs", "running_examples", "fragment_split"]
 
 
-# %% chapter 10: fragment
+# %% chapter 10: A language small enough to know
 @dataclass(frozen=True)
 class Example:
     """A sentence pair with its gold word alignment.
@@ -34,7 +35,7 @@ class Example:
     alignment: tuple[tuple[int, int], ...]
 
 
-# %% chapter 10: fragment
+# %% chapter 10: A language small enough to know
 def split_words(text: str) -> list[str]:
     """Cut a sentence at its spaces and after each apostrophe.
 
@@ -44,68 +45,18 @@ def split_words(text: str) -> list[str]:
     return re.findall(r"[^\s']+'?", text)
 
 
-# %% chapter 10: fragment
-_LEXICON = json.loads(files("xformer_lib.data").joinpath("lexicon.json").read_text(encoding="utf-8"))
-
-
-# %% chapter 10: fragment
-def _elides(word: str) -> bool:
-    """Does the word before this one lose its vowel? Yes at a vowel and at a mute h."""
-    first = unicodedata.normalize("NFD", word)[0].lower()
-    return first in "aeiou" or word == "y" or (first == "h" and word not in _LEXICON["aspirated"])
-
-
-# %% chapter 10: fragment
-class _Agreement(NamedTuple):
-    """What verbs and adjectives must know about a subject."""
-    person: int = 2           # je, tu, il or elle, nous, ils
-    feminine: bool = False
-    kind: str = "person"
-
-    @property
-    def form(self) -> int:
-        """Masculine, feminine, masculine plural, feminine plural: 0 to 3."""
-        return self.feminine + 2 * (self.person > 2)
-
-
-_THIRD_PERSON = _Agreement()
-
-
-# %% chapter 10: fragment
-class _Phrase(NamedTuple):
-    """English words, and French words that each know which English words they translate."""
-    english: tuple[str, ...]
-    french: tuple[tuple[str, tuple[int, ...]], ...]
-    agreement: _Agreement = _THIRD_PERSON
-
-    def then(self, other: "_Phrase") -> "_Phrase":
-        """Both phrases in a row; the links of the second one move along."""
-        shift = len(self.english)
-        moved = tuple((text, tuple(shift + link for link in links)) for text, links in other.french)
-        return _Phrase(self.english + other.english, self.french + moved, self.agreement)
-
-
-# %% chapter 10: fragment
-def _phrase(english: str, french: str, agreement: _Agreement = _THIRD_PERSON) -> _Phrase:
-    """A phrase from a compact notation: ``_phrase("yellow cat", "chat/1 jaune/0")``."""
-    words = [word.partition("/") for word in french.split()]
-    linked = tuple((text, tuple(int(link) for link in links.split(",") if link))
-                   for text, _, links in words)
-    return _Phrase(tuple(english.split()), linked, agreement)
-
-
-# %% chapter 10: fragment
+# %% chapter 10: Phrases that carry their links
 _ELISION = {word: word[0] + "'" for word in ("je", "ne", "de", "le", "la", "me", "te")}
 _CONTRACTION = {("à", "le"): "au", ("à", "les"): "aux", ("de", "le"): "du", ("de", "les"): "des"}
 
 
 def _elide(french: tuple) -> list:
     """je ai → j'ai, la école → l'école."""
-    return [(_ELISION[text] if text in _ELISION and _elides(after) else text, links)
+    return [(_ELISION[text] if text in _ELISION and elides(after) else text, links)
             for (text, links), (after, _) in pairwise((*french, (".", ())))]
 
 
-# %% chapter 10: fragment
+# %% chapter 10: Phrases that carry their links
 def _contract(french: list) -> list:
     """à le jardin → au jardin; the joined word keeps the links of both."""
     joined = french[:1]
@@ -118,217 +69,26 @@ def _contract(french: list) -> list:
     return joined
 
 
-# %% chapter 10: fragment
-def _sentence(phrase: _Phrase) -> Example:
+# %% chapter 10: Phrases that carry their links
+def _sentence(words: Phrase) -> Example:
     """The finished pair: elision, then contraction, capitals, and the links read off."""
-    french = _contract(_elide(phrase.french))
-    source = " ".join(phrase.english)
+    french = _contract(_elide(words.french))
+    source = " ".join(words.english)
     target = " ".join(text for text, _ in french).replace("' ", "'")
     links = sorted((link, position) for position, (_, found) in enumerate(french) for link in found)
     return Example(source[0].upper() + source[1:], target[0].upper() + target[1:], tuple(links))
 
 
-# %% chapter 10: fragment
-def _determiner(word: str, agreement: _Agreement, following: str, has_adjective: bool) -> str:
-    """The French determiner that agrees with the noun and suits the word after it."""
-    if agreement.person > 2:
-        return "de" if word == "some" and has_adjective else _LEXICON["plural"][word]
-    forms = _LEXICON["singular"]["no" if word == "not a" else word]
-    return forms[agreement.feminine + 2 * _elides(following)]
-
-
-# %% chapter 10: fragment
-def _before_noun(word: str, agreement: _Agreement, noun: str, big: str) -> str:
-    """An adjective in front of its noun: un vieil homme, de vieux hommes, une vieille femme."""
-    forms = _LEXICON["before"][big if word == "big" else word]
-    return forms[4 if agreement.form == 0 and _elides(noun) else agreement.form]
-
-
-# %% chapter 10: fragment
-def _noun_phrase(determiner: str, before: str, after: str, noun: str, plural: bool) -> _Phrase:
-    """Determiner, adjectives and noun, in each language's order, every form in agreement."""
-    many, one_french, many_french, gender, kind, big = _LEXICON["nouns"][noun]
-    agreement = _Agreement(4 if plural else 2, gender == "f", kind)
-    head = many_french if plural else one_french
-    french_before = _before_noun(before, agreement, head, big) if before else ""
-    french_after = _LEXICON["after"][after][agreement.form] if after else ""
-    french_determiner = _determiner(determiner, agreement, french_before or head, bool(before))
-    english = [word for word in (before, after, many if plural else noun) if word]
-    article = "a" if determiner == "not a" else determiner
-    if article == "a" and english[0][0] in "aeiou":
-        article = "an"
-    last = len(english)
-    french = f"{french_determiner}/0 "
-    french += f"{french_before}/1 " if before else ""
-    french += f"{head}/{last} " + (f"{french_after}/{last - 1}" if after else "")
-    return _phrase(" ".join([article, *english]), french, agreement)
-
-
-# %% chapter 10: fragment
-def _pick(rng: np.random.Generator, options):
-    """One of the options, by a draw that no version of NumPy changes."""
-    return list(options)[int(rng.random() * len(options))]
-
-
-def _chance(rng: np.random.Generator, probability: float) -> bool:
-    return bool(rng.random() < probability)
-
-
-# %% chapter 10: fragment
-def _random_noun_phrase(rng, nouns, determiners, adjectives: float) -> _Phrase:
-    """A noun phrase of words that go together: no yellow king, no tired key."""
-    noun, plural = _pick(rng, nouns), _chance(rng, 0.4)
-    before, after = _LEXICON["fits"][_LEXICON["nouns"][noun][4]]
-    before = [word for word in before if [noun, word] not in _LEXICON["unfit"]]
-    usable = _LEXICON["plural"] if plural else {**_LEXICON["singular"], "not a": ()}
-    if noun in ("man", "woman"):  # ma femme is "my wife"
-        determiners = [word for word in determiners if word not in _POSSESSIVE]
-    return _noun_phrase(_pick(rng, [word for word in determiners if word in usable]),
-                        _pick(rng, before) if _chance(rng, adjectives) else "",
-                        _pick(rng, after) if _chance(rng, adjectives) else "", noun, plural)
-
-
-# %% chapter 10: fragment
-_POSSESSIVE = ["my", "your", "his", "her", "our", "their"]
-_DEFINITE = ["the", "this", "these", *_POSSESSIVE]
-_KINDS = {kind: [noun for noun, entry in _LEXICON["nouns"].items() if entry[4] == kind]
-          for kind in ("person", "animal", "thing", "place")}
-
-
-def _subject(rng, *kinds: str, adjectives: float = 0.25) -> _Phrase:
-    """A pronoun half of the time when persons may act; *I*, *you*, *we*, *they* are masculine."""
-    if "person" in kinds and _chance(rng, 0.5):
-        english = _pick(rng, _LEXICON["subjects"])
-        french, person = _LEXICON["subjects"][english]
-        return _phrase(english, f"{french}/0", _Agreement(person, english == "she"))
-    nouns = [noun for kind in kinds for noun in _KINDS[kind]]
-    return _random_noun_phrase(rng, nouns, _DEFINITE, adjectives)
-
-
-# %% chapter 10: fragment
-def _be(subject: _Phrase, negated: bool) -> _Phrase:
-    """*She is* or *she is not*: elle est, elle n'est pas."""
-    english, french = _LEXICON["be"][subject.agreement.person]
-    if negated:
-        return subject.then(_phrase(f"{english} not", f"ne/1 {french}/0 pas/1"))
-    return subject.then(_phrase(english, f"{french}/0"))
-
-
-# %% chapter 10: fragment
-def _clause(subject: _Phrase, verb: str, negated: bool, pronoun: str = "") -> _Phrase:
-    """Subject and verb. *do not* becomes ne … pas; a pronoun object moves in front of the verb."""
-    third, particle, *forms = _LEXICON["verbs"][verb]
-    person = subject.agreement.person
-    at = 2 if negated else 0  # where the English verb stands
-    french = f"{forms[person]}/{at}" + (f",{at + 1}" if particle else "")
-    if pronoun:
-        french = f"{_LEXICON['clitics'][pronoun]}/{at + 1 + bool(particle)} {french}"
-    if negated:
-        helper = "does not" if person == 2 else "do not"
-        return subject.then(_phrase(f"{helper} {verb} {particle} {pronoun}", f"ne/1 {french} pas/1"))
-    return subject.then(_phrase(f"{third if person == 2 else verb} {particle} {pronoun}", french))
-
-
-# %% chapter 10: fragment
-def _greeting(rng) -> _Phrase:
-    friends = _random_noun_phrase(rng, ["friend", "king", "child", "boy", "girl"], ["my", "our"], 0.3)
-    return _phrase("hello", "bonjour/0").then(friends)
-
-
-def _bare(rng) -> _Phrase:
-    nouns = list(_LEXICON["nouns"])
-    return _random_noun_phrase(rng, nouns, [*_DEFINITE, "a", "some", "two", "three"], 0.7)
-
-
-# %% chapter 10: fragment
-def _description(rng) -> _Phrase:
-    """The cats are not tired → Les chats ne sont pas fatigués."""
-    subject = _subject(rng, _pick(rng, ["person", "animal", "thing"]), adjectives=0)
-    word = _pick(rng, [*_LEXICON["fits"][subject.agreement.kind][1], "small", "old", "beautiful"])
-    forms = {**_LEXICON["after"], **_LEXICON["before"]}[word]
-    return _be(subject, _chance(rng, 0.3)).then(_phrase(word, f"{forms[subject.agreement.form]}/0"))
-
-
-def _profession(rng) -> _Phrase:
-    """I am an engineer → Je suis ingénieur: French has no article here."""
-    subject, word = _subject(rng, "person"), _pick(rng, _LEXICON["professions"])
-    return _be(subject, _chance(rng, 0.3)).then(_predicate_noun(word, subject.agreement))
-
-
-# %% chapter 10: fragment
-def _predicate_noun(word: str, agreement: _Agreement) -> _Phrase:
-    """*an engineer*, *engineers* → ingénieur, ingénieure, ingénieurs, ingénieures."""
-    many, *french = _LEXICON["professions"][word]
-    if agreement.person > 2:
-        return _phrase(many, f"{french[agreement.feminine]}s/0")
-    return _phrase(f"{'an' if word[0] in 'aeiou' else 'a'} {word}", f"{french[agreement.feminine]}/1")
-
-
-# %% chapter 10: fragment
-_HUMAN = ("draw", "have", "speak")  # what animals do not do here
-
-
-def _transitive(rng) -> _Phrase:
-    """I do not have a cat → Je n'ai pas de chat: after pas, un and des become de."""
-    verb = _pick(rng, ["see", "love", "want", "have", "find", "draw", "look", "wait", "listen"])
-    negated, determiners = _chance(rng, 0.3), list(_DEFINITE)
-    if verb not in ("love", "listen"):
-        determiners += ["not a", "any"] if negated else ["a", "some", "two", "three"]
-    nouns = _KINDS["person"] if verb == "listen" else [*_LEXICON["nouns"]]
-    return _acting(rng, verb, negated).then(_random_noun_phrase(rng, nouns, determiners, 0.3))
-
-
-def _acting(rng, verb: str, negated: bool, pronoun: str = "") -> _Phrase:
-    subject = _subject(rng, *(["person"] if verb in _HUMAN else ["person", "animal"]))
-    return _clause(subject, verb, negated, pronoun)
-
-
-# %% chapter 10: fragment
-def _with_pronoun(rng) -> _Phrase:
-    """I do not see him → Je ne le vois pas."""
-    verb = _pick(rng, ["see", "love", "find", "draw", "look", "wait", "listen"])
-    subject = _subject(rng, *(["person"] if verb in _HUMAN else ["person", "animal"]))
-    same = _LEXICON["same person"].get(subject.english[0], [])
-    pronoun = _pick(rng, [word for word in _LEXICON["clitics"] if word not in same])
-    return _clause(subject, verb, _chance(rng, 0.3), pronoun)
-
-
-# %% chapter 10: fragment
-def _with_preposition(rng) -> _Phrase:
-    """I go to the garden → Je vais au jardin; from the hotel → de l'hôtel."""
-    places, people = _KINDS["place"], _KINDS["person"] + _KINDS["animal"]
-    verb, english, french, nouns = _pick(rng, [
-        ("go", "to", "à", places), ("come", "from", "de", places), ("speak", "to", "à", people),
-        ("speak", "about", "de", people + _KINDS["thing"])])
-    start = _acting(rng, verb, _chance(rng, 0.3)).then(_phrase(english, f"{french}/0"))
-    return start.then(_random_noun_phrase(rng, nouns, _DEFINITE, 0.3))
-
-
-# %% chapter 10: fragment
-def _existence(rng) -> _Phrase:
-    """There is no cat in the house → Il n'y a pas de chat dans la maison."""
-    what = _random_noun_phrase(rng, [*_LEXICON["nouns"]][:19], ["a", "some", "two", "three", "no"], 0.3)
-    there = "there are" if what.agreement.person > 2 else "there is"
-    french = "il/0 ne/2 y/0 a/1 pas/2" if what.english[0] == "no" else "il/0 y/0 a/1"
-    english, (preposition, nouns) = _pick(rng, _LEXICON["places to be"].items())
-    place = _random_noun_phrase(rng, nouns, _DEFINITE, 0.15)
-    return _phrase(there, french).then(what).then(_phrase(english, f"{preposition}/0")).then(place)
-
-
-# %% chapter 10: fragment
-_RULES = ([_greeting] + [_bare] * 3 + [_description] * 4 + [_profession] * 3 + [_transitive] * 6
-          + [_with_pronoun] * 4 + [_with_preposition] * 4 + [_existence] * 3)
-
-
+# %% chapter 10: As many sentences as we want
 def sample_example(rng: np.random.Generator) -> Example:
     """One sentence pair of the fragment, at most ten English words long."""
     while True:
-        phrase = _pick(rng, _RULES)(rng)
-        if len(phrase.english) <= 10:
-            return _sentence(phrase)
+        drawn = random_phrase(rng)
+        if len(drawn.english) <= 10:
+            return _sentence(drawn)
 
 
-# %% chapter 10: fragment
+# %% chapter 10: As many sentences as we want
 def sample_pairs(n: int, *, rng: np.random.Generator) -> list[Example]:
     """``n`` examples with distinct English sentences, in the order they were drawn."""
     if not 0 <= n <= 100_000:
@@ -340,29 +100,30 @@ def sample_pairs(n: int, *, rng: np.random.Generator) -> list[Example]:
     return list(found.values())
 
 
-# %% chapter 10: fragment
+# %% chapter 10: As many sentences as we want
 def running_examples() -> list[Example]:
     """The three sentences that come back throughout the course, made by the same rules."""
-    speaker = _phrase("I", "je/0", _Agreement(0))
-    return [_sentence(_phrase("hello world", "bonjour/0 le/ monde/1")),
-            _sentence(_noun_phrase("the", "big", "yellow", "cat", False)),
-            _sentence(_be(speaker, False).then(_predicate_noun("engineer", speaker.agreement)))]
+    speaker = phrase("I", "je/0", Agreement(0))
+    return [_sentence(phrase("hello world", "bonjour/0 le/ monde/1")),
+            _sentence(noun_phrase("the", "big", "yellow", "cat", False)),
+            _sentence(be(speaker, False).then(predicate_noun("engineer", speaker.agreement)))]
 
 
-# %% chapter 10: fragment
+# %% chapter 10: A split that does not leak
 @cache
 def _drawn() -> tuple[Example, ...]:
-    """13,000 distinct sentences; the running examples stand first."""
-    running = running_examples()
-    others = sample_pairs(13_000, rng=np.random.default_rng(10))
-    known = {example.source for example in running}
-    return tuple(running + [example for example in others if example.source not in known])
+    """13,000 examples, distinct in English and in French; the running examples stand first."""
+    found: dict[str, Example] = {}
+    for example in running_examples() + sample_pairs(13_500, rng=np.random.default_rng(10)):
+        found.setdefault(example.target, example)
+    return tuple(found.values())[:13_000]
 
 
+# %% chapter 10: A split that does not leak
 def fragment_split(split: str = "train") -> list[Example]:
     """A fixed part of the fragment: 12,000 training, 500 validation and 500 test examples.
 
-    No English sentence occurs in two parts. The three running examples are training sentences.
+    No sentence, English or French, occurs in two parts. The running examples are in the training part.
     """
     ends = {"train": (0, 12_000), "val": (12_000, 12_500), "test": (12_500, 13_000)}
     if split not in ends:

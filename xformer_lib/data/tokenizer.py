@@ -2,7 +2,8 @@
 """``xformer_lib.data.tokenizer``, as derived in chapter 10, Data.
 
 Source: ``chapters/10_data.ipynb``
-    tokenizer
+    Bytes, so that nothing is unknown
+    Exercise 10.4 · Twins
 
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
@@ -16,39 +17,12 @@ from pathlib import Path
 import tokenizers
 from tokenizers import Regex, decoders, models, pre_tokenizers, trainers
 
+from xformer_lib.data._pieces import BYTES, SPECIALS, read_inner, readable, write_whole
+
 __all__ = ["Tokenizer", "piece_words"]
 
 
-# %% chapter 10: tokenizer
-_SPECIALS = ["<pad>", "<bos>", "<eos>", "<unk>"]
-# a word takes the space before it; an apostrophe closes the word before it (l' homme, qu' elle)
-_PIECES = Regex(r" ?[\p{L}\p{M}]+'?| ?\p{N}| ?[^\s\p{L}\p{M}\p{N}]+|\s+(?!\S)|\s+")
-
-
-# %% chapter 10: tokenizer
-def _byte_table() -> dict[str, int]:
-    """The printable character that stands for each byte inside a byte-level vocabulary."""
-    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    moved = [byte for byte in range(256) if byte not in plain]
-    return {chr(byte): byte for byte in plain} | {chr(256 + n): byte for n, byte in enumerate(moved)}
-
-
-_BYTES = _byte_table()
-
-
-# %% chapter 10: tokenizer
-def _readable(token: str) -> str:
-    """A vocabulary entry as a person reads it: ▁ for a space, <0x..> for a loose byte."""
-    if token in _SPECIALS:
-        return token
-    raw = bytes(_BYTES[character] for character in token)
-    try:
-        return raw.decode("utf-8").replace(" ", "▁")
-    except UnicodeDecodeError:
-        return "".join(f"<0x{byte:02X}>" for byte in raw)
-
-
-# %% chapter 10: tokenizer
+# %% chapter 10: Bytes, so that nothing is unknown
 def _composed(text: str) -> str:
     """The text in NFC; half of a surrogate pair is no character and cannot be encoded."""
     if not isinstance(text, str):
@@ -60,18 +34,12 @@ def _composed(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
-# %% chapter 10: tokenizer
-def _checked_ids(ids, size: int) -> list[int]:
-    """The ids as a list of Python integers, all inside the vocabulary."""
-    numbers = [int(number) for number in ids]
-    outside = [number for number in numbers if not 0 <= number < size]
-    if outside:
-        raise ValueError(f"ids: expected integers from 0 to {size - 1}, got {outside[0]}; use the "
-                         f"tokenizer that made these ids")
-    return numbers
+# %% chapter 10: Bytes, so that nothing is unknown
+# a word takes the space before it; an apostrophe closes the word before it (l' homme, qu' elle)
+_PIECES = Regex(r" ?[\p{L}\p{M}]+'?| ?\p{N}| ?[^\s\p{L}\p{M}\p{N}]+|\s+(?!\S)|\s+")
 
 
-# %% chapter 10: tokenizer
+# %% chapter 10: Bytes, so that nothing is unknown
 def _learn_merges(texts: Iterable[str], vocab_size: int) -> tokenizers.Tokenizer:
     """Train the inner tokenizer; the same texts give the same merges."""
     if vocab_size < 260:
@@ -83,38 +51,13 @@ def _learn_merges(texts: Iterable[str], vocab_size: int) -> tokenizers.Tokenizer
         pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
     inner.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=vocab_size, min_frequency=2, special_tokens=_SPECIALS, show_progress=False,
-        initial_alphabet=sorted(_BYTES))
+        vocab_size=vocab_size, min_frequency=2, special_tokens=SPECIALS, show_progress=False,
+        initial_alphabet=sorted(BYTES))
     inner.train_from_iterator((_composed(text) for text in texts), trainer)
     return inner
 
 
-# %% chapter 10: tokenizer
-def _write_whole(path: Path, text: str) -> None:
-    """Write beside the target, then rename: a reader never sees half a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    beside.write_text(text, encoding="utf-8")
-    os.replace(beside, path)
-
-
-# %% chapter 10: tokenizer
-def _read_inner(path: Path) -> tokenizers.Tokenizer:
-    """The inner tokenizer of a saved file, checked for our four special ids."""
-    try:
-        inner = tokenizers.Tokenizer.from_str(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise
-    except Exception as error:  # the Rust side raises plain Exception for malformed JSON
-        raise ValueError(f"path: expected a tokenizer file, got {path}, which cannot be read "
-                         f"({error}); save the tokenizer again") from None
-    if [inner.token_to_id(name) for name in _SPECIALS] != [0, 1, 2, 3]:
-        raise ValueError(f"path: expected {' '.join(_SPECIALS)} as ids 0 to 3, got other ids in {path}; "
-                         f"use a file that Tokenizer.save wrote")
-    return inner
-
-
-# %% chapter 10: tokenizer
+# %% chapter 10: Bytes, so that nothing is unknown
 class _Encoder:
     """From text to ids."""
     pad_id, bos_id, eos_id, unk_id = 0, 1, 2, 3
@@ -137,7 +80,18 @@ class _Encoder:
         return [found.ids for found in self._inner.encode_batch([_composed(text) for text in texts])]
 
 
-# %% chapter 10: tokenizer
+# %% chapter 10: Bytes, so that nothing is unknown
+def _checked_ids(ids, size: int) -> list[int]:
+    """The ids as a list of Python integers, all inside the vocabulary."""
+    numbers = [int(number) for number in ids]
+    outside = [number for number in numbers if not 0 <= number < size]
+    if outside:
+        raise ValueError(f"ids: expected integers from 0 to {size - 1}, got {outside[0]}; use the "
+                         f"tokenizer that made these ids")
+    return numbers
+
+
+# %% chapter 10: Bytes, so that nothing is unknown
 class _Decoder(_Encoder):
     """And back, as a text or piece by piece."""
 
@@ -147,10 +101,10 @@ class _Decoder(_Encoder):
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """Each id as a person reads it: ▁ for a space, <0x..> for a loose byte."""
-        return [_readable(self._inner.id_to_token(number)) for number in _checked_ids(ids, self.vocab_size)]
+        return [readable(self._inner.id_to_token(number)) for number in _checked_ids(ids, self.vocab_size)]
 
 
-# %% chapter 10: tokenizer
+# %% chapter 10: Bytes, so that nothing is unknown
 class Tokenizer(_Decoder):
     """Byte-level byte-pair encoding: any text becomes integers, and the integers the same text.
 
@@ -168,15 +122,15 @@ class Tokenizer(_Decoder):
 
     def save(self, path: str | os.PathLike) -> None:
         """Write one JSON file, completely or not at all."""
-        _write_whole(Path(path), self._inner.to_str(pretty=False))
+        write_whole(Path(path), self._inner.to_str(pretty=False))
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> "Tokenizer":
         """Read the file that ``save`` wrote."""
-        return cls(_read_inner(Path(path)))
+        return cls(read_inner(Path(path)))
 
 
-# %% chapter 10: tokenizer
+# %% chapter 10: Exercise 10.4 · Twins
 def piece_words(pieces: Sequence[str]) -> list[int]:
     """The number of the word that each piece belongs to, words cut as ``split_words`` cuts them.
 
