@@ -34,10 +34,15 @@ def evaluation_mode(model: Transformer):
 
 
 # %% 12_translation: 
-def length_limits(model: Transformer, source: Int[Tensor, "b s"]) -> Int[Tensor, "b"]:
-    """How many tokens each sentence may produce: twice its source and ten, within max_len."""
-    lengths = (source != model.config.pad_id).sum(dim=1)
-    return (2 * lengths + 10).clamp(max=model.config.max_len - 1)
+def length_limits(model: Transformer, source: Int[Tensor, "b s"], max_len: int | None) -> Int[Tensor, "b"]:
+    """How many tokens each sentence may produce: ``max_len``, or twice its source and ten."""
+    lengths, longest = (source != model.config.pad_id).sum(dim=1), model.config.max_len - 1
+    if max_len is None:
+        return (2 * lengths + 10).clamp(max=longest)
+    if not 1 <= max_len <= longest:
+        raise ValueError(f"max_len: expected from 1 to {longest} tokens, got {max_len}; "
+                         "leave it out for a limit that follows the source")
+    return torch.full_like(lengths, max_len)
 
 
 # %% 12_translation: 
@@ -54,11 +59,11 @@ def greedy(model: Transformer, source: Int[Tensor, "b s"], *, max_len: int | Non
            use_cache: bool = True) -> list[list[int]]:
     """The likeliest word at each step, until <eos> or the limit; ids without <bos> and <eos>.
 
-    A finished sentence leaves the batch. The limit is ``max_len`` words, or twice the source and ten.
+    A finished sentence leaves the batch. The limit is ``max_len`` tokens, or twice the source and ten.
     """
     config, rows = model.config, torch.arange(len(source), device=source.device)
     with evaluation_mode(model):
-        limits = length_limits(model, source) if max_len is None else torch.full_like(rows, max_len)
+        limits = length_limits(model, source, max_len)
         memory, cache = model.encode(source), DecoderCache(config.num_decoder_layers) if use_cache else None
         tokens = torch.full((len(source), 1), config.bos_id, device=source.device)
         results = [[] for _ in rows]
@@ -78,7 +83,9 @@ def greedy(model: Transformer, source: Int[Tensor, "b s"], *, max_len: int | Non
 
 # %% 12_translation: 
 def encode_sentences(model: Transformer, tokenizer: Tokenizer, texts: list[str]) -> list[list[int]]:
-    """Source ids ending in <eos>; an empty or overlong sentence is a ValueError that shows it."""
+    """Source ids ending in <eos>; an empty or overlong sentence is a ValueError that names it."""
+    if isinstance(texts, str):
+        raise TypeError("texts: expected a list of sentences, got one string; write [text]")
     limit, encoded = model.config.max_len, []
     for number, (text, ids) in enumerate(zip(texts, tokenizer.encode_batch(texts)), start=1):
         if not text.strip():

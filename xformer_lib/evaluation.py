@@ -25,7 +25,9 @@ class Score:
 
 # %% 12_translation: 
 def check_lines(hypotheses: list[str], references: list[str]) -> None:
-    """Raise ValueError unless there is one reference for each hypothesis, and at least one."""
+    """Raise unless these are two lists, with one reference for each hypothesis, and at least one."""
+    if isinstance(hypotheses, str) or isinstance(references, str):
+        raise TypeError("hypotheses, references: expected lists of sentences, got one string; write [text]")
     if len(hypotheses) != len(references) or not hypotheses:
         raise ValueError(f"references: expected one for each of {len(hypotheses)} hypotheses, "
                          f"got {len(references)}; both lists must have the same, non-zero length")

@@ -1,0 +1,227 @@
+"""Greedy decoding: with the cache and without, alone and in a batch, limits, errors, order."""
+
+import dataclasses
+
+import pytest
+import torch
+
+from xformer_lib import decoding
+from xformer_lib.data.tokenizer import Tokenizer
+from xformer_lib.decoding import greedy, next_logits, translate
+from xformer_lib.nn.transformer import DecoderCache, Transformer, TransformerConfig
+
+V, MAX_LEN = 31, 37
+LENGTHS = (11, 2, 5, 7, 3, 1, 13)
+CONFIG = TransformerConfig(vocab_size=V, d_model=22, num_heads=2, d_ff=29, num_encoder_layers=2, num_decoder_layers=3,
+                           dropout=0.3, positions="learned", max_len=MAX_LEN)
+
+
+def build(seed=1, *, config=CONFIG, ends=2.0):
+    """A random model in float64 that says something else at each place, for each source, and sometimes ends."""
+    torch.manual_seed(seed)
+    model = Transformer(config).double()
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if parameter.ndim == 2:
+                parameter *= {"embedding.weight": 0.3, "positions.table": 8}.get(name, 2)
+        model.embedding.weight[config.eos_id] *= ends
+    return model
+
+
+def sources(lengths=LENGTHS, seed=1):
+    """Random sentences that end in <eos>, padded to the longest."""
+    ids = torch.randint(3, V, (len(lengths), max(lengths)), generator=torch.Generator().manual_seed(seed))
+    for row, length in zip(ids, lengths):
+        row[length - 1], row[length:] = CONFIG.eos_id, CONFIG.pad_id
+    return ids
+
+
+def never_ends(model, tokens, memory, source, cache=None):
+    """Stands in for next_logits: the answer is always word 7."""
+    if cache is not None:
+        next_logits(model, tokens, memory, source, cache)
+    return torch.nn.functional.one_hot(torch.full((len(tokens),), 7), V).double()
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return Tokenizer.train(["The big yellow cat", "Le gros chat jaune", "I am an engineer"] * 2, vocab_size=263)
+
+
+@pytest.fixture(scope="module")
+def translator(tokenizer):
+    return build(3, config=dataclasses.replace(CONFIG, vocab_size=tokenizer.vocab_size), ends=1.0)
+
+
+CHOICES = [(seed, norm, positions, path) for seed in (1, 3) for norm in ("pre", "post")
+           for positions in ("learned", "sinusoidal") for path in ("explicit", "fused")]
+
+
+@pytest.mark.parametrize("seed, norm, positions, path", CHOICES)
+def test_the_cache_changes_no_token(seed, norm, positions, path):
+    config = dataclasses.replace(CONFIG, norm=norm, positions=positions, attention_path=path)
+    model, source = build(seed, config=config), sources()
+    assert greedy(model, source) == greedy(model, source, use_cache=False)
+
+
+@pytest.mark.parametrize("seed", (1, 3))
+def test_greedy_is_the_argmax_of_the_whole_model_at_each_step(seed):
+    """The definition: run everything again for each word of each sentence alone."""
+    model = build(seed).eval()
+    outputs = greedy(model, sources())
+    assert len({tuple(ids) for ids in outputs}) == len(LENGTHS) and max(len(set(ids)) for ids in outputs) > 5
+    ended = 0
+    for length, row, output in zip(LENGTHS, sources(), outputs):
+        ids = []
+        while len(ids) < min(2 * length + 10, MAX_LEN - 1):
+            word = int(model(row[None, :length], torch.tensor([[CONFIG.bos_id, *ids]]))[0, -1].argmax())
+            if word == CONFIG.eos_id:
+                ended += 1
+                break
+            ids.append(word)
+        assert output == ids
+    assert 0 < ended < len(LENGTHS)  # some rows stop at <eos>, some at their limit
+
+
+@pytest.mark.parametrize("use_cache", (True, False))
+def test_a_sentence_alone_is_the_same_as_in_a_batch(use_cache):
+    model, source = build(3), sources()
+    alone = [greedy(model, row[None, :length], use_cache=use_cache)[0] for row, length in zip(source, LENGTHS)]
+    assert greedy(model, source, use_cache=use_cache) == alone
+
+
+@pytest.mark.parametrize("use_cache", (True, False))
+def test_each_row_has_its_own_limit(monkeypatch, use_cache):
+    """Twice the source and ten, <eos> counted, and never more than the model can number."""
+    monkeypatch.setattr(decoding, "next_logits", never_ends)
+    outputs = greedy(build(), sources(), use_cache=use_cache)
+    assert [len(ids) for ids in outputs] == [32, 14, 20, 24, 16, 12, 36]
+    assert all(set(ids) == {7} for ids in outputs)
+
+
+@pytest.mark.parametrize("max_len", (1, 5, MAX_LEN - 1))
+def test_max_len_limits_every_row(monkeypatch, max_len):
+    monkeypatch.setattr(decoding, "next_logits", never_ends)
+    assert [len(ids) for ids in greedy(build(), sources(), max_len=max_len)] == [max_len] * len(LENGTHS)
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("max_len", (0, -1, MAX_LEN))
+def test_a_max_len_that_no_model_can_keep(max_len):
+    with pytest.raises(ValueError, match=f"max_len: expected from 1 to 36 tokens, got {max_len}; "):
+        greedy(build(), sources(), max_len=max_len)
+
+
+@pytest.mark.parametrize("use_cache", (True, False))
+def test_finished_rows_leave_the_batch(monkeypatch, use_cache):
+    seen = []
+
+    def watched(model, tokens, memory, source, cache=None):
+        kept = [layer.target.k for layer in cache.layers if layer.target.k is not None] if cache else []
+        seen.append((len(tokens), len(memory), len(source), *map(len, kept)))
+        return next_logits(model, tokens, memory, source, cache)
+
+    monkeypatch.setattr(decoding, "next_logits", watched)
+    outputs = greedy(build(), sources(), use_cache=use_cache)
+    limits = [min(2 * length + 10, MAX_LEN - 1) for length in LENGTHS]
+    steps = [min(len(ids) + 1, limit) for ids, limit in zip(outputs, limits)]  # <eos> takes a step, a limit none
+    assert len(seen) == max(steps)
+    for step, sizes in enumerate(seen, start=1):
+        assert set(sizes) == {sum(n >= step for n in steps)}
+    assert seen[0][0] == len(LENGTHS) and seen[-1][0] < len(LENGTHS)
+
+
+def test_the_cache_computes_one_place_a_step(monkeypatch):
+    model, widths = build(), {}
+    embed = model.embed
+    for use_cache in (True, False):
+        widths[use_cache] = []
+        monkeypatch.setattr(model, "embed", lambda ids, start=0, log=widths[use_cache]: (
+            log.append(ids.shape[1]), embed(ids, start))[1])
+        greedy(model, sources(), use_cache=use_cache)
+    assert widths[True] == [13] + [1] * (len(widths[True]) - 1)  # the sources, then single words
+    assert widths[False] == [13, *range(1, len(widths[True]))]
+
+
+def test_next_logits_with_a_cache_in_unequal_strides():
+    """One word, then three at once, then one: the cache takes what is new."""
+    model, source = build().eval(), sources()
+    tokens = torch.randint(3, V, (len(LENGTHS), 5), generator=torch.Generator().manual_seed(5))
+    with torch.inference_mode():
+        memory, cache = model.encode(source), DecoderCache(3)
+        for length in (1, 4, 5):
+            cached = next_logits(model, tokens[:, :length], memory, source, cache)
+            whole = model(source, tokens[:, :length])[:, -1]
+            torch.testing.assert_close(cached, whole, atol=1e-11, rtol=0)
+    assert cached.shape == (len(LENGTHS), V) and cache.length == 5
+
+
+@pytest.mark.parametrize("training", (True, False))
+def test_decoding_leaves_no_trace_in_the_model(training):
+    """No dropout while decoding (two runs agree), no gradients, and the mode returns, after an error too."""
+    model, source = build().train(training), sources()
+    assert greedy(model, source) == greedy(model, source)
+    with pytest.raises(ValueError):
+        greedy(model, source + V)
+    assert model.training is training
+    assert all(parameter.grad is None and parameter.requires_grad for parameter in model.parameters())
+
+
+TEXTS = ["The big yellow cat", "I", "I am", "cat", "The cat", "big big", "an engineer"]
+
+
+@pytest.mark.parametrize("batch_size", (1, 2, 3, 7, 64))
+def test_translate_keeps_the_order_for_every_batch_size(translator, tokenizer, batch_size):
+    one_by_one = []
+    for text in TEXTS:
+        ids = torch.tensor([[*tokenizer.encode(text), CONFIG.eos_id]])
+        one_by_one.append(tokenizer.decode(greedy(translator, ids)[0]))
+    assert len(set(one_by_one)) == len(TEXTS)
+    assert translate(translator, tokenizer, TEXTS, batch_size=batch_size) == one_by_one
+    backwards = translate(translator, tokenizer, TEXTS[::-1], batch_size=batch_size, use_cache=False)
+    assert backwards == one_by_one[::-1]
+
+
+def test_translating_nothing_is_nothing(translator, tokenizer):
+    assert translate(translator, tokenizer, []) == []
+
+
+def test_batches_hold_sentences_of_like_length(monkeypatch, translator, tokenizer):
+    """Sorted by length before they are cut into batches: the least padding."""
+    padding = []
+    monkeypatch.setattr(decoding, "greedy", lambda model, source, use_cache: (
+        padding.append(int((source == CONFIG.pad_id).sum())), [[7]] * len(source))[1])
+    translate(translator, tokenizer, ["I am I am I", "I", "I am I am I", "I"], batch_size=2)
+    assert padding == [0, 0]
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("text", ("", " ", "\n\t"))
+def test_an_empty_sentence_is_named(translator, tokenizer, text):
+    with pytest.raises(ValueError, match=r"^text: expected a sentence, got an empty one \(number 2\); leave it out$"):
+        translate(translator, tokenizer, ["I am", text, "cat"])
+
+
+@pytest.mark.errors
+def test_a_sentence_longer_than_the_model_allows_is_named(translator, tokenizer):
+    unit = "I am an engineer"
+    text = " ".join([unit] * 40)
+    count = len(tokenizer.encode(text))
+    message = f"^text: expected at most 36 tokens, got {count} in sentence 2, '{unit} I am an engin'…; split it into"
+    with pytest.raises(ValueError, match=message):
+        translate(translator, tokenizer, ["I am", text])
+
+
+def test_the_longest_sentence_that_fits(translator, tokenizer):
+    """max_len - 1 tokens and <eos> fill the model; one more is too many."""
+    fits = "x" * (MAX_LEN - 1)
+    assert len(tokenizer.encode(fits)) == MAX_LEN - 1
+    assert len(translate(translator, tokenizer, [fits])) == 1
+    with pytest.raises(ValueError, match="expected at most 36 tokens, got 37 in sentence 1"):
+        translate(translator, tokenizer, [fits + "x"])
+
+
+@pytest.mark.errors
+def test_one_string_is_not_a_list_of_sentences(translator, tokenizer):
+    with pytest.raises(TypeError, match=r"texts: expected a list of sentences, got one string; write \[text\]"):
+        translate(translator, tokenizer, "I am an engineer")

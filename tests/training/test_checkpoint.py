@@ -1,0 +1,246 @@
+"""Checkpoints: whole or not at all, read back to the bit, and one clear sentence for every broken file."""
+
+import dataclasses
+import json
+import os
+import pickle
+import struct
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from xformer_lib.data.tokenizer import Tokenizer
+from xformer_lib.nn.transformer import Transformer, TransformerConfig
+from xformer_lib.training import checkpoint
+from xformer_lib.training.checkpoint import (
+    load_checkpoint,
+    load_model,
+    load_setup,
+    load_tensors,
+    save_checkpoint,
+    save_model,
+    save_setup,
+    save_tensors,
+    write_atomically,
+)
+from xformer_lib.training.config import TrainConfig, config_from_json, config_to_json
+
+MODEL = TransformerConfig(vocab_size=263, d_model=22, num_heads=2, d_ff=29, num_encoder_layers=1,
+                          num_decoder_layers=2, dropout=0.1, positions="learned", max_len=13)
+CONFIG = TrainConfig(corpus="fragment", model=MODEL, max_steps=37, peak_rate=3e-3, seed=11)
+STATE = {"step": 3, "epoch": 1, "batch": 2, "tokens": 101, "seconds": 0.7,
+         "history": [{"step": 3, "train_loss": 5.1234567890123456, "validation_loss": 1 / 3}]}
+
+
+def trained(seed=0, steps=3):
+    """A model and its optimiser after a few steps with dropout, which also moves the random generator."""
+    torch.manual_seed(seed)
+    model = Transformer(MODEL)
+    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3, betas=(0.9, 0.98), eps=1e-9, fused=True)
+    for _ in range(steps):
+        step(model, optimizer)
+    return model, optimizer
+
+
+def step(model, optimizer):
+    source, target = torch.randint(3, 263, (3, 7)), torch.randint(3, 263, (3, 5))
+    model(source, target).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return Tokenizer.train(["The big yellow cat", "Le gros chat jaune"] * 2, vocab_size=263)
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory):
+    """The bytes of a sound checkpoint."""
+    folder = tmp_path_factory.mktemp("good")
+    save_checkpoint(folder, *trained(), STATE)
+    return (folder / "checkpoint.safetensors").read_bytes()
+
+
+def test_everything_comes_back_to_the_bit(tmp_path):
+    model, optimizer = trained()
+    save_checkpoint(tmp_path, model, optimizer, STATE)
+    generator = torch.get_rng_state()
+    other, its_optimizer = trained(seed=5, steps=2)
+    assert load_checkpoint(tmp_path, other, its_optimizer, device="cpu") == STATE
+    assert torch.equal(torch.get_rng_state(), generator)
+    for name, value in model.state_dict().items():
+        assert torch.equal(other.state_dict()[name], value) and other.state_dict()[name].dtype == value.dtype
+    names = [name for name, _ in model.named_parameters()]
+    assert len(names) > 40
+    for mine, yours in zip(model.parameters(), other.parameters()):
+        assert set(optimizer.state[mine]) == set(its_optimizer.state[yours]) == {"step", "exp_avg", "exp_avg_sq"}
+        for key, value in optimizer.state[mine].items():
+            assert torch.equal(its_optimizer.state[yours][key], value) and value.abs().sum() > 0
+
+
+def test_the_next_steps_are_the_same_after_loading(tmp_path):
+    model, optimizer = trained()
+    save_checkpoint(tmp_path, model, optimizer, STATE)
+    for _ in range(2):
+        step(model, optimizer)
+    other, its_optimizer = trained(seed=5, steps=2)
+    load_checkpoint(tmp_path, other, its_optimizer, device="cpu")
+    for _ in range(2):
+        step(other, its_optimizer)
+    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), other.parameters()))
+
+
+@pytest.mark.parametrize("dtype", (torch.float32, torch.bfloat16, torch.float64, torch.int64, torch.bool))
+def test_tensors_of_every_kind(tmp_path, dtype):
+    tensors = {"a": torch.arange(14).view(2, 7).to(dtype), "one": torch.tensor(3).to(dtype),
+               "turned": torch.arange(15).view(3, 5).to(dtype).T, "none": torch.zeros(0, 3).to(dtype)}
+    save_tensors(tmp_path / "x.safetensors", tensors, {"note": "é", "n": [1, 2.5, None]})
+    back, state = load_tensors(tmp_path / "x.safetensors")
+    assert state == {"note": "é", "n": [1, 2.5, None]} and set(back) == set(tensors)
+    for name, tensor in tensors.items():
+        assert torch.equal(back[name], tensor) and back[name].dtype == dtype
+
+
+def is_one_helpful_line(error, path):
+    """Does the message name the file and say in one line what to do?"""
+    text = str(error.value)
+    return text.startswith("checkpoint: ") and str(path) in text and "; " in text and "\n" not in text
+
+
+def header_length(data):
+    return struct.unpack("<Q", data[:8])[0]
+
+
+BROKEN = {
+    "empty": lambda data: b"",
+    "three bytes": lambda data: data[:3],
+    "the length alone": lambda data: data[:8],
+    "half the header": lambda data: data[:8 + header_length(data) // 2],
+    "the header alone": lambda data: data[:8 + header_length(data)],
+    "half": lambda data: data[:len(data) // 2],
+    "all but one byte": lambda data: data[:-1],
+    "one byte more": lambda data: data + b"x",
+    "length flipped": lambda data: bytes([data[0] ^ 255]) + data[1:],
+    "length far too large": lambda data: b"\xff" * 8 + data[8:],
+    "first byte of the header flipped": lambda data: data[:8] + bytes([data[8] ^ 255]) + data[9:],
+    "a byte inside the header flipped": lambda data: data[:60] + bytes([data[60] ^ 255]) + data[61:],
+    "a text": lambda data: b"Le gros chat jaune\n" * 100,
+    "a pickle": lambda data: pickle.dumps({"model": [1.0] * 100}),
+    "zeros": lambda data: bytes(1000),
+}
+
+
+@pytest.mark.parametrize("damage", BROKEN)
+def test_a_broken_file_is_one_line_that_says_what_to_do(tmp_path, good, damage):
+    path = tmp_path / "checkpoint.safetensors"
+    path.write_bytes(BROKEN[damage](good))
+    with pytest.raises(ValueError) as error:
+        load_tensors(path)
+    assert is_one_helpful_line(error, path) and "truncated or not a checkpoint" in str(error.value)
+
+
+@pytest.mark.parametrize("metadata", (None, {"format": "pt"}, {"state": "{not JSON"}))
+def test_somebody_elses_safetensors_file(tmp_path, metadata):
+    path = tmp_path / "model.safetensors"
+    save_file({"x": torch.zeros(3)}, path, metadata=metadata)
+    with pytest.raises(ValueError) as error:
+        load_tensors(path)
+    assert is_one_helpful_line(error, path)
+
+
+def test_a_missing_file_says_what_to_do(tmp_path):
+    with pytest.raises(FileNotFoundError) as error:
+        load_tensors(tmp_path / "checkpoint.safetensors")
+    assert is_one_helpful_line(error, tmp_path) and "train first" in str(error.value)
+    with pytest.raises(FileNotFoundError, match="run: no .*config.json; name the folder that xformer train wrote to"):
+        load_setup(tmp_path)
+
+
+def broken_replace(*_):
+    raise OSError("the machine went down")
+
+
+def test_a_crash_before_the_last_move_leaves_the_old_file(tmp_path, monkeypatch, good):
+    path = tmp_path / "checkpoint.safetensors"
+    path.write_bytes(good)
+    model, optimizer = trained(seed=3)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", broken_replace)
+        with pytest.raises(OSError, match="went down"):
+            save_checkpoint(tmp_path, model, optimizer, {**STATE, "step": 99})
+    assert path.read_bytes() == good
+    assert load_checkpoint(tmp_path, model, optimizer, device="cpu")["step"] == 3
+    save_checkpoint(tmp_path, model, optimizer, {**STATE, "step": 99})
+    assert load_checkpoint(tmp_path, model, optimizer, device="cpu")["step"] == 99
+
+
+def test_a_crash_at_the_first_write_leaves_nothing_that_is_read(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", broken_replace)
+        with pytest.raises(OSError):
+            save_checkpoint(tmp_path, *trained(), STATE)
+    with pytest.raises(FileNotFoundError, match="train first"):
+        load_tensors(tmp_path / "checkpoint.safetensors")
+
+
+def test_the_bytes_are_on_the_disk_before_the_name(tmp_path, monkeypatch):
+    """Written, flushed, synced, and only then moved."""
+    order = []
+    monkeypatch.setattr(os, "fsync", lambda number, sync=os.fsync: (order.append("sync"), sync(number)))
+    monkeypatch.setattr(os, "replace", lambda a, b, move=os.replace: (order.append(a.read_bytes()), move(a, b)))
+    write_atomically(tmp_path / "x", b"abc")
+    assert order == ["sync", b"abc"]
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+
+def test_left_over_parts_are_never_read(tmp_path, good, tokenizer):
+    save_setup(tmp_path, CONFIG, tokenizer)
+    (tmp_path / "checkpoint.safetensors").write_bytes(good)
+    for name in ("checkpoint.safetensors", "config.json", "tokenizer.json", "model.safetensors"):
+        (tmp_path / f"{name}.{os.getpid()}.part").write_bytes(b"half a fi")
+        (tmp_path / f"{name}.part").write_bytes(b"half a fi")
+    assert load_checkpoint(tmp_path, *trained(seed=2), device="cpu") == STATE
+    assert load_setup(tmp_path)[0] == CONFIG
+    with pytest.raises(FileNotFoundError):
+        load_model(tmp_path)
+
+
+def test_nothing_is_pickled(tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("pickle")
+
+    for module, name in ((pickle, "dump"), (pickle, "dumps"), (pickle, "load"), (pickle, "loads"),
+                         (pickle, "Pickler"), (pickle, "Unpickler"), (torch, "save"), (torch, "load")):
+        monkeypatch.setattr(module, name, refuse)
+    model, optimizer = trained()
+    save_checkpoint(tmp_path, model, optimizer, STATE)
+    load_checkpoint(tmp_path, model, optimizer, device="cpu")
+    data = (tmp_path / "checkpoint.safetensors").read_bytes()
+    header = json.loads(data[8:8 + header_length(data)])
+    assert json.loads(header["__metadata__"]["state"]) == STATE
+    assert len(header) == 1 + sum(1 for name in header if name.split(".")[0] in ("model", "optimizer", "rng"))
+
+
+def test_a_model_comes_back_ready_for_use(tmp_path, tokenizer):
+    model, _ = trained()
+    save_setup(tmp_path, CONFIG, tokenizer)
+    save_model(tmp_path, model, STATE)
+    back, its_tokenizer = load_model(tmp_path)
+    assert not back.training and back.config == MODEL
+    assert its_tokenizer.encode("The yellow cat") == tokenizer.encode("The yellow cat")
+    source, target = torch.randint(3, 263, (3, 7)), torch.randint(3, 263, (3, 5))
+    assert torch.equal(back(source, target), model.eval()(source, target))
+
+
+def test_settings_survive_json():
+    changed = dataclasses.replace(CONFIG, schedule="inverse_sqrt", precision="auto", clip=0.1 + 0.2)
+    assert config_from_json(json.loads(json.dumps(config_to_json(changed)))) == changed
+
+
+def test_names_are_those_of_the_parameters():
+    model, optimizer = trained()
+    names = checkpoint.optimizer_tensors(model, optimizer)
+    assert len(names) == 3 * len(list(model.parameters()))
+    assert "optimizer.exp_avg.embedding.weight" in names and "optimizer.step.decoder.norm.bias" in names
