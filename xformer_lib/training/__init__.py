@@ -14,6 +14,7 @@ _HOMES = {
     "encode_pairs": "loop",
     "has_bfloat16": "loop",
     "inverse_sqrt": "schedule",
+    "keep_freed_memory": "loop",
     "learning_rate": "loop",
     "load_checkpoint": "checkpoint",
     "load_model": "checkpoint",

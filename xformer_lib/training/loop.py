@@ -7,7 +7,9 @@ Source: ``chapters/11_training.ipynb``
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
 
+import ctypes
 import math
+import platform
 import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,6 +30,7 @@ from xformer_lib.training.schedule import inverse_sqrt, trapezoid
 __all__ = [
     "pick_device",
     "has_bfloat16",
+    "keep_freed_memory",
     "encode_pairs",
     "to_tensors",
     "validation_loss",
@@ -54,6 +57,20 @@ def has_bfloat16(device: str) -> bool:
     if device.startswith("cuda"):
         return torch.cuda.is_bf16_supported(including_emulation=False)
     return device == "cpu" and torch.cpu._is_avx512_bf16_supported()
+
+
+# %% 11_training: 
+def keep_freed_memory() -> None:
+    """Have the C library keep large freed blocks for the next step instead of returning them.
+
+    Otherwise every step pays for fresh pages again: up to 1.5× the time on a CPU. It holds for the
+    rest of the process, and does nothing where the C library is not glibc.
+    """
+    if platform.libc_ver()[0] == "glibc":
+        trim_threshold, mmap_max = -1, -4  # names of mallopt(3)
+        library = ctypes.CDLL(None)
+        library.mallopt(trim_threshold, 2**31 - 1)
+        library.mallopt(mmap_max, 0)
 
 
 # %% 11_training: 
@@ -183,6 +200,8 @@ def continue_run(run: Run, progress: bool) -> Run:
     """Train to ``max_steps``, validating and saving a checkpoint every ``validate_every`` steps."""
     config, total, count = run.config, 0.0, 0
     run.model.train()
+    if run.device == "cpu":
+        keep_freed_memory()
     bar = tqdm(total=config.max_steps, initial=run.step, unit="step", disable=not progress)
     for batch in batch_stream(run):
         if run.step >= config.max_steps:
