@@ -8,7 +8,7 @@ from xformer_lib.exercises.authoring import code_cell
 from xformer_lib.exercises.exercise import FUNCTION_KINDS, IMPLEMENTABLE_MISCONCEPTIONS
 from xformer_lib.exercises.registry import chapters
 
-SEEDS = (0, 1, 2, 3, 5)
+SEEDS = (0, 1, 2)
 EXERCISES = list(catalogue())
 
 
@@ -48,7 +48,8 @@ def test_right_answers_pass(exercise, answer):
 def test_misconceptions_get_their_own_diagnosis(exercise, known, answer):
     for seed in SEEDS:
         result = check(exercise.id, answer, rng=np.random.default_rng(seed))
-        assert (result.status, result.misconception) == ("misconception", known.name), f"seed {seed}: {result.message}"
+        assert result.status == "misconception", f"seed {seed}: {result.message}"
+        assert result.misconception == known.name, f"seed {seed}: {result.message}"
         diagnosis = known.diagnosis[1:].split("\n")[0]  # the first letter may change its case
         assert diagnosis in result.message
 

@@ -50,6 +50,17 @@ def test_tensors_are_read_where_arrays_are_expected():
     assert check("3.6", {"scores": torch.Size([5, 7]), "weights": torch.zeros(5, 7).shape, "output": (5, 2)})
 
 
+def test_a_module_is_accepted_where_a_function_is_expected():
+    torch = pytest.importorskip("torch")
+
+    class Embed(torch.nn.Module):
+        def forward(self, ids, weight, positions):
+            return torch.nn.functional.embedding(ids, weight) * weight.shape[1] ** 0.5 + positions[: ids.shape[1]]
+
+    assert check("9.2", Embed())
+    assert check("9.2", torch.nn.Linear(2, 3)).status == "crashed"
+
+
 @pytest.mark.parametrize(("answer", "words"), [
     (lambda scores, axis=-1: print(end=""), "returned None; is there a `return`?"),
     (lambda scores, axis=-1: stable(scores)[:1], "expected shape (2, 3), got shape (1, 3)"),
@@ -139,6 +150,29 @@ def test_two_mistakes_at_once_get_a_diagnosis():
     assert check("3.2", both).misconception in {"exponentials overflow", "axis ignored"}
 
 
+def test_a_mistake_keeps_its_diagnosis_beside_a_second_one():
+    def unscaled_and_open(q, k, v, mask=None):
+        scores = q @ k.T
+        if mask is not None:
+            scores[~mask] = -np.inf
+        raw = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        weights = raw / raw.sum(axis=-1, keepdims=True)  # not a number in an empty row
+        return weights @ v, weights
+
+    assert check("3.7", unscaled_and_open).misconception == "no scaling"
+
+
+def test_one_wrong_entry_of_a_prediction_is_enough_for_its_diagnosis():
+    shapes = {"scores": (7, 5), "weights": (5, 7), "output": (5, 2)}
+    assert check("3.6", shapes).misconception == "keys by queries"
+    assert check("3.6", {**shapes, "output": (9, 9)}).status == "wrong"
+
+
+def test_a_half_filled_prediction_names_the_entry_that_is_left():
+    result = check("3.6", {"scores": (5, 7), "weights": ..., "output": (5, 2)})
+    assert "the entry 'weights' still holds the dots" in result.message.lower()
+
+
 def test_results_are_true_exactly_when_passed_and_show_nothing_in_a_notebook():
     assert Result("1.1", "passed", "") and not Result("1.1", "wrong", "")
     assert repr(Result("1.1", "wrong", "")) == "<Exercise 1.1: wrong>"
@@ -150,7 +184,8 @@ def test_hints_climb_a_ladder(session, capsys):
         hint("3.2")
     hint("3.2", level=1)
     said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Exercise 3.2: ")]
-    starts = ["hint 1 of 3, a question.", "hint 2 of 3, a pointer.", "hint 3 of 3, the key step.", "those were all 3 hints;",
+    starts = ["hint 1 of 3, a question.", "hint 2 of 3, a pointer.", "hint 3 of 3, the key step.",
+        "those were all 3 hints;",
               "hint 1 of 3, a question."]
     assert all(line.startswith(f"Exercise 3.2: {start}") for line, start in zip(said, starts, strict=True))
 
@@ -178,9 +213,11 @@ def test_an_unknown_number_lists_the_ids_of_the_chapter(capsys):
 
 def test_printed_cells_hold_the_heading_the_statement_and_the_link():
     text = markdown_cell(chapter(3), find("3.2"))
-    assert text.startswith("### Exercise 3.2 · A softmax that does not overflow\n\n*implement · 10 minutes · difficulty 2 of 3*")
+    assert text.startswith("### Exercise 3.2 · A softmax that does not overflow\n\n*implement · 10 minutes · "
+                           "difficulty 2 of 3*")
     assert find("3.2").statement in text
-    assert text.endswith("(solutions/03_scaled_dot_product_attention.ipynb#exercise-3-2-a-softmax-that-does-not-overflow)")
+    anchor = "exercise-3-2-a-softmax-that-does-not-overflow"
+    assert text.endswith(f"(solutions/03_scaled_dot_product_attention.ipynb#{anchor})")
     assert code_cell(find("3.2")).endswith('    return ...\n\n\ncheck("3.2", my_softmax)')
 
 
@@ -199,7 +236,8 @@ def test_an_incomplete_exercise_cannot_be_made(fields, words):
 def test_a_wide_misconception_may_crash(monkeypatch):
     exercise = Exercise(
         id="3.1", title="t", kind="implement", minutes=1, difficulty=1, statement="s", hints=("a", "b", "c"),
-        stub="def f(x):\n    return ...", reference=lambda x: x.sum(), cases=lambda rng: [case(np.ones(2)), case(np.ones((2, 3)))],
+        stub="def f(x):\n    return ...", reference=lambda x: x.sum(),
+        cases=lambda rng: [case(np.ones(2)), case(np.ones((2, 3)))],
         misconceptions=(Misconception("built-in int", lambda x: int(x.sum(axis=0)), "Several numbers are no int."),))
     monkeypatch.setattr(api.registry, "find", lambda wanted: exercise)
     assert check("3.1", lambda x: int(np.add.reduce(x))).misconception == "built-in int"

@@ -50,9 +50,25 @@ def judge_value(exercise: Exercise, answer: Any) -> Verdict:
     for known in exercise.misconceptions:
         if recognises(known, answer) if known.recognise else compare(known.implementation, answer) is None:
             return Verdict("misconception", known.diagnosis, known.name)
+    for known in exercise.misconceptions:
+        if exercise.compare is None and shares_every_mistake(exercise, known, answer):
+            return Verdict("misconception", known.diagnosis, known.name)
     form = None if exercise.compare else values.form_problem(exercise.reference, answer)
     return Verdict("wrong", f"{form}." if form else
                    "that is not it; work out the smallest case on paper and try again.")
+
+
+def shares_every_mistake(exercise: Exercise, known: Misconception, answer: Any) -> bool:
+    """For a dict with several entries: whether each wrong entry is wrong as in the misconception."""
+    reference, wrong = exercise.reference, known.implementation
+    if not isinstance(reference, Mapping) or not reference.keys() <= answer.keys():
+        return False
+
+    def same(one: Any, other: Any) -> bool:
+        return values.difference(one, other, tolerance=exercise.tolerance) is None
+
+    mistakes = [key for key, value in reference.items() if not same(value, answer[key])]
+    return all(same(wrong[key], answer[key]) for key in mistakes)
 
 
 def judge_exploration(exercise: Exercise, answer: Any) -> Verdict:

@@ -79,49 +79,59 @@ def judge_function(task: Task, answer: Any) -> Verdict:
     failing = [i for i, pair in enumerate(zip(wanted, got, strict=True)) if not task.same(*pair)]
     if not failing:
         return Verdict("passed", f"{len(task.cases)} fresh cases")
-    known = recognise(task, wanted, got)
-    if known is not None:
-        text = known.diagnosis + seen_in(task, failing) + falsified(task, answer, task.cases[failing[0]])
-        return Verdict("misconception", text, known.name)
+    fit = recognise(task, wanted, got)
+    if fit is not None:
+        seen = task.cases[fit.explained[0]]
+        note = f" (Seen with {seen.note}.)" if seen.note else ""
+        return Verdict("misconception", fit.known.diagnosis + note + falsified(task, answer, seen), fit.known.name)
     first = next((i for i in failing if got[i].error is None), failing[0])
     return explain_failure(task, answer, task.cases[first], wanted[first], got[first])
 
 
-def recognise(task: Task, wanted: list[guard.Outcome], got: list[guard.Outcome]) -> Misconception | None:
-    """The wrong implementation that does what the learner's did wherever it departs from the reference.
+@dataclass(frozen=True)
+class Fit:
+    """How far a wrong implementation explains what the learner's function did."""
 
-    One that agrees on every case goes before one that explains only some of the failures.
-    """
-    partly = None
+    known: Misconception
+    explained: tuple[int, ...]  # cases on which both depart from the reference in the same way
+    unexplained: int            # cases on which the learner's function is wrong in another way
+    by_value: bool              # some explained case holds a value and not only the same kind of error
+
+    @property
+    def whole(self) -> bool:
+        return not self.unexplained
+
+
+def recognise(task: Task, wanted: list[guard.Outcome], got: list[guard.Outcome]) -> Fit | None:
+    """The misconception that explains every failure, or else the one that explains the earliest and the most."""
+    fits = []
     for known in task.misconceptions:
-        fit = _fit(task, known.implementation, wanted, got)
-        if fit == "whole":
-            return known
-        if fit == "part" and partly is None:
-            partly = known
-    return partly
+        fit = fit_of(task, known, wanted, got)
+        if fit is not None and fit.whole:
+            return fit
+        if fit is not None and fit.by_value:
+            fits.append(fit)
+    return min(fits, key=lambda fit: (fit.explained[0], fit.unexplained), default=None)
 
 
-def _fit(task: Task, implementation: Callable, wanted: list[guard.Outcome], got: list[guard.Outcome]) -> str:
-    """How well a wrong implementation explains what the learner's function did: "whole", "part" or ""."""
-    explained, unexplained, by_value = 0, 0, False
-    for given, want, have in zip(task.cases, wanted, got, strict=True):
-        wrong = task.run(implementation, [given])[0]
+def fit_of(task: Task, known: Misconception, wanted: list[guard.Outcome], got: list[guard.Outcome]) -> Fit | None:
+    """Compares case by case, and gives up as soon as the misconception is ruled out."""
+    explained, unexplained, missed, by_value = [], 0, 0, False
+    for place, (given, want, have) in enumerate(zip(task.cases, wanted, got, strict=True)):
+        wrong = task.run(known.implementation, [given])[0]
+        right = task.same(want, have)
         if task.same(want, wrong):
-            unexplained += not task.same(want, have)
+            unexplained += not right
         elif task.same(wrong, have):
-            explained, by_value = explained + 1, by_value or have.error is None
+            explained.append(place)
+            by_value |= have.error is None
+        elif right or not explained:
+            return None
         else:
-            return ""
-    if not explained:
-        return ""
-    return "whole" if not unexplained else "part" if by_value else ""
-
-
-def seen_in(task: Task, failing: list[int]) -> str:
-    """Where the misconception showed, when the first failing case has a name."""
-    note = task.cases[failing[0]].note
-    return f" (Seen with {note}.)" if note else ""
+            missed += 1
+    if not explained or missed >= len(explained):
+        return None
+    return Fit(known, tuple(explained), unexplained + missed, by_value)
 
 
 def falsified(task: Task, answer: Callable, given: Case) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from xformer_lib.exercises.exercise import Case
-from xformer_lib.exercises.values import describe, is_tensor
+from xformer_lib.exercises.values import describe, is_plain, is_tensor
 
 TRIVIAL = {"RESUME", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST", "NOP", "COPY_FREE_VARS"}
 
@@ -79,7 +79,8 @@ def explain_call(name: str, given: Case) -> str:
 def _brief(value: Any) -> str:
     if isinstance(value, np.ndarray) or is_tensor(value):
         return f"array{tuple(value.shape)}" if isinstance(value, np.ndarray) else f"tensor{tuple(value.shape)}"
-    return describe(value)
+    plain = type(value) in (list, tuple, dict) and is_plain(value) and len(repr(value)) <= 60
+    return repr(value) if plain else describe(value)
 
 
 def signature_fits(function: Callable, given: Case) -> bool:

@@ -57,13 +57,14 @@ TWO_PROJECTIONS = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-Additive attention is often written with the query and the key joined end to end: the score is w_v · tanh([q; k] W), with `w` (d_q + d_k, a) and `w_v` (a,). Write \
-`additive_scores(q, k, w, w_v)` for `q` (L_q, d_q) and `k` (L_k, d_k): all L_q × L_k scores, with each query and each key projected \
-once, before they are paired.""",
+Additive attention is often written with the query and the key joined end to end: the score is w_v · tanh([q; k] \
+W), with `w` (d_q + d_k, a) and `w_v` (a,). Write `additive_scores(q, k, w, w_v)` for `q` (L_q, d_q) and `k` (L_k, \
+d_k): all L_q × L_k scores, with each query and each key projected once, before they are paired.""",
     hints=(
         "The first d_q rows of W meet only the query. What do the others meet?",
         "[q; k] W is a sum of two products, one with the upper rows of W and one with the lower.",
-        "`(q @ upper)[:, None, :] + (k @ lower)[None, :, :]` has shape (L_q, L_k, a); tanh and the product with w_v follow.",
+        "`(q @ upper)[:, None, :] + (k @ lower)[None, :, :]` has shape (L_q, L_k, a); tanh and the product with w_v "
+        "follow.",
     ),
     stub="def additive_scores(q, k, w, w_v):\n    return ...",
     reference=_concatenated,
@@ -73,13 +74,16 @@ once, before they are paired.""",
         Misconception("no tanh", _split(hidden=lambda a, b: a + b),
                       "Your scores are linear in the query and in the key. Which function stands between W and w_v?"),
         Misconception("tanh before the sum", _split(hidden=lambda a, b: np.tanh(a) + np.tanh(b)),
-                      "Both projections are right, but tanh is applied to each. In the formula, how often does it occur, and around what?"),
+                      "Both projections are right, but tanh is applied to each. In the formula, how often does it "
+                      "occur, and around what?"),
         Misconception("projections multiplied", _split(hidden=lambda a, b: np.tanh(a * b)),
-                      "You multiply the two projections. Write [q; k] W for one column of W: which sign joins the two parts?"),
+                      "You multiply the two projections. Write [q; k] W for one column of W: which sign joins the "
+                      "two parts?"),
         Misconception("halves swapped", _split(at=lambda q, k: q.shape[1], swap=True),
                       "The query meets the lower rows of W. In [q; k], which of the two comes first?"),
         Misconception("cut in the middle", _split(at=lambda q, k: (q.shape[1] + k.shape[1]) // 2),
-                      "Your cut goes through the middle of W. That is right only while queries and keys have one width: print the shapes."),
+                      "Your cut goes through the middle of W. That is right only while queries and keys have one "
+                      "width: print the shapes."),
         Misconception("keys by queries", lambda q, k, w, w_v: _concatenated(q, k, w, w_v).T,
                       "Your array has a row for each key. Scores have a row for each query."),
         Misconception("w_v left out", _hidden_summed,

@@ -13,17 +13,20 @@ THREE_SHAPES = Exercise(
     minutes=3,
     difficulty=1,
     statement="""\
-Five queries of width 3 meet seven keys and seven values of width 2. Write down the shapes of the scores, of the weights and of the output.""",
+Five queries of width 3 meet seven keys and seven values of width 2. Write down the shapes of the scores, of the \
+weights and of the output.""",
     hints=(
         "How many numbers does one query receive before softmax, and how many after?",
         "Scores are q kᵀ. The output is weights v: which two axes of that product remain?",
-        "One row for each query everywhere; a row of scores has an entry for each key, a row of output is as wide as a value.",
+        "One row for each query everywhere; a row of scores has an entry for each key, a row of output is as wide "
+        "as a value.",
     ),
     stub='answer = {"scores": ..., "weights": ..., "output": ...}',
     reference={"scores": (5, 7), "weights": (5, 7), "output": (5, 2)},
     misconceptions=(
         Misconception("keys by queries", {"scores": (7, 5), "weights": (7, 5), "output": (5, 2)},
-                      "Your scores have a row for each key. Softmax shares one total among the keys of each query: along which axis should they lie?"),
+                      "Your scores have a row for each key. Softmax shares one total among the keys of each query: "
+                      "along which axis should they lie?"),
         Misconception("output as wide as a query", {"scores": (5, 7), "weights": (5, 7), "output": (5, 3)},
                       "An output is a blend of values. How wide is a value here?"),
         Misconception("one output for each key", {"scores": (5, 7), "weights": (5, 7), "output": (7, 2)},
@@ -134,13 +137,16 @@ ATTENTION = Exercise(
     minutes=15,
     difficulty=2,
     statement="""\
-Write `my_attention(q, k, v, mask=None)` from the formula, for one sentence at a time: `q` (L_q, d_k), `k` (L_k, d_k), `v` (L_k, d_v), and `mask` \
-either None or boolean (L_q, L_k), True where a query may attend to a key. Return the pair `(output, weights)`. A query that may attend to nothing gets \
-zero weights and a zero output; large scores must not overflow.""",
+Write `my_attention(q, k, v, mask=None)` from the formula, for one sentence at a time: `q` (L_q, d_k), `k` (L_k, \
+d_k), `v` (L_k, d_v), and `mask` either None or boolean (L_q, L_k), True where a query may attend to a key. Return \
+the pair `(output, weights)`. A query that may attend to nothing gets zero weights and a zero output; large scores \
+must not overflow.""",
     hints=(
         "Which score must a forbidden key have before softmax, so that its weight comes out as exactly 0?",
-        "`np.where(mask, scores, -np.inf)` builds the scores. Look at what a row of minus infinities does to the maximum and to the sum.",
-        "Where a row has no key left, its exponentials are all 0: replace the maximum by 0 and the sum by 1 in that row, and 0/1 is the weight you want.",
+        "`np.where(mask, scores, -np.inf)` builds the scores. Look at what a row of minus infinities does to the "
+        "maximum and to the sum.",
+        "Where a row has no key left, its exponentials are all 0: replace the maximum by 0 and the sum by 1 in that "
+        "row, and 0/1 is the weight you want.",
     ),
     stub="def my_attention(q, k, v, mask=None):\n    return ...",
     reference=_attention,
@@ -150,23 +156,30 @@ zero weights and a zero output; large scores must not overflow.""",
         Misconception("no scaling", _variant(divisor=lambda q, v: 1.0),
                       "Your weights are too sharp. Which factor stands between q kᵀ and softmax?"),
         Misconception("divided by d_k", _variant(divisor=lambda q, v: q.shape[-1]),
-                      "Your weights are too even. You divide by the width; look again at the formula for what is done to it first."),
+                      "Your weights are too even. You divide by the width; look again at the formula for what is "
+                      "done to it first."),
         Misconception("scaled by the width of values", _variant(divisor=lambda q, v: math.sqrt(v.shape[-1])),
                       "Right only while values are as wide as keys. Whose width makes the dot product large?"),
         Misconception("softmax over queries", _variant(axis=0),
-                      "Your weights add up to 1 down the columns. Print `weights.sum(axis=-1)`: what should each query's row give?"),
+                      "Your weights add up to 1 down the columns. Print `weights.sum(axis=-1)`: what should each "
+                      "query's row give?"),
+        Misconception("mask ignored", lambda q, k, v, mask=None: _attention(q, k, v),
+                      "Right without a mask; with one, nothing changes. Where does your function use `mask`?"),
         Misconception("mask turned round", _variant(flip=True),
                       "Your queries read exactly the keys they may not. True means *may attend*."),
         Misconception("forbidden scores set to 0", _variant(fill=0.0),
                       "Forbidden keys still get weight, because exp(0) is 1. Which score has an exponential of 0?"),
         Misconception("mask after softmax", _variant(after=True),
-                      "The weights of a masked row no longer add up to 1: softmax had already shared weight out to the forbidden keys. "
+                      "The weights of a masked row no longer add up to 1: softmax had already shared weight out to "
+                      "the forbidden keys. "
                       "When should the mask come in?"),
         Misconception("not a number in an empty row", _variant(empty=np.nan),
-                      "All is right except for a query that may attend to nothing: its row is 0/0. What should it return, and "
+                      "All is right except for a query that may attend to nothing: its row is 0/0. What should it "
+                      "return, and "
                       "where do you divide?"),
         Misconception("even weights in an empty row", _variant(fill=-1e9),
-                      "A query that may attend to nothing shares its weight evenly over forbidden keys. A large negative score is "
+                      "A query that may attend to nothing shares its weight evenly over forbidden keys. A large "
+                      "negative score is "
                       "large only beside others; here all are alike."),
         Misconception("overflow", _variant(shift=False),
                       "Not a number for large scores. Exercise 3.2 shows what to subtract before the exponential."),
@@ -179,7 +192,7 @@ zero weights and a zero output; large scores must not overflow.""",
         Alternative("einsum", _by_einsum),
         Alternative("mask added to the scores", _additive_mask),
         Alternative("library", _from_the_library),
-        Alternative("float32", lambda q, k, v, mask=None: tuple(a.astype(np.float32) for a in _attention(q, k, v, mask))),
+        Alternative("float32", lambda *args, **kwargs: tuple(a.astype(np.float32) for a in _attention(*args, **kwargs))),
     ),
     success="Masked, scaled, safe for large scores, and zeros where nothing may be read.",
 )

@@ -43,7 +43,8 @@ def _accept_spreads(answer):
         return f"width {missing[0]} has no measurement yet; the keys are the widths {', '.join(map(str, WIDTHS))}."
     for width, ratio in zip(WIDTHS, _ratios(answer), strict=True):
         if not abs(ratio - 1.0) < 0.1:
-            return (f"for width {width} you report {float(answer[width]):.3g}. Check that the entries have mean 0 and "
+            return (f"for width {width} you report {float(answer[width]):.3g}. Check that the entries have mean 0 "
+                    f"and "
                     "variance 1, that queries and keys are drawn separately, and that there are at least 2000 pairs.")
     return None
 
@@ -55,9 +56,10 @@ MEASURE_SPREAD = Exercise(
     minutes=5,
     difficulty=1,
     statement="""\
-Measure how far unscaled scores spread. For each width d = 4, 16, 64 and 256, draw at least 2000 queries and, separately, as many keys, \
-all entries independent with mean 0 and variance 1. Pair each query with one key and take the standard deviation of the scores q·k. Give a \
-dictionary from width to standard deviation, then look at how the four numbers grow.""",
+Measure how far unscaled scores spread. For each width d = 4, 16, 64 and 256, draw at least 2000 queries and, \
+separately, as many keys, all entries independent with mean 0 and variance 1. Pair each query with one key and take \
+the standard deviation of the scores q·k. Give a dictionary from width to standard deviation, then look at how the \
+four numbers grow.""",
     hints=(
         "How many scores come from 2000 queries paired with 2000 keys, one each?",
         "`rng.normal(size=(2000, d))` draws 2000 vectors of width d; `np.std` measures a spread.",
@@ -71,17 +73,21 @@ dictionary from width to standard deviation, then look at how the four numbers g
                       "Those are variances. The standard deviation is their square root, in the units of a score.",
                       recognise=lambda answer: _near(_ratios(answer), np.sqrt(WIDTHS), 0.2)),
         Misconception("already scaled", {width: 1.0 for width in WIDTHS},
-                      "The same spread at every width: did you divide the scores before measuring them? Measure the plain q·k.",
+                      "The same spread at every width: did you divide the scores before measuring them? Measure the "
+                      "plain q·k.",
                       recognise=lambda answer: _near([answer[w] for w in WIDTHS], 1.0, 0.12)),
         Misconception("mean instead", {4: 0.01, 16: -0.05, 64: 0.1, 256: -0.2},
-                      "Those numbers lie near 0, as means of scores do. How far from the mean does a typical score lie?",
+                      "Those numbers lie near 0, as means of scores do. How far from the mean does a typical score "
+                      "lie?",
                       recognise=lambda answer: bool(np.all(np.abs(_ratios(answer)) < 0.1))),
         Misconception("uniform entries", {width: math.sqrt(7 / 144 * width) for width in WIDTHS},
-                      "Too small by one factor at every width, as with entries drawn evenly from 0 to 1. What are the mean and the "
+                      "Too small by one factor at every width, as with entries drawn evenly from 0 to 1. What are "
+                      "the mean and the "
                       "variance of your entries?",
                       recognise=lambda answer: _near(_ratios(answer), math.sqrt(7 / 144), 0.12)),
         Misconception("query as its own key", {width: math.sqrt(2 * width) for width in WIDTHS},
-                      "Too large by one factor, about 1.4, at every width. Are your keys drawn separately, or are they the queries again?",
+                      "Too large by one factor, about 1.4, at every width. Are your keys drawn separately, or are "
+                      "they the queries again?",
                       recognise=lambda answer: _near(_ratios(answer), math.sqrt(2), 0.08)),
     ),
     alternatives=(
@@ -150,7 +156,8 @@ PRODUCT = Step(
     counterexample=_product_lines,
     misconceptions=(
         Misconception("variances added", lambda var_x, var_y: var_x + var_y,
-                      "Variances add for a sum of independent variables. This is a product: start from the mean of x²y²."),
+                      "Variances add for a sum of independent variables. This is a product: start from the mean of "
+                      "x²y²."),
         Misconception("product of deviations", lambda var_x, var_y: math.sqrt(var_x * var_y),
                       "That is a standard deviation. The variance is the mean of the square, here of x²y²."),
         Misconception("square missing", lambda var_x, var_y: 0.0,
@@ -167,7 +174,8 @@ SUM = Step(
     counterexample=_sum_lines,
     misconceptions=(
         Misconception("terms in step", lambda variance, d: d * d * variance,
-                      "That holds when all terms are the same variable. Independent terms partly cancel: what is the mean of a product "
+                      "That holds when all terms are the same variable. Independent terms partly cancel: what is "
+                      "the mean of a product "
                       "of two different terms?"),
         Misconception("mean of the terms", lambda variance, d: variance / d,
                       "That is the variance of the mean of the terms. A dot product sums them."),
@@ -198,7 +206,8 @@ DIVISOR = Step(
     reference=lambda d: math.sqrt(d), truth=_divisor_truth, cases=_widths, counterexample=_divisor_lines,
     misconceptions=(
         Misconception("divide by the width", lambda d: d,
-                      "Dividing a variable by c divides its variance by c². What does dividing by d leave of a variance d?"),
+                      "Dividing a variable by c divides its variance by c². What does dividing by d leave of a "
+                      "variance d?"),
         Misconception("divide by the square", lambda d: d * d,
                       "Dividing a variable by c divides its variance by c², so a smaller c is enough."),
         Misconception("nothing to divide", lambda d: 1.0,
@@ -217,14 +226,17 @@ VARIANCE_OF_A_SCORE = Exercise(
     minutes=15,
     difficulty=3,
     statement="""\
-Show that q·k has variance d when all 2d entries are independent with mean 0 and variance 1. Write one formula for each step, as a function: \
-`product(var_x, var_y)`, the variance of x·y for independent x and y with mean 0; `sum(variance, d)`, the variance of a sum of d independent \
-terms that share one variance; `score(d)`, the variance of q·k; `divisor(d)`, what to divide the score by so that its variance is 1. Each is \
-tried against a small enumeration. On paper, mark where you use that the means are 0 and where you use independence.""",
+Show that q·k has variance d when all 2d entries are independent with mean 0 and variance 1. Write one formula for \
+each step, as a function: `product(var_x, var_y)`, the variance of x·y for independent x and y with mean 0; \
+`sum(variance, d)`, the variance of a sum of d independent terms that share one variance; `score(d)`, the variance \
+of q·k; `divisor(d)`, what to divide the score by so that its variance is 1. Each is tried against a small \
+enumeration. On paper, mark where you use that the means are 0 and where you use independence.""",
     hints=(
         "A variance is the mean of the square minus the square of the mean. What is the second part here?",
-        "For independent x and y the mean of x²y² is the mean of x² times the mean of y². In a squared sum, look at the mixed terms.",
-        "x·y has variance var_x · var_y; the mixed terms vanish, so d terms give d times one variance; dividing by c divides a variance by c².",
+        "For independent x and y the mean of x²y² is the mean of x² times the mean of y². In a squared sum, look at "
+        "the mixed terms.",
+        "x·y has variance var_x · var_y; the mixed terms vanish, so d terms give d times one variance; dividing by "
+        "c divides a variance by c².",
     ),
     stub='steps = {"product": ..., "sum": ..., "score": ..., "divisor": ...}',
     reference={step.name: step.reference for step in STEPS},

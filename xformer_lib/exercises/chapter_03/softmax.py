@@ -43,6 +43,8 @@ def _softmax(scores, axis=-1):
 
 def _softmax_cases(rng):
     rows = rng.permutation(5)
+    wide = rng.normal(size=(4, 6))
+    wide[:, rng.permutation(6)[:2]] += [1500.0, -1500.0]
     return [
         case(np.array([[0.0, 1.0, 2.0], [1.0, 1.0, 4.0]])),
         case(rng.normal(size=7)),
@@ -51,6 +53,7 @@ def _softmax_cases(rng):
         case(rng.normal(size=(3, 5)) * 3 + 1000.0, note="scores near 1000"),
         case(rng.normal(size=(3, 5)) * 3 - 1000.0, note="scores near -1000"),
         case((rows[:, None] - 2.0) * 700 + rng.normal(size=(5, 2)), note="rows at very different levels"),
+        case(wide, note="scores of one row far apart"),
     ]
 
 
@@ -81,6 +84,33 @@ def _clipped(scores, axis=-1):
 
 def _numerator_not_shifted(scores, axis=-1):
     return np.exp(scores) / np.exp(scores - scores.max(axis=axis, keepdims=True)).sum(axis=axis, keepdims=True)
+
+
+def _mean_subtracted(scores, axis=-1):
+    return _naive(scores - scores.mean(axis=axis, keepdims=True), axis)
+
+
+def _minimum_subtracted(scores, axis=-1):
+    return _naive(scores - scores.min(axis=axis, keepdims=True), axis)
+
+
+def _largest_size_subtracted(scores, axis=-1):
+    return _naive(scores - np.abs(scores).max(axis=axis, keepdims=True), axis)
+
+
+def _with_epsilon(scores, axis=-1):
+    raw = np.exp(scores - scores.max(axis=axis, keepdims=True))
+    return raw / (raw.sum(axis=axis, keepdims=True) + 1e-6)
+
+
+def _logarithms(scores, axis=-1):
+    shifted = scores - scores.max(axis=axis, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
+
+
+def _without_keepdims(scores, axis=-1):
+    raw = np.exp(scores - scores.max(axis=axis))
+    return raw / raw.sum(axis=axis)
 
 
 def _in_place(scores, axis=-1):
@@ -115,12 +145,15 @@ STABLE_SOFTMAX = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-Write `my_softmax(scores, axis=-1)`: weights of the same shape as `scores`, positive and adding up to 1 along `axis`, whichever axis that \
-is. Scores near 1000 or near −1000 must give finite weights, and so must a matrix whose rows lie far apart. Leave `scores` as it was.""",
+Write `my_softmax(scores, axis=-1)`: weights of the same shape as `scores`, positive and adding up to 1 along \
+`axis`, whichever axis that is. Scores near 1000 or near −1000 must give finite weights, and so must a matrix whose \
+rows lie far apart. Leave `scores` as it was.""",
     hints=(
         "What does `np.exp(1000.0)` give, and what becomes of the quotient of two such numbers?",
-        "Softmax does not change when the same number is subtracted from every score along the axis. Choose that number well.",
-        "Subtract the maximum along the axis, with `keepdims=True` so that it lines up; then the largest exponential is 1.",
+        "Softmax does not change when the same number is subtracted from every score along the axis. Choose that "
+        "number well.",
+        "Subtract the maximum along the axis, with `keepdims=True` so that it lines up; then the largest "
+        "exponential is 1.",
     ),
     stub="def my_softmax(scores, axis=-1):\n    return ...",
     reference=_softmax,
@@ -135,19 +168,44 @@ is. Scores near 1000 or near −1000 must give finite weights, and so must a mat
                       "Your weights add up to 1 along the last axis even when another `axis` is asked for. "
                       "Print `weights.sum(axis=0)` for `axis=0`."),
         Misconception("one total for everything", _over_everything,
-                      "All your weights together add up to 1. They should do so along `axis`: look at what your sum runs over."),
+                      "All your weights together add up to 1. They should do so along `axis`: look at what your sum "
+                      "runs over."),
         Misconception("one maximum for all rows", _one_maximum_for_all,
-                      "A row that lies far below another one loses all its weight: its exponentials round to 0, and 0/0 is "
+                      "A row that lies far below another one loses all its weight: its exponentials round to 0, and "
+                      "0/0 is "
                       "not a number. Which maximum should a row be compared with?"),
         Misconception("no exponential", _no_exponential,
-                      "You divided the scores by their sum. What happens to a negative score, and which step of softmax prevents that?"),
+                      "You divided the scores by their sum. What happens to a negative score, and which step of "
+                      "softmax prevents that?"),
         Misconception("clipped scores", _clipped,
-                      "Clipping keeps the exponentials finite but makes different large scores equal. Find a change to the "
+                      "Clipping keeps the exponentials finite but makes different large scores equal. Find a change "
+                      "to the "
                       "scores that keeps their differences."),
         Misconception("numerator and denominator differ", _numerator_not_shifted,
-                      "The weights do not add up to 1. Compare the exponentials above and below the fraction bar: are they the same numbers?"),
+                      "The weights do not add up to 1. Compare the exponentials above and below the fraction bar: "
+                      "are they the same numbers?"),
+        Misconception("mean subtracted", _mean_subtracted,
+                      "You subtract the mean, yet a row whose scores lie far apart still overflows. After that "
+                      "subtraction, "
+                      "how large can an exponent be?"),
+        Misconception("minimum subtracted", _minimum_subtracted,
+                      "With the minimum subtracted no exponent is below 0, but one can still be in the thousands. "
+                      "Which number "
+                      "keeps them all from being above 0?"),
+        Misconception("largest size subtracted", _largest_size_subtracted,
+                      "Scores near -1000 are lowered further: with `np.abs`, the number you subtract is not one of "
+                      "the scores."),
+        Misconception("a little added below", _with_epsilon,
+                      "The weights add up to a little less than 1. Once the largest exponential is 1, can the sum "
+                      "below be 0 at all?"),
+        Misconception("logarithms of weights", _logarithms,
+                      "Your numbers are at most 0, so they are no weights: you stopped at their logarithms."),
+        Misconception("axis lost by the sum", _without_keepdims,
+                      "The maximum and the sum lose an axis and no longer line up with the scores. Print their "
+                      "shapes; `keepdims` keeps it."),
         Misconception("input changed in place", _in_place,
-                      "The weights are right, but the caller's `scores` are changed afterwards. Look for `-=`, `/=` or `out=`."),
+                      "The weights are right, but the caller's `scores` are changed afterwards. Look for `-=`, `/=` "
+                      "or `out=`."),
     ),
     alternatives=(
         Alternative("log-sum-exp", _by_log_sum),
@@ -164,8 +222,8 @@ SHIFT_OR_STRETCH = Exercise(
     minutes=3,
     difficulty=1,
     statement="""\
-Three scores, 1, 2 and 4, are turned into weights. First add 5 to each score; then, instead, multiply each score by 5. \
-For both, say what happens to the largest weight: `"grows"`, `"shrinks"` or `"same"`.""",
+Three scores, 1, 2 and 4, are turned into weights. First add 5 to each score; then, instead, multiply each score by \
+5. For both, say what happens to the largest weight: `"grows"`, `"shrinks"` or `"same"`.""",
     hints=(
         "Which of the two changes alters the differences between the scores?",
         "The quotient of two weights is exp(difference of their scores).",
@@ -177,7 +235,8 @@ For both, say what happens to the largest weight: `"grows"`, `"shrinks"` or `"sa
         Misconception("a shift counts", {"add 5": "grows", "times 5": "grows"},
                       "Take two scores, 1 and 2, and write the quotient of their weights before and after adding 5."),
         Misconception("softmax ignores scale", {"add 5": "same", "times 5": "same"},
-                      "Softmax ignores a shift, yes. Compute exp(4 − 2) and exp(20 − 10): is the quotient of two weights unchanged?"),
+                      "Softmax ignores a shift, yes. Compute exp(4 − 2) and exp(20 − 10): is the quotient of two "
+                      "weights unchanged?"),
         Misconception("shift and scale swapped", {"add 5": "grows", "times 5": "same"},
                       "Dividing by the sum would cancel a common factor, but the scores pass through exp first. "
                       "What does exp turn a sum into?"),

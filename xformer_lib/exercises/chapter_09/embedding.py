@@ -11,9 +11,9 @@ TIED_MATRIX = Exercise(
     minutes=3,
     difficulty=1,
     statement="""\
-One vocabulary of 8,000 pieces serves both languages, and d_model is 256. A vector for each piece is needed in three places: at the encoder's input, at \
-the decoder's input, and before the softmax over the vocabulary. No place has a bias. How many numbers are learned if the three places share one matrix, and how many if \
-each has its own?""",
+One vocabulary of 8,000 pieces serves both languages, and d_model is 256. A vector for each piece is needed in \
+three places: at the encoder's input, at the decoder's input, and before the softmax over the vocabulary. No place \
+has a bias. How many numbers are learned if the three places share one matrix, and how many if each has its own?""",
     hints=(
         "How large is one matrix that holds a vector for each piece?",
         "Sharing means one matrix, however often it is used.",
@@ -31,7 +31,8 @@ each has its own?""",
         Misconception("one vector", {"shared": 256, "separate": 768},
                       "That is the width of the vector of one piece. How many pieces have a vector?"),
         Misconception("square matrices", {"shared": 65_536, "separate": 196_608},
-                      "A map from 256 to 256 knows nothing of the 8,000 pieces. Which two sizes does the matrix connect?"),
+                      "A map from 256 to 256 knows nothing of the 8,000 pieces. Which two sizes does the matrix "
+                      "connect?"),
     ),
     alternatives=(Alternative("as products", {"shared": 8000 * 256.0, "separate": 3 * 8000 * 256.0}),),
     tolerance=1e-12,
@@ -100,9 +101,10 @@ EMBEDDING_SIZE = Exercise(
     difficulty=1,
     requires="torch",
     statement="""\
-The shared matrix `weight` (v, m) has entries of variance 1/m, as suits the softmax at the end; at the input, vectors of that size would drown among the positions. Write \
-`embed(ids, weight, positions)`: for `ids` (b, i) and a table `positions` (max_len, m) with at least i rows, the input of the first layer (b, i, m), scaled as \
-in "Attention Is All You Need".""",
+The shared matrix `weight` (v, m) has entries of variance 1/m, as suits the softmax at the end; at the input, \
+vectors of that size would drown among the positions. Write `embed(ids, weight, positions)`: for `ids` (b, i) and a \
+table `positions` (max_len, m) with at least i rows, the input of the first layer (b, i, m), scaled as in \
+"Attention Is All You Need".""",
     hints=(
         "A row of `weight` has variance 1/m in each entry. Which factor makes that 1?",
         "`weight[ids]` has shape (b, i, m). The factor belongs to the word vectors alone.",
@@ -124,7 +126,8 @@ in "Attention Is All You Need".""",
         Misconception("positions scaled too", _embed_variant(positions_too=True),
                       "The factor acts on the positions as well, so words and positions keep their old proportion."),
         Misconception("positions appended", _appended,
-                      "Your vectors are twice as wide: the positions stand beside the words. The first layer expects width m."),
+                      "Your vectors are twice as wide: the positions stand beside the words. The first layer "
+                      "expects width m."),
         Misconception("positions looked up by id", _positions_by_id,
                       "Each word brings its own row of `positions`, wherever it stands. What should choose the row?"),
         Misconception("no positions", _positions_left_out,
@@ -192,8 +195,9 @@ TWO_WAYS = Exercise(
     difficulty=2,
     requires="torch",
     statement="""\
-Write `residual(x, sublayer, norm, order)`. With `order="post"`, as in the paper, the sublayer sees `x`, its result is added to `x`, and the sum is normalised. With \
-`order="pre"`, the sublayer sees the normalised `x`, and its result is added to `x` itself. `sublayer` and `norm` are functions from (b, i, m) to (b, i, m).""",
+Write `residual(x, sublayer, norm, order)`. With `order="post"`, as in the paper, the sublayer sees `x`, its result \
+is added to `x`, and the sum is normalised. With `order="pre"`, the sublayer sees the normalised `x`, and its \
+result is added to `x` itself. `sublayer` and `norm` are functions from (b, i, m) to (b, i, m).""",
     hints=(
         "In which of the two orders is there a path from input to output that passes no norm?",
         "Draw the two orders: one line for `x` itself, one branch through the sublayer. Where does the norm sit?",
@@ -205,11 +209,14 @@ Write `residual(x, sublayer, norm, order)`. With `order="post"`, as in the paper
     returns=("x",),
     misconceptions=(
         Misconception("the two orders exchanged", _wiring(_post, _pre),
-                      "Both formulas are right, under each other's name. \"pre\" says that the norm comes before the sublayer."),
+                      "Both formulas are right, under each other's name. \"pre\" says that the norm comes before "
+                      "the sublayer."),
         Misconception("path through the norm", _wiring(_normalised_path, _post),
-                      "\"post\" is right. In \"pre\" you add to the normalised x: the direct path now passes a norm in every layer."),
+                      "\"post\" is right. In \"pre\" you add to the normalised x: the direct path now passes a norm "
+                      "in every layer."),
         Misconception("norm of the branch alone", _wiring(_pre, _inside_the_branch),
-                      "\"pre\" is right. In \"post\" the norm comes after the sum; yours sees only what the sublayer returned."),
+                      "\"pre\" is right. In \"post\" the norm comes after the sum; yours sees only what the "
+                      "sublayer returned."),
         Misconception("no residual", _wiring(lambda x, f, n: f(n(x)), lambda x, f, n: n(f(x))),
                       "Nothing carries `x` past the sublayer. What is added to what?"),
         Misconception("always pre", _wiring(_pre, _pre),
@@ -217,7 +224,8 @@ Write `residual(x, sublayer, norm, order)`. With `order="post"`, as in the paper
         Misconception("always post", _wiring(_post, _post),
                       "`order` makes no difference to your result. Print it for \"pre\" and \"post\"."),
         Misconception("normalised twice", _wiring(lambda x, f, n: n(x + f(n(x))), _post),
-                      "In \"pre\" you normalise on the way in and again on the way out. Only one of the two belongs to it."),
+                      "In \"pre\" you normalise on the way in and again on the way out. Only one of the two belongs "
+                      "to it."),
     ),
     alternatives=(Alternative("step by step", _step_by_step),),
     success="Only in the pre-norm order does x reach the end untouched.",

@@ -10,7 +10,8 @@ def _tiny_model(rng, vocab_size, d_model, num_heads):
 
     from xformer_lib.nn.transformer import Transformer, TransformerConfig
 
-    config = TransformerConfig(vocab_size=vocab_size, d_model=d_model, num_heads=num_heads, d_ff=10, num_encoder_layers=1,
+    config = TransformerConfig(vocab_size=vocab_size, d_model=d_model, num_heads=num_heads, d_ff=10,
+                               num_encoder_layers=1,
                                num_decoder_layers=1, dropout=0.0, max_len=16)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(rng.integers(2**31)))
@@ -61,8 +62,9 @@ ONE_WORD_TOO_FAR = Exercise(
     difficulty=2,
     requires="torch",
     statement="""\
-A model trained with the function below reached an almost perfect loss within minutes, and translates nothing but nonsense. Find what its decoder can see in training that it cannot see when it \
-translates. Mend the function so that its logits are those of `model(source, target_in)`.""",
+A model trained with the function below reached an almost perfect loss within minutes, and translates nothing but \
+nonsense. Find what its decoder can see in training that it cannot see when it translates. Mend the function so \
+that its logits are those of `model(source, target_in)`.""",
     hints=(
         "Change one token of `target_in` and look at which logits change. Which is the earliest?",
         "Print the triangle for length 4. May row 0 see column 1?",
@@ -82,11 +84,14 @@ def logits_for(model, source, target_in):
     tolerance=1e-7,
     misconceptions=(
         Misconception("still one word too far", _logits(diagonal=1),
-                      "The word at the next place still comes through. Change `target_in[:, 3]` and see whether the logits at place 2 change."),
+                      "The word at the next place still comes through. Change `target_in[:, 3]` and see whether the "
+                      "logits at place 2 change."),
         Misconception("one word too few", _logits(diagonal=-1),
-                      "Now a place cannot see its own input, and the first one sees nothing. `target_in` is already shifted by one: what may be read?"),
+                      "Now a place cannot see its own input, and the first one sees nothing. `target_in` is already "
+                      "shifted by one: what may be read?"),
         Misconception("triangle upside down", _logits(mask=lambda square: square.triu()),
-                      "Each place now sees itself and all that follows. Print the mask for length 4, with rows as queries."),
+                      "Each place now sees itself and all that follows. Print the mask for length 4, with rows as "
+                      "queries."),
         Misconception("no triangle", _logits(mask=lambda square: square),
                       "Without the triangle every place sees the whole target: a larger leak than before."),
         Misconception("padding of the source forgotten", _logits(source_padding=False),
@@ -124,7 +129,8 @@ def _accept_changed(answer):
         return None
     p, t = (int(n) for n in wrong[0])
     said = "changes" if square[p, t] else "does not change"
-    return (f"you found that a change of token {p} {said} the logits at place {t}. Repeat that one measurement by hand: does the model run in eval "
+    return (f"you found that a change of token {p} {said} the logits at place {t}. Repeat that one measurement by "
+            f"hand: does the model run in eval "
             "mode, is one token really exchanged for another, and are the logits compared with a small tolerance?")
 
 
@@ -135,31 +141,40 @@ WHO_CHANGES_WHAT = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-Take any `Transformer` of this chapter, untrained is enough, a source without padding and a `target_in` (1, 6). Exchange the token at one place p for another word and run the model again. Fill a boolean square \
-`changed` (6, 6): `changed[p, t]` says whether the logits at place t moved by more than a rounding error. The square is a picture of what leaks where.""",
+Take any `Transformer` of this chapter, untrained is enough, a source without padding and a `target_in` (1, 6). \
+Exchange the token at one place p for another word and run the model again. Fill a boolean square `changed` (6, 6): \
+`changed[p, t]` says whether the logits at place t moved by more than a rounding error. The square is a picture of \
+what leaks where.""",
     hints=(
-        "If you run the model twice on the *same* input, are the logits the same? What must be switched off for that?",
-        "`model.eval()`, then compare `model(source, other)` with `model(source, target_in)` place by place: the largest absolute difference over the vocabulary.",
-        "`other = target_in.clone(); other[0, p] = new_id`; then `changed[p] = ((after - before).abs().amax(-1)[0] > 1e-5)`.",
+        "If you run the model twice on the *same* input, are the logits the same? What must be switched off for "
+        "that?",
+        "`model.eval()`, then compare `model(source, other)` with `model(source, target_in)` place by place: the "
+        "largest absolute difference over the vocabulary.",
+        "`other = target_in.clone(); other[0, p] = new_id`; then `changed[p] = ((after - before).abs().amax(-1)[0] "
+        "> 1e-5)`.",
     ),
     stub="changed = ...",
     reference=PAST,
     accepts=_accept_changed,
     misconceptions=(
         Misconception("rows and columns swapped", PAST.T,
-                      "By your square a late token changes early logits. Is the first axis the place you changed, and the second the place you looked at?",
+                      "By your square a late token changes early logits. Is the first axis the place you changed, "
+                      "and the second the place you looked at?",
                       recognise=_is(PAST.T)),
         Misconception("everything changes", np.ones((LENGTH, LENGTH), dtype=bool),
                       "Everything changes everything, even the past. Run the same input twice: is dropout still on?",
                       recognise=_is(np.ones((LENGTH, LENGTH), dtype=bool))),
         Misconception("nothing changes", np.zeros((LENGTH, LENGTH), dtype=bool),
-                      "Nothing changes at all. Is a token really exchanged for another one, or is the copy never used?",
+                      "Nothing changes at all. Is a token really exchanged for another one, or is the copy never "
+                      "used?",
                       recognise=_is(np.zeros((LENGTH, LENGTH), dtype=bool))),
         Misconception("own place left out", np.triu(np.ones((LENGTH, LENGTH), dtype=bool), k=1),
-                      "A token does not move the logits at its own place in your square. `target_in` is shifted: may place p read its own token?",
+                      "A token does not move the logits at its own place in your square. `target_in` is shifted: "
+                      "may place p read its own token?",
                       recognise=_is(np.triu(np.ones((LENGTH, LENGTH), dtype=bool), k=1))),
         Misconception("only its own place", np.eye(LENGTH, dtype=bool),
-                      "Only the diagonal moves. Did you compare all places of the target, or only the one you changed?",
+                      "Only the diagonal moves. Did you compare all places of the target, or only the one you "
+                      "changed?",
                       recognise=_is(np.eye(LENGTH, dtype=bool))),
     ),
     alternatives=(Alternative("zeros and ones", PAST.astype(int)), Alternative("lists", PAST.tolist())),

@@ -22,11 +22,13 @@ def _with_gradient(function):
         scores = scores.clone().requires_grad_(True)
         weights = function(scores, mask)
         if not isinstance(weights, torch.Tensor):
-            raise Complaint("the gradient must flow through the weights, so return a torch tensor and stay within torch")
+            raise Complaint("the gradient must flow through the weights, so return a torch tensor and stay within "
+                            "torch")
         if weights.shape != scores.shape:
             raise Complaint(f"weights: expected shape {tuple(scores.shape)}, got shape {tuple(weights.shape)}")
         if not weights.requires_grad:
-            raise Complaint("the weights do not depend on `scores` by torch operations; look for .detach(), .numpy() or torch.tensor")
+            raise Complaint("the weights do not depend on `scores` by torch operations; look for .detach(), "
+                            ".numpy() or torch.tensor")
         slopes = torch.linspace(-1.0, 2.0, weights.numel()).reshape(weights.shape).to(weights.dtype)
         (weights * slopes).sum().backward()
         return weights.detach(), scores.grad
@@ -67,10 +69,19 @@ def _filled(fill, *, flip=False, dim=-1, repair=None):
     return masked_softmax
 
 
+def _closed(weights, mask):
+    return weights.masked_fill(~mask, 0.0)
+
+
 def _mask_after(scores, mask):
     import torch
 
     return torch.softmax(scores, dim=-1) * mask
+
+
+def _renormalised(scores, mask):
+    kept = scores.softmax(dim=-1) * mask
+    return kept / kept.sum(dim=-1, keepdim=True)
 
 
 def _repaired_forward(scores, mask):
@@ -108,12 +119,15 @@ CLOSED_ROWS = Exercise(
     difficulty=3,
     requires="torch",
     statement="""\
-Write `masked_softmax(scores, mask)` in torch: weights over the last axis, exactly 0 where the boolean `mask` (same shape) is False. A row without any True gets zeros. The check also sends a \
-gradient back: it must be free of NaN, in float64, float16 and bfloat16 alike. Return a tensor of the dtype of `scores`.""",
+Write `masked_softmax(scores, mask)` in torch: weights over the last axis, exactly 0 where the boolean `mask` (same \
+shape) is False. A row without any True gets zeros. The check also sends a gradient back: it must be free of NaN, \
+in float64, float16 and bfloat16 alike. Return a tensor of the dtype of `scores`.""",
     hints=(
         "What does softmax give for a row of minus infinities, and what does its gradient hold?",
-        "Replacing a NaN after softmax mends the way forward; on the way back it can still come through, since 0 times NaN is NaN. Keep it from arising.",
-        "Fill with the lowest *finite* number of the dtype, `torch.finfo(scores.dtype).min`, take softmax, then set forbidden weights to 0.",
+        "Replacing a NaN after softmax mends the way forward; on the way back it can still come through, since 0 "
+        "times NaN is NaN. Keep it from arising.",
+        "Fill with the lowest *finite* number of the dtype, `torch.finfo(scores.dtype).min`, take softmax, then set "
+        "forbidden weights to 0.",
     ),
     stub="def masked_softmax(scores, mask):\n    return ...",
     reference=_closed_softmax,
@@ -122,19 +136,28 @@ gradient back: it must be free of NaN, in float64, float16 and bfloat16 alike. R
     returns=("weights", "gradient"),
     misconceptions=(
         Misconception("not a number in closed rows", _filled(-math.inf),
-                      "A row of minus infinities becomes NaN, and one NaN spoils a whole batch. What should such a row give?"),
+                      "A row of minus infinities becomes NaN, and one NaN spoils a whole batch. What should such a "
+                      "row give?"),
         Misconception("repaired on the way forward only", _repaired_forward,
-                      "Your weights are right, but the gradient of a closed row is NaN: the softmax in the middle still is, "
+                      "Your weights are right, but the gradient of a closed row is NaN: the softmax in the middle "
+                      "still is, "
                       "and the way back passes through it. Print `scores.grad`."),
         Misconception("-1e9 in half precision", _filled(-1e9),
-                      "A closed row shares its weight evenly over forbidden keys, and float16 cannot hold -1e9 at all: "
+                      "A closed row shares its weight evenly over forbidden keys, and float16 cannot hold -1e9 at "
+                      "all: "
                       "print `torch.finfo(torch.float16).min`."),
-        Misconception("-1e9, then zeros", _filled(-1e9, repair=lambda weights, mask: weights.masked_fill(~mask, 0.0)),
+        Misconception("-1e9, then zeros", _filled(-1e9, repair=_closed),
                       "Right in float64. float16 cannot hold -1e9: print `torch.finfo(torch.float16).min`."),
         Misconception("not low enough", _filled(-1e3),
-                      "A fixed number is low only beside small scores, and a closed row still shares weight out. How low can a dtype go?"),
+                      "A fixed number is low only beside small scores, and a closed row still shares weight out. "
+                      "How low can a dtype go?"),
+        Misconception("mask ignored", lambda scores, mask: scores.softmax(dim=-1),
+                      "The weights are those without a mask. Where does your function use it?"),
         Misconception("mask after softmax", _mask_after,
                       "Open rows no longer add up to 1: softmax had given the forbidden keys a share first."),
+        Misconception("shared out anew by a sum of 0", _renormalised,
+                      "Right for open rows. In a closed row you divide by a sum of 0: print that row and its "
+                      "gradient."),
         Misconception("mask turned round", _filled(-math.inf, flip=True),
                       "The allowed keys are shut out. True means *may attend*."),
         Misconception("over the wrong axis", _filled(-math.inf, dim=-2),
@@ -144,7 +167,7 @@ gradient back: it must be free of NaN, in float64, float16 and bfloat16 alike. R
         Alternative("open, then close", _open_then_close),
         Alternative("exponentials by hand", _by_exponentials),
         Alternative("float64 inside", _double_inside),
-        Alternative("gradient stopped by masked_fill", _filled(-math.inf, repair=lambda weights, mask: weights.masked_fill(~mask, 0.0))),
+        Alternative("gradient stopped by masked_fill", _filled(-math.inf, repair=_closed)),
     ),
     success="Closed rows give zeros, forward and backward, in every dtype.",
 )
@@ -200,12 +223,14 @@ DECODER_MASK = Exercise(
     difficulty=2,
     requires="torch",
     statement="""\
-Write `decoder_mask(target_in, pad_id)` for `target_in` (b, t): a boolean tensor (b, t, t), True where the query (second axis) may attend to the key (third axis). Every query, at a real \
-token or at padding, may attend to the real tokens at or before it, and to nothing else.""",
+Write `decoder_mask(target_in, pad_id)` for `target_in` (b, t): a boolean tensor (b, t, t), True where the query \
+(second axis) may attend to the key (third axis). Every query, at a real token or at padding, may attend to the \
+real tokens at or before it, and to nothing else.""",
     hints=(
         "Two conditions on a pair of query and key. Which of them concerns the key alone?",
         "The triangle has shape (t, t), the real tokens (b, t). Which axis must the second one grow, and where?",
-        "`(target_in != pad_id)[:, None, :]` has shape (b, 1, t) and says for every query which keys are real; join it to the triangle by `&`.",
+        "`(target_in != pad_id)[:, None, :]` has shape (b, 1, t) and says for every query which keys are real; join "
+        "it to the triangle by `&`.",
     ),
     stub="def decoder_mask(target_in, pad_id):\n    return ...",
     reference=_decoder_mask,
@@ -219,11 +244,14 @@ token or at padding, may attend to the real tokens at or before it, and to nothi
         Misconception("either is enough", _decoder_mask_of(lambda past, real: past | real),
                       "Your mask opens a pair when *one* of the two conditions holds. How many must?"),
         Misconception("padding on the query axis", _decoder_mask_of(lambda past, real: past & real.transpose(1, 2)),
-                      "You close the rows of padded queries, which the statement leaves open. It is padded keys that nobody may read: which axis is theirs?"),
+                      "You close the rows of padded queries, which the statement leaves open. It is padded keys "
+                      "that nobody may read: which axis is theirs?"),
         Misconception("triangle upside down", _decoder_mask_of(lambda past, real: past.transpose(1, 2) & real),
-                      "Each query sees itself and what comes after. Rows are queries, columns are keys: which corner is the future?"),
+                      "Each query sees itself and what comes after. Rows are queries, columns are keys: which "
+                      "corner is the future?"),
         Misconception("cannot see itself", _decoder_mask_of(lambda past, real: past.tril(-1) & real),
-                      "The diagonal is closed, so the first query sees nothing. `target_in` is already shifted: its own word may be read."),
+                      "The diagonal is closed, so the first query sees nothing. `target_in` is already shifted: its "
+                      "own word may be read."),
         Misconception("True for hidden", _decoder_mask_of(lambda past, real: ~(past & real)),
                       "Turned round: True means *may attend*."),
         Misconception("zeros and ones", _decoder_mask_of(lambda past, real: (past & real).long()),

@@ -79,9 +79,10 @@ SHIFT_TARGET = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-Write `shift_target(sentences, pad_id, bos_id, eos_id)`. `sentences` is a list of target sentences, each a list of ids without special ones. Return the pair \
-`(target_in, target_out)` of integer arrays (b, t), filled up with `pad_id` at the end of short rows: what the decoder reads, and what it must say at the same \
-place. It reads from `bos_id` on and must say `eos_id` after the last word.""",
+Write `shift_target(sentences, pad_id, bos_id, eos_id)`. `sentences` is a list of target sentences, each a list of \
+ids without special ones. Return the pair `(target_in, target_out)` of integer arrays (b, t), filled up with \
+`pad_id` at the end of short rows: what the decoder reads, and what it must say at the same place. It reads from \
+`bos_id` on and must say `eos_id` after the last word.""",
     hints=(
         "Before the first word is known, what does the decoder read, and what must it say?",
         "Write the two rows for a sentence of two words, one under the other. Both have three entries.",
@@ -93,21 +94,27 @@ place. It reads from `bos_id` on and must say `eos_id` after the last word.""",
     returns=("target_in", "target_out"),
     misconceptions=(
         Misconception("no shift", _shifted(_with_both, _with_both),
-                      "Both arrays are the same: at every place the decoder already reads the word that it must say. What would it learn?"),
+                      "Both arrays are the same: at every place the decoder already reads the word that it must "
+                      "say. What would it learn?"),
         Misconception("no shift, no bos", _shifted(_with_eos, _with_eos),
-                      "Both arrays are the same: at every place the decoder already reads the word that it must say. What would it learn?"),
+                      "Both arrays are the same: at every place the decoder already reads the word that it must "
+                      "say. What would it learn?"),
         Misconception("shifted the wrong way", _shifted(_with_eos, _with_bos),
-                      "Your decoder reads a word first and must then say the one before it. Which of the two arrays should run ahead, "
+                      "Your decoder reads a word first and must then say the one before it. Which of the two arrays "
+                      "should run ahead, "
                       "and in which order do you return them?"),
         Misconception("eos in the input", _slicing_keeps_eos,
-                      "In short rows `target_in` still holds eos: cutting off the last column removed padding there. What does the decoder "
+                      "In short rows `target_in` still holds eos: cutting off the last column removed padding "
+                      "there. What does the decoder "
                       "never need to read?"),
         Misconception("eos after the padding", _eos_after_padding,
-                      "In short rows eos stands behind the padding. It should follow the last word: when do you fill up?"),
+                      "In short rows eos stands behind the padding. It should follow the last word: when do you "
+                      "fill up?"),
         Misconception("padding in front", _shifted(_with_bos, _with_eos, left=True),
                       "Your short rows begin with padding. The book fills up at the end."),
         Misconception("no eos", _shifted(_with_bos, lambda ids, bos, eos: ids + []),
-                      "Nothing tells the decoder to stop, and the two arrays differ in length. What must it say after the last word?"),
+                      "Nothing tells the decoder to stop, and the two arrays differ in length. What must it say "
+                      "after the last word?"),
         Misconception("eos at both", _shifted(lambda ids, bos, eos: [eos, *ids], _with_eos),
                       "Your input begins with eos. Which special id says that a sentence begins?"),
     ),
@@ -122,31 +129,45 @@ SHAPES_OF_A_PAIR = Exercise(
     minutes=5,
     difficulty=2,
     statement="""\
-A batch of 2 sources with 7 tokens each meets targets of 5 words each, so `target_in` is (2, 6). The model has d_model = 12, 3 heads and a vocabulary of 23. Write down four shapes: \
-the memory that the encoder hands over; the weights of one self-attention in the decoder; the weights of one cross-attention; the logits.""",
+A batch of 2 sources with 7 tokens each meets targets of 5 words each, so `target_in` is (2, 6). The model has \
+d_model = 12, 3 heads and a vocabulary of 23. Write down four shapes: the memory that the encoder hands over; the \
+weights of one self-attention in the decoder; the weights of one cross-attention; the logits.""",
     hints=(
         "Which of the four shapes depend on the source, which on the target, which on both?",
         "Weights have the axes batch, head, query, key. Who asks in cross-attention, and who answers?",
-        "Memory keeps a vector for each source token. Cross-attention: 6 queries from the target, 7 keys from the source.",
+        "Memory keeps a vector for each source token. Cross-attention: 6 queries from the target, 7 keys from the "
+        "source.",
     ),
     stub='answer = {"memory": ..., "self": ..., "cross": ..., "logits": ...}',
     reference={"memory": (2, 7, 12), "self": (2, 3, 6, 6), "cross": (2, 3, 6, 7), "logits": (2, 6, 23)},
     misconceptions=(
-        Misconception("memory as one vector", {"memory": (2, 12), "self": (2, 3, 6, 6), "cross": (2, 3, 6, 7), "logits": (2, 6, 23)},
-                      "The encoder does not fold a sentence into one vector. What would cross-attention have to choose from?",
+        Misconception("memory as one vector", {"memory": (2, 12), "self": (2, 3, 6, 6), "cross": (2, 3, 6, 7),
+            "logits": (2, 6, 23)},
+                      "The encoder does not fold a sentence into one vector. What would cross-attention have to "
+                      "choose from?",
                       recognise=lambda answer: tuple(answer["memory"]) in {(2, 12), (2, 1, 12)}),
-        Misconception("source asks", {"memory": (2, 7, 12), "self": (2, 3, 6, 6), "cross": (2, 3, 7, 6), "logits": (2, 6, 23)},
-                      "Your cross-attention has a row for each source token. Who is being written, and therefore asks?"),
-        Misconception("heads merged", {"memory": (2, 7, 12), "self": (2, 6, 6), "cross": (2, 6, 7), "logits": (2, 6, 23)},
+        Misconception("source asks", {"memory": (2, 7, 12), "self": (2, 3, 6, 6), "cross": (2, 3, 7, 6),
+            "logits": (2, 6, 23)},
+                      "Your cross-attention has a row for each source token. Who is being written, and therefore "
+                      "asks?"),
+        Misconception("target asks itself", {"memory": (2, 7, 12), "self": (2, 3, 6, 6), "cross": (2, 3, 6, 6),
+            "logits": (2, 6, 23)},
+                      "Your cross-attention has a column for each target token. Whose tokens does it read?"),
+        Misconception("heads merged", {"memory": (2, 7, 12), "self": (2, 6, 6), "cross": (2, 6, 7),
+            "logits": (2, 6, 23)},
                       "Each head has weights of its own. Which axis is missing?"),
-        Misconception("logits for the source", {"memory": (2, 7, 12), "self": (2, 3, 6, 6), "cross": (2, 3, 6, 7), "logits": (2, 7, 23)},
+        Misconception("logits for the source", {"memory": (2, 7, 12), "self": (2, 3, 6, 6), "cross": (2, 3, 6, 7),
+            "logits": (2, 7, 23)},
                       "The logits have a row for each word to be said. How many are those?"),
-        Misconception("logits as wide as the model", {"memory": (2, 7, 12), "self": (2, 3, 6, 6), "cross": (2, 3, 6, 7), "logits": (2, 6, 12)},
+        Misconception("logits as wide as the model", {"memory": (2, 7, 12), "self": (2, 3, 6, 6),
+            "cross": (2, 3, 6, 7), "logits": (2, 6, 12)},
                       "Those are the decoder's vectors. A logit is a score for each piece of the vocabulary."),
-        Misconception("one word at a time", {"memory": (2, 7, 12), "self": (2, 3, 6, 6), "cross": (2, 3, 6, 7), "logits": (2, 23)},
+        Misconception("one word at a time", {"memory": (2, 7, 12), "self": (2, 3, 6, 6), "cross": (2, 3, 6, 7),
+            "logits": (2, 23)},
                       "That is one step of translating. In training all places of `target_in` are answered at once."),
     ),
-    alternatives=(Alternative("lists", {"memory": [2, 7, 12], "self": [2, 3, 6, 6], "cross": [2, 3, 6, 7], "logits": [2, 6, 23]}),),
+    alternatives=(Alternative("lists", {"memory": [2, 7, 12], "self": [2, 3, 6, 6], "cross": [2, 3, 6, 7],
+        "logits": [2, 6, 23]}),),
     success="The source enters the decoder only through the key axis of cross-attention.",
 )
 
