@@ -37,7 +37,7 @@ class Tab:
                     raise RuntimeError(f"{method}: {message['error']['message']}")
                 return message["result"]
 
-    async def next(self, seconds=60):
+    async def next(self, seconds=180):
         text = await asyncio.wait_for(self.socket.read_message(), seconds)
         if text is None:
             raise RuntimeError("the browser closed the connection")
@@ -79,23 +79,27 @@ async def open_tab(chromium):
             stderr=subprocess.DEVNULL,
         )
         try:
-            browser = await websocket_connect(_address(Path(profile), process), max_message_size=2**27)
+            browser = await websocket_connect(
+                _address(Path(profile), process), connect_timeout=120, max_message_size=2**27
+            )
             tab = Tab(browser)
             made = await tab.send("Target.createTarget", url="about:blank")
             port = _address(Path(profile), process).rsplit("/devtools", 1)[0]
-            page = await websocket_connect(f"{port}/devtools/page/{made['targetId']}", max_message_size=2**27)
+            page = await websocket_connect(
+                f"{port}/devtools/page/{made['targetId']}", connect_timeout=120, max_message_size=2**27
+            )
             tab = Tab(page)
             for domain in ("Page", "Runtime", "Log", "Network"):
                 await tab.send(f"{domain}.enable")
             yield tab
         finally:
             process.terminate()
-            process.wait(timeout=20)
+            process.wait(timeout=60)
 
 
 def _address(profile, process):
     """The browser's address, from the file it writes when it is ready."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline and process.poll() is None:
         file = profile / "DevToolsActivePort"
         if file.exists() and len(lines := file.read_text().splitlines()) == 2:
