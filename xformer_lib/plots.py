@@ -123,6 +123,7 @@ def mask_map(
     scale = BoundaryNorm([-0.5, 0.5, 1.5], 2)
     image = ax.imshow(mask.astype(int), cmap=ListedColormap(MASK_COLOURS), norm=scale, aspect="auto")
     _label_words(ax, queries, keys, "query", "key", title)
+    _separate_cells(ax, mask.shape)
     if colorbar:
         bar = ax.figure.colorbar(image, ax=ax, ticks=[0, 1])
         bar.ax.set_yticklabels(["hidden", "may attend"])
@@ -263,6 +264,13 @@ def _label_words(
     ax.set_title(title or "")
     ax.grid(False)
     ax.spines[:].set_visible(False)
+
+
+def _separate_cells(ax: Axes, shape: tuple[int, int]) -> None:
+    for axis, size in ((ax.yaxis, shape[0]), (ax.xaxis, shape[1])):
+        axis.set_ticks(np.arange(size - 1) + 0.5, minor=True)
+        axis.set_tick_params(which="minor", length=0)
+    ax.grid(which="minor", color="white", linewidth=1.5)
 
 
 def _write_values(ax: Axes, weights: np.ndarray, vmax: float) -> None:
