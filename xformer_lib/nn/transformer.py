@@ -7,6 +7,7 @@ Source: ``chapters/09_encoder_decoder.ipynb``
     Exercise 9.3 · Two ways round a sublayer
     The library's masks
     The whole model
+    Writing with a cache
 
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
@@ -29,8 +30,8 @@ __all__ = [
     "causal_mask",
     "padding_mask",
     "target_mask",
-    "DecoderCache",
     "Transformer",
+    "DecoderCache",
 ]
 
 
@@ -45,7 +46,7 @@ class TransformerConfig:
     d_ff: int = 1024                # f
     num_encoder_layers: int = 3
     num_decoder_layers: int = 3
-    dropout: float = 0.1            # on embeddings, sublayer outputs and inside the feed-forward net
+    dropout: float = 0.1            # embeddings, sublayer outputs, feed-forward
     attention_dropout: float = 0.0  # on attention weights
     norm: str = "pre"               # or "post"
     positions: str = "sinusoidal"   # or "learned", "none"
@@ -62,31 +63,39 @@ class TransformerConfig:
 # %% chapter 9: Two functions
 def check_config(config: "TransformerConfig") -> None:
     """Raise ValueError for sizes or names that no model can be built from."""
-    for name in ("vocab_size", "d_model", "num_heads", "d_ff", "num_encoder_layers", "num_decoder_layers", "max_len"):
+    for name in ("vocab_size", "d_model", "num_heads", "d_ff",
+                 "num_encoder_layers", "num_decoder_layers", "max_len"):
         if getattr(config, name) < 1:
-            raise ValueError(f"{name}: expected a positive number, got {getattr(config, name)}; see TransformerConfig")
+            raise ValueError(f"{name}: expected a positive number, "
+                             f"got {getattr(config, name)}; see TransformerConfig")
     for name in ("dropout", "attention_dropout"):
         if not 0.0 <= getattr(config, name) < 1.0:
-            raise ValueError(f"{name}: expected 0 ≤ {name} < 1, got {getattr(config, name)}; 0.1 is usual")
+            raise ValueError(f"{name}: expected 0 ≤ {name} < 1, "
+                             f"got {getattr(config, name)}; 0.1 is usual")
     if config.positions not in POSITIONS:
-        raise ValueError(f"positions: expected one of {', '.join(POSITIONS)}, got {config.positions!r}; "
-                         "sinusoidal needs no training")
+        raise ValueError(f"positions: expected one of {', '.join(POSITIONS)}, "
+                         f"got {config.positions!r}; sinusoidal needs no training")
     specials = (config.pad_id, config.bos_id, config.eos_id)
     if len(set(specials)) < 3 or not all(0 <= i < config.vocab_size for i in specials):
-        raise ValueError(f"pad_id, bos_id, eos_id: expected three different ids below vocab_size={config.vocab_size}, "
-                         f"got {specials}; 0, 1, 2 are usual")
+        raise ValueError("pad_id, bos_id, eos_id: expected three different ids "
+                         f"below vocab_size={config.vocab_size}, got {specials}; "
+                         "0, 1, 2 are usual")
 
 
 # %% chapter 9: Why the embedding is multiplied by $\sqrt{m}$
 class TokenEmbedding(nn.Module):
-    """Ids to vectors times √m, and, with the same matrix, vectors to logits (Press & Wolf 2017)."""
+    """Ids to vectors times √m; with the same matrix, vectors to logits.
+
+    Source: Press & Wolf (2017) for the sharing, Vaswani et al. (2017), 3.4, for √m.
+    """
 
     def __init__(self, vocab_size: int, d_model: int):
         super().__init__()
         self.weight = nn.Parameter(torch.randn(vocab_size, d_model) / math.sqrt(d_model))
 
     def forward(self, ids: Int[Tensor, "b i"]) -> Float[Tensor, "b i m"]:
-        return nn.functional.embedding(ids, self.weight) * math.sqrt(self.weight.shape[1])
+        scale = math.sqrt(self.weight.shape[1])
+        return nn.functional.embedding(ids, self.weight) * scale
 
     def logits(self, x: Float[Tensor, "b t m"]) -> Float[Tensor, "b t v"]:
         return nn.functional.linear(x, self.weight)
@@ -94,17 +103,21 @@ class TokenEmbedding(nn.Module):
 
 # %% chapter 9: Exercise 9.3 · Two ways round a sublayer
 class Encoder(nn.Module):
-    """A stack of encoder layers; pre-norm stacks end with one more LayerNorm. (b s m) → (b s m)."""
+    """A stack of encoder layers, (b s m) → (b s m); "pre" ends in one more LayerNorm."""
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
         self.layers = nn.ModuleList(EncoderLayer(
             config.d_model, config.num_heads, config.d_ff, dropout=config.dropout,
-            attention_dropout=config.attention_dropout, norm=config.norm, path=config.attention_path,
+            attention_dropout=config.attention_dropout, norm=config.norm,
+            path=config.attention_path,
         ) for _ in range(config.num_encoder_layers))
-        self.norm = nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
+        is_pre = config.norm == "pre"
+        self.norm = nn.LayerNorm(config.d_model) if is_pre else nn.Identity()
 
-    def forward(self, x: Float[Tensor, "b s m"], *, mask: Tensor | None = None) -> Float[Tensor, "b s m"]:
+    def forward(
+        self, x: Float[Tensor, "b s m"], *, mask: Tensor | None = None
+    ) -> Float[Tensor, "b s m"]:
         for layer in self.layers:
             x = layer(x, mask=mask)
         return self.norm(x)
@@ -112,26 +125,32 @@ class Encoder(nn.Module):
 
 # %% chapter 9: Exercise 9.3 · Two ways round a sublayer
 class Decoder(nn.Module):
-    """A stack of decoder layers over one memory; ``cache`` holds one LayerCache for each."""
+    """Decoder layers over one memory; ``cache`` holds a LayerCache for each of them."""
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
         self.layers = nn.ModuleList(DecoderLayer(
             config.d_model, config.num_heads, config.d_ff, dropout=config.dropout,
-            attention_dropout=config.attention_dropout, norm=config.norm, path=config.attention_path,
+            attention_dropout=config.attention_dropout, norm=config.norm,
+            path=config.attention_path,
         ) for _ in range(config.num_decoder_layers))
-        self.norm = nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
+        is_pre = config.norm == "pre"
+        self.norm = nn.LayerNorm(config.d_model) if is_pre else nn.Identity()
 
-    def forward(self, x: Float[Tensor, "b t m"], memory: Float[Tensor, "b s m"], *, mask: Tensor | None = None,
-                memory_mask: Tensor | None = None, cache: list | None = None) -> Float[Tensor, "b t m"]:
+    def forward(
+        self, x: Float[Tensor, "b t m"], memory: Float[Tensor, "b s m"], *,
+        mask: Tensor | None = None, memory_mask: Tensor | None = None,
+        cache: list | None = None,
+    ) -> Float[Tensor, "b t m"]:
         for n, layer in enumerate(self.layers):
-            x = layer(x, memory, mask=mask, memory_mask=memory_mask, cache=cache[n] if cache else None)
+            kept = cache[n] if cache else None
+            x = layer(x, memory, mask=mask, memory_mask=memory_mask, cache=kept)
         return self.norm(x)
 
 
 # %% chapter 9: The library's masks
 def causal_mask(length: int, start: int = 0, *, device=None) -> Bool[Tensor, "i j"]:
-    """True where key j stands at or before query i; queries begin at place ``start``."""
+    """True where key j is at or before query i; the queries begin at place ``start``."""
     ones = torch.ones(length, start + length, dtype=torch.bool, device=device)
     return ones.tril(diagonal=start)
 
@@ -142,45 +161,35 @@ def padding_mask(ids: Int[Tensor, "b j"], pad_id: int) -> Bool[Tensor, "b 1 j"]:
 
 
 # %% chapter 9: The library's masks
-def target_mask(target_in: Int[Tensor, "b t"], pad_id: int, start: int = 0) -> Bool[Tensor, "*b t j"]:
-    """Neither the future nor padding. With a cache (start > 0) the rows hold no padding."""
+def target_mask(
+    target_in: Int[Tensor, "b t"], pad_id: int, start: int = 0
+) -> Bool[Tensor, "*b t j"]:
+    """Neither the future nor padding; rows that continue a cache hold no padding."""
     past = causal_mask(target_in.shape[1], start, device=target_in.device)
     return past if start else past & padding_mask(target_in, pad_id)
-
-
-# %% chapter 9: The whole model
-class DecoderCache:
-    """Everything a decoder may reuse at its next step: how far it is, and a LayerCache a layer."""
-
-    def __init__(self, num_layers: int):
-        self.length = 0  # target tokens already decoded
-        self.layers = [LayerCache() for _ in range(num_layers)]
-
-    def keep(self, rows: Tensor) -> None:
-        """Keep these rows of the batch, in this order."""
-        for layer in self.layers:
-            layer.keep(rows)
 
 
 # %% chapter 9: The whole model
 def check_ids(name: str, ids: Tensor, config: TransformerConfig, start: int = 0) -> None:
     """Raise ValueError unless ids (b i) are in the vocabulary and fit into max_len."""
     if ids.ndim != 2 or ids.is_floating_point():
-        raise ValueError(f"{name}: expected integer ids (batch, length), got {ids.dtype} {tuple(ids.shape)}; "
-                         "one sentence is a batch of one: ids[None]")
+        raise ValueError(f"{name}: expected integer ids (batch, length), got {ids.dtype} "
+                         f"{tuple(ids.shape)}; one sentence is a batch of one: ids[None]")
     if start + ids.shape[1] > config.max_len:
-        raise ValueError(f"{name}: expected at most max_len={config.max_len} tokens, got {start + ids.shape[1]}; "
-                         "split the sentence or build the model with a larger max_len")
-    if ids.device.type == "cpu" and ids.numel():  # on a GPU the look would stall the queue
+        raise ValueError(f"{name}: expected at most max_len={config.max_len} tokens, "
+                         f"got {start + ids.shape[1]}; split the sentence or build the "
+                         "model with a larger max_len")
+    if ids.device.type == "cpu" and ids.numel():  # a look stalls a GPU's queue
         low, high = int(ids.min()), int(ids.max())
         if low < 0 or high >= config.vocab_size:
-            raise ValueError(f"{name}: expected ids from 0 to {config.vocab_size - 1}, got {low if low < 0 else high}; "
+            raise ValueError(f"{name}: expected ids from 0 to {config.vocab_size - 1}, "
+                             f"got {low if low < 0 else high}; "
                              "was the text encoded by this model's tokenizer?")
 
 
 # %% chapter 9: The whole model
 class TransformerParts(nn.Module):
-    """What a Transformer is made of: one embedding for three uses, positions, two stacks."""
+    """The parts of a Transformer: one embedding for three uses, positions, two stacks."""
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
@@ -198,28 +207,46 @@ class TransformerParts(nn.Module):
 
 # %% chapter 9: The whole model
 class Transformer(TransformerParts):
-    """Encoder–decoder of Vaswani et al. 2017: ``model(source, target_in)`` → logits (b t v).
+    """``model(source, target_in)`` → logits (b t v), after Vaswani et al. (2017).
 
-    ``source`` (b s) and ``target_in`` (b t) are ids; masks follow from ``config.pad_id``.
-    ``states`` are the decoder's vectors (b t m) before the last product with the embedding.
+    ``source`` (b s), ``target_in`` (b t): ids, their padding is masked. ``cache``: a
+    DecoderCache. ``states``: the decoder's vectors (b t m) before they become logits.
     """
 
-    def forward(self, source: Int[Tensor, "b s"], target_in: Int[Tensor, "b t"]) -> Float[Tensor, "b t v"]:
+    def forward(
+        self, source: Int[Tensor, "b s"], target_in: Int[Tensor, "b t"]
+    ) -> Float[Tensor, "b t v"]:
         return self.decode(target_in, self.encode(source), source)
 
     def encode(self, source: Int[Tensor, "b s"]) -> Float[Tensor, "b s m"]:
         check_ids("source", source, self.config)
-        return self.encoder(self.embed(source), mask=padding_mask(source, self.config.pad_id))
+        mask = padding_mask(source, self.config.pad_id)
+        return self.encoder(self.embed(source), mask=mask)
 
     def decode(self, target_in, memory, source, *, cache=None) -> Float[Tensor, "b t v"]:
         return self.embedding.logits(self.states(target_in, memory, source, cache=cache))
 
-    def states(self, target_in, memory, source, *, cache: DecoderCache | None = None) -> Float[Tensor, "b t m"]:
-        start = cache.length if cache else 0
+    def states(self, target_in, memory, source, *, cache=None) -> Float[Tensor, "b t m"]:
+        start, layers = (cache.length, cache.layers) if cache else (0, None)
         check_ids("target_in", target_in, self.config, start)
-        x = self.decoder(
-            self.embed(target_in, start), memory, mask=target_mask(target_in, self.config.pad_id, start),
-            memory_mask=padding_mask(source, self.config.pad_id), cache=cache.layers if cache else None)
+        mask = target_mask(target_in, self.config.pad_id, start)
+        memory_mask = padding_mask(source, self.config.pad_id)
+        x = self.embed(target_in, start)
+        x = self.decoder(x, memory, mask=mask, memory_mask=memory_mask, cache=layers)
         if cache:
             cache.length += target_in.shape[1]
         return x
+
+
+# %% chapter 9: Writing with a cache
+class DecoderCache:
+    """What a decoder may use again: how far it is, and for each layer a LayerCache."""
+
+    def __init__(self, num_layers: int):
+        self.length = 0  # target tokens already decoded
+        self.layers = [LayerCache() for _ in range(num_layers)]
+
+    def keep(self, rows: Tensor) -> None:
+        """Keep these rows of the batch, in this order."""
+        for layer in self.layers:
+            layer.keep(rows)
