@@ -63,7 +63,7 @@ export: .venv/ready ## write the library from the chapters' export cells
 	@$(FULL) tools/export_library.py
 
 bench: .venv/ready ## measure the library and print one table
-	@$(FULL) -m benchmarks
+	@PYTHONPATH=. $(FULL) benchmarks/attention_paths.py
 
 repository: .venv/ready ## with URL=https://host/you/fork: set the repository's address everywhere
 	@test -n "$(URL)" || { echo "Say which: make repository URL=https://github.com/you/xformer-lib"; exit 1; }

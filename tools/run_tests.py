@@ -26,7 +26,7 @@ def steps(jobs):
     tests += ["--nbval", "--nbval-current-env", "--nbval-cell-timeout", "900"]
     tests += ["--nbval-sanitize-with", "tests/notebooks/sanitize.cfg", "--durations", "15"]
     # The longest notebook goes first, so that nobody waits for it at the end.
-    tests += ["chapters/11_training.ipynb", "chapters", "tests", "xformer_lib"]
+    tests += ["chapters/11_training.ipynb", "chapters", "tests", "xformer_lib", "README.md"]
     return {"style": style, "book": book, "tests": tests}
 
 
