@@ -1,0 +1,140 @@
+"""The tokenizer: lossless, deterministic, closed against special tokens."""
+
+import json
+import subprocess
+import sys
+import unicodedata
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from xformer_lib.data.fragment import fragment_split, split_words
+from xformer_lib.data.tokenizer import Tokenizer, piece_words
+
+TEXTS = [text for example in fragment_split("val") for text in (example.source, example.target)]
+TOKENIZER = Tokenizer.train(TEXTS, vocab_size=401)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text())
+def test_every_text_comes_back(text):
+    ids = TOKENIZER.encode(text)
+    assert TOKENIZER.decode(ids) == unicodedata.normalize("NFC", text)
+    assert all(3 < number < TOKENIZER.vocab_size for number in ids)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.sampled_from(["<pad>", "<bos>", "<eos>", "<unk>", " ", "L'", "école", "\n", "é", "e\u0301", "  "])))
+def test_special_tokens_in_a_text_stay_text(parts):
+    text = "".join(parts)
+    ids = TOKENIZER.encode(text)
+    assert not {0, 1, 2, 3} & set(ids)
+    assert TOKENIZER.decode(ids) == unicodedata.normalize("NFC", text)
+
+
+def test_special_tokens_learned_from_text_stay_text():
+    tokenizer = Tokenizer.train(["<pad><eos> <unk>"] * 50, vocab_size=300)
+    assert min(tokenizer.encode("<pad> <eos><unk>")) > 3
+    assert tokenizer.decode(tokenizer.encode("<pad> <eos><unk>")) == "<pad> <eos><unk>"
+
+
+def test_special_ids_add_nothing_to_a_text():
+    ids = TOKENIZER.encode("Le chat")
+    assert TOKENIZER.decode([1, *ids, 2, 0, 0, 3]) == "Le chat"
+    assert TOKENIZER.pieces([1, 2, 0, 3]) == ["<bos>", "<eos>", "<pad>", "<unk>"]
+    assert (TOKENIZER.pad_id, TOKENIZER.bos_id, TOKENIZER.eos_id, TOKENIZER.unk_id) == (0, 1, 2, 3)
+
+
+@given(st.lists(st.text(max_size=20), max_size=7))
+@settings(max_examples=50, deadline=None)
+def test_batch_encoding_is_encoding_one_by_one(texts):
+    assert TOKENIZER.encode_batch(texts) == [TOKENIZER.encode(text) for text in texts]
+
+
+def test_pieces_read_like_the_text():
+    read = {text: "".join(TOKENIZER.pieces(TOKENIZER.encode(text))).replace("▁", " ") for text in TEXTS}
+    whole = {text: shown for text, shown in read.items() if "<0x" not in shown}
+    assert len(whole) > 0.9 * len(read) and all(text == shown for text, shown in whole.items())
+    assert TOKENIZER.pieces(TOKENIZER.encode("😀")) == ["<0xF0>", "<0x9F>", "<0x98>", "<0x80>"]
+
+
+def test_pieces_belong_to_words():
+    for text in TEXTS:
+        pieces = TOKENIZER.pieces(TOKENIZER.encode(text))
+        words = {}
+        for piece, number in zip(pieces, piece_words(pieces), strict=True):
+            words[number] = words.get(number, "") + piece.replace("▁", "")
+        assert all(shown == word or "<0x" in shown for shown, word in zip(words.values(), split_words(text), strict=True))
+    assert piece_words([]) == []
+
+
+def test_vocabulary_size_is_the_one_asked_for():
+    assert TOKENIZER.vocab_size == 401
+    assert Tokenizer.train(["abab"], vocab_size=5000).vocab_size < 300  # nothing left to merge
+    assert repr(TOKENIZER) == "Tokenizer(vocab_size=401)"
+
+
+def test_bytes_alone_are_enough():
+    smallest = Tokenizer.train([], vocab_size=260)
+    assert smallest.decode(smallest.encode("déjà vu 😀")) == "déjà vu 😀"
+    assert len(smallest.encode("é")) == 2
+
+
+def test_saved_and_loaded(tmp_path):
+    path = tmp_path / "deep" / "tokenizer.json"
+    TOKENIZER.save(path)
+    loaded = Tokenizer.load(path)
+    for text in [*TEXTS[:50], "<eos> ça 😀", ""]:
+        assert loaded.encode(text) == TOKENIZER.encode(text)
+    assert [found.name for found in path.parent.iterdir()] == ["tokenizer.json"]  # nothing temporary stays
+    json.loads(path.read_text(encoding="utf-8"))
+
+
+def test_training_is_deterministic_across_processes(tmp_path):
+    program = ("import sys\nfrom xformer_lib.data.tokenizer import Tokenizer\n"
+               "Tokenizer.train(open(sys.argv[1], encoding='utf-8').read().split('\\n'), vocab_size=401).save(sys.argv[2])")
+    (tmp_path / "texts").write_text("\n".join(TEXTS), encoding="utf-8")
+    TOKENIZER.save(tmp_path / "here.json")
+    for seed in ("1", "2"):
+        out = tmp_path / f"{seed}.json"
+        subprocess.run([sys.executable, "-c", program, str(tmp_path / "texts"), str(out)], check=True,
+                       env={**__import__("os").environ, "PYTHONHASHSEED": seed})
+        assert out.read_bytes() == (tmp_path / "here.json").read_bytes()
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("number", [-1, 401, 10**6])
+def test_ids_outside_the_vocabulary(number):
+    for method in (TOKENIZER.decode, TOKENIZER.pieces):
+        with pytest.raises(ValueError, match=f"ids: expected integers from 0 to 400, got {number}; use the tokenizer"):
+            method([5, number])
+
+
+@pytest.mark.errors
+def test_too_small_a_vocabulary():
+    with pytest.raises(ValueError, match="vocab_size: expected at least 260 .* got 259; ask for more"):
+        Tokenizer.train(TEXTS, vocab_size=259)
+
+
+@pytest.mark.errors
+def test_what_is_no_text():
+    with pytest.raises(TypeError, match="text: expected a string, got list; give encode one sentence"):
+        TOKENIZER.encode(["Le chat"])
+    with pytest.raises(ValueError, match="half of a surrogate pair; read the file again as UTF-8"):
+        TOKENIZER.encode("a\ud800")
+
+
+@pytest.mark.errors
+def test_files_that_are_no_tokenizer(tmp_path):
+    path = tmp_path / "tokenizer.json"
+    with pytest.raises(FileNotFoundError):
+        Tokenizer.load(path)
+    TOKENIZER.save(path)
+    path.write_text(path.read_text(encoding="utf-8")[:-100], encoding="utf-8")
+    with pytest.raises(ValueError, match="path: expected a tokenizer file, got .*tokenizer.json, .*save the tokenizer again"):
+        Tokenizer.load(path)
+    TOKENIZER.save(path)
+    path.write_text(path.read_text(encoding="utf-8").replace("<eos>", "<end>"), encoding="utf-8")
+    with pytest.raises(ValueError, match="expected <pad> <bos> <eos> <unk> as ids 0 to 3"):
+        Tokenizer.load(path)
