@@ -96,6 +96,18 @@ def test_an_error_names_the_line_and_shows_no_traceback(capsys):
     assert "Traceback" not in shown
 
 
+def test_leaving_the_program_is_an_error_like_any_other():
+    def leave(scores, axis=-1):
+        raise SystemExit(3)
+
+    result = check("3.2", leave)
+    assert result.status == "crashed" and "your function raised SystemExit: 3 (line 2 of your function)" in result.message
+
+
+def test_words_are_read_whatever_their_case():
+    assert check("3.3", {"add 5": " Same", "times 5": "GROWS"})
+
+
 @pytest.mark.parametrize("answer", [..., None, lambda scores, axis=-1: ..., lambda scores: None], ids=range(4))
 def test_dots_are_not_an_attempt(answer, session):
     assert check("3.2", answer).status == "not attempted"
