@@ -16,7 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xformer_lib.data import _download, corpora
-from xformer_lib.data.corpora import CORPUS_ERRORS, CorpusDamaged, CorpusUnavailable, linked_groups, load_corpus, normalise
+from xformer_lib.data.corpora import (
+    CORPUS_ERRORS,
+    CorpusDamaged,
+    CorpusUnavailable,
+    linked_groups,
+    load_corpus,
+    normalise,
+)
 
 SPLITS = ("train", "val", "test")
 DATA = Path(os.environ.get("XFORMER_DATA") or "nowhere")
