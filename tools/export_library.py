@@ -40,13 +40,16 @@ def module_docstring(name, cells):
 
 
 def import_block(cells):
-    """Imports of the import-only cells, each line once, the standard library first and our own last."""
+    """What the module imports and uses, each line once, the standard library first and our own last."""
+    used = {node.id for cell in cells for node in ast.walk(cell.tree) if isinstance(node, ast.Name)}
     groups = {0: set(), 1: set(), 2: set()}
     for cell in cells:
-        for node in cell.tree.body:
-            top = (node.module if isinstance(node, ast.ImportFrom) else node.names[0].name).split(".")[0]
-            rank = 2 if top == "xformer_lib" else 0 if top in sys.stdlib_module_names else 1
-            groups[rank].add(ast.unparse(node))
+        for node in cell.tree.body if cell.only_imports else []:
+            node.names = [name for name in node.names if (name.asname or name.name).split(".")[0] in used]
+            if node.names:
+                top = (node.module if isinstance(node, ast.ImportFrom) else node.names[0].name).split(".")[0]
+                rank = 2 if top == "xformer_lib" else 0 if top in sys.stdlib_module_names else 1
+                groups[rank].add(ast.unparse(node))
     order = {rank: sorted(lines, key=lambda line: (line.startswith("from"), line)) for rank, lines in groups.items()}
     return "\n\n".join("\n".join(order[rank]) for rank in sorted(order) if order[rank])
 
@@ -62,7 +65,7 @@ def module_text(name, cells):
     """The text of one module."""
     names = public_names(cells, f"xformer_lib.{name}")
     parts = [f"{MARK}\n{module_docstring(name, cells)}"]
-    imports = import_block([cell for cell in cells if cell.only_imports])
+    imports = import_block(cells)
     parts += [imports] if imports else []
     parts.append(all_block(names))
     body = []

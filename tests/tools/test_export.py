@@ -54,6 +54,17 @@ def test_module_holds_its_cells(house):
     assert '"soft": "lookup"' in package and "_scale" not in package
 
 
+def test_imports_are_once_in_order_and_used(house):
+    first = "#| export reference.lookup\nimport numpy as np\nimport math\nfrom xformer_lib.shapes import Bool, Float"
+    again = "#| export reference.lookup\nimport math\nimport itertools"
+    use = "#| export reference.lookup\ndef f(x: Float):\n    return math.pi * np.exp(x)"
+    house("03_lookup", code(first), code(again), code(use))
+    export(house)
+    written = (house.library / "reference" / "lookup.py").read_text()
+    imports = "import math\n\nimport numpy as np\n\nfrom xformer_lib.shapes import Float\n\n__all__"
+    assert imports in written and "itertools" not in written and "Bool" not in written
+
+
 def test_second_export_changes_nothing(house):
     house("03_lookup", code(IMPORTS), code(SCALE), code(SOFT))
     assert len(export(house)) == 2
