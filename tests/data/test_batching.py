@@ -93,7 +93,7 @@ def test_a_pair_that_fills_the_budget_exactly():
 @pytest.mark.errors
 @pytest.mark.parametrize("pair", [([4] * 7, [5]), ([5], [4] * 7)])
 def test_a_pair_over_the_budget_is_refused_at_once(pair):
-    message = r"pairs: expected at most max_tokens=7 ids a side, got .* in pair 1 and 1 such pairs in all; raise max_tokens"
+    message = r"pairs: expected at most max_tokens=7 ids a side, got .* in pair 1 and 1 such pairs in all; raise max_tokens or leave them out"
     with pytest.raises(ValueError, match=message):
         batches([([4], [5]), pair], max_tokens=7)  # not yet iterated
 

@@ -62,9 +62,9 @@ def _checked_lengths(pairs, max_tokens: int) -> Int[np.ndarray, "n 2"]:
     too_long = np.flatnonzero(lengths.max(axis=1) > max_tokens) if len(lengths) else []
     if len(too_long):
         source, target = lengths[too_long[0]]
-        raise ValueError(f"pairs: expected at most max_tokens={max_tokens} ids a side, got {source} and "
-                         f"{target} (special ids counted) in pair {too_long[0]} and {len(too_long)} such "
-                         f"pairs in all; raise max_tokens or leave these pairs out")
+        raise ValueError(f"pairs: expected at most max_tokens={max_tokens} ids a side, got {source} "
+                         f"and {target} (special ids counted) in pair {too_long[0]} and "
+                         f"{len(too_long)} such pairs in all; raise max_tokens or leave them out")
     return lengths
 
 

@@ -30,7 +30,7 @@ def _key(language: str, text: str) -> str:
 
 
 def linked_groups(pairs: list[tuple[str, str]]) -> list[str]:
-    """For each pair the name of its group; pairs that share a sentence on either side share a group."""
+    """For each pair the name of its group; pairs that share a sentence share a group."""
     parent: dict[str, str] = {}
 
     def root(name: str) -> str:
@@ -48,7 +48,7 @@ def linked_groups(pairs: list[tuple[str, str]]) -> list[str]:
 
 # %% chapter 10: A split that does not leak
 def _part_of(group: str) -> str:
-    """Train, val or test (96, 2 and 2 in a hundred), decided by a hash of the group's name alone."""
+    """Train, val or test (96, 2 and 2 in a hundred), decided by a hash of the name alone."""
     draw = int(hashlib.sha256(group.encode()).hexdigest()[:8], 16) % 100
     return "test" if draw < 2 else "val" if draw < 4 else "train"
 
@@ -68,15 +68,15 @@ def normalise(text: str) -> str:
 
 
 # %% chapter 10: Text that people wrote
-CORPUS_ERRORS = (CorpusDamaged, CorpusUnavailable)  # what load_corpus raises for files wrong or missing
+CORPUS_ERRORS = (CorpusDamaged, CorpusUnavailable)  # for files that are wrong or missing
 
 
 def _paired(name: str, english: str, french: str) -> list[tuple[str, str]]:
     """Two texts read side by side: line n of one translates line n of the other."""
     left, right = (text.rstrip("\n").split("\n") for text in (english, french))
     if len(left) != len(right):
-        raise CorpusDamaged(f"{name}: expected as many English as French lines, got {len(left)} and "
-                            f"{len(right)}; download both files again")
+        raise CorpusDamaged(f"{name}: expected as many English as French lines, got {len(left)} "
+                            f"and {len(right)}; download both files again")
     return [(normalise(one), normalise(other)) for one, other in zip(left, right, strict=True)]
 
 
@@ -86,9 +86,8 @@ _PUBLISHED = {"train": "train", "val": "val", "test": "test_2016_flickr"}
 
 def _multi30k_published(split: str) -> list[tuple[str, str]]:
     """A part of Multi30k as its authors cut it, normalised."""
-    texts = [gzip.decompress(corpus_bytes(f"multi30k/{_PUBLISHED[split]}.{language}.gz")).decode("utf-8")
-             for language in ("en", "fr")]
-    return _paired(f"multi30k {split}", *texts)
+    packed = [corpus_bytes(f"multi30k/{_PUBLISHED[split]}.{language}.gz") for language in ("en", "fr")]
+    return _paired(f"multi30k {split}", *(gzip.decompress(data).decode("utf-8") for data in packed))
 
 
 # %% chapter 10: Text that people wrote
@@ -109,7 +108,7 @@ _LISTED = frozenset(json.loads(
 
 @cache
 def _is_listed(language: str, word: str) -> bool:
-    """Is it on a short list of slurs and obscenities? The list is of hashes, so as not to print them."""
+    """Is it on a short list of slurs and obscenities? It holds hashes, so as not to print them."""
     return hashlib.sha256(f"{language}:{word}".encode()).hexdigest()[:8] in _LISTED
 
 
@@ -121,7 +120,7 @@ def _is_offensive(pair: tuple[str, str]) -> bool:
 # %% chapter 10: Text that people wrote
 @cache
 def _tatoeba_parts() -> dict[str, tuple]:
-    """Distinct, inoffensive pairs in three parts; a group of more than 20 pairs stays in training."""
+    """Distinct, inoffensive pairs in three parts; groups of more than 20 pairs go to training."""
     lines = corpus_bytes("tatoeba/fra-eng.zip").decode("utf-8").rstrip("\n").split("\n")
     rows = [line.split("\t") for line in lines]
     pairs = dict.fromkeys((normalise(row[0]), normalise(row[1])) for row in rows)
@@ -150,14 +149,16 @@ _CORPORA = {"fragment": _fragment, "multi30k": _multi30k, "tatoeba": _tatoeba}
 def load_corpus(name: str, split: str = "train") -> list[tuple[str, str]]:
     """English–French sentence pairs: ``split`` is "train", "val" or "test".
 
-    ``fragment`` is generated here. ``multi30k`` (image captions, for research and education only) and
-    ``tatoeba`` (CC BY 2.0, credit to tatoeba.org and manythings.org) come from the folder that
+    ``fragment`` is generated here. ``multi30k`` (image captions, for research and education only)
+    and ``tatoeba`` (CC BY 2.0, credit to tatoeba.org and manythings.org) come from the folder that
     ``XFORMER_DATA`` names, or are downloaded once; both are checked against what was published.
 
     >>> len(load_corpus("fragment", "test"))
     500
     """
-    for given, value, known in (("name", name, _CORPORA), ("split", split, ("train", "val", "test"))):
-        if value not in known:
-            raise ValueError(f"{given}: expected one of {', '.join(known)}, got {value!r}; choose one of these")
+    known = {"name": (name, [*_CORPORA]), "split": (split, ["train", "val", "test"])}
+    for argument, (given, valid) in known.items():
+        if given not in valid:
+            raise ValueError(f"{argument}: expected one of {', '.join(valid)}, got {given!r}; "
+                             f"choose one of these")
     return _CORPORA[name](split)

@@ -27,8 +27,8 @@ __all__ = ["Example", "split_words", "sample_example", "sample_pairs", "running_
 class Example:
     """A sentence pair with its gold word alignment.
 
-    ``alignment`` holds pairs (source word, target word), counted from 0 over ``split_words``. A word
-    that only one language needs ("do", or "an" before a profession) has no link.
+    ``alignment`` holds pairs (source word, target word), counted from 0 over ``split_words``.
+    A word that only one language needs ("do", or "an" before a profession) has no link.
     """
     source: str
     target: str
@@ -123,9 +123,10 @@ def _drawn() -> tuple[Example, ...]:
 def fragment_split(split: str = "train") -> list[Example]:
     """A fixed part of the fragment: 12,000 training, 500 validation and 500 test examples.
 
-    No sentence, English or French, occurs in two parts. The running examples are in the training part.
+    No sentence, English or French, occurs in two parts. Training has the running examples.
     """
     ends = {"train": (0, 12_000), "val": (12_000, 12_500), "test": (12_500, 13_000)}
     if split not in ends:
-        raise ValueError(f"split: expected one of {', '.join(ends)}, got {split!r}; choose one of these")
+        raise ValueError(f"split: expected one of {', '.join(ends)}, got {split!r}; "
+                         f"choose one of these")
     return list(_drawn()[slice(*ends[split])])

@@ -26,11 +26,11 @@ __all__ = ["Tokenizer", "piece_words"]
 def _composed(text: str) -> str:
     """The text in NFC; half of a surrogate pair is no character and cannot be encoded."""
     if not isinstance(text, str):
-        raise TypeError(f"text: expected a string, got {type(text).__name__}; give encode one sentence, "
-                        f"or encode_batch a list of them")
+        raise TypeError(f"text: expected a string, got {type(text).__name__}; give encode one "
+                        f"sentence, or encode_batch a list of them")
     if any("\ud800" <= character <= "\udfff" for character in text):
-        raise ValueError("text: expected Unicode characters, got half of a surrogate pair; read the "
-                         "file again as UTF-8")
+        raise ValueError("text: expected Unicode characters, got half of a surrogate pair; "
+                         "read the file again as UTF-8")
     return unicodedata.normalize("NFC", text)
 
 
@@ -77,7 +77,8 @@ class _Encoder:
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of many texts at once, which is faster."""
-        return [found.ids for found in self._inner.encode_batch([_composed(text) for text in texts])]
+        found = self._inner.encode_batch([_composed(text) for text in texts])
+        return [encoding.ids for encoding in found]
 
 
 # %% chapter 10: Bytes, so that nothing is unknown
@@ -101,7 +102,8 @@ class _Decoder(_Encoder):
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """Each id as a person reads it: ▁ for a space, <0x..> for a loose byte."""
-        return [readable(self._inner.id_to_token(number)) for number in _checked_ids(ids, self.vocab_size)]
+        numbers = _checked_ids(ids, self.vocab_size)
+        return [readable(self._inner.id_to_token(number)) for number in numbers]
 
 
 # %% chapter 10: Bytes, so that nothing is unknown
