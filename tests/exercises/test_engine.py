@@ -96,6 +96,11 @@ def test_an_error_names_the_line_and_shows_no_traceback(capsys):
     assert "Traceback" not in shown
 
 
+def test_a_measurement_that_does_not_hold_is_named():
+    result = check("3.4", {4: 2.0, 16: 4.1, 64: 7.9, 256: 19.0})
+    assert result.status == "wrong" and "for width 256 you report 19" in result.message.lower()
+
+
 def test_leaving_the_program_is_an_error_like_any_other():
     def leave(scores, axis=-1):
         raise SystemExit(3)
