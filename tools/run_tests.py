@@ -31,12 +31,11 @@ def steps(jobs):
 
 
 def environment(jobs):
-    """One thread pool a worker, no bytecode and no figure windows."""
+    """One thread pool a worker, and no bytecode left behind."""
     threads = max(1, (os.cpu_count() or 1) // jobs)
     return dict(
         os.environ,
         OMP_NUM_THREADS=str(threads),
-        MPLBACKEND="agg",
         PYTHONDONTWRITEBYTECODE="1",
         PATH=f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}",
     )
