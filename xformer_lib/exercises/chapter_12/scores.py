@@ -1,0 +1,190 @@
+"""Chapter 12, exercises on the two parts of BLEU."""
+
+import math
+from collections import Counter
+
+import numpy as np
+
+from xformer_lib.exercises.exercise import Alternative, Exercise, Misconception, case
+
+
+def _ngrams(words, n):
+    return [tuple(words[i : i + n]) for i in range(len(words) - n + 1)]
+
+
+def _clipped(hypothesis, reference, n):
+    said, wanted = Counter(_ngrams(hypothesis, n)), Counter(_ngrams(reference, n))
+    return sum(min(count, wanted[gram]) for gram, count in said.items()), sum(said.values())
+
+
+def _clipped_cases(rng):
+    def drawn(size):
+        return [str(word) for word in rng.choice(["le", "chat", "dort", "ici"], size=size)]
+
+    return [
+        case(["le", "chat", "chat"], ["le", "gros", "chat"], 1),
+        case(["le", "le", "chat", "dort"], ["le", "chat", "dort", "et", "le", "chien"], 2),
+        case(["le", "chat", "dort", "le", "chat", "mange"], ["le", "chat", "voit", "le", "chat"], 1),
+        case(["le", "chat", "le", "chat"], ["le", "chat", "le", "chat", "le", "chat"], 2, note="n-grams that occur twice"),
+        case(drawn(13), drawn(11), 1),
+        case(drawn(17), drawn(7), 2),
+        case(["le", "chat"], ["le", "chat"], 3, note="fewer words than n"),
+    ]
+
+
+def _not_clipped(hypothesis, reference, n):
+    wanted = set(_ngrams(reference, n))
+    return sum(gram in wanted for gram in _ngrams(hypothesis, n)), len(_ngrams(hypothesis, n))
+
+
+def _each_once(hypothesis, reference, n):
+    said = set(_ngrams(hypothesis, n))
+    return len(said & set(_ngrams(reference, n))), len(said)
+
+
+def _recall(hypothesis, reference, n):
+    return _clipped(hypothesis, reference, n)[0], len(_ngrams(reference, n))
+
+
+def _words_counted(hypothesis, reference, n):
+    return _clipped(hypothesis, reference, n)[0], len(hypothesis)
+
+
+def _kinds_against_all(hypothesis, reference, n):
+    return len(set(_ngrams(hypothesis, n)) & set(_ngrams(reference, n))), len(_ngrams(hypothesis, n))
+
+
+def _crossing_out(hypothesis, reference, n):
+    left, hits = _ngrams(reference, n), 0
+    for gram in _ngrams(hypothesis, n):
+        if gram in left:
+            left.remove(gram)
+            hits += 1
+    return hits, max(0, len(hypothesis) - n + 1)
+
+
+def _by_intersection(hypothesis, reference, n):
+    said = Counter(zip(*(hypothesis[i:] for i in range(n)), strict=False))
+    wanted = Counter(zip(*(reference[i:] for i in range(n)), strict=False))
+    return [np.int64((said & wanted).total()), said.total()]
+
+
+CLIPPED = Exercise(
+    id="12.4",
+    title="Clipped matches",
+    kind="implement",
+    minutes=10,
+    difficulty=2,
+    statement="""\
+Write `matches(hypothesis, reference, n)` for two lists of words: the pair (hits, total). `total` is the number of n-grams of the hypothesis, each occurrence counted. `hits` is how many of them the reference \
+confirms, where an n-gram that the reference has k times confirms at most k occurrences. A hypothesis of fewer than n words gives (0, 0).""",
+    hints=(
+        "The hypothesis is `le le le`, the reference `le chat`. How many times may `le` count?",
+        "Count the n-grams of both sides; `collections.Counter` does it.",
+        "An n-gram said a times and wanted b times adds min(a, b) to the hits.",
+    ),
+    stub="def matches(hypothesis, reference, n):\n    return ...",
+    reference=_clipped,
+    cases=_clipped_cases,
+    returns=("hits", "total"),
+    misconceptions=(
+        Misconception("not clipped", _not_clipped,
+                      "A word that is said three times and wanted once was counted three times. Repeating it would pay."),
+        Misconception("each kind once", _each_once,
+                      "Each different n-gram was counted once, in the hits and in the total. Occurrences count."),
+        Misconception("kinds against occurrences", _kinds_against_all,
+                      "The total counts occurrences, the hits only kinds: one that is said twice and wanted twice gives one hit."),
+        Misconception("recall", _recall,
+                      "Your total counts the n-grams of the reference. Precision asks how much of what was said is right."),
+        Misconception("words for n-grams", _words_counted,
+                      "Your total is the number of words. How many pairs of neighbours do four words have?"),
+    ),
+    alternatives=(Alternative("crossing out", _crossing_out), Alternative("intersection", _by_intersection)),
+    success="hits / total, over all sentences of a corpus, is the modified precision of BLEU.",
+)
+
+
+def _penalty(lengths, reference_lengths):
+    said, wanted = sum(lengths), sum(reference_lengths)
+    if said == 0:
+        return 0.0
+    return min(1.0, math.exp(1 - wanted / said))
+
+
+def _penalty_cases(rng):
+    def drawn(size, low, high):
+        return [int(n) for n in rng.integers(low, high, size=size)]
+
+    return [
+        case([5], [6]),
+        case([6], [5], note="a translation longer than its reference"),
+        case([4, 9], [8, 7]),
+        case([3, 12], [6, 9], note="one sentence too short, one too long"),
+        case(drawn(7, 3, 9), drawn(7, 8, 14)),
+        case(drawn(5, 9, 15), drawn(5, 4, 9)),
+        case([0, 0], [5, 7], note="no word at all"),
+    ]
+
+
+def _mean_of_sentences(lengths, reference_lengths):
+    return sum(_penalty([c], [r]) for c, r in zip(lengths, reference_lengths, strict=True)) / len(lengths)
+
+
+def _turned_over(lengths, reference_lengths):
+    return _penalty(reference_lengths, lengths)
+
+
+def _not_capped(lengths, reference_lengths):
+    said, wanted = sum(lengths), sum(reference_lengths)
+    return math.exp(1 - wanted / said) if said else 0.0
+
+
+def _ratio(lengths, reference_lengths):
+    return min(1.0, sum(lengths) / sum(reference_lengths))
+
+
+def _difference(lengths, reference_lengths):
+    said, wanted = sum(lengths), sum(reference_lengths)
+    return min(1.0, math.exp(said - wanted)) if said else 0.0
+
+
+def _by_numpy(lengths, reference_lengths):
+    with np.errstate(divide="ignore"):
+        return np.exp(np.minimum(0.0, 1 - np.sum(reference_lengths) / np.float64(np.sum(lengths))))
+
+
+PENALTY = Exercise(
+    id="12.5",
+    title="The price of brevity",
+    kind="implement",
+    minutes=5,
+    difficulty=1,
+    statement="""\
+Write `brevity_penalty(lengths, reference_lengths)` for a whole corpus: the lists hold the number of words of each translation and of each reference. With c the sum of the first and r the sum of the second, \
+the penalty is 1 if c ≥ r and exp(1 − r/c) otherwise. A system that wrote no word at all gets 0.""",
+    hints=(
+        "Which two numbers does the formula need, when the corpus has a hundred sentences?",
+        "Add up each list first; the formula is applied once.",
+        "exp(1 − r/c) is above 1 exactly when c is above r: `min` makes one case of the two. Look at c = 0 before you divide.",
+    ),
+    stub="def brevity_penalty(lengths, reference_lengths):\n    return ...",
+    reference=_penalty,
+    cases=_penalty_cases,
+    returns=("penalty",),
+    misconceptions=(
+        Misconception("mean over sentences", _mean_of_sentences,
+                      "You gave each sentence a penalty of its own. One that is too long may make up for one that is too short."),
+        Misconception("turned over", _turned_over,
+                      "Your penalty is 1 for the short system and below 1 for the long one. Which of the two sums stands below?"),
+        Misconception("not capped", _not_capped,
+                      "A long translation gets a factor above 1. A penalty never rewards."),
+        Misconception("plain ratio", _ratio,
+                      "You returned c/r. For c = 5 and r = 6 the formula gives 0.819, not 0.833."),
+        Misconception("difference", _difference,
+                      "Your exponent is c − r: it grows with the corpus. The formula has a ratio there."),
+    ),
+    alternatives=(Alternative("numpy", _by_numpy),),
+    success="Precision alone would reward a system that says only what it is sure of; this factor does not.",
+)
+
+EXERCISES = (CLIPPED, PENALTY)
