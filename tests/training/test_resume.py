@@ -7,11 +7,14 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
+from xformer_lib.data import batches
 from xformer_lib.training import loop
 from xformer_lib.training.checkpoint import load_tensors
 
@@ -196,6 +199,23 @@ def test_killed_before_the_first_checkpoint(runner, tmp_path):
     runner.run_and_kill("train", tmp_path, "step 3")
     said = runner.run("resume", tmp_path, status=1).strip().splitlines()[-1]
     assert said.startswith("FileNotFoundError: checkpoint: no file ") and "train first" in said
+
+
+def test_each_epoch_has_an_order_of_its_own():
+    """Every pair once an epoch; the order changes from epoch to epoch, and can be entered in the middle."""
+    data = [([4 + n], [5 + n] * (1 + n % 3)) for n in range(17)]
+    config = SimpleNamespace(seed=3, max_tokens=7)
+
+    def stream(epoch, batch, count):
+        run = SimpleNamespace(config=config, train_data=data, epoch=epoch, batch=batch)
+        return [batch.source[:, 0].tolist() for batch in islice(loop.batch_stream(run), count)]
+
+    length = len(list(batches(data, max_tokens=7)))
+    epochs = [stream(epoch, 0, length) for epoch in range(3)]
+    for epoch in epochs:
+        assert sorted(sum(epoch, [])) == [ids[0] for ids, _ in data]
+    assert epochs[0] != epochs[1] != epochs[2] != epochs[0]
+    assert stream(1, 2, length) == epochs[1][2:] + epochs[2][:2]
 
 
 def test_a_weight_that_is_not_a_number_stops_the_run(runner, tmp_path, monkeypatch):
