@@ -63,6 +63,8 @@ def test_an_epoch_follows_its_generator():
     assert epochs(3) == [first, second]
     assert first != second and epochs(4)[0] != first
     assert {frozenset(batch) for batch in first} != {frozenset(batch) for batch in second}  # other company, too
+    widths = [max(len(target) for _, target in batch) for batch in first]
+    assert widths != sorted(widths)  # and not from short to long
 
 
 def test_without_a_generator_the_order_is_fixed_and_goes_from_short_to_long():
@@ -84,6 +86,11 @@ def test_buckets_hold_little_padding():
 def test_no_pairs_no_batches():
     assert list(batches([], max_tokens=7)) == []
     assert pad_rows([]).shape == (0, 0)
+
+
+def test_a_batch_stops_where_the_budget_is_full():
+    made = list(batches([([4] * 3, [5])] * 7, max_tokens=11))
+    assert [batch.source.shape for batch in made] == [(2, 4), (2, 4), (2, 4), (1, 4)]
 
 
 def test_a_pair_that_fills_the_budget_exactly():
