@@ -70,8 +70,8 @@ def check_mask(mask: Tensor | None, q: Tensor, k: Tensor) -> Tensor | None:
     if mask is None:
         return None
     if mask.dtype != torch.bool:
-        raise TypeError(f"mask: expected torch.bool, True = may attend, got {mask.dtype}; "
-                        "write mask.bool(), or mask == 0 for an additive mask")
+        raise TypeError(f"mask: expected torch.bool, True = may attend, got {mask.dtype};"
+                        " write mask.bool(), or mask == 0 for an additive mask")
     if mask.ndim == 3:
         mask = mask.unsqueeze(1)
     wanted = (*q.shape[:-1], k.shape[-2])
@@ -106,12 +106,13 @@ def check_inputs(d_model: int, query: Tensor, key: Tensor, value: Tensor) -> Non
     """Raise ValueError unless the three inputs are (b, i, m), (b, j, m), (b, j, m)."""
     for name, x in (("query", query), ("key", key), ("value", value)):
         if x.ndim != 3 or x.shape[-1] != d_model:
-            raise ValueError(f"{name}: expected (batch, length, d_model={d_model}), "
-                             f"got {tuple(x.shape)}; add the batch axis or check d_model")
+            raise ValueError(f"{name}: expected (batch, length, d_model={d_model}), got "
+                             f"{tuple(x.shape)}; add the batch axis or check d_model")
     shapes = [tuple(x.shape) for x in (query, key, value)]
     if not (shapes[0][0] == shapes[1][0] and shapes[1][:2] == shapes[2][:2]):
-        raise ValueError("key and value: expected one value for each key and one batch "
-                         "size, got query {}, key {}, value {}; align them".format(*shapes))
+        raise ValueError(
+            "key and value: expected one value for each key and one batch size, "
+            "got query {}, key {}, value {}; align them".format(*shapes))
 
 
 def head_width(d_model: int, num_heads: int) -> int:
@@ -127,7 +128,7 @@ def head_width(d_model: int, num_heads: int) -> int:
 
 # %% chapter 8: Exercise 8.1 · Give every head its axis
 class HeadProjections(nn.Module):
-    """The parameters of multi-head attention, all heads side by side in each matrix."""
+    """The parameters of multi-head attention; all heads stand side by side."""
 
     def __init__(self, d_model: int, num_heads: int, *, d_head: int | None = None,
                  d_value: int | None = None, dropout: float = 0.0, bias: bool = True,
@@ -158,7 +159,7 @@ class HeadProjections(nn.Module):
 class MultiHeadAttention(HeadProjections):
     """concat(head_1 … head_h) W_O, head_n = attention(Q W_Q,n, K W_K,n, V W_V,n).
 
-    Vaswani et al. (2017), 3.2.2. ``d_head``, ``d_value``: columns of one head's W_Q, W_K
+    Vaswani et al. (2017), 3.2.2. ``d_head``, ``d_value``: columns of a head's W_Q, W_K
     and of its W_V, d_model / num_heads unless given. ``path``: "explicit", "fused" or
     "auto". Call with query (b i m), key and value (b j m), ``mask`` (i j), (b i j) or
     (b h i j), True = may attend; returns output (b i m) and weights (b h i j) or None.
@@ -191,7 +192,7 @@ def record_attention(model: nn.Module):
     ask = lambda layer, args, options: (args, {**options, "need_weights": True})
     for name, layer in model.named_modules():
         if isinstance(layer, MultiHeadAttention):
-            keep = lambda _, args, out, name=name: maps.__setitem__(name, out[1].detach())
+            keep = lambda _, args, out, name=name: maps.update({name: out[1].detach()})
             hooks += [layer.register_forward_pre_hook(ask, with_kwargs=True),
                       layer.register_forward_hook(keep)]
     try:

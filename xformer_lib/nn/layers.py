@@ -22,7 +22,7 @@ __all__ = ["Dropout", "PositionwiseFeedForward", "Residual", "EncoderLayer", "La
 
 # %% chapter 8: Exercise 8.2 · The layer that changes the mean
 class Dropout(nn.Module):
-    """Zeroes elements with probability p while training; scales the rest by 1 / (1 - p).
+    """Zeroes elements with probability p in training; scales the rest by 1 / (1 - p).
 
     PyTorch's own generator draws one element at a time on a CPU; here one 64-bit draw
     serves eight elements, so p is rounded to a multiple of 1/256.
@@ -45,7 +45,7 @@ class Dropout(nn.Module):
 
 # %% chapter 8: The feed-forward net
 class PositionwiseFeedForward(nn.Module):
-    """max(0, x W_1 + b_1) W_2 + b_2 at every position alike; d_ff is the inner width."""
+    """max(0, x W_1 + b_1) W_2 + b_2 at every position; d_ff is the inner width."""
 
     def __init__(self, d_model: int, d_ff: int, *, dropout: float = 0.0):
         super().__init__()
@@ -61,7 +61,7 @@ class PositionwiseFeedForward(nn.Module):
 class Residual(nn.Module):
     """Wraps a sublayer f: x + f(norm(x)) with norm="pre", norm(x + f(x)) with "post".
 
-    "post" is the paper's order, "pre" that of Xiong et al. (2020); dropout acts on f(…).
+    "post" is the paper's order, "pre" that of Xiong et al. (2020). Dropout is on f(…).
     """
 
     def __init__(self, d_model: int, *, dropout: float = 0.0, norm: str = "pre"):
@@ -101,7 +101,7 @@ class EncoderLayer(nn.Module):
 
 # %% chapter 8: The decoder layer
 class LayerCache:
-    """What a decoder layer keeps between steps: its keys and values, and the memory's."""
+    """What a decoder layer keeps between steps: its own keys and the memory's."""
 
     def __init__(self):
         self.target = KeyValueCache(grows=True)
@@ -114,7 +114,7 @@ class LayerCache:
 
 # %% chapter 8: The decoder layer
 class DecoderLayer(nn.Module):
-    """Masked self-attention, cross-attention to a memory, feed-forward net; residuals."""
+    """Masked self-attention, cross-attention to a memory, feed-forward; residuals."""
 
     def __init__(self, d_model: int, num_heads: int, d_ff: int, *, dropout: float = 0.0,
                  attention_dropout: float = 0.0, norm: str = "pre", path: str = "auto"):

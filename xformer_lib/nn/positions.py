@@ -23,8 +23,8 @@ def sinusoidal_positions(
 ) -> Float[Tensor, "i m"]:
     """sin and cos of position · ω_k side by side, ω_k = base^(-2k/dim), k from 0.
 
-    Column 2k is the sine and column 2k+1 the cosine of frequency k (Vaswani et al. 2017,
-    section 3.5). Computed in float64, then rounded to float32.
+    Column 2k is the sine and column 2k+1 the cosine of frequency k (Vaswani et al.
+    2017, section 3.5). Computed in float64, then rounded to float32.
     """
     if dim % 2:
         raise ValueError(f"dim: expected an even number, got {dim}; "
@@ -37,14 +37,16 @@ def sinusoidal_positions(
 
 # %% chapter 8: Positions
 class SinusoidalPositions(nn.Module):
-    """Adds the fixed table to embeddings x (b i m); ``start`` is the place of x[:, 0]."""
+    """Adds the fixed table to x (b i m); ``start`` is the place of x[:, 0]."""
 
     def __init__(self, d_model: int, max_len: int):
         super().__init__()
         table = sinusoidal_positions(max_len, d_model)
         self.register_buffer("table", table, persistent=False)
 
-    def forward(self, x: Float[Tensor, "b i m"], start: int = 0) -> Float[Tensor, "b i m"]:
+    def forward(
+        self, x: Float[Tensor, "b i m"], start: int = 0
+    ) -> Float[Tensor, "b i m"]:
         return x + self.table[start:start + x.shape[1]].to(x.dtype)
 
 
@@ -55,7 +57,9 @@ class LearnedPositions(nn.Module):
         super().__init__()
         self.table = nn.Parameter(torch.randn(max_len, d_model) / math.sqrt(d_model))
 
-    def forward(self, x: Float[Tensor, "b i m"], start: int = 0) -> Float[Tensor, "b i m"]:
+    def forward(
+        self, x: Float[Tensor, "b i m"], start: int = 0
+    ) -> Float[Tensor, "b i m"]:
         return x + self.table[start:start + x.shape[1]]
 
 
@@ -66,9 +70,11 @@ class NoPositions(nn.Module):
     def __init__(self, d_model: int, max_len: int):
         super().__init__()
 
-    def forward(self, x: Float[Tensor, "b i m"], start: int = 0) -> Float[Tensor, "b i m"]:
+    def forward(
+        self, x: Float[Tensor, "b i m"], start: int = 0
+    ) -> Float[Tensor, "b i m"]:
         return x
 
 
-POSITIONS = {
-    "sinusoidal": SinusoidalPositions, "learned": LearnedPositions, "none": NoPositions}
+POSITIONS = {"sinusoidal": SinusoidalPositions, "learned": LearnedPositions,
+             "none": NoPositions}
