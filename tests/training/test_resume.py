@@ -123,7 +123,7 @@ def runner(tmp_path_factory):
     runner = Runner(tmp_path_factory.mktemp("program"))
     yield runner
     runner.server.stdin.close()
-    runner.server.wait(10)
+    runner.server.wait(60)
 
 
 def read(folder):
