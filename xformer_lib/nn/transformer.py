@@ -91,7 +91,8 @@ class TokenEmbedding(nn.Module):
 
     def __init__(self, vocab_size: int, d_model: int):
         super().__init__()
-        self.weight = nn.Parameter(torch.randn(vocab_size, d_model) / math.sqrt(d_model))
+        weight = torch.randn(vocab_size, d_model) / math.sqrt(d_model)
+        self.weight = nn.Parameter(weight)
 
     def forward(self, ids: Int[Tensor, "b i"]) -> Float[Tensor, "b i m"]:
         scale = math.sqrt(self.weight.shape[1])
@@ -103,7 +104,7 @@ class TokenEmbedding(nn.Module):
 
 # %% chapter 9: Exercise 9.3 · Two ways round a sublayer
 class Encoder(nn.Module):
-    """A stack of encoder layers, (b s m) → (b s m); "pre" ends in one more LayerNorm."""
+    """Encoder layers, (b s m) → (b s m); a pre-norm stack ends in a LayerNorm."""
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
@@ -125,7 +126,7 @@ class Encoder(nn.Module):
 
 # %% chapter 9: Exercise 9.3 · Two ways round a sublayer
 class Decoder(nn.Module):
-    """Decoder layers over one memory; ``cache`` holds a LayerCache for each of them."""
+    """Decoder layers over one memory; ``cache`` holds a LayerCache for each."""
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
@@ -150,7 +151,7 @@ class Decoder(nn.Module):
 
 # %% chapter 9: The library's masks
 def causal_mask(length: int, start: int = 0, *, device=None) -> Bool[Tensor, "i j"]:
-    """True where key j is at or before query i; the queries begin at place ``start``."""
+    """True where key j is at or before query i; queries begin at place ``start``."""
     ones = torch.ones(length, start + length, dtype=torch.bool, device=device)
     return ones.tril(diagonal=start)
 
@@ -170,11 +171,14 @@ def target_mask(
 
 
 # %% chapter 9: The whole model
-def check_ids(name: str, ids: Tensor, config: TransformerConfig, start: int = 0) -> None:
+def check_ids(
+    name: str, ids: Tensor, config: TransformerConfig, start: int = 0
+) -> None:
     """Raise ValueError unless ids (b i) are in the vocabulary and fit into max_len."""
     if ids.ndim != 2 or ids.is_floating_point():
-        raise ValueError(f"{name}: expected integer ids (batch, length), got {ids.dtype} "
-                         f"{tuple(ids.shape)}; one sentence is a batch of one: ids[None]")
+        raise ValueError(f"{name}: expected integer ids (batch, length), got "
+                         f"{ids.dtype} {tuple(ids.shape)}; "
+                         "one sentence is a batch of one: ids[None]")
     if start + ids.shape[1] > config.max_len:
         raise ValueError(f"{name}: expected at most max_len={config.max_len} tokens, "
                          f"got {start + ids.shape[1]}; split the sentence or build the "
@@ -189,7 +193,7 @@ def check_ids(name: str, ids: Tensor, config: TransformerConfig, start: int = 0)
 
 # %% chapter 9: The whole model
 class TransformerParts(nn.Module):
-    """The parts of a Transformer: one embedding for three uses, positions, two stacks."""
+    """A Transformer's parts: one embedding for three uses, positions, two stacks."""
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
