@@ -66,10 +66,10 @@ PRESETS = {
         model=TransformerConfig(vocab_size=500, d_model=128, d_ff=512, num_encoder_layers=2,
                                 num_decoder_layers=2, max_len=64)),
     "multi30k": TrainConfig(
-        corpus="multi30k", max_steps=7000, max_tokens=1024, peak_rate=2.5e-3, precision="auto",
-        model=TransformerConfig(vocab_size=8000, dropout=0.15)),
+        corpus="multi30k", max_steps=6000, decay=0.25, precision="auto",
+        model=TransformerConfig(vocab_size=8000, dropout=0.2)),
     "tatoeba": TrainConfig(
-        corpus="tatoeba", max_steps=20000, precision="auto", peak_rate=2e-3,
+        corpus="tatoeba", max_steps=20000, decay=0.25, precision="auto",
         model=TransformerConfig(vocab_size=8000, dropout=0.1)),
 }
 
