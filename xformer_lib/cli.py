@@ -22,7 +22,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = build_parser().parse_args(arguments)
     try:
         return options.run(options)
-    except (ValueError, TypeError, OSError, ImportError) as error:
+    except (ValueError, TypeError, OSError, ImportError, FloatingPointError) as error:
         if os.environ.get("XFORMER_TRACEBACK"):
             raise
         print(f"xformer {options.command}: {error}", file=sys.stderr)

@@ -162,7 +162,10 @@ def train_step(run: Run, batch: Batch) -> tuple[float, int]:
         loss, tokens = translation_loss(
             run.model, *to_tensors(batch, run.device), label_smoothing=config.label_smoothing)
     (loss / tokens).backward()
-    torch.nn.utils.clip_grad_norm_(run.model.parameters(), config.clip, error_if_nonfinite=True)
+    norm = torch.nn.utils.clip_grad_norm_(run.model.parameters(), config.clip)
+    if not norm.isfinite():
+        raise FloatingPointError(f"gradient: expected finite numbers, got {float(norm)} at step {run.step + 1}; "
+                                 "lower peak_rate or warm up longer, the last checkpoint is whole")
     run.optimizer.step()
     run.optimizer.zero_grad()
     run.step, run.batch, run.tokens = run.step + 1, run.batch + 1, run.tokens + tokens
