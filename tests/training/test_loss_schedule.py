@@ -1,0 +1,156 @@
+"""The loss, whole and in chunks, and the two schedules."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from xformer_lib.nn.transformer import Transformer, TransformerConfig
+from xformer_lib.training.loss import ChunkedCrossEntropy, cross_entropy, translation_loss
+from xformer_lib.training.schedule import inverse_sqrt, trapezoid
+
+N, M, V = 2311, 7, 13  # more tokens than two chunks of 1,024
+
+
+def sample(seed=0, n=N):
+    torch.manual_seed(seed)
+    states = torch.randn(n, M, dtype=torch.float64, requires_grad=True)
+    embedding = torch.randn(V, M, dtype=torch.float64, requires_grad=True)
+    return states, embedding, torch.randint(V, (n,))
+
+
+def by_loop(states, embedding, targets, epsilon):
+    """−Σ wanted · log p in plain Python, one token and one word at a time."""
+    total = 0.0
+    for x, target in zip(states.tolist(), targets.tolist(), strict=True):
+        logits = [sum(a * b for a, b in zip(x, row, strict=True)) for row in embedding.tolist()]
+        norm = math.log(sum(math.exp(z) for z in logits))
+        for word, z in enumerate(logits):
+            wanted = (1 - epsilon) * (word == target) + epsilon / V
+            total -= wanted * (z - norm)
+    return total
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.35])
+def test_cross_entropy_is_the_formula(epsilon):
+    states, embedding, targets = sample(n=17)
+    expected = by_loop(states, embedding, targets, epsilon)
+    got = cross_entropy(states, embedding, targets, label_smoothing=epsilon)
+    assert got.item() == pytest.approx(expected, abs=1e-10)
+
+
+def test_cross_entropy_has_no_lower_value_than_the_entropy_of_the_wanted_distribution():
+    epsilon = 0.1
+    wanted = np.full(V, epsilon / V)
+    wanted[3] += 1 - epsilon
+    least = -(wanted * np.log(wanted)).sum()
+    at_best = cross_entropy(torch.tensor(np.log(wanted))[None], torch.eye(V, dtype=torch.float64), torch.tensor([3]),
+                            label_smoothing=epsilon)
+    assert float(at_best) == pytest.approx(least, abs=1e-12)
+    for seed in range(5):
+        elsewhere = torch.randn(1, V, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+        loss = cross_entropy(elsewhere, torch.eye(V, dtype=torch.float64), torch.tensor([3]), label_smoothing=epsilon)
+        assert float(loss) > least
+
+
+@pytest.mark.parametrize("n", [1, 1023, 1024, 1025, 2048, N])
+@pytest.mark.parametrize("epsilon", [0.0, 0.1])
+def test_chunks_give_the_whole_loss_and_its_gradients(n, epsilon):
+    states, embedding, targets = sample(n=n)
+    whole = torch.nn.functional.cross_entropy(states @ embedding.T, targets, label_smoothing=epsilon, reduction="sum")
+    expected = torch.autograd.grad(whole, (states, embedding))
+    chunked = ChunkedCrossEntropy.apply(states, embedding, targets, epsilon)
+    got = torch.autograd.grad(chunked, (states, embedding))
+    torch.testing.assert_close(chunked, whole, atol=1e-12 * n, rtol=0)
+    for one, other in zip(got, expected, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-12, rtol=1e-12)
+
+
+def test_chunks_multiply_the_gradient_that_comes_in():
+    states, embedding, targets = sample(n=1031)
+    once = torch.autograd.grad(ChunkedCrossEntropy.apply(states, embedding, targets, 0.1), (states, embedding))
+    thrice = torch.autograd.grad(3 * ChunkedCrossEntropy.apply(states, embedding, targets, 0.1), (states, embedding))
+    for one, three in zip(once, thrice, strict=True):
+        torch.testing.assert_close(3 * one, three, atol=1e-12, rtol=1e-12)
+
+
+def test_chunks_without_gradients_give_the_same_number():
+    states, embedding, targets = sample()
+    with_grad = ChunkedCrossEntropy.apply(states, embedding, targets, 0.0)
+    with torch.no_grad():
+        without = ChunkedCrossEntropy.apply(states, embedding, targets, 0.0)
+    torch.testing.assert_close(with_grad.detach(), without, atol=1e-9, rtol=0)
+
+
+def test_low_precision_is_raised_before_the_exponentials():
+    states, embedding, targets = sample(n=29)
+    low = cross_entropy(states.bfloat16(), embedding.bfloat16(), targets)
+    assert low.dtype == torch.float32
+    assert cross_entropy(states, embedding, targets).dtype == torch.float64
+
+
+CONFIG = TransformerConfig(vocab_size=V, d_model=14, num_heads=2, d_ff=11, num_encoder_layers=1, num_decoder_layers=1,
+                           dropout=0.0, max_len=17)
+SOURCE = torch.tensor([[5, 6, 7, 2, 0], [8, 2, 0, 0, 0], [4, 5, 9, 11, 2]])
+TARGET_IN = torch.tensor([[1, 9, 8], [1, 12, 0], [1, 3, 4]])
+TARGET_OUT = torch.tensor([[9, 8, 2], [12, 2, 0], [3, 4, 2]])
+
+
+def model():
+    torch.manual_seed(3)
+    return Transformer(CONFIG).double()
+
+
+def test_translation_loss_is_the_sum_over_real_tokens():
+    net = model()
+    loss, tokens = translation_loss(net, SOURCE, TARGET_IN, TARGET_OUT, label_smoothing=0.1)
+    logits, total = net(SOURCE, TARGET_IN), 0.0
+    for row, wanted in zip(logits, TARGET_OUT, strict=True):
+        for place, target in zip(row, wanted, strict=True):
+            if target != CONFIG.pad_id:
+                log_p = place.log_softmax(-1)
+                total = total - 0.9 * log_p[target] - 0.1 * log_p.mean()
+    assert tokens == 8
+    torch.testing.assert_close(loss, total, atol=1e-10, rtol=0)
+
+
+def test_translation_loss_of_a_batch_is_that_of_its_sentences():
+    net = model()
+    whole, tokens = translation_loss(net, SOURCE, TARGET_IN, TARGET_OUT)
+    parts = [translation_loss(net, SOURCE[n:n + 1], TARGET_IN[n:n + 1], TARGET_OUT[n:n + 1]) for n in range(3)]
+    torch.testing.assert_close(whole, sum(loss for loss, _ in parts), atol=1e-10, rtol=0)
+    assert tokens == sum(count for _, count in parts)
+
+
+def test_more_padding_changes_nothing():
+    net, pad = model(), torch.zeros(3, 2, dtype=torch.long)
+    loss, tokens = translation_loss(net, SOURCE, TARGET_IN, TARGET_OUT)
+    wider = translation_loss(net, *(torch.cat([ids, pad], dim=1) for ids in (SOURCE, TARGET_IN, TARGET_OUT)))
+    torch.testing.assert_close(wider[0], loss, atol=1e-10, rtol=0)
+    assert wider[1] == tokens
+
+
+def test_trapezoid_by_hand():
+    rates = [trapezoid(step, peak=2.0, warmup=4, total=16, decay=0.25, floor=0.1) for step in range(1, 17)]
+    rise, level, fall = [0.5, 1.0, 1.5, 2.0], [2.0] * 8, [1.55, 1.1, 0.65, 0.2]
+    assert rates == pytest.approx(rise + level + fall)
+
+
+def test_trapezoid_keeps_its_floor_after_the_end():
+    assert trapezoid(99, peak=2.0, warmup=4, total=16, decay=0.25, floor=0.1) == pytest.approx(0.2)
+
+
+def test_inverse_sqrt_by_hand():
+    rates = [inverse_sqrt(step, peak=2.0, warmup=4) for step in (1, 2, 4, 9, 16, 64)]
+    assert rates == pytest.approx([0.5, 1.0, 2.0, 4 / 3, 1.0, 0.5])
+
+
+@pytest.mark.parametrize("rate", [
+    lambda step: trapezoid(step, peak=0.7, warmup=37, total=211),
+    lambda step: inverse_sqrt(step, peak=0.7, warmup=37)])
+def test_schedules_rise_to_the_peak_once_and_never_jump(rate):
+    rates = np.array([rate(step) for step in range(1, 212)])
+    assert rates[36] == pytest.approx(0.7) == rates.max()
+    assert (rates > 0).all() and (np.diff(rates[:37]) > 0).all() and (np.diff(rates[36:]) <= 1e-12).all()
+    assert np.abs(np.diff(rates)).max() <= 0.7 / 37 + 1e-12
