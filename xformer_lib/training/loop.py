@@ -3,7 +3,7 @@
 
 Source: ``chapters/11_training.ipynb``
     The loop
-    Exercise 11.7 · One batch in several parts
+    Pass after pass
 
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
@@ -176,7 +176,7 @@ def train_step(run: Run, batch: Batch) -> tuple[float, int]:
     return loss, tokens
 
 
-# %% chapter 11: Exercise 11.7 · One batch in several parts
+# %% chapter 11: Pass after pass
 def batch_stream(run: Run):
     """Batches for ever, epoch after epoch, from where the run stands; the order follows from seed and epoch."""
     while True:
@@ -186,7 +186,7 @@ def batch_stream(run: Run):
         run.epoch, run.batch = run.epoch + 1, 0
 
 
-# %% chapter 11: Exercise 11.7 · One batch in several parts
+# %% chapter 11: Pass after pass
 def validate(run: Run, train_loss: float) -> None:
     """Add a line to the history, and save the weights when they are the best so far."""
     with autocast(run.config, run.device):
@@ -199,7 +199,7 @@ def validate(run: Run, train_loss: float) -> None:
         save_model(run.folder, run.model, run.state())
 
 
-# %% chapter 11: Exercise 11.7 · One batch in several parts
+# %% chapter 11: Pass after pass
 def continue_run(run: Run, progress: bool) -> Run:
     """Train to ``max_steps``, validating and saving a checkpoint every ``validate_every`` steps."""
     config, total, count = run.config, 0.0, 0
@@ -224,7 +224,7 @@ def continue_run(run: Run, progress: bool) -> Run:
     return run
 
 
-# %% chapter 11: Exercise 11.7 · One batch in several parts
+# %% chapter 11: Pass after pass
 def train(config: TrainConfig, folder: str | Path, *, corpus: dict | None = None, device: str | None = None,
           progress: bool = True) -> Run:
     """Train from the start; ``folder`` receives config, tokenizer, checkpoint and best model.
@@ -241,7 +241,7 @@ def train(config: TrainConfig, folder: str | Path, *, corpus: dict | None = None
     return continue_run(build_run(config, folder, tokenizer, corpus, pick_device(device)), progress)
 
 
-# %% chapter 11: Exercise 11.7 · One batch in several parts
+# %% chapter 11: Pass after pass
 def resume(folder: str | Path, *, corpus: dict | None = None, device: str | None = None,
            progress: bool = True) -> Run:
     """Go on from a run's last checkpoint: on a CPU, to the very weights of an unbroken run."""

@@ -6,7 +6,7 @@ from xformer_lib.exercises.exercise import Alternative, Complaint, Exercise, Mis
 
 ADAM_FIRST = Exercise(
     id="11.4",
-    title="Adam's first step",
+    title="The first step of Adam",
     kind="predict",
     minutes=5,
     difficulty=2,
