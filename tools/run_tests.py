@@ -24,7 +24,7 @@ def steps(jobs):
     book = [sys.executable, "book/build.py"]
     tests = [sys.executable, "-m", "pytest", "--quiet", "--numprocesses", str(jobs), "--dist", "loadfile"]
     tests += ["--nbval", "--nbval-current-env", "--nbval-cell-timeout", "900"]
-    tests += ["--nbval-sanitize-with", "tests/notebooks/sanitize.cfg", "--durations", "15"]
+    tests += ["--nbval-sanitize-with", "tests/notebooks/sanitize.cfg", "-rs", "--durations", "15"]
     # The longest notebook goes first, so that nobody waits for it at the end.
     tests += ["chapters/11_training.ipynb", "chapters", "tests", "xformer_lib", "README.md"]
     return {"style": style, "book": book, "tests": tests}
