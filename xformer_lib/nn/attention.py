@@ -62,7 +62,7 @@ def fused_attention(
 
 
 # %% chapter 8: Two paths to one output
-FUSED_FROM = 512  # keys; chosen by benchmarks/attention_paths.py
+FUSED_FROM = 128  # keys; chosen by benchmarks/attention_paths.py
 
 
 def check_mask(mask: Tensor | None, q: Tensor, k: Tensor) -> Tensor | None:
