@@ -62,7 +62,7 @@ def fused_attention(
 
 
 # %% chapter 8: Two paths to one output
-FUSED_FROM = 128  # keys; chosen by benchmarks/attention_paths.py
+FUSED_FROM = 128  # keys; from here on benchmarks/attention_paths.py favours the fused path
 
 
 def check_mask(mask: Tensor | None, q: Tensor, k: Tensor) -> Tensor | None:
@@ -90,7 +90,7 @@ def attend(
 ) -> tuple[Tensor, Tensor | None]:
     """Attention by the path asked for; only the explicit one can show its weights.
 
-    "auto": explicit for short keys on a CPU, where plain products win, else fused.
+    "auto": explicit for short keys on a CPU, else fused.
     """
     if path == "auto":
         is_short = q.device.type == "cpu" and k.shape[-2] < FUSED_FROM
