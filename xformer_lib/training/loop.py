@@ -64,7 +64,7 @@ def has_bfloat16(device: str) -> bool:
 def keep_freed_memory() -> None:
     """Have the C library keep large freed blocks for the next step instead of returning them.
 
-    Otherwise every step pays for fresh pages again: up to 1.5× the time on a CPU. It holds for the
+    Otherwise every step pays for fresh pages again. It holds for the
     rest of the process, and does nothing where the C library is not glibc.
     """
     if platform.libc_ver()[0] == "glibc":
