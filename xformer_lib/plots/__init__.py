@@ -1,0 +1,30 @@
+"""Figures in the style of the book.
+
+Every function draws on the axes it is given (or on new ones) and returns them, so that a figure can be
+composed, changed and tested. Attention maps always have queries as rows and keys as columns, with the words
+on both axes. Colours are viridis, cividis and the palette of Okabe and Ito, which stay apart for
+colour-blind readers; lines also differ in dash and marker, so that they stay apart in grey.
+
+`maps` holds coloured matrices, `curves` lines, `architecture` the encoder–decoder as boxes, `style` the common look.
+
+>>> import numpy as np
+>>> axes = attention_map(np.eye(2), queries=["Le", "chat"], keys=["The", "cat"])
+>>> [label.get_text() for label in axes.get_yticklabels()]
+['Le', 'chat']
+"""
+
+from xformer_lib.plots.architecture import architecture
+from xformer_lib.plots.curves import learning_curve, line_plot
+from xformer_lib.plots.maps import attention_map, mask_map, positional_heatmap
+from xformer_lib.plots.style import OKABE_ITO, use_style
+
+__all__ = [
+    "OKABE_ITO",
+    "architecture",
+    "attention_map",
+    "learning_curve",
+    "line_plot",
+    "mask_map",
+    "positional_heatmap",
+    "use_style",
+]
