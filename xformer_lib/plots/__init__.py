@@ -5,7 +5,8 @@ composed, changed and tested. Attention maps always have queries as rows and key
 on both axes. Colours are viridis, cividis and the palette of Okabe and Ito, which stay apart for
 colour-blind readers; lines also differ in dash and marker, so that they stay apart in grey.
 
-`maps` holds coloured matrices, `curves` lines, `architecture` the encoder–decoder as boxes, `style` the common look.
+`maps` holds coloured matrices, `steps` the computation of attention, `curves` lines, `bands` means over seeds,
+`architecture` the encoder–decoder as boxes, `style` the common look.
 
 >>> import numpy as np
 >>> axes = attention_map(np.eye(2), queries=["Le", "chat"], keys=["The", "cat"])
@@ -14,14 +15,18 @@ colour-blind readers; lines also differ in dash and marker, so that they stay ap
 """
 
 from xformer_lib.plots.architecture import architecture
+from xformer_lib.plots.bands import band_plot
 from xformer_lib.plots.curves import learning_curve, line_plot
 from xformer_lib.plots.maps import attention_map, mask_map, positional_heatmap
+from xformer_lib.plots.steps import attention_steps
 from xformer_lib.plots.style import OKABE_ITO, use_style
 
 __all__ = [
     "OKABE_ITO",
     "architecture",
     "attention_map",
+    "attention_steps",
+    "band_plot",
     "learning_curve",
     "line_plot",
     "mask_map",

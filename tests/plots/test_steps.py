@@ -1,0 +1,184 @@
+"""The picture of attention: every number drawn is the one computed, and stands where it belongs."""
+
+import matplotlib
+
+matplotlib.use("agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+
+from xformer_lib import plots
+from xformer_lib.plots.style import MASK_COLOURS
+
+QUERIES = ["Le", "gros", "chat"]
+KEYS = ["The", "big", "yellow", "cat", "."]
+COLUMNS = ["size", "colour"]
+MASK = np.tri(3, 5, k=1, dtype=bool)
+
+
+@pytest.fixture(autouse=True)
+def clean():
+    with matplotlib.rc_context():
+        plots.use_style()
+        yield
+    plt.close("all")
+
+
+@pytest.fixture
+def arrays():
+    rng = np.random.default_rng(5)
+    return rng.normal(size=(3, 2)), rng.normal(size=(5, 2)), rng.normal(size=(5, 2)) + 3
+
+
+def numbers(ax):
+    """What is written, by the name of the number."""
+    return {text.get_gid(): text.get_text() for text in ax.texts if text.get_gid()}
+
+
+def places(ax):
+    return {text.get_gid(): text.get_position() for text in ax.texts if text.get_gid()}
+
+
+def words(ax):
+    return [text.get_text() for text in ax.texts if not text.get_gid()]
+
+
+def attention(q, k, v, mask=None, scale=True):
+    scores = q @ k.T / (np.sqrt(q.shape[1]) if scale else 1)
+    scores = scores if mask is None else np.where(mask, scores, -np.inf)
+    weights = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    return scores, weights, weights @ v
+
+
+def written(number):
+    return "−∞" if np.isneginf(number) else f"{number:.2f}".replace("-", "−")
+
+
+@pytest.mark.parametrize("mask", [None, MASK])
+@pytest.mark.parametrize("scale", [True, False])
+def test_all_queries_show_every_number(arrays, mask, scale):
+    got = numbers(plots.attention_steps(*arrays, QUERIES, KEYS, mask=mask, scale=scale))
+    names = ("q", "k", "v", "scores", "weights", "output")
+    expected = dict(zip(names, (*arrays, *attention(*arrays, mask, scale)), strict=True))
+    for name, array in expected.items():
+        for place, number in np.ndenumerate(array):
+            assert got.pop(f"{name}[{place[0]},{place[1]}]") == written(number), (name, place)
+    assert not got
+
+
+@pytest.mark.parametrize("query", [0, 2])
+def test_one_query_shows_its_own_numbers(arrays, query):
+    q, k, v = arrays
+    got = numbers(plots.attention_steps(*arrays, QUERIES, KEYS, query=query, mask=MASK))
+    scores, weights, output = attention(*arrays, MASK)
+    for j in range(len(KEYS)):
+        assert got[f"products[{query},{j}]"] == written(q[query] @ k[j])
+        assert got[f"scores[{query},{j}]"] == written(scores[query, j])
+        assert got[f"weights[{query},{j}]"] == written(weights[query, j])
+    for e in range(len(COLUMNS)):
+        assert got[f"output[{query},{e}]"] == written(output[query, e])
+        assert got[f"v[4,{e}]"] == written(v[4, e])
+    assert not any(name.startswith(f"weights[{other},") for name in got for other in {0, 1, 2} - {query})
+
+
+def test_one_query_without_scale_and_mask_has_one_column_of_scores(arrays):
+    got = numbers(plots.attention_steps(*arrays, QUERIES, KEYS, query=1, scale=False))
+    assert "products[1,0]" in got and "scores[1,0]" not in got
+
+
+def test_a_number_stands_where_row_and_column_cross(arrays):
+    where = places(plots.attention_steps(*arrays, QUERIES, KEYS))
+    for i, j in np.ndindex(3, 5):
+        assert where[f"scores[{i},{j}]"] == (where[f"k[{j},0]"][0], where[f"q[{i},0]"][1])
+        assert where[f"weights[{i},{j}]"][1] == where[f"scores[{i},{j}]"][1]
+    for i, e in np.ndindex(3, 2):
+        assert where[f"output[{i},{e}]"] == (where[f"v[0,{e}]"][0], where[f"weights[{i},0]"][1])
+
+
+def test_one_query_has_a_row_for_each_key(arrays):
+    where = places(plots.attention_steps(*arrays, QUERIES, KEYS, query=0))
+    for j in range(5):
+        rows = {round(where[name][1], 9) for name in (f"k[{j},1]", f"scores[0,{j}]", f"weights[0,{j}]", f"v[{j},0]")}
+        assert len(rows) == 1
+    assert where["q[0,1]"][0] == where["k[3,1]"][0] and where["q[0,0]"][1] < where["k[0,0]"][1]
+    assert where["output[0,1]"][0] == where["v[3,1]"][0] and where["output[0,0]"][1] > where["v[4,0]"][1]
+
+
+def test_words_name_rows_and_columns(arrays):
+    options = {"columns": COLUMNS, "key_columns": ["first", "second"], "title": "Steps"}
+    ax = plots.attention_steps(*arrays, QUERIES, KEYS, **options)
+    assert {*QUERIES, *KEYS, *COLUMNS, "first", "second", "softmax"} <= set(words(ax))
+    assert {"queries", "keys, turned", "scores", "weights", "values", "output"} <= set(words(ax))
+    assert ax.get_title(loc="left") == "Steps"
+    one = plots.attention_steps(*arrays, QUERIES, KEYS, query=2, **options)
+    assert {"query: chat", *KEYS, *COLUMNS, "keys", "scores", "weights", "values", "output"} <= set(words(one))
+    assert "gros" not in words(one)
+
+
+def test_hidden_scores_are_dark_and_weights_have_the_colours_of_a_map(arrays):
+    ax = plots.attention_steps(*arrays, QUERIES, KEYS, mask=MASK)
+    colours = {tuple(np.round(np.add(patch.get_xy(), (0.5, 0.35)), 6)): patch.get_facecolor() for patch in ax.patches}
+    where = {name: tuple(np.round(place, 6)) for name, place in places(ax).items()}
+    _, weights, _ = attention(*arrays, MASK)
+    for i, j in np.ndindex(3, 5):
+        assert (to_hex(colours[where[f"scores[{i},{j}]"]]) == MASK_COLOURS[0]) is not bool(MASK[i, j])
+        np.testing.assert_allclose(colours[where[f"weights[{i},{j}]"]], matplotlib.colormaps["viridis"](weights[i, j]))
+
+
+def test_a_query_that_may_attend_to_nothing_gets_zeros(arrays):
+    mask = MASK.copy()
+    mask[1] = False
+    ax = plots.attention_steps(*arrays, QUERIES, KEYS, mask=mask)
+    assert {numbers(ax)[f"weights[1,{j}]"] for j in range(5)} == {"0.00"}
+    assert "sum 1 in each row" not in words(ax)
+
+
+def test_whole_numbers_are_written_without_decimals():
+    ax = plots.attention_steps(np.eye(2), -3 * np.eye(2), np.eye(2), ["a", "b"], ["c", "d"], scale=False)
+    assert numbers(ax)["q[0,0]"] == "1" and numbers(ax)["k[1,1]"] == "−3" and numbers(ax)["k[0,1]"] == "0"
+
+
+@pytest.mark.parametrize("query", [None, 1])
+def test_picture_fits_the_page(arrays, query):
+    ax = plots.attention_steps(*arrays, QUERIES, KEYS, columns=COLUMNS, query=query)
+    assert ax.figure.get_size_inches()[0] <= 9.0
+    assert min(text.get_fontsize() for text in ax.texts) >= 9
+    (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
+    assert all(left < x < right and top < y < bottom for x, y in (text.get_position() for text in ax.texts))
+
+
+def test_given_axes_are_used(arrays):
+    _, ax = plt.subplots()
+    assert plots.attention_steps(*arrays, QUERIES, KEYS, ax=ax) is ax
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(
+    "change,fragment",
+    [
+        ({"q": np.zeros(2)}, "q: expected (position, width), got shape (2,); pick one, q[0]"),
+        ({"k": np.zeros((5, 3))}, "q, k, v: expected (i, d), (j, d), (j, e), got (3, 2), (5, 3), (5, 2); queries"),
+        ({"v": np.zeros((4, 2))}, "got (3, 2), (5, 2), (4, 2); queries and keys share their width"),
+        ({"queries": QUERIES[:2]}, "queries: expected a list of 3 words, got ['Le', 'gros']; one word for each row"),
+        ({"keys": "The big yellow cat ."}, "keys: expected a list of 5 words, got 'The big yellow cat .'"),
+        ({"columns": ["size"]}, "columns: expected a list of 2 words, got ['size']"),
+        ({"key_columns": ["a", "b", "c"]}, "key_columns: expected a list of 2 words"),
+        ({"mask": np.ones((3, 5))}, "mask: expected booleans of shape (3, 5) (True = may attend), got float64"),
+        ({"mask": np.ones((5, 3), dtype=bool)}, "got bool of shape (5, 3); write a comparison"),
+        ({"query": 3}, "query: expected the number of a row, 0 to 2, got 3; None shows them all"),
+    ],
+)
+def test_errors_say_what_to_do(arrays, change, fragment):
+    arguments = dict(zip(("q", "k", "v", "queries", "keys"), (*arrays, QUERIES, KEYS), strict=True)) | change
+    with pytest.raises(ValueError) as caught:
+        plots.attention_steps(**arguments)
+    assert fragment in str(caught.value)
+
+
+@pytest.mark.errors
+def test_arrays_too_large_for_a_hand_are_refused():
+    many = np.ones((12, 2))
+    with pytest.raises(ValueError, match="expected arrays of hand size, at most 20 cells side by side, got 3"):
+        plots.attention_steps(many, many, many, ["a"] * 12, ["b"] * 12)
