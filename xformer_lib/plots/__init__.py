@@ -17,6 +17,7 @@ colour-blind readers; lines also differ in dash and marker, so that they stay ap
 from xformer_lib.plots.architecture import architecture
 from xformer_lib.plots.bands import band_plot
 from xformer_lib.plots.curves import learning_curve, line_plot
+from xformer_lib.plots.lookup import hull_plot, smooth_plot
 from xformer_lib.plots.maps import attention_map, mask_map, positional_heatmap
 from xformer_lib.plots.steps import attention_steps
 from xformer_lib.plots.style import OKABE_ITO, use_style
@@ -27,9 +28,11 @@ __all__ = [
     "attention_map",
     "attention_steps",
     "band_plot",
+    "hull_plot",
     "learning_curve",
     "line_plot",
     "mask_map",
     "positional_heatmap",
+    "smooth_plot",
     "use_style",
 ]
