@@ -5,8 +5,8 @@ composed, changed and tested. Attention maps always have queries as rows and key
 on both axes. Colours are viridis, cividis and the palette of Okabe and Ito, which stay apart for
 colour-blind readers; lines also differ in dash and marker, so that they stay apart in grey.
 
-`maps` holds coloured matrices, `steps` the computation of attention, `curves` lines, `bands` means over seeds,
-`architecture` the encoder–decoder as boxes, `style` the common look.
+`maps` holds coloured matrices, `steps` the computation of attention, `heads` several heads together, `curves`
+lines, `bands` means over seeds, `architecture` the encoder–decoder as boxes, `style` the common look.
 
 >>> import numpy as np
 >>> axes = attention_map(np.eye(2), queries=["Le", "chat"], keys=["The", "cat"])
@@ -17,6 +17,7 @@ colour-blind readers; lines also differ in dash and marker, so that they stay ap
 from xformer_lib.plots.architecture import architecture
 from xformer_lib.plots.bands import band_plot
 from xformer_lib.plots.curves import learning_curve, line_plot
+from xformer_lib.plots.heads import head_contributions, head_maps, influence_map
 from xformer_lib.plots.lookup import hull_plot, smooth_plot
 from xformer_lib.plots.maps import attention_map, mask_map, positional_heatmap
 from xformer_lib.plots.steps import attention_steps
@@ -28,7 +29,10 @@ __all__ = [
     "attention_map",
     "attention_steps",
     "band_plot",
+    "head_contributions",
+    "head_maps",
     "hull_plot",
+    "influence_map",
     "learning_curve",
     "line_plot",
     "mask_map",
