@@ -20,6 +20,7 @@ from xformer_lib.plots.curves import learning_curve, line_plot
 from xformer_lib.plots.heads import head_contributions, head_maps, influence_map
 from xformer_lib.plots.lookup import hull_plot, smooth_plot
 from xformer_lib.plots.maps import attention_map, mask_map, positional_heatmap
+from xformer_lib.plots.positions import offset_panels, turning_arrows
 from xformer_lib.plots.steps import attention_steps
 from xformer_lib.plots.style import OKABE_ITO, use_style
 
@@ -36,7 +37,9 @@ __all__ = [
     "learning_curve",
     "line_plot",
     "mask_map",
+    "offset_panels",
     "positional_heatmap",
     "smooth_plot",
+    "turning_arrows",
     "use_style",
 ]
