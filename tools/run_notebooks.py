@@ -65,6 +65,7 @@ def run(path):
     environment = dict(os.environ)
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     environment["PYTHONHASHSEED"] = "0"
+    environment.pop("MPLBACKEND", None)  # another backend than the kernel's own would leave the figures out
     client = NotebookClient(
         notebook,
         timeout=SECONDS_A_CELL,
