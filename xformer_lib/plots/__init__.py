@@ -6,7 +6,8 @@ on both axes. Colours are viridis, cividis and the palette of Okabe and Ito, whi
 colour-blind readers; lines also differ in dash and marker, so that they stay apart in grey.
 
 `maps` holds coloured matrices, `steps` the computation of attention, `heads` several heads together, `curves`
-lines, `bands` means over seeds, `architecture` the encoder–decoder as boxes, `style` the common look.
+lines, `bands` means over seeds, `permutation` rows on the move, `architecture` the encoder–decoder as boxes, `arcs` dependency
+arcs and wirings, `style` the common look.
 
 >>> import numpy as np
 >>> axes = attention_map(np.eye(2), queries=["Le", "chat"], keys=["The", "cat"])
@@ -15,11 +16,13 @@ lines, `bands` means over seeds, `architecture` the encoder–decoder as boxes, 
 """
 
 from xformer_lib.plots.architecture import architecture
+from xformer_lib.plots.arcs import dependency_arcs, wiring
 from xformer_lib.plots.bands import band_plot
 from xformer_lib.plots.curves import learning_curve, line_plot
 from xformer_lib.plots.heads import head_contributions, head_maps, influence_map
 from xformer_lib.plots.lookup import hull_plot, smooth_plot
 from xformer_lib.plots.maps import attention_map, mask_map, positional_heatmap
+from xformer_lib.plots.permutation import permutation_flow
 from xformer_lib.plots.positions import offset_panels, turning_arrows
 from xformer_lib.plots.steps import attention_steps
 from xformer_lib.plots.style import OKABE_ITO, use_style
@@ -30,6 +33,7 @@ __all__ = [
     "attention_map",
     "attention_steps",
     "band_plot",
+    "dependency_arcs",
     "head_contributions",
     "head_maps",
     "hull_plot",
@@ -38,8 +42,10 @@ __all__ = [
     "line_plot",
     "mask_map",
     "offset_panels",
+    "permutation_flow",
     "positional_heatmap",
     "smooth_plot",
     "turning_arrows",
     "use_style",
+    "wiring",
 ]
