@@ -1,0 +1,116 @@
+"""Arcs and wirings: where the lines run, what is coloured, and what is refused."""
+
+import matplotlib
+
+matplotlib.use("agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+from matplotlib.patches import Arc
+
+from xformer_lib import plots
+from xformer_lib.plots.arcs import FAINT, MARKED
+
+WORDS = ["dogs", "that", "bark", "often", "sleep"]
+HEADS = [4, 2, 0, 2, None]
+ROW = {(1, position): [(0, near) for near in range(max(0, position - 1), position + 1)] for position in range(4)}
+
+
+@pytest.fixture(autouse=True)
+def clean():
+    with matplotlib.rc_context():
+        plots.use_style()
+        yield
+    plt.close("all")
+
+
+class TestDependencyArcs:
+    def test_one_arc_a_word_with_a_head_and_its_length_at_the_top(self):
+        ax = plots.dependency_arcs(WORDS, HEADS)
+        arcs = [patch for patch in ax.patches if isinstance(patch, Arc)]
+        expected = [(4, 0), (2, 1), (0, 2), (2, 3)]
+        assert len(arcs) == len(expected)
+        written = {round(t.get_position()[0], 1): t.get_text() for t in ax.texts if t.get_text().isdigit()}
+        for arc, (head, word) in zip(arcs, expected, strict=True):
+            assert arc.center[0] == pytest.approx((head + word) / 2, abs=0.05)
+            assert arc.width == pytest.approx(abs(head - word), abs=0.2)
+            assert arc.height == abs(head - word)
+            assert written[round(arc.center[0], 1)] == str(abs(head - word))
+
+    def test_the_arrow_points_at_the_dependent(self):
+        ax = plots.dependency_arcs(["a", "b", "c"], [None, 0, 1])
+        assert [round(float(line.get_xdata()[0])) for line in ax.lines] == [1, 2]
+
+    def test_words_stand_under_their_places_and_the_root_is_bold(self):
+        ax = plots.dependency_arcs(WORDS, HEADS, title="A tree")
+        texts = {t.get_text(): t for t in ax.texts if not t.get_text().isdigit()}
+        assert [texts[word].get_position()[0] for word in WORDS] == list(range(len(WORDS)))
+        assert [texts[word].get_weight() for word in WORDS] == ["normal"] * 4 + ["bold"]
+        assert ax.get_title(loc="left") == "A tree"
+
+    def test_marked_arcs_are_coloured_and_thicker(self):
+        ax = plots.dependency_arcs(WORDS, HEADS, marked=[(0, 2)])
+        colours = [to_hex(arc.get_edgecolor()) for arc in ax.patches]
+        assert [colour == MARKED.lower() for colour in colours] == [False, False, True, False]
+        assert ax.patches[2].get_linewidth() > ax.patches[0].get_linewidth()
+
+    def test_draws_where_it_is_told(self):
+        _, ax = plt.subplots()
+        assert plots.dependency_arcs(WORDS, HEADS, ax=ax) is ax
+
+    @pytest.mark.errors
+    @pytest.mark.parametrize(
+        "heads,marked,fragment",
+        [
+            (HEADS[:3], (), "heads: expected 5, one for each word, got 3"),
+            ([4, 2, 0, 5, None], (), "heads: expected another word's position for 'often', got 5"),
+            ([4, 1, 0, 2, None], (), "heads: expected another word's position for 'that', got 1"),
+            (HEADS, [(2, 0)], "marked: expected arcs (head, word) of the tree, got (2, 0)"),
+        ],
+    )
+    def test_what_is_no_tree_is_refused(self, heads, marked, fragment):
+        with pytest.raises(ValueError) as caught:
+            plots.dependency_arcs(WORDS, heads, marked=marked)
+        assert fragment in str(caught.value)
+
+
+class TestWiring:
+    def lines(self, ax, colour):
+        return {
+            tuple(zip(line.get_ydata(), line.get_xdata(), strict=True))
+            for line in ax.lines
+            if len(line.get_xdata()) == 2 and to_hex(line.get_color()) == colour.lower()
+        }
+
+    def test_every_reading_is_a_line_and_the_path_is_coloured(self):
+        path = [(0, 1), (1, 2)]
+        ax = plots.wiring(ROW, path=path, title="Row")
+        every = {(source, target) for target, sources in ROW.items() for source in sources}
+        assert self.lines(ax, MARKED) == {tuple(path)}
+        assert self.lines(ax, FAINT) == every - {tuple(path)}
+        assert ax.get_title(loc="left") == "Row"
+
+    def test_nodes_on_the_path_are_filled(self):
+        ax = plots.wiring(ROW, path=[(0, 1), (1, 2)])
+        filled = {
+            (int(line.get_ydata()[0]), int(line.get_xdata()[0]))
+            for line in ax.lines
+            if len(line.get_xdata()) == 1 and line.get_markerfacecolor() == MARKED
+        }
+        assert filled == {(0, 1), (1, 2)}
+        assert sum(len(line.get_xdata()) == 1 for line in ax.lines) == 8
+
+    def test_words_or_numbers_stand_below(self):
+        texts = plots.wiring(ROW).texts
+        assert [text.get_text() for text in texts] == list("0123")
+        assert np.allclose([text.get_position()[0] for text in texts], range(4))
+        assert [text.get_text() for text in plots.wiring(ROW, words=list("abcd")).texts] == list("abcd")
+
+    @pytest.mark.errors
+    def test_what_does_not_fit_is_refused(self):
+        with pytest.raises(ValueError, match="words: expected 4, one for each position, got 2"):
+            plots.wiring(ROW, words=["a", "b"])
+        with pytest.raises(ValueError, match="path: expected each node to be read by the next"):
+            plots.wiring(ROW, path=[(0, 3), (1, 0)])
