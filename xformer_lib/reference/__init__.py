@@ -6,9 +6,11 @@ from xformer_lib._lazy import lazy_names
 _HOMES = {
     "additive_attention": "attention",
     "causal_mask": "masks",
+    "hard_lookup": "lookup",
     "local_mask": "masks",
     "padding_mask": "masks",
     "scaled_dot_product_attention": "attention",
+    "soft_lookup": "lookup",
     "softmax": "attention",
 }
 
