@@ -24,6 +24,7 @@ from xformer_lib.plots.lookup import hull_plot, smooth_plot
 from xformer_lib.plots.maps import attention_map, mask_map, positional_heatmap
 from xformer_lib.plots.permutation import permutation_flow
 from xformer_lib.plots.positions import offset_panels, turning_arrows
+from xformer_lib.plots.reach import reach_map
 from xformer_lib.plots.steps import attention_steps
 from xformer_lib.plots.style import OKABE_ITO, use_style
 
@@ -44,6 +45,7 @@ __all__ = [
     "offset_panels",
     "permutation_flow",
     "positional_heatmap",
+    "reach_map",
     "smooth_plot",
     "turning_arrows",
     "use_style",
