@@ -66,7 +66,7 @@ PRESETS = {
         model=TransformerConfig(vocab_size=800, d_model=128, d_ff=512, num_encoder_layers=2,
                                 num_decoder_layers=2, max_len=64)),
     "multi30k": TrainConfig(
-        corpus="multi30k", max_steps=6000, decay=0.25, precision="auto",
+        corpus="multi30k", max_steps=6000, peak_rate=2e-3, decay=0.25, precision="auto",
         model=TransformerConfig(vocab_size=8000, dropout=0.2)),
     "tatoeba": TrainConfig(
         corpus="tatoeba", max_steps=20000, decay=0.25, precision="auto",
