@@ -16,16 +16,18 @@ SWAP = Exercise(
     difficulty=1,
     statement="""\
 Two keys have the values 8 and 0. One query gives them the weights 3/4 and 1/4, so its output is 6. A second query \
-gives them 1/4 and 3/4, and its output is 2. What is the output of the *first* query when the two keys and the two \
-values are swapped together; when the keys alone are swapped; when the values alone are swapped? And if the two \
-queries alone are swapped, which two outputs come out, from top to bottom?""",
+gives them 1/4 and 3/4, and its output is 2. What is the output of the *first* query if keys and values are swapped \
+together, the keys alone, the values alone? And if the queries alone are swapped, which two outputs come out, from \
+top to bottom?""",
     hints=(
         "A weight belongs to a key. Where does the 3/4 go when its key moves?",
         "Write a table with two columns, weight and value, and move what each swap moves.",
         "Together: 3/4 · 8 + 1/4 · 0, in the other order. Alone: 3/4 meets 0 and 1/4 meets 8. Each query takes its "
         "own output along.",
     ),
-    stub='answer = {"keys and values": ..., "keys alone": ..., "values alone": ..., "queries alone": (..., ...)}',
+    stub="""\
+answer = {"keys and values": ..., "keys alone": ..., "values alone": ...,
+          "queries alone": (..., ...)}""",
     reference=_SWAPS,
     misconceptions=(
         Misconception("a swap never matters", {**_SWAPS, "keys alone": 6.0, "values alone": 6.0},

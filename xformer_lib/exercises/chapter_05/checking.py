@@ -132,13 +132,18 @@ reordering its output in the same way, up to rounding; otherwise False.""",
     success="Every order tried, rounding forgiven, nothing else.",
 )
 
-FIVE_LAYERS = {
+FIVE_LAYERS_SOURCE = """\
+layers = {
     "A": lambda x: x - x.mean(axis=0),
     "B": lambda x: np.cumsum(x, axis=0),
     "C": lambda x: x @ x.T @ x,
     "D": lambda x: np.sort(x, axis=0),
     "E": lambda x: x + np.roll(x, 1, axis=0),
 }
+"""
+_names = {"np": np}
+exec(FIVE_LAYERS_SOURCE, _names)  # the layers that are judged are those that are printed
+FIVE_LAYERS = _names["layers"]
 EQUIVARIANT = ("A", "C")
 SPLITS = {"B": "look at its first row", "D": "try the rows 1 and 2 in both orders", "E": "try three rows and one swap"}
 
@@ -203,15 +208,7 @@ If it is, answer `"equivariant"`. If it is not, answer with a counterexample: a 
         "A sum or mean over all rows does not care about their order. A running sum, a sort and a neighbour do: swap "
         "the first two of three rows.",
     ),
-    stub="""\
-layers = {
-    "A": lambda x: x - x.mean(axis=0),
-    "B": lambda x: np.cumsum(x, axis=0),
-    "C": lambda x: x @ x.T @ x,
-    "D": lambda x: np.sort(x, axis=0),
-    "E": lambda x: x + np.roll(x, 1, axis=0),
-}
-answer = {"A": ..., "B": ..., "C": ..., "D": ..., "E": ...}""",
+    stub=FIVE_LAYERS_SOURCE + 'answer = {"A": ..., "B": ..., "C": ..., "D": ..., "E": ...}',
     reference=_RIGHT,
     accepts=_accept_layers,
     misconceptions=(

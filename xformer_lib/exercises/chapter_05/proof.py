@@ -160,8 +160,8 @@ EQUIVARIANCE = Exercise(
 Reordering x by a permutation matrix `p` turns q, k, v into p q, p k, p v. Write each line of the proof as a function: \
 `undo(p)`, with undo(p) @ p = I; `scores(s, p)`, the new scores from the old; `weights(a, p)`, their softmax from the \
 old weights; `output(a, v, p)`, the new output from the old weights and values. Each is confronted with loops over \
-entries. The dimension's scale cancels and is left out. On paper, say (1) why each row of softmax has the same \
-denominator as before, (2) where P Pᵀ = I is used, (3) why the last line says equivariant and not invariant.""",
+entries. (The scale is left out: it is one factor for all scores.) On paper, say why each row of softmax keeps its \
+denominator, where Pᵀ P = I is used, and why the last line says equivariant and not invariant.""",
     hints=(
         "In `s`, entry (i, j) belongs to query i and key j. Where do row i and column j go when all words move?",
         "(p q)(p k)ᵀ = p q kᵀ pᵀ. For softmax: a row's denominator is a sum over all keys, in whatever order.",
