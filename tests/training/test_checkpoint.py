@@ -150,6 +150,19 @@ def test_somebody_elses_safetensors_file(tmp_path, metadata):
     assert is_one_helpful_line(error, path)
 
 
+def test_weights_of_another_model(tmp_path, tokenizer):
+    model, optimizer = trained()
+    other = dataclasses.replace(MODEL, d_ff=31)
+    save_setup(tmp_path, dataclasses.replace(CONFIG, model=other), tokenizer)
+    save_model(tmp_path, model, STATE)
+    save_checkpoint(tmp_path, model, optimizer, STATE)
+    for load in (lambda: load_model(tmp_path),
+                 lambda: load_checkpoint(tmp_path, Transformer(other), optimizer, device="cpu")):
+        with pytest.raises(ValueError) as error:
+            load()
+        assert is_one_helpful_line(error, tmp_path) and "do not fit the model" in str(error.value)
+
+
 def test_a_missing_file_says_what_to_do(tmp_path):
     with pytest.raises(FileNotFoundError) as error:
         load_tensors(tmp_path / "checkpoint.safetensors")

@@ -24,6 +24,7 @@ _HOMES = {
     "pick_device": "loop",
     "preset": "config",
     "restore_optimizer": "checkpoint",
+    "restore_weights": "checkpoint",
     "resume": "loop",
     "save_checkpoint": "checkpoint",
     "save_model": "checkpoint",

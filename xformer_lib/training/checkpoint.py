@@ -26,6 +26,7 @@ __all__ = [
     "load_tensors",
     "optimizer_tensors",
     "restore_optimizer",
+    "restore_weights",
     "save_checkpoint",
     "load_checkpoint",
     "save_setup",
@@ -81,6 +82,15 @@ def restore_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, tensor
             key: tensors[f"optimizer.{key}.{name}"] for key in ("step", "exp_avg", "exp_avg_sq")}
 
 
+def restore_weights(model: nn.Module, weights: dict[str, Tensor], folder: Path) -> None:
+    """Put the weights into the model; those of another model are a ValueError."""
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError as error:
+        raise ValueError(f"checkpoint: {folder} holds weights that do not fit the model its config.json "
+                         "describes; restore both from one run") from error
+
+
 # %% chapter 11: Files that survive a crash
 def save_checkpoint(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, state: dict) -> None:
     """Everything a run needs to go on as if it had never stopped, in one file."""
@@ -94,7 +104,8 @@ def save_checkpoint(folder: Path, model: nn.Module, optimizer: torch.optim.Optim
 def load_checkpoint(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, *, device: str) -> dict:
     """Restore weights, optimiser and random generators; return the run's state."""
     tensors, state = load_tensors(folder / "checkpoint.safetensors", device=device)
-    model.load_state_dict({name[6:]: value for name, value in tensors.items() if name.startswith("model.")})
+    weights = {name[6:]: value for name, value in tensors.items() if name.startswith("model.")}
+    restore_weights(model, weights, folder)
     restore_optimizer(model, optimizer, tensors)
     torch.set_rng_state(tensors["rng.cpu"].cpu())
     if "rng.cuda" in tensors and torch.cuda.is_available():
@@ -133,5 +144,5 @@ def load_model(folder: str | Path, *, device: str = "cpu") -> tuple[Transformer,
     config, tokenizer = load_setup(Path(folder))
     weights, _ = load_tensors(Path(folder) / "model.safetensors", device=device)
     model = Transformer(config.model).to(device)
-    model.load_state_dict(weights)
+    restore_weights(model, weights, Path(folder))
     return model.eval(), tokenizer
