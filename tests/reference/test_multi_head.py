@@ -1,0 +1,203 @@
+"""Multi-head attention against its definition, written out as loops over heads, queries and keys."""
+
+import math
+
+import numpy as np
+import pytest
+
+from xformer_lib.reference.attention import scaled_dot_product_attention
+from xformer_lib.reference.masks import causal_mask, padding_mask
+from xformer_lib.reference.multi_head import multi_head_attention, per_head
+
+BATCH, NUM_HEADS, NUM_QUERIES, NUM_KEYS = 2, 3, 5, 7
+WIDTH_M, WIDTH_C, WIDTH_D, WIDTH_E, WIDTH_O = 11, 13, 17, 19, 23  # all sizes are different primes
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(6)
+
+
+@pytest.fixture
+def weights(rng):
+    shapes = ((NUM_HEADS, WIDTH_M, WIDTH_D), (NUM_HEADS, WIDTH_C, WIDTH_D), (NUM_HEADS, WIDTH_C, WIDTH_E),
+              (NUM_HEADS * WIDTH_E, WIDTH_O))
+    return [rng.normal(size=shape) / 3 for shape in shapes]
+
+
+@pytest.fixture
+def inputs(rng):
+    return rng.normal(size=(NUM_QUERIES, WIDTH_M)), rng.normal(size=(NUM_KEYS, WIDTH_C))
+
+
+def by_loops(x, context, w_q, w_k, w_v, w_o, mask):
+    """Head by head, query by query, key by key."""
+    maps = np.zeros((len(w_q), len(x), len(context)))
+    rows = []
+    for i, word in enumerate(x):
+        row = []
+        for h in range(len(w_q)):
+            allowed = [j for j in range(len(context)) if mask[h, i, j]]
+            scores = {j: (word @ w_q[h]) @ (context[j] @ w_k[h]) / math.sqrt(w_q.shape[2]) for j in allowed}
+            total = sum(math.exp(score) for score in scores.values())
+            read = np.zeros(w_v.shape[2])
+            for j, score in scores.items():
+                maps[h, i, j] = math.exp(score) / total
+                read += maps[h, i, j] * (context[j] @ w_v[h])
+            row.extend(read)
+        rows.append(np.array(row) @ w_o)
+    return np.array(rows), maps
+
+
+def random_mask(rng, *shape):
+    mask = rng.random(shape) < 0.5
+    mask[..., 1, :] = False  # one query may attend to nothing
+    mask[..., 2, :] = True
+    return mask
+
+
+def assert_same(got, expected):
+    for value, reference in zip(got, expected, strict=True):
+        assert value.shape == reference.shape
+        np.testing.assert_allclose(value, reference, rtol=1e-11, atol=1e-13)
+
+
+class TestMultiHeadAttention:
+    def test_is_its_definition(self, inputs, weights):
+        everything = np.ones((NUM_HEADS, NUM_QUERIES, NUM_KEYS), dtype=bool)
+        assert_same(multi_head_attention(*inputs, *weights), by_loops(*inputs, *weights, everything))
+
+    def test_one_mask_holds_for_all_heads(self, rng, inputs, weights):
+        mask = random_mask(rng, NUM_QUERIES, NUM_KEYS)
+        expected = by_loops(*inputs, *weights, np.broadcast_to(mask, (NUM_HEADS, *mask.shape)))
+        assert_same(multi_head_attention(*inputs, *weights, mask=mask), expected)
+
+    def test_a_mask_with_a_head_axis_gives_each_head_its_own(self, rng, inputs, weights):
+        mask = random_mask(rng, NUM_HEADS, NUM_QUERIES, NUM_KEYS)
+        assert_same(multi_head_attention(*inputs, *weights, mask=mask), by_loops(*inputs, *weights, mask))
+
+    def test_self_attention_under_a_causal_mask(self, rng, inputs, weights):
+        x, (w_q, _, _, w_o) = inputs[0], weights
+        w_k, w_v = rng.normal(size=w_q.shape), rng.normal(size=(NUM_HEADS, WIDTH_M, WIDTH_E))
+        mask = causal_mask(NUM_QUERIES)
+        before, _ = multi_head_attention(x, x, w_q, w_k, w_v, w_o, mask=mask)
+        changed = x.copy()
+        changed[-1] = rng.normal(size=WIDTH_M)
+        after, _ = multi_head_attention(changed, changed, w_q, w_k, w_v, w_o, mask=mask)
+        np.testing.assert_allclose(before[:-1], after[:-1], atol=1e-13)
+        assert not np.allclose(before[-1], after[-1])
+
+    def test_batch_axes_are_independent(self, rng, weights):
+        x = rng.normal(size=(BATCH, 4, NUM_QUERIES, WIDTH_M))
+        context = rng.normal(size=(BATCH, 4, NUM_KEYS, WIDTH_C))
+        output, maps = multi_head_attention(x, context, *weights)
+        assert maps.shape == (BATCH, 4, NUM_HEADS, NUM_QUERIES, NUM_KEYS)
+        for place in np.ndindex(BATCH, 4):
+            assert_same((output[place], maps[place]), multi_head_attention(x[place], context[place], *weights))
+
+    @pytest.mark.parametrize("shape", [(NUM_QUERIES, NUM_KEYS), (BATCH, NUM_QUERIES, NUM_KEYS),
+                                       (BATCH, NUM_HEADS, NUM_QUERIES, NUM_KEYS), (BATCH, 1, NUM_QUERIES, NUM_KEYS)])
+    def test_masks_of_a_batch(self, rng, weights, shape):
+        x = rng.normal(size=(BATCH, NUM_QUERIES, WIDTH_M))
+        context = rng.normal(size=(BATCH, NUM_KEYS, WIDTH_C))
+        mask = random_mask(rng, *shape)
+        output, maps = multi_head_attention(x, context, *weights, mask=mask)
+        with_heads = mask[:, None] if len(shape) == 3 else mask
+        full = np.broadcast_to(with_heads, (BATCH, NUM_HEADS, NUM_QUERIES, NUM_KEYS))
+        for b in range(BATCH):
+            assert_same((output[b], maps[b]), by_loops(x[b], context[b], *weights, full[b]))
+
+    def test_a_batch_as_large_as_the_number_of_heads_is_not_taken_for_heads(self, rng, weights):
+        x = rng.normal(size=(NUM_HEADS, NUM_QUERIES, WIDTH_M))
+        context = rng.normal(size=(NUM_HEADS, NUM_KEYS, WIDTH_C))
+        _, maps = multi_head_attention(x, context, *weights, mask=padding_mask([7, 2, 4], NUM_KEYS)[:, None, :])
+        assert (maps[0] > 0).all()
+        assert (maps[1, :, :, :2] > 0).all() and not maps[1, :, :, 2:].any()
+
+    def test_one_head_and_identity_is_plain_attention(self, inputs, weights):
+        w_q, w_k, w_v, _ = (w[:1] for w in weights)
+        output, maps = multi_head_attention(*inputs, w_q, w_k, w_v, np.eye(WIDTH_E))
+        expected = scaled_dot_product_attention(inputs[0] @ w_q[0], inputs[1] @ w_k[0], inputs[1] @ w_v[0])
+        assert_same((output, maps[0]), expected)
+
+    def test_heads_may_change_places_with_their_rows_of_w_o(self, inputs, weights):
+        w_q, w_k, w_v, w_o = weights
+        order = [2, 0, 1]
+        rows = w_o.reshape(NUM_HEADS, WIDTH_E, WIDTH_O)[order].reshape(w_o.shape)
+        expected, maps = multi_head_attention(*inputs, *weights)
+        got = multi_head_attention(*inputs, w_q[order], w_k[order], w_v[order], rows)
+        assert_same(got, (expected, maps[order]))
+
+    def test_float32_stays_float32(self, inputs, weights):
+        arrays = [array.astype(np.float32) for array in (*inputs, *weights)]
+        assert {array.dtype for array in multi_head_attention(*arrays)} == {np.dtype(np.float32)}
+
+
+class TestPerHead:
+    def test_head_n_has_the_nth_block_of_columns(self, rng):
+        wide = rng.normal(size=(WIDTH_M, NUM_HEADS * WIDTH_D))
+        cut = per_head(wide, NUM_HEADS)
+        assert cut.shape == (NUM_HEADS, WIDTH_M, WIDTH_D)
+        for n in range(NUM_HEADS):
+            np.testing.assert_array_equal(cut[n], wide[:, n * WIDTH_D:(n + 1) * WIDTH_D])
+
+    def test_cutting_the_matrix_is_cutting_the_product(self, rng):
+        x, wide = rng.normal(size=(NUM_QUERIES, WIDTH_M)), rng.normal(size=(WIDTH_M, NUM_HEADS * WIDTH_D))
+        np.testing.assert_allclose(x @ per_head(wide, NUM_HEADS), per_head(x @ wide, NUM_HEADS), atol=1e-12)
+
+
+@pytest.mark.errors
+class TestErrors:
+    """Each message names the argument, what was expected, what came and what to do."""
+
+    def ask(self, fragment, arguments, **options):
+        with pytest.raises(ValueError) as caught:
+            multi_head_attention(*arguments, **options)
+        assert fragment in str(caught.value)
+
+    def test_a_single_word(self, inputs, weights):
+        self.ask("x: expected an array (*b, position, width), got shape (11,); for one word write x[None]",
+                 [inputs[0][0], inputs[1], *weights])
+        self.ask("context: expected an array", [inputs[0], inputs[1][0], *weights])
+
+    def test_a_list(self, inputs, weights):
+        self.ask("x: expected an array (*b, position, width)", [inputs[0].tolist(), inputs[1], *weights])
+
+    def test_different_batch_axes(self, inputs, weights):
+        self.ask("x, context: expected the same batch axes, got (1,) and (); repeat one until they agree",
+                 [inputs[0][None], inputs[1], *weights])
+
+    @pytest.mark.parametrize("place,name,width", [(0, "w_q", WIDTH_M), (1, "w_k", WIDTH_C), (2, "w_v", WIDTH_C)])
+    def test_projections_without_a_head_axis_or_of_the_wrong_width(self, inputs, weights, place, name, width):
+        for wrong in (weights[place][0], weights[place].swapaxes(1, 2)):
+            changed = [wrong if other == place else array for other, array in enumerate(weights)]
+            heads = "h" if place == 0 and wrong.ndim == 2 else NUM_HEADS
+            self.ask(f"{name}: expected ({heads}, {width}, head width), got shape {wrong.shape}; cut a wide matrix",
+                     [*inputs, *changed])
+
+    def test_different_numbers_of_heads(self, inputs, weights):
+        w_q, w_k, w_v, w_o = weights
+        self.ask(f"w_v: expected ({NUM_HEADS}, {WIDTH_C}, head width)", [*inputs, w_q, w_k, w_v[:2], w_o])
+
+    def test_keys_wider_than_queries(self, inputs, weights):
+        w_q, w_k, w_v, w_o = weights
+        self.ask("w_k: expected head width 16 as in w_q, got 17", [*inputs, w_q[..., 1:], w_k, w_v, w_o])
+
+    @pytest.mark.parametrize("change", [lambda w: w.T, lambda w: w[:-1], lambda w: w[0]])
+    def test_w_o_of_the_wrong_shape(self, inputs, weights, change):
+        wrong = change(weights[3])
+        self.ask(f"w_o: expected {NUM_HEADS * WIDTH_E} rows, one for each number that the heads return, got shape "
+                 f"{wrong.shape}", [*inputs, *weights[:3], wrong])
+
+    def test_masks_are_checked_by_attention(self, inputs, weights):
+        self.ask("mask: expected booleans (True = may attend), got float64", [*inputs, *weights],
+                 mask=np.ones((NUM_QUERIES, NUM_KEYS)))
+        self.ask("mask: expected a shape that fits the scores (3, 5, 7), got (7, 5)", [*inputs, *weights],
+                 mask=np.ones((NUM_KEYS, NUM_QUERIES), dtype=bool))
+
+    @pytest.mark.parametrize("shape,num_heads", [((5, 7), 2), ((5, 6), 0), ((2, 3, 6), 3)])
+    def test_a_wide_matrix_that_cannot_be_cut(self, shape, num_heads):
+        with pytest.raises(ValueError) as caught:
+            per_head(np.ones(shape), num_heads)
+        assert f"wide: expected (m, h·d) with h = {num_heads} heads" in str(caught.value)
+        assert f"got shape {shape}; change the number of heads" in str(caught.value)
