@@ -129,7 +129,7 @@ def sinusoidal_positions(
 
 # %% chapter 7: The proof
 def shift_matrix(
-    dim: int, offset: float, *, base: float = 10000.0
+    dim: int, offset: int | float, *, base: float = 10000.0
 ) -> Float[np.ndarray, "m m"]:
     """The rotation M with M p_i = p_{i + offset} for every row of the sinusoidal table.
 
