@@ -130,7 +130,7 @@ def _arc(ax: Axes, head: int, word: int, marked: bool) -> None:
     """Half an ellipse, an arrowhead where it lands, and its length at the top."""
     length = abs(head - word)
     colour, width = (MARKED, 2.4) if marked else (PLAIN, 1.3)
-    start, end = head + 0.08 * np.sign(word - head), word - 0.06 * np.sign(word - head)
+    start, end = head + 0.16 * np.sign(word - head), word  # an arrow lands in the middle, others leave beside it
     middle, span = (start + end) / 2, abs(end - start)
     ax.add_patch(Arc((middle, 0), span, float(length), theta1=0, theta2=180, color=colour, lw=width))
     ax.plot(end, 0.02, marker="v", ls="", color=colour, ms=7 if marked else 5)
