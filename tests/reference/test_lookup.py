@@ -139,16 +139,17 @@ class TestErrors:
     @pytest.mark.parametrize(
         "change,fragment",
         [
-            (lambda q, k, v: (q.tolist(), k, v), "query: expected an array (*b, d), got list; "),
-            (lambda q, k, v: (np.float64(1.0), k, v), "query: expected an array (*b, d), got ()"),
-            (lambda q, k, v: (q, k[0], v), f"keys: expected an array (j, d), got ({WIDTH},); one row for each key"),
-            (lambda q, k, v: (q, k, v[:, 0]), f"values: expected an array (j, e), got ({NUM_KEYS},); one row for each"),
-            (lambda q, k, v: (q, k[None], v), f"got (1, {NUM_KEYS}, {WIDTH})"),
+            (lambda q, k, v: (q.tolist(), k, v), "query: expected an array (*b, width), got list; convert with"),
+            (lambda q, k, v: (np.float64(1.0), k, v), "query: expected an array (*b, width), got ()"),
+            (lambda q, k, v: (q, k[0], v), f"keys: expected a matrix (key, width), got ({WIDTH},); convert with"),
+            (lambda q, k, v: (q, k, v[:, 0]), f"values: expected a matrix (key, width), got ({NUM_KEYS},)"),
+            (lambda q, k, v: (q, k[None], v), f"keys: expected a matrix (key, width), got (1, {NUM_KEYS}, {WIDTH})"),
             (
                 lambda q, k, v: (q, k, v[:-1]),
-                f"expected one value for each key, got {NUM_KEYS} keys and {NUM_KEYS - 1}",
+                f"keys, values: expected one value for each key, and at least one pair, "
+                f"got {NUM_KEYS} keys and {NUM_KEYS - 1} values; they are",
             ),
-            (lambda q, k, v: (q, k[:0], v[:0]), "keys, values: expected at least one pair, got none"),
+            (lambda q, k, v: (q, k[:0], v[:0]), "at least one pair, got 0 keys and 0 values"),
             (
                 lambda q, k, v: (q[:, 1:], k, v),
                 f"query: expected the width of the keys, {WIDTH}, got {WIDTH - 1}; make",

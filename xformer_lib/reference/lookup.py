@@ -75,26 +75,24 @@ def _gaps(
 
 def _check_temperature(temperature: object) -> None:
     if not isinstance(temperature, numbers.Real) or not temperature > 0:
-        raise ValueError(f"temperature: expected a number above 0, got {temperature!r}; "
-                         "for the limit at 0 call hard_lookup")
+        raise ValueError("temperature: expected a number above 0, "
+                         f"got {temperature!r}; for the limit at 0 call hard_lookup")
 
 
 # %% chapter 2: The library's version
 def _check_table(query: object, keys: object, values: object) -> None:
     """Refuse anything but (*b d), (j d) and (j e) with at least one key."""
-    for name, array, shape in (("query", query, "(*b, d)"), ("keys", keys, "(j, d)"),
-                               ("values", values, "(j, e)")):
-        axes = getattr(array, "ndim", 0)
-        if not isinstance(array, np.ndarray) or axes < 1 or (name != "query" and axes != 2):
+    for name, array in (("query", query), ("keys", keys), ("values", values)):
+        axes = array.ndim if isinstance(array, np.ndarray) else 0
+        if axes < 1 or (name != "query" and axes != 2):
+            expected = "an array (*b, width)" if name == "query" else "a matrix (key, width)"
             got = getattr(array, "shape", type(array).__name__)
-            raise ValueError(f"{name}: expected an array {shape}, got {got}; "
-                             "one row for each " + ("query" if name == "query" else "key"))
-    if not len(keys) or not len(values):
-        raise ValueError("keys, values: expected at least one pair, got none; "
-                         "an empty table has no answer")
-    if len(keys) != len(values):
-        raise ValueError(f"keys, values: expected one value for each key, got {len(keys)} "
-                         f"keys and {len(values)} values; they come in pairs")
+            raise ValueError(f"{name}: expected {expected}, got {got}; "
+                             "convert with np.asarray, or add the missing axis")
+    if len(keys) != len(values) or not len(keys):
+        got = f"{len(keys)} keys and {len(values)} values"
+        raise ValueError("keys, values: expected one value for each key, and at least "
+                         f"one pair, got {got}; they are the rows of two tables")
     if query.shape[-1] != keys.shape[-1]:
         raise ValueError(f"query: expected the width of the keys, {keys.shape[-1]}, "
                          f"got {query.shape[-1]}; make both vectors in the same way")
