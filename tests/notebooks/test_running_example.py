@@ -1,0 +1,58 @@
+"""Chapters 03 to 07 each write the running example down; they must write down the same one."""
+
+import ast
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pytest
+
+CHAPTERS = Path(__file__).resolve().parents[2] / "chapters"
+SLUGS = ("03_scaled_dot_product_attention", "04_self_attention", "05_permutations", "06_multi_head_attention",
+         "07_positional_encoding")
+NAMES = ("words", "x", "w_q", "w_k", "w_v", "k", "v")
+WORDS = ["The", "big", "yellow", "cat"]
+
+
+def literals(slug):
+    """The first assignment of each name that is a list, or an array of plain numbers."""
+    found = {}
+    for cell in nbformat.read(CHAPTERS / f"{slug}.ipynb", as_version=4).cells:
+        if cell.cell_type == "code":
+            for node in ast.parse(cell.source).body:
+                if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                    name = node.targets[0].id
+                    if name in NAMES and name not in found and is_literal(node.value):
+                        found[name] = eval(ast.unparse(node.value), {"np": np})
+    return found
+
+
+def is_literal(node):
+    names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    calls = {ast.unparse(part.func) for part in ast.walk(node) if isinstance(part, ast.Call)}
+    return names <= {"np", "float"} and calls <= {"np.array"}
+
+
+@pytest.fixture(scope="module")
+def example():
+    return {slug: literals(slug) for slug in SLUGS}
+
+
+def test_the_words_are_the_same(example):
+    for slug in SLUGS:
+        assert example[slug]["words"] == WORDS, slug
+
+
+@pytest.mark.parametrize("slug", SLUGS[2:])
+@pytest.mark.parametrize("name", ("x", "w_q", "w_k", "w_v"))
+def test_later_chapters_repeat_chapter_04(example, slug, name):
+    if name in example[slug]:
+        np.testing.assert_array_equal(example[slug][name], example["04_self_attention"][name], err_msg=slug)
+    else:
+        assert name != "x", f"{slug} does not show the word vectors"
+
+
+def test_chapter_04_leads_to_the_keys_and_values_of_chapter_03(example):
+    first, second = example["03_scaled_dot_product_attention"], example["04_self_attention"]
+    np.testing.assert_allclose(second["x"] @ second["w_k"], first["k"])
+    np.testing.assert_allclose(second["x"] @ second["w_v"], first["v"])
