@@ -15,13 +15,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xformer_lib.shapes import Float
+from xformer_lib.shapes import Float, Int
 
 __all__ = ["permutation_matrix", "PermutationCheck", "check_invariant", "check_equivariant"]
 
 
 # %% chapter 5: The library's matrix
-def permutation_matrix(order: Sequence[int]) -> Float[np.ndarray, "i j"]:
+def permutation_matrix(
+    order: Sequence[int] | Int[np.ndarray, "i"],
+) -> Float[np.ndarray, "i j"]:
     """The matrix P of an order: row i of `P @ x` is row `order[i]` of `x`.
 
     >>> permutation_matrix([2, 0, 1]) @ np.array([10.0, 20.0, 30.0])

@@ -121,7 +121,7 @@ SUMMARY = Exercise(
     statement="""\
 Write `summary(x, w_q, w_k, w_v)`: one vector for a whole sentence `x` (n, m), made of the self-attention of its \
 words, with as many numbers as `w_v` has columns. It must be the same for every order of the rows, for any n; every \
-row must influence it; and changing `w_q` must change it. Several answers are right.""",
+row must influence it; and so must `w_q`, if there are two words or more. Several answers are right.""",
     hints=(
         "`self_attention` gives n rows, in the order of the words. Which operations on rows forget the order?",
         "A mean over the rows, a sum or a maximum: along which axis do the rows lie?",

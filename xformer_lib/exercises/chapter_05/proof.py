@@ -157,7 +157,7 @@ EQUIVARIANCE = Exercise(
     minutes=20,
     difficulty=3,
     statement="""\
-Reordering x by a permutation matrix `p` turns q, k, v into p q, p k, p v. Write each line of the proof as a function: \
+Reordering x by a permutation matrix `p` turns q, k, v into p q, p k, p v. Write each line of the proof as a function, a `lambda` will do: \
 `undo(p)`, with undo(p) @ p = I; `scores(s, p)`, the new scores from the old; `weights(a, p)`, their softmax from the \
 old weights; `output(a, v, p)`, the new output from the old weights and values. Each is confronted with loops over \
 entries. (The scale is left out: it is one factor for all scores.) On paper, say why each row of softmax keeps its \
