@@ -7,7 +7,7 @@ Source: ``chapters/07_positional_encoding.ipynb``
     The proof
     A learned table
     Relative positions
-    The library's rotary encoding
+    Rotary in the library
     ALiBi: subtract the distance
 
 Edit the chapter and run ``make export``; what is changed here is lost.
@@ -217,7 +217,7 @@ def _check_tables(q: object, v: object, key_table: object, value_table: object) 
                              "one row for each offset from -c to c")
 
 
-# %% chapter 7: The library's rotary encoding
+# %% chapter 7: Rotary in the library
 def rotary(
     x: Float[np.ndarray, "*b i d"],
     positions: Sequence[int] | Float[np.ndarray, "i"] | Int[np.ndarray, "i"],

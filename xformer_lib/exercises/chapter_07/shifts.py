@@ -151,7 +151,7 @@ def _score_lines(frequencies, offset):
 
 
 SCORE = Step(
-    name="score", claim="p_i · p_{i + offset} from the frequencies and the offset alone",
+    name="score", claim="the dot product of rows i and i + offset, from the frequencies and the offset alone",
     reference=_score, truth=_score_truth, counterexample=_score_lines,
     cases=lambda rng: [case([1.0, 0.1], 2), case([0.7, 0.3, 0.2], 4), case(list(rng.uniform(0.1, 0.9, size=5)), 3)],
     misconceptions=(
@@ -177,11 +177,11 @@ SHIFT = Exercise(
     minutes=20,
     difficulty=3,
     statement="""\
-Show that one matrix moves every row p_i of the table by the same number of places. Write each step as a function: \
+Show that one matrix moves every row of the table by the same number of places. Write each step as a function: \
 `sine(sin_a, cos_a, sin_b, cos_b)` is sin(a + b); `cosine(…)`, with the same arguments, is cos(a + b); \
 `block(angle)` is the 2×2 matrix that takes the column (sin a, cos a) to (sin(a + angle), cos(a + angle)) for every \
-a; `undo(block)` is the inverse of such a block, without division; `score(frequencies, offset)` is p_i · p_{i+offset}. \
-On paper: say why `block` does not depend on i, and where i drops out of `score`.""",
+a; `undo(block)` is the inverse of such a block, without division; `score(frequencies, offset)` is the dot product of \
+the rows i and i + offset. On paper: say why `block` does not depend on i, and where i drops out of `score`.""",
     hints=(
         "Rotate the point (cos a, sin a) by the angle b. Where does it land, written in two ways?",
         "sin(a + b) = sin a cos b + cos a sin b gives the first row of the block; the cosine gives the second.",

@@ -198,7 +198,7 @@ def _accept_base(answer):
                 f"makes {LENGTH / longest:.2f} turns.")
     if half != _half(base):
         return (f"the base fits. At distance {half:g} is the similarity below 0.5, and at every smaller distance not? "
-                f"Print p_0·p_j / {DIM // 2} for j = 0, 1, 2, …")
+                f"Print the dot products of row 0 with rows 0, 1, 2, …, divided by {DIM // 2}.")
     return None
 
 
@@ -215,7 +215,7 @@ CHOOSE_BASE = Exercise(
     statement="""\
 Your sentences have at most 200 places, your table 32 columns. Choose the base so that the slowest pair makes half a \
 turn in 200 places: its cosine then runs from 1 to −1 and never meets a value twice. Then measure what the choice \
-does to the similarity p_i·p_j / 16: at which distance j − i is it below 0.5 for the first time? Give both, the base \
+does to the similarity of rows, their dot product divided by 16: at which distance is it below 0.5 for the first time? Give both, the base \
 within 1 %, and compare with the base 10000.""",
     hints=(
         "If half a turn takes 200 places, how long is the whole wave?",
