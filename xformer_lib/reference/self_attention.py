@@ -47,20 +47,22 @@ def _check_projections(x, context, w_q, w_k, w_v) -> None:
     """Refuse sequences without a width, and matrices that do not fit them."""
     for name, array in (("x", x), ("context", context)):
         if not isinstance(array, np.ndarray) or array.ndim < 2:
-            raise ValueError(f"{name}: expected an array (*b, position, width), "
-                             f"got {_shape(array)}; for a single vector write {name}[None]")
-    widths = x.shape[-1], context.shape[-1], context.shape[-1]
-    for name, matrix, width in zip(("w_q", "w_k", "w_v"), (w_q, w_k, w_v), widths):
-        if np.ndim(matrix) != 2 or len(matrix) != width:
-            raise ValueError(f"{name}: expected ({width}, columns), got {_shape(matrix)}; "
-                             "one row for each number of a vector")
+            raise ValueError(f"{name}: expected an array (*b, position, width), got "
+                             f"{_shape(array)}; for a single vector write {name}[None]")
+    pairs = ("w_q", w_q, x), ("w_k", w_k, context), ("w_v", w_v, context)
+    for name, matrix, array in pairs:
+        if np.ndim(matrix) != 2 or len(matrix) != array.shape[-1]:
+            raise ValueError(f"{name}: expected ({array.shape[-1]}, columns), got "
+                             f"{_shape(matrix)}; one row for each number of a vector")
     if w_q.shape[1] != w_k.shape[1]:
         raise ValueError(f"w_q, w_k: expected the same number of columns, got "
                          f"{w_q.shape[1]} and {w_k.shape[1]}; queries meet keys")
 
 
 def _shape(value: object) -> str:
-    return f"shape {value.shape}" if isinstance(value, np.ndarray) else type(value).__name__
+    if isinstance(value, np.ndarray):
+        return f"shape {value.shape}"
+    return type(value).__name__
 
 
 # %% chapter 4: The library's version
@@ -84,7 +86,8 @@ def cross_attention(
     array([[2.5, 2.5]])
     """
     _check_projections(x, context, w_q, w_k, w_v)
-    return scaled_dot_product_attention(x @ w_q, context @ w_k, context @ w_v, mask=mask)
+    q, k, v = x @ w_q, context @ w_k, context @ w_v
+    return scaled_dot_product_attention(q, k, v, mask=mask)
 
 
 # %% chapter 4: Derived

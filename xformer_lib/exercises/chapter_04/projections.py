@@ -176,7 +176,13 @@ each of the two?""",
         "Learned are the three projections alone; the weights are a table with a row and a column for each word.",
         "w_q and w_k have 5 × 2 numbers each, w_v has 5 × 3.",
     ),
-    stub='answer = {"learned, 10": ..., "learned, 20": ..., "weights, 10": ..., "weights, 20": ...}',
+    stub="""\
+answer = {
+    "learned, 10": ...,
+    "learned, 20": ...,
+    "weights, 10": ...,
+    "weights, 20": ...,
+}""",
     reference={"learned, 10": 35, "learned, 20": 35, "weights, 10": 100, "weights, 20": 400},
     misconceptions=(
         Misconception(
