@@ -186,7 +186,7 @@ class TestErrors:
     @pytest.mark.parametrize("change", [lambda w: w.T, lambda w: w[:-1], lambda w: w[0]])
     def test_w_o_of_the_wrong_shape(self, inputs, weights, change):
         wrong = change(weights[3])
-        self.ask(f"w_o: expected {NUM_HEADS * WIDTH_E} rows, one for each number that the heads return, got shape "
+        self.ask(f"w_o: expected {NUM_HEADS * WIDTH_E} rows, one for each number of the joined heads, got shape "
                  f"{wrong.shape}", [*inputs, *weights[:3], wrong])
 
     def test_masks_are_checked_by_attention(self, inputs, weights):
@@ -199,5 +199,5 @@ class TestErrors:
     def test_a_wide_matrix_that_cannot_be_cut(self, shape, num_heads):
         with pytest.raises(ValueError) as caught:
             per_head(np.ones(shape), num_heads)
-        assert f"wide: expected (m, h·d) with h = {num_heads} heads" in str(caught.value)
+        assert f"wide: expected (m, h·d) with h = {num_heads} equal heads" in str(caught.value)
         assert f"got shape {shape}; change the number of heads" in str(caught.value)

@@ -18,12 +18,9 @@ __all__ = ["multi_head_attention", "per_head"]
 
 # %% chapter 6: The library's version
 def multi_head_attention(
-    x: Float[np.ndarray, "*b i m"],
-    context: Float[np.ndarray, "*b j c"],
-    w_q: Float[np.ndarray, "h m d"],
-    w_k: Float[np.ndarray, "h c d"],
-    w_v: Float[np.ndarray, "h c e"],
-    w_o: Float[np.ndarray, "h*e o"],
+    x: Float[np.ndarray, "*b i m"], context: Float[np.ndarray, "*b j c"],
+    w_q: Float[np.ndarray, "h m d"], w_k: Float[np.ndarray, "h c d"],
+    w_v: Float[np.ndarray, "h c e"], w_o: Float[np.ndarray, "h*e o"],
     *,
     mask: Bool[np.ndarray, "..."] | None = None,
 ) -> tuple[Float[np.ndarray, "*b i o"], Float[np.ndarray, "*b h i j"]]:
@@ -44,7 +41,7 @@ def multi_head_attention(
     v = np.einsum("...jc,hce->...hje", context, w_v)
     mask = _for_every_head(mask, x.ndim)
     heads, weights = scaled_dot_product_attention(q, k, v, mask=mask)
-    blocks = w_o.reshape(*heads.shape[-3::2], w_o.shape[1])  # (h, e, o)
+    blocks = w_o.reshape(len(w_v), -1, w_o.shape[1])  # (h, e, o)
     return np.einsum("...hie,heo->...io", heads, blocks), weights
 
 
@@ -60,11 +57,12 @@ def _check_inputs(x: object, context: object) -> None:
     """Refuse anything but (*b i m) and (*b j c)."""
     for name, array in (("x", x), ("context", context)):
         if not isinstance(array, np.ndarray) or array.ndim < 2:
-            raise ValueError(f"{name}: expected an array (*b, position, width), got "
-                             f"shape {np.shape(array)}; for one word write {name}[None]")
+            raise ValueError(f"{name}: expected an array (*b, position, width), got shape "
+                             f"{np.shape(array)}; for one word write {name}[None]")
     if x.shape[:-2] != context.shape[:-2]:
-        raise ValueError(f"x, context: expected the same batch axes, got {x.shape[:-2]} "
-                         f"and {context.shape[:-2]}; repeat one until they agree")
+        got = f"{x.shape[:-2]} and {context.shape[:-2]}"
+        raise ValueError(f"x, context: expected the same batch axes, got {got}; "
+                         "repeat one until they agree")
 
 
 # %% chapter 6: The library's version
@@ -84,8 +82,8 @@ def _check_heads(
                          f"{np.shape(w_k)[2]}; queries and keys meet in a dot product")
     rows = h * np.shape(w_v)[2]
     if np.ndim(w_o) != 2 or np.shape(w_o)[0] != rows:
-        raise ValueError(f"w_o: expected {rows} rows, one for each number that the heads "
-                         f"return, got shape {np.shape(w_o)}; its shape is (h·e, m)")
+        raise ValueError(f"w_o: expected {rows} rows, one for each number of the joined "
+                         f"heads, got shape {np.shape(w_o)}; its shape is (h·e, m)")
 
 
 # %% chapter 6: Wide matrices and PyTorch
@@ -98,6 +96,6 @@ def per_head(
     [[[1.0, 2.0]], [[3.0, 4.0]]]
     """
     if np.ndim(wide) != 2 or num_heads < 1 or np.shape(wide)[1] % num_heads:
-        raise ValueError(f"wide: expected (m, h·d) with h = {num_heads} heads of equal "
-                         f"width, got shape {np.shape(wide)}; change the number of heads")
+        raise ValueError(f"wide: expected (m, h·d) with h = {num_heads} equal heads, got "
+                         f"shape {np.shape(wide)}; change the number of heads")
     return wide.reshape(len(wide), num_heads, -1).transpose(1, 0, 2)
