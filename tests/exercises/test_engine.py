@@ -219,7 +219,7 @@ def test_progress_counts_what_was_tried_and_passed(session, capsys):
 
 
 def test_a_chapter_without_exercises_is_an_error_for_the_catalogue():
-    with pytest.raises(ValueError, match=r"chapter: expected one of \[3.*got 99; leave it out"):
+    with pytest.raises(ValueError, match=r"chapter: expected one of \[.*got 99; leave it out"):
         catalogue(99)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from xformer_lib.exercises import checks, guard, registry
+from xformer_lib.exercises import checks, clock, guard, registry
 from xformer_lib.exercises.exercise import Chapter, Exercise, Result
 from xformer_lib.exercises.functions import Verdict
 from xformer_lib.exercises.session import Session
@@ -20,7 +20,8 @@ OPENINGS = {"passed": "correct", "misconception": "not yet", "wrong": "not yet",
 def check(id: str, answer: Any = ..., *, rng: np.random.Generator | None = None) -> Result:
     """Checks an answer, prints one short message and returns the result.
 
-    Nothing that the answer is or does makes this raise, except an interrupt from the keyboard.
+    Nothing that the answer is or does makes this raise, except an interrupt from the keyboard. An answer that runs
+    for longer than a minute is stopped; set `XFORMER_CHECK_SECONDS` to allow another time, or 0 for any.
 
     Args:
         id: The exercise, such as "3.2".
@@ -31,8 +32,18 @@ def check(id: str, answer: Any = ..., *, rng: np.random.Generator | None = None)
     if isinstance(exercise, str):
         return _report(Result(str(id)[:20] if type(id) is str else "?", "not attempted",
                               f"Unknown exercise: {exercise}."), record=False)
-    verdict = _judge(exercise, answer, rng if rng is not None else np.random.default_rng())
-    return _report(Result(exercise.id, verdict.status, _message(exercise, verdict), verdict.misconception))
+    return _report(examine(exercise, answer, SESSION.generator(rng)))
+
+
+def examine(exercise: Exercise, answer: Any, rng: np.random.Generator) -> Result:
+    """The verdict on an answer, with nothing printed and nothing recorded."""
+    seconds = clock.seconds_allowed()
+    try:
+        with clock.limit(seconds):
+            verdict = _judge(exercise, answer, rng)
+    except clock.TimeUp as stop:
+        verdict = Verdict("timed out", _unfinished(stop, answer, seconds))
+    return Result(exercise.id, verdict.status, _message(exercise, verdict), verdict.misconception)
 
 
 def _judge(exercise: Exercise, answer: Any, rng: np.random.Generator) -> Verdict:
@@ -50,6 +61,15 @@ def _judge(exercise: Exercise, answer: Any, rng: np.random.Generator) -> Verdict
         return Verdict("crashed", _unreadable(error))
 
 
+def _unfinished(stop: BaseException, answer: Any, seconds: float) -> str:
+    """Where an answer was when its time was over."""
+    functions = list(answer.values()) if type(answer) is dict else [answer]
+    reached = (guard.line_reached(stop, one) for one in functions if callable(one))
+    lines = [line for line in reached if line is not None]
+    where = f"it was stopped in line {lines[0]} of your function" if lines else "your answer was stopped"
+    return f"still running after {seconds:g} s: {where}. Is there a loop that never ends?"
+
+
 def _unreadable(error: BaseException) -> str:
     try:
         words = " ".join(str(error).split())[:200]
@@ -62,6 +82,8 @@ def _unreadable(error: BaseException) -> str:
 
 
 def _message(exercise: Exercise, verdict: Verdict) -> str:
+    if verdict.status == "timed out":
+        return f"Exercise {exercise.id}: {verdict.text}"
     text = f"Exercise {exercise.id}: {OPENINGS[verdict.status]}."
     if verdict.status == "passed":
         text = text[:-1] + (f" ({verdict.text})." if verdict.text else ".")

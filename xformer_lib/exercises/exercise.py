@@ -177,7 +177,7 @@ class Chapter:
     exercises: tuple[Exercise, ...]
 
 
-STATUSES = ("passed", "misconception", "wrong", "crashed", "not attempted")
+STATUSES = ("passed", "misconception", "wrong", "crashed", "timed out", "not attempted")
 
 
 @dataclass(frozen=True)

@@ -103,13 +103,19 @@ def explain_error(error: BaseException, function: Callable) -> str:
     except BaseException:
         words = ""
     text = type(error).__name__ + (f": {words[:200]}" if words else "")
-    code = getattr(inspect.unwrap(function) if inspect.isfunction(function) else function, "__code__", None)
+    line = line_reached(error, function)
+    return text if line is None else f"{text} (line {line} of your function)"
+
+
+def line_reached(error: BaseException, function: Any) -> int | None:
+    """The line of a function, counted from its `def`, in which an error was raised or passed through."""
+    code = inspect.unwrap(function).__code__ if inspect.isfunction(function) else None
     trace, line = error.__traceback__, None
     while trace is not None:
-        if isinstance(code, types.CodeType) and trace.tb_frame.f_code is code:
+        if trace.tb_frame.f_code is code:
             line = trace.tb_lineno - code.co_firstlineno + 1
         trace = trace.tb_next
-    return text if line is None else f"{text} (line {line} of your function)"
+    return line
 
 
 def is_untouched(answer: Any, stub: str, name: str) -> bool:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from xformer_lib.exercises.exercise import Chapter, Exercise, Result
 
 LADDER = ("a question", "a pointer", "the key step")
@@ -13,6 +15,10 @@ class Session:
 
     results: dict[str, Result] = field(default_factory=dict)
     rungs: dict[str, int] = field(default_factory=dict)
+
+    def generator(self, rng: np.random.Generator | None) -> np.random.Generator:
+        """The source of a check's cases: the one given, or a fresh one."""
+        return rng if rng is not None else np.random.default_rng()
 
     def record(self, result: Result) -> None:
         """Keeps the latest result; an exercise once passed stays passed."""
