@@ -1,4 +1,4 @@
-"""The command ``xformer``: train, evaluate, translate, doctor.
+"""The command ``xformer``: train, evaluate, translate, grade, doctor.
 
 Every mistake a user can make ends in one line on stderr and exit status 2; ``XFORMER_TRACEBACK=1``
 shows where it came from.
@@ -14,6 +14,7 @@ from dataclasses import fields, replace
 from importlib import metadata, util
 from pathlib import Path
 
+GRADE_STATUS = "Exit status: 0 when every exercise is passed, 1 when one is open, 2 when nothing could be graded."
 PACKAGES = ("numpy", "torch", "tokenizers", "safetensors", "sacrebleu", "tqdm", "matplotlib")
 
 
@@ -57,6 +58,17 @@ def build_parser() -> argparse.ArgumentParser:
     translate.add_argument("--model", metavar="FOLDER", help="folder of a run (default: the newest in runs/)")
     translate.add_argument("--device", help="cpu, cuda or mps (default: cpu)", default="cpu")
     translate.set_defaults(run=run_translate)
+
+    grade = commands.add_parser("grade", help="grade a learner's notebook, or a folder of them", epilog=GRADE_STATUS)
+    grade.add_argument("path", help="a notebook, or a folder that is searched for notebooks")
+    grade.add_argument("--json", metavar="FILE", help="write every verdict with its message")
+    grade.add_argument("--csv", metavar="FILE", help="write the table here (a folder's goes to standard output otherwise)")
+    grade.add_argument("--timeout", type=float, default=600, metavar="S", help="seconds for a notebook (default: 600)")
+    grade.add_argument("--cell-timeout", type=float, default=60, metavar="S", help="seconds for a cell (default: 60)")
+    grade.add_argument("--memory", type=float, default=4, metavar="GB", help="gigabytes for a notebook (default: 4)")
+    grade.add_argument("--jobs", type=int, default=1, help="notebooks at the same time (default: 1)")
+    grade.add_argument("--seed", type=int, default=0, help="for the cases of the checks (default: 0)")
+    grade.set_defaults(run=run_grade)
 
     doctor = commands.add_parser("doctor", help="say what this machine has and what it lacks")
     doctor.set_defaults(run=run_doctor)
@@ -216,6 +228,15 @@ def run_translate(options) -> int:
     for line in translate(model, tokenizer, texts):
         print(line)
     return 0
+
+
+# ---------------------------------------------------------------- grade
+
+
+def run_grade(options) -> int:
+    from xformer_lib.exercises.grading.command import run_grade
+
+    return run_grade(options)
 
 
 # ---------------------------------------------------------------- doctor

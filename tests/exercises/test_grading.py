@@ -1,0 +1,386 @@
+"""`xformer grade`: every hazard in a tiny notebook, graded together once, and every part of the report."""
+
+import csv
+import io
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from xformer_lib import cli
+from xformer_lib.exercises import api
+from xformer_lib.exercises.exercise import Result
+from xformer_lib.exercises.grading.command import grade_folder
+from xformer_lib.exercises.grading.limits import Limits, Workplace
+from xformer_lib.exercises.grading.recorder import GradingSession, Seal
+from xformer_lib.exercises.grading.report import Grade, NotebookGrade, as_csv, as_json, as_text
+from xformer_lib.exercises.grading.source import Attempt, Unreadable, parse, read_notebook
+from xformer_lib.exercises.session import Session
+
+ROOT = Path(__file__).resolve().parents[2]
+LIMITS = Limits(seconds=60, cell_seconds=8, memory=1.0, processes=24, file_size=0.01, restarts=2)
+
+START = "import os, sys\nimport numpy as np\nfrom xformer_lib.exercises import check, hint"
+SOFTMAX = """def my_softmax(scores, axis=-1):
+    raw = np.exp(scores - scores.max(axis=axis, keepdims=True))
+    return raw / raw.sum(axis=axis, keepdims=True)
+
+
+check("3.2", my_softmax)"""
+NAIVE = SOFTMAX.replace(" - scores.max(axis=axis, keepdims=True)", "")
+MASK = """def recent_mask(length, window):
+    gap = np.arange(length)[:, None] - np.arange(length)
+    return (gap >= 0) & (gap <= window)
+
+
+check("3.9", recent_mask)"""
+STUB = 'def my_softmax(scores, axis=-1):\n    return ...\n\n\ncheck("3.2", my_softmax)'
+FAKE = 'def check(*anything):\n    print("Exercise 3.2: correct (8 fresh cases).")\n    return True'
+SLEEPER = f"4321.{os.getpid()}"
+
+HAZARDS = {
+    "pass": [SOFTMAX],
+    "misconception": [NAIVE],
+    "wrong": ['weights = [1.0, 2.0]\ncheck("3.1", weights)'],
+    "stub": [STUB],
+    "crash": ["raise RuntimeError('an unrelated cell')", 'weights = [0.25] * fout\ncheck("3.1", weights)', SOFTMAX,
+              'def recent_mask(length, window) return\ncheck("3.9", recent_mask)'],
+    "raises": ['check("3.2", lambda scores, axis=-1: scores.nothing)'],
+    "loop": ["while True:\n    pass", SOFTMAX],
+    "loop in a check": ['def my_softmax(scores, axis=-1):\n    while True:\n        pass\n\n\ncheck("3.2", my_softmax)',
+                        MASK],
+    "loop that ignores the interrupt": [
+        'import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True:\n    time.sleep(1)\n'
+        'check("3.1", [0.25] * 4)', SOFTMAX],
+    "sys.exit": ["sys.exit(3)", "exit()", "quit()", "import time\ntime.sleep(0.5)", SOFTMAX, 'sys.exit(0)\ncheck("3.9", recent_mask)'],
+    "os._exit": [MASK, 'answer = {"add 5": "same"}\nos._exit(5)\ncheck("3.3", answer)', SOFTMAX],
+    "exit in a check": ['check("3.2", lambda scores, axis=-1: os._exit(0))', MASK],
+    "exits often": [f"os._exit({number})" for number in range(4)] + [SOFTMAX],
+    "output": ["print('x' * 10**8)", "from IPython.display import display\ndisplay('x' * 10**7)",
+               "for _ in range(100):\n    sys.stderr.write('y' * 10**5)", "raise ValueError('z' * 10**7)", SOFTMAX],
+    "deletes": ["import shutil\nassert not os.path.exists('precious.txt')\nshutil.rmtree(os.getcwd())", f"os.getcwd()\n{SOFTMAX}",
+                "shutil.rmtree(os.path.dirname(os.path.expanduser('~')))", "os._exit(0)", MASK],
+    "memory": ["block = bytearray(2 * 2**30)", SOFTMAX,
+               'hoard = []\nwhile True:\n    hoard.append(np.zeros(10**7))\ncheck("3.1", [0.25] * 4)', "hoard = None", MASK],
+    "big file": ["with open('big', 'wb') as file:\n    for _ in range(20):\n        file.write(bytes(10**6))", SOFTMAX],
+    "processes": ["import subprocess, time\nfor _ in range(60):\n    subprocess.Popen(['sleep', '60'])\ntime.sleep(60)",
+                  SOFTMAX],
+    "fork": ["import time\nfor _ in range(2):\n    os.fork()",
+             "import psutil\ntime.sleep(0.5)\n"
+             f"assert {{p.status() for p in psutil.Process().children()}} == {{'zombie'}}\n{SOFTMAX}"],
+    "stays behind": [f"import subprocess\nsubprocess.Popen(['sleep', '{SLEEPER}'])\n"
+                     f"subprocess.Popen(['sleep', '{SLEEPER}'], start_new_session=True)", SOFTMAX],
+    "fake check": [f"{FAKE}\n\n\n{NAIVE}", MASK],
+    "fake check without an answer": [f'{FAKE}\n\n\ncheck("3.2", lambda scores: scores)'],
+    "print": ['print("Exercise 3.2: correct.")', "import json\nprint(json.dumps({'id': '3.2', 'status': 'passed'}))", STUB],
+    "patched engine": ["from xformer_lib.exercises import checks, functions\n"
+                       "checks.judge = lambda *anything: functions.Verdict('passed')", NAIVE],
+    "patched numpy": ["np.isclose = lambda a, *others, **more: np.ones(np.shape(a), bool)",
+                      'weights = [0.1, 0.2, 0.3, 0.4]\ncheck("3.1", weights)'],
+    "forged": ["from xformer_lib.exercises import api\nfrom xformer_lib.exercises.exercise import Result\n"
+               "right = Result('3.2', 'passed', '')\napi.SESSION.record(right)\napi._report(right)", STUB],
+    "attempts": [NAIVE, SOFTMAX, STUB, MASK, MASK.replace("<= window", "< window")],
+    "input": ["name = input('who? ')", SOFTMAX],
+}
+
+
+def write(path, cells):
+    """A notebook of these code cells; a cell that begins with a number sign and a space is Markdown."""
+    kinds = [("markdown" if text.startswith("# ") else "code", text) for text in cells]
+    path.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [
+        {"cell_type": kind, "source": text.splitlines(keepends=True), "metadata": {}} for kind, text in kinds]}))
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("hand-ins")
+    for name, cells in HAZARDS.items():
+        write(folder / f"{name}.ipynb", [START, *cells])
+    (folder / "precious.txt").write_text("still here")
+    (folder / "torn.ipynb").write_text('{"cells": [')
+    (folder / ".ipynb_checkpoints").mkdir()
+    shutil.copy(folder / "pass.ipynb", folder / ".ipynb_checkpoints")
+    (folder / "results").mkdir()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def graded(folder):
+    return {one.name.removesuffix(".ipynb"): one for one in grade_folder(folder, LIMITS, seed=0, jobs=3)}
+
+
+def verdicts(notebook):
+    return {grade.id: grade.short for grade in notebook.exercises}
+
+
+OVERFLOW = "misconception: exponentials overflow"
+
+
+@pytest.mark.parametrize(("name", "expected"), [
+    ("pass", {"3.2": "passed"}),
+    ("misconception", {"3.2": OVERFLOW}),
+    ("wrong", {"3.1": "wrong"}),
+    ("stub", {"3.2": "not attempted"}),
+    ("crash", {"3.1": "crashed", "3.2": "passed", "3.9": "crashed"}),
+    ("raises", {"3.2": "crashed"}),
+    ("loop", {"3.2": "passed"}),
+    ("loop in a check", {"3.2": "timed out", "3.9": "passed"}),
+    ("loop that ignores the interrupt", {"3.1": "timed out", "3.2": "passed"}),
+    ("sys.exit", {"3.2": "passed", "3.9": "crashed"}),
+    ("os._exit", {"3.2": "passed", "3.3": "crashed", "3.9": "passed"}),
+    ("exit in a check", {"3.2": "crashed", "3.9": "passed"}),
+    ("exits often", {"3.2": "crashed"}),
+    ("output", {"3.2": "passed"}),
+    ("deletes", {"3.2": "passed", "3.9": "passed"}),
+    ("memory", {"3.1": "crashed", "3.2": "passed", "3.9": "passed"}),
+    ("big file", {"3.2": "passed"}),
+    ("processes", {"3.2": "passed"}),
+    ("fork", {"3.2": "passed"}),
+    ("stays behind", {"3.2": "passed"}),
+    ("fake check", {"3.2": OVERFLOW, "3.9": "passed"}),
+    ("fake check without an answer", {"3.2": "not verified"}),
+    ("print", {"3.2": "not attempted"}),
+    ("patched engine", {"3.2": "not verified"}),
+    ("patched numpy", {"3.1": "not verified"}),
+    ("forged", {"3.2": "not attempted"}),
+    ("attempts", {"3.2": "passed", "3.9": "misconception: window counts itself"}),
+    ("input", {"3.2": "passed"}),
+])
+def test_every_hazard_gets_its_verdict_and_harms_nobody(graded, name, expected):
+    assert verdicts(graded[name]) == expected, as_text(graded[name])
+
+
+@pytest.mark.parametrize(("name", "id", "words"), [
+    ("misconception", "3.2", "Right for small scores, but not a number for large ones."),
+    ("crash", "3.1", "Exercise 3.1: the cell stopped before its check with NameError: name 'fout' is not defined."),
+    ("crash", "3.9", "the cell stopped before its check with SyntaxError"),
+    ("raises", "3.2", "AttributeError: 'numpy.ndarray' object has no attribute 'nothing'"),
+    ("loop in a check", "3.2", "still running after 4 s: it was stopped in line "),
+    ("loop that ignores the interrupt", "3.1", "it ran for 8 s and did not obey an interrupt."),
+    ("sys.exit", "3.9", "SystemExit: 0"),
+    ("os._exit", "3.3", "the kernel ended with exit status 5, as after os._exit(5)."),
+    ("exits often", "3.2", "this cell was not reached: the notebook had ended its kernel 3 times."),
+    ("memory", "3.1", "MemoryError"),
+    ("fake check without an answer", "3.2", "there is no variable my_softmax to check."),
+    ("patched engine", "3.2", "the notebook replaced xformer_lib.exercises.checks.judge, so its checks prove nothing."),
+    ("patched numpy", "3.1", "the notebook replaced numpy.isclose"),
+])
+def test_the_message_says_what_happened(graded, name, id, words):
+    message = next(grade.message for grade in graded[name].exercises if grade.id == id)
+    assert words in message and message.startswith(f"Exercise {id}: ")
+
+
+@pytest.mark.parametrize(("name", "words"), [
+    ("crash", "cell 2 stopped with RuntimeError: an unrelated cell"),
+    ("loop", "cell 2 stopped after 8 s"),
+    ("output", "cell 5 stopped with ValueError: zzz"),
+    ("memory", "cell 2 stopped with MemoryError"),
+    ("big file", "cell 2 stopped with OSError: [Errno 27] File too large"),
+    ("processes", "cell 2 killed its kernel: it started more than 24 processes"),
+    ("input", "cell 2 stopped with StdinNotImplementedError"),
+])
+def test_notes_name_the_cell_that_went_wrong(graded, name, words):
+    assert any(words in note and len(note) < 400 for note in graded[name].notes), graded[name].notes
+
+
+@pytest.mark.parametrize(("name", "number"), [("pass", 0), ("sys.exit", 2), ("deletes", 1), ("fork", 0)])
+def test_what_goes_well_leaves_no_note(graded, name, number):
+    """The two calls of sys.exit end their cells alone, and deleting one's own folder is no error at all."""
+    assert len(graded[name].notes) == number and not any("AssertionError" in note for note in graded[name].notes)
+
+
+def test_the_verdict_of_a_replaced_check_is_the_graders_own(graded):
+    by_id = {grade.id: grade.rechecked for grade in graded["fake check"].exercises}
+    assert by_id == {"3.2": True, "3.9": True}  # the name stays replaced in later cells
+    assert not graded["pass"].exercises[0].rechecked
+
+
+def test_a_file_that_is_no_notebook_is_a_row_of_its_own(graded):
+    assert "expected a notebook, got a file that is not JSON" in graded["torn"].error
+    assert len(graded) == len(HAZARDS) + 1, "checkpoints of Jupyter are left out"
+
+
+def test_nothing_stays_behind(graded, folder):
+    assert (folder / "precious.txt").read_text() == "still here"
+    assert not [p for p in psutil.process_iter(["cmdline"]) if SLEEPER in (p.info["cmdline"] or [])]
+    assert not [p for p in psutil.Process().children(recursive=True) if "grading.launcher" in " ".join(p.cmdline())]
+
+
+# ---------------------------------------------------------------- the command
+
+
+def grade(*arguments):
+    return cli.main(["grade", *map(str, arguments)])
+
+
+def test_the_solutions_pass_and_the_untouched_chapter_is_not_attempted(tmp_path, capsys):
+    file = "03_scaled_dot_product_attention.ipynb"
+    assert grade(ROOT / "chapters" / "solutions" / file, "--json", tmp_path / "all.json") == 0
+    assert f"{file}: 10 of 10 passed" in capsys.readouterr().out
+    assert grade(ROOT / "chapters" / file, "--csv", tmp_path / "none.csv") == 1
+    assert f"{file}: 0 of 10 passed" in capsys.readouterr().out
+    (notebook,) = json.loads((tmp_path / "all.json").read_text())["notebooks"]
+    assert [one["status"] for one in notebook["exercises"]] == ["passed"] * 10
+    assert notebook["notes"] == [] and (notebook["passed"], notebook["total"]) == (10, 10)
+    header, row = csv.reader((tmp_path / "none.csv").open())
+    assert header[3:-2] == [f"3.{number}" for number in range(1, 11)]
+    assert row[1:-2] == ["0", "10"] + ["not attempted"] * 10
+
+
+def test_a_folder_gives_a_table_on_standard_output(tmp_path, capsys):
+    write(tmp_path / "b.ipynb", [START, MASK])
+    (tmp_path / "anna").mkdir()
+    write(tmp_path / "anna" / "=a.ipynb", ["# No exercise here"])
+    assert grade(tmp_path, "--jobs", 2) == 1
+    captured = capsys.readouterr()
+    rows = list(csv.DictReader(io.StringIO(captured.out)))
+    assert [(row["notebook"], row["total"], row["3.9"]) for row in rows] == [
+        ("anna/=a.ipynb", "0", ""), ("b.ipynb", "1", "passed")]
+    assert captured.err.count("\n") == 2
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(("arguments", "words"), [
+    (["nowhere.ipynb"], "path: no file or folder nowhere.ipynb; name a notebook"),
+    (["empty"], "path: no notebook (*.ipynb) in the folder empty"),
+    (["torn.ipynb"], "torn.ipynb: expected a notebook, got a file that is not JSON"),
+    (["list.ipynb"], "list.ipynb: expected a notebook of format 4 with a list of cells"),
+    (["bytes.ipynb"], "got a file that is not JSON"),
+    (["deep.ipynb"], "got a file that is not JSON"),
+    (["plain.ipynb"], "plain.ipynb: expected a notebook with exercises of the course, got one without"),
+    (["plain.ipynb", "--timeout", "0"], "--timeout: expected seconds above 0, got 0"),
+    (["plain.ipynb", "--cell-timeout", "nan"], "--cell-timeout: expected seconds above 0, got nan"),
+    (["plain.ipynb", "--memory", "0.1"], "--memory: expected gigabytes, 0.5 or more, got 0.1"),
+    (["plain.ipynb", "--jobs", "0"], "--jobs, --seed: expected a number of 1 or more"),
+])
+def test_mistakes_end_in_one_line_and_status_2(arguments, words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    write(tmp_path / "plain.ipynb", [])
+    for name, content in (("torn", b"{"), ("list", b"[1]"), ("bytes", b"\xff\xfe\x00"), ("deep", b"[" * 10**5)):
+        (tmp_path / f"{name}.ipynb").write_bytes(content)
+    assert grade(*arguments) == 2
+    captured = capsys.readouterr()
+    assert words in captured.err and captured.err.count("\n") == 1 and captured.out == ""
+
+
+def test_what_is_missing_is_named(monkeypatch, capsys):
+    monkeypatch.setattr("xformer_lib.exercises.grading.command.NEEDED", ("psutil", "no_such_package"))
+    assert grade("anything.ipynb") == 2
+    assert capsys.readouterr().err == ("xformer grade: grading needs no_such_package; "
+                                       "install it with pip install 'xformer-lib[grade]'\n")
+
+
+# ---------------------------------------------------------------- its parts
+
+
+def attempts(*cells):
+    kinds = [("markdown" if text.startswith("#") else "code", text) for text in cells]
+    return [[(one.id, one.name) for one in cell.attempts] for cell in parse(kinds).cells]
+
+
+@pytest.mark.parametrize(("cells", "expected"), [
+    (["x = 1"], [[]]),
+    (['check("3.2", my_softmax)'], [[("3.2", "my_softmax")]]),
+    (['check("3.2", other)'], [[("3.2", "other")]]),
+    (['if exercises.check(" 3.3 ", {"a": 1}):\n    check("3.9")'], [[("3.3", "answer"), ("3.9", "recent_mask")]]),
+    (['# check("3.2", f)', 'print("check")\n"check(\'3.2\')"'], [[]]),
+    (['%%time\n!ls\ncheck("3.2", f)'], [[("3.2", "f")]]),
+    (['files = !ls\ncheck("3.2", f)\n# check("3.3", f)'], [[("3.2", "my_softmax")]]),
+    (['def f(:\n    check("3.1", 2)'], [[("3.1", "weights")]]),
+    (['check("3.99", x)\ncheck("99.1", x)\nuncheck("3.1", x)\ncheck(name, x)\ncheck()'], [[]]),
+    (["### Exercise 3.2 · Title", "import math", "def my_softmax(x):\n    return 1", "## Next", "my_softmax = 2"],
+     [[], [("3.2", "my_softmax")], []]),
+    (["### Exercise 3.3 · Title", "answer: dict = {}", "(answer, b) = 1, 2"], [[("3.3", "answer")]] * 2),
+])
+def test_cells_are_matched_with_the_exercises_they_answer(cells, expected):
+    assert attempts(*cells) == expected
+
+
+def test_exercises_are_listed_once_and_in_order():
+    cells = [("code", 'check("3.10", a)'), ("markdown", "### Exercise 3.9 · Title\n\ntext"), ("code", 'check("3.10", a)')]
+    notebook = parse(cells)
+    assert [exercise.id for exercise in notebook.exercises] == ["3.9", "3.10"]
+    assert [cell.place for cell in notebook.cells] == [1, 3]
+    assert notebook.cells[0].attempts == (Attempt("3.10", "a"),)
+
+
+def test_a_notebook_is_read_in_either_spelling_of_its_source(tmp_path):
+    path = tmp_path / "one.ipynb"
+    cells = [{"cell_type": "code", "source": 'check("3.1", 1)'}, {"cell_type": "code", "source": ["a\n", "b"]}, {}]
+    path.write_text("\ufeff" + json.dumps({"cells": cells}), encoding="utf-8")
+    assert [cell.code for cell in read_notebook(path).cells] == ['check("3.1", 1)', "a\nb"]
+    path.write_text(json.dumps({"worksheets": [{"cells": cells}]}))
+    with pytest.raises(Unreadable, match="of format 4"):
+        read_notebook(path)
+
+
+def test_everybody_gets_the_same_cases_whatever_the_notebook_passes():
+    session = GradingSession(seed=5)
+    drawn = {session.generator(rng).random() for rng in (None, np.random.default_rng(7))}
+    assert drawn == {np.random.default_rng(5).random()}
+    assert Session().generator(None).random() != Session().generator(None).random()
+
+
+def test_only_check_can_report(monkeypatch):
+    session = GradingSession(seal=Seal([]))
+    monkeypatch.setattr(api, "SESSION", session)
+    session.record(Result("3.1", "passed", ""))
+    api._report(Result("3.1", "passed", ""))
+    assert session.heard == {}
+    api.check("3.1", [0.25] * 4)
+    assert session.heard["3.1"].passed
+
+
+@pytest.mark.parametrize(("place", "name", "seen"), [
+    ("xformer_lib.exercises.values", "difference", "xformer_lib.exercises.values.difference"),
+    ("xformer_lib.exercises.api", "SESSION", "xformer_lib.exercises.api.SESSION"),
+    ("xformer_lib.exercises.functions.Task", "same", "xformer_lib.exercises.functions.Task.same"),
+    ("numpy", "allclose", "numpy.allclose"),
+])
+def test_a_seal_breaks_and_stays_broken(place, name, seen):
+    seal = Seal([3])
+    assert seal.look() == ""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(f"{place}.{name}", lambda *anything: None)
+        assert seal.look() == seen
+    assert seal.look() == seen
+
+
+def test_a_changed_exercise_breaks_the_seal(monkeypatch):
+    seal = Seal([3])
+    exercise = api.catalogue(3)[0]
+    monkeypatch.setitem(vars(exercise), "tolerance", 9.0)
+    assert seal.look() == "exercise 3.1, tolerance"
+
+
+def test_a_workplace_holds_copies_and_hides_the_rest(tmp_path, monkeypatch):
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "run.json").write_text("{}")
+    (tmp_path / "chapters").mkdir()
+    monkeypatch.setenv("MY_TOKEN", "secret")
+    place = Workplace(tmp_path / "chapters" / "one.ipynb")
+    environment = place.environment("token", 2.5)
+    assert "secret" not in environment.values() and environment["XFORMER_CHECK_SECONDS"] == "2.5"
+    assert Path(environment["HOME"]).parent == Path(environment["TMPDIR"]).parents[1] == place.root
+    assert (place.work / "../results/run.json").read_text() == "{}"
+    (place.work / "link").symlink_to(tmp_path / "results")
+    (place.home / "locked").mkdir(mode=0o000)
+    place.remove()
+    assert not place.root.exists() and (tmp_path / "results" / "run.json").exists()
+
+
+def test_the_table_leaves_empty_what_a_notebook_does_not_contain():
+    one = NotebookGrade("=one", (Grade("3.10", "passed", ""), Grade("3.9", "misconception", "", "too far")), 1.0)
+    two = NotebookGrade("two, torn", error="not JSON")
+    assert as_csv([one, two]) == ("notebook,passed,total,3.9,3.10,seconds,error\n"
+                                  "'=one,1,2,misconception: too far,passed,1.0,\n"
+                                  '"two, torn",0,0,,,0.0,not JSON\n')
+    assert as_json([one], seed=3)["notebooks"][0]["exercises"][1]["misconception"] == "too far"
+    assert not one.complete and not two.complete and not NotebookGrade("empty").complete
+    assert "two, torn: not graded: not JSON" == as_text(two)
