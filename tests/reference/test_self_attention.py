@@ -193,6 +193,10 @@ class TestErrors:
             arrays, f"{name}: expected ({rows}, columns), got shape {arrays[place].shape}; one row for each number"
         )
 
+    def test_a_matrix_that_is_a_list(self, own):
+        fragment = f"w_k: expected ({WIDTH}, columns), got list; one row for each number of a vector"
+        self.ask([own[0], own[1], own[2].tolist(), own[3]], fragment, self_attention)
+
     def test_a_matrix_of_heads(self, own):
         self.ask([own[0], own[1][None], *own[2:]], f"w_q: expected ({WIDTH}, columns), got shape", self_attention)
 

@@ -51,7 +51,8 @@ def _check_projections(x, context, w_q, w_k, w_v) -> None:
                              f"{_shape(array)}; for a single vector write {name}[None]")
     pairs = ("w_q", w_q, x), ("w_k", w_k, context), ("w_v", w_v, context)
     for name, matrix, array in pairs:
-        if np.ndim(matrix) != 2 or len(matrix) != array.shape[-1]:
+        rows = matrix.shape[:-1] if isinstance(matrix, np.ndarray) else None
+        if rows != array.shape[-1:]:
             raise ValueError(f"{name}: expected ({array.shape[-1]}, columns), got "
                              f"{_shape(matrix)}; one row for each number of a vector")
     if w_q.shape[1] != w_k.shape[1]:
