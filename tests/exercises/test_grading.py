@@ -256,6 +256,7 @@ def test_a_folder_gives_a_table_on_standard_output(tmp_path, capsys):
     (["plain.ipynb", "--timeout", "0"], "--timeout: expected seconds above 0, got 0"),
     (["plain.ipynb", "--cell-timeout", "nan"], "--cell-timeout: expected seconds above 0, got nan"),
     (["plain.ipynb", "--memory", "0.1"], "--memory: expected gigabytes, 0.5 or more, got 0.1"),
+    (["plain.ipynb", "--csv", "no/table.csv"], "--csv: no folder no; make it first"),
     (["plain.ipynb", "--jobs", "0"], "--jobs, --seed: expected a number of 1 or more"),
 ])
 def test_mistakes_end_in_one_line_and_status_2(arguments, words, tmp_path, monkeypatch, capsys):

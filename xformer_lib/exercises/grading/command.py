@@ -41,6 +41,9 @@ def grade_and_report(options) -> int:
     if options.jobs < 1 or options.seed < 0:
         raise ValueError(f"--jobs, --seed: expected a number of 1 or more and a seed of 0 or more, got --jobs "
                          f"{options.jobs} and --seed {options.seed}; leave them out for --jobs 1 --seed 0")
+    for option, file in (("--json", options.json), ("--csv", options.csv)):
+        if file and not Path(file).absolute().parent.is_dir():
+            raise FileNotFoundError(f"{option}: no folder {Path(file).parent}; make it first, or name another file")
     path = Path(options.path)
     graded = grade_folder(path, limits, options.seed, options.jobs) if path.is_dir() else [
         grade_alone(path, limits, options.seed)]
