@@ -9,8 +9,8 @@ from matplotlib.patches import Rectangle
 
 from xformer_lib.plots.style import DASHES, OKABE_ITO, new_axes
 
-CELL = 0.28  # width of one number; all lengths are in units of half an inch
-GAP = 2.3  # room for the lines between two matrices
+CELL = 0.22  # width of one number; all lengths are in units of half an inch
+GAP = 2.2  # room for the lines between two matrices
 HEIGHT = 0.62  # of a row
 
 
@@ -51,7 +51,7 @@ def permutation_flow(
     x, output, reordered_output = (np.asarray(array, dtype=float) for array in (x, output, reordered_output))
     order = _checked(x, order, output, reordered_output, words)
     pooled = output.ndim == 1
-    ax = new_axes(ax, (7.2, 0.9 + 0.4 * len(x)))
+    ax = new_axes(ax, (6.3, 0.9 + 0.4 * len(x)))
     matrices = [x, x[order], np.atleast_2d(reordered_output), np.atleast_2d(output)]
     lefts = _draw_matrices(ax, matrices, [0.0 if len(m) == len(x) else (len(x) - 1) / 2 for m in matrices])
     rights = [left + CELL * matrix.shape[1] for left, matrix in zip(lefts, matrices, strict=True)]
@@ -112,7 +112,7 @@ def _range(matrices: list[np.ndarray]) -> tuple[float, float]:
 
 def _join(ax: Axes, start: tuple[float, float], end: tuple[float, float], row: int, gid: str) -> None:
     dotted = gid == "coincidence"
-    room = 1.25 if gid == "input" else 0.08  # for the words before the reordered rows
+    room = 1.3 if gid == "input" else 0.08  # for the words before the reordered rows
     (x0, y0), (x1, y1) = start, end
     ax.plot(
         [x0 + 0.08, x1 - room],
@@ -127,8 +127,8 @@ def _join(ax: Axes, start: tuple[float, float], end: tuple[float, float], row: i
 
 def _through_the_layer(ax: Axes, start: float, end: float, middle: float) -> None:
     arrow = {"arrowstyle": "-|>", "color": "#555555", "linewidth": 1.6}
-    ax.annotate("", (end - 1.1, middle), (start + 0.15, middle), arrowprops=arrow)
-    ax.text((start + 0.15 + end - 1.1) / 2, middle - 0.4, "f", ha="center", va="center", style="italic")
+    ax.annotate("", (end - 1.15, middle), (start + 0.15, middle), arrowprops=arrow)
+    ax.text((start + 0.15 + end - 1.15) / 2, middle - 0.4, "f", ha="center", va="center", style="italic")
 
 
 def _join_outputs(
@@ -152,8 +152,8 @@ def _write_words(
 ) -> None:
     moved = [words[row] for row in order]
     for place in range(len(words)):
-        ax.text(lefts[0] - 0.1, place, words[place], ha="right", va="center", fontsize=10)
-        ax.text(lefts[1] - 0.08, place, moved[place], ha="right", va="center", fontsize=10)
+        ax.text(lefts[0] - 0.1, place, words[place], ha="right", va="center", fontsize=10.5)
+        ax.text(lefts[1] - 0.08, place, moved[place], ha="right", va="center", fontsize=10.5)
         if not pooled:
-            ax.text(lefts[2] - 0.08, place, moved[place], ha="right", va="center", fontsize=10)
-            ax.text(right + 0.1, place, words[place], ha="left", va="center", fontsize=10)
+            ax.text(lefts[2] - 0.08, place, moved[place], ha="right", va="center", fontsize=10.5)
+            ax.text(right + 0.1, place, words[place], ha="left", va="center", fontsize=10.5)

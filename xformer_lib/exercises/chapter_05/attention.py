@@ -74,7 +74,8 @@ def _looked_at(function):
             other[row] += 1.0
             influence.append(not np.allclose(_numbers(function(other, w_q, w_k, w_v)), result))
         asked = not np.allclose(_numbers(function(x, w_q + 1.0, w_k, w_v)), result)
-        return np.array(result.shape), np.array([other - result for other in again]), np.array(influence), asked
+        change = np.round([other - result for other in again], 12) + 0.0  # no last bits, no minus zero
+        return np.array(result.shape), change, np.array(influence), asked
 
     return looked_at
 
