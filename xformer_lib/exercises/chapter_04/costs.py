@@ -49,6 +49,28 @@ def _count_crossing(m, d, e):
     return length
 
 
+def _product_line(words, rows, inner, columns):
+    count = _counted(lambda: _ones(rows, inner) @ _ones(inner, columns))
+    return f"{words}: ({rows}, {inner}) times ({inner}, {columns}), counted {count} products"
+
+
+def _projection_lines(length, m, d, e):
+    return "\n".join(_product_line(name, length, m, width) for name, width in (("Q", d), ("K", d), ("V", e)))
+
+
+def _pair_lines(length, d, e):
+    return "\n".join([_product_line("scores", length, d, length), _product_line("blend", length, length, e)])
+
+
+def _crossing_lines(m, d, e):
+    found = _count_crossing(m, d, e)
+    return "\n".join(
+        f"L = {length}: counted {_count_projections(length, m, d, e)} products in projections, "
+        f"{_count_pairs(length, d, e)} in pairs"
+        for length in (found - 1, found)
+    )
+
+
 COSTS = Exercise(
     id="4.5",
     title="Where the square takes over",
@@ -79,6 +101,7 @@ blending of values; `crossing(m, d, e)`, the smallest whole number L from which 
             claim="the products that make Q, K and V",
             reference=lambda L, m, d, e: L * m * (2 * d + e),
             truth=_count_projections,
+            counterexample=_projection_lines,
             cases=lambda rng: [case(2, 3, 1, 2), case(4, 5, 3, 2), case(1, 7, 2, 3)],
             misconceptions=(
                 Misconception(
@@ -103,6 +126,7 @@ blending of values; `crossing(m, d, e)`, the smallest whole number L from which 
             claim="the products in the scores and in the blending of values",
             reference=lambda L, d, e: L * L * (d + e),
             truth=_count_pairs,
+            counterexample=_pair_lines,
             cases=lambda rng: [case(2, 1, 3), case(3, 2, 2), case(5, 3, 1)],
             misconceptions=(
                 Misconception(
@@ -127,6 +151,7 @@ blending of values; `crossing(m, d, e)`, the smallest whole number L from which 
             claim="the smallest L at which the pairs cost more than the projections",
             reference=lambda m, d, e: m * (2 * d + e) // (d + e) + 1,
             truth=_count_crossing,
+            counterexample=_crossing_lines,
             cases=lambda rng: [case(3, 1, 1), case(2, 1, 2), case(2, 1, 1)],
             misconceptions=(
                 Misconception(

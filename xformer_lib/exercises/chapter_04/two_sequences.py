@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from xformer_lib.exercises.chapter_04.formula import attend
 from xformer_lib.exercises.exercise import Alternative, Exercise, Misconception, case
 
@@ -30,6 +32,10 @@ def _asked_by_context(x, context, w_q, w_k, w_v):
     return attend(context @ w_q, x @ w_k, x @ w_v)
 
 
+def _cross_unscaled(x, context, w_q, w_k, w_v):
+    return attend(x @ w_q, context @ w_k, context @ w_v, divisor=1.0)
+
+
 def _cross_columns(x, context, w_q, w_k, w_v):
     return attend(x @ w_q, context @ w_k, context @ w_v, axis=0)
 
@@ -55,7 +61,14 @@ def _cross_cases(rng):
         return tuple(rng.normal(size=size) for size in sizes)
 
     return [
-        case(*inputs(2, 3, 2, 3, 2, 1), note="two sequences that happen to have the same shape"),
+        case(
+            np.array([[1.0, 0.0], [1.0, 1.0]]),
+            np.array([[2.0, 1.0], [0.0, 1.0]]),
+            np.eye(2),
+            np.array([[1.0, 0.0], [0.0, 2.0]]),
+            np.array([[10.0], [1.0]]),
+            note="two sequences that happen to have the same shape",
+        ),
         case(*inputs(5, 4, 7, 4, 3, 2), note="L_q = 5, L_k = 7"),
         case(*inputs(3, 6, 8, 5, 2, 4), note="different lengths and different widths"),
     ]
@@ -111,6 +124,11 @@ def faulty_cross_attention(x, context, w_q, w_k, w_v):
             "roles exchanged",
             _asked_by_context,
             "Now `context` asks and `x` is read. Whose rows should the output have, for L_q = 3 and L_k = 8?",
+        ),
+        Misconception(
+            "scale lost",
+            _cross_unscaled,
+            "The sides are right now, but the weights are too sharp. The faulty code divided the scores; does yours?",
         ),
         Misconception(
             "columns add up to 1",
