@@ -32,7 +32,9 @@ def offset_panels(
     for name, table in scores.items():
         _check_square(name, np.asarray(table), queries)
     rows = -(-len(scores) // columns)
-    figure, axes = plt.subplots(rows, min(columns, len(scores)), figsize=(9.0, 2.45 * rows + 0.3), squeeze=False)
+    figure, axes = plt.subplots(
+        rows, min(columns, len(scores)), figsize=(min(9.0, 3.3 * columns), 2.0 * rows + 0.6), squeeze=False
+    )
     for ax, (name, table) in zip(axes.flat, scores.items(), strict=False):
         for query in queries:
             row = np.asarray(table)[query]
