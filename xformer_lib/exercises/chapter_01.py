@@ -350,7 +350,12 @@ on 41 positions? And how many layers of width 3?""",
         "Every layer adds the same number of positions, and before the first layer there is one.",
         "n layers of width k see n·(k − 1) + 1 positions.",
     ),
-    stub='answer = {"three of width 5": ..., "layers of width 5": ..., "layers of width 3": ...}',
+    stub="""\
+answer = {
+    "three of width 5": ...,
+    "layers of width 5": ...,
+    "layers of width 3": ...,
+}""",
     reference={"three of width 5": 13, "layers of width 5": 10, "layers of width 3": 20},
     misconceptions=(
         Misconception("widths added", {"three of width 5": 15, "layers of width 5": 9, "layers of width 3": 14},
