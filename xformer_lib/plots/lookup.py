@@ -127,7 +127,7 @@ def _chain(points: np.ndarray, order: list[int]) -> list[int]:
 
 
 def _turns_left(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> bool:
-    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]) > 0
+    return bool((b[0] - a[0]) * (c[1] - a[1]) > (b[1] - a[1]) * (c[0] - a[0]))
 
 
 def _draw_path(ax: Axes, name: str, path: np.ndarray, labels: Sequence[str] | None, colour: str) -> None:
