@@ -7,7 +7,7 @@ colour-blind readers; lines also differ in dash and marker, so that they stay ap
 
 `maps` holds coloured matrices, `steps` the computation of attention, `heads` several heads together, `curves`
 lines, `bands` means over seeds, `permutation` rows on the move, `architecture` the encoder–decoder as boxes, `arcs` dependency
-arcs and wirings, `style` the common look.
+arcs and wirings, `lookup` the hull of a table's values, `style` the common look.
 
 >>> import numpy as np
 >>> axes = attention_map(np.eye(2), queries=["Le", "chat"], keys=["The", "cat"])
