@@ -137,7 +137,7 @@ def _draw_path(ax: Axes, name: str, path: np.ndarray, labels: Sequence[str] | No
     for label, point in zip(labels or (), path, strict=False):
         if label:
             ax.plot(*point, marker="|", markersize=9, color=colour, linestyle="", zorder=2)
-            ax.annotate(label, point, xytext=(5, 4), textcoords="offset points", fontsize=9.5)
+            ax.annotate(label, point, xytext=(-5, 5), textcoords="offset points", ha="right", fontsize=9.5)
 
 
 def _write(ax: Axes, word: str, point: Sequence[float], *, weight: str, above: bool) -> None:
