@@ -297,6 +297,7 @@ def attempts(*cells):
     (['check("3.99", x)\ncheck("99.1", x)\nuncheck("3.1", x)\ncheck(name, x)\ncheck()'], [[]]),
     (["### Exercise 3.2 · Title", "import math", "def my_softmax(x):\n    return 1", "## Next", "my_softmax = 2"],
      [[], [("3.2", "my_softmax")], []]),
+    (["### Exercise 3.2 · Title", 'check("3.2", f)', "my_softmax = 'of the page'"], [[("3.2", "f")], []]),
     (["### Exercise 3.3 · Title", "answer: dict = {}", "(answer, b) = 1, 2"], [[("3.3", "answer")]] * 2),
 ])
 def test_cells_are_matched_with_the_exercises_they_answer(cells, expected):
@@ -309,6 +310,14 @@ def test_exercises_are_listed_once_and_in_order():
     assert [exercise.id for exercise in notebook.exercises] == ["3.9", "3.10"]
     assert [cell.place for cell in notebook.cells] == [1, 3]
     assert notebook.cells[0].attempts == (Attempt("3.10", "a"),)
+
+
+@pytest.mark.parametrize("folder", ["chapters", "chapters/solutions"])
+def test_one_cell_of_a_page_answers_each_exercise(folder):
+    for path in sorted((ROOT / folder).glob("*.ipynb")):
+        notebook = read_notebook(path)
+        answered = [attempt.id for cell in notebook.cells for attempt in cell.attempts]
+        assert answered == [exercise.id for exercise in notebook.exercises] != [], path.name
 
 
 def test_a_notebook_is_read_in_either_spelling_of_its_source(tmp_path):

@@ -74,6 +74,7 @@ def parse(cells: list[tuple[str, str]]) -> Notebook:
     """Finds the exercises in pairs of a cell's kind and its text."""
     found, contained, current = [], {}, None
     checked = [checks_in(text) if kind == "code" else [] for kind, text in cells]
+    called_for = {id for calls in checked for id, _ in calls}
     for place, (kind, text) in enumerate(cells):
         if kind == "markdown" and text.lstrip().startswith("#"):
             heading = HEADING.match(text.lstrip())
@@ -83,8 +84,8 @@ def parse(cells: list[tuple[str, str]]) -> Notebook:
         if kind == "code":
             attempts = [Attempt(exercise.id, name or exercise.answer_name)
                         for id, name in checked[place] if (exercise := known(id))]
-            if current and not checked[place] and current.answer_name in bound_names(text):
-                attempts = [Attempt(current.id, current.answer_name)]
+            if current and current.id not in called_for and current.answer_name in bound_names(text):
+                attempts.append(Attempt(current.id, current.answer_name))  # its call was deleted
             contained |= {attempt.id: known(attempt.id) for attempt in attempts}
             found.append(Cell(place + 1, text, tuple(attempts)))
     return Notebook(tuple(found), tuple(sorted(contained.values(), key=in_order)))
