@@ -89,10 +89,10 @@ share an end do not cross, and neither do arcs of which one lies under the other
     stub="def crossings(heads):\n    return ...",
     reference=_crossings,
     cases=lambda rng: [
-        case([1, None, 1], note="no arcs that cross"),
-        case([2, 3, None, 2], note="two arcs that cross"),
+        case([1, None, 1]),
+        case([2, 3, None, 2]),
         case(HEARING),
-        case(_tangled(7), note="many crossings"),
+        case(_tangled(7)),
         *(case(_random_tree(rng, length)) for length in (9, 11, 13)),
     ],
     returns=("crossings",),
@@ -234,7 +234,7 @@ def _gradient_cases(rng):
         return _read(0.7 * rng.normal(size=(length, d)), w_h, rng.normal(size=(d, m))), w_h
 
     return [
-        case(*inputs(2, 2), note="a single step"),
+        case(*inputs(2, 2)),
         case(*inputs(3, 2)),
         case(*inputs(6, 4)),
         case(*inputs(9, 5)),
