@@ -45,19 +45,23 @@ class TestHullPlot:
         (cross,) = [line for line in ax.lines if line.get_marker() == "x"]
         np.testing.assert_array_equal(cross.get_xydata(), [[3.0, 3.0]])
 
-    def test_paths_end_with_a_marker_and_differ_in_dash_and_colour(self):
+    def test_paths_are_plain_lines_that_differ_in_dash_and_colour(self):
         ax = hull()
         first, second = (next(line for line in ax.lines if line.get_label() == name) for name in ("first", "second"))
         np.testing.assert_array_equal(first.get_xydata(), PATH)
         np.testing.assert_array_equal(second.get_xydata(), PATH[::-1])
-        assert first.get_markevery() == [2] and first.get_linewidth() > 0
+        assert first.get_marker() == second.get_marker() == "" and first.get_linewidth() > 0
         assert first.get_color() != second.get_color() and first.get_linestyle() != second.get_linestyle()
         assert [text.get_text() for text in ax.get_legend().get_texts()] == ["first", "second"]
 
-    def test_labels_stand_beside_their_points(self):
-        ax = hull(labels={"first": ["hot", "", "cold"]})
+    def test_labels_stand_beside_their_points_which_get_a_dot_of_the_colour(self):
+        plain, ax = hull(), hull(labels={"first": ["hot", "", "cold"]})
         named = {text.get_text(): tuple(text.xy) for text in ax.texts}
         assert (named["hot"], named["cold"]) == ((1.0, 1.0), (4.0, 0.0)) and "" not in named
+        path = next(line for line in ax.lines if line.get_label() == "first")
+        dots = [line for line in ax.lines if line.get_marker() == "o" and line.get_color() == path.get_color()]
+        assert [tuple(dot.get_xydata()[0]) for dot in dots] == [(1.0, 1.0), (4.0, 0.0)]
+        assert len(ax.lines) == len(plain.lines) + 2
 
     def test_axes_titles_and_the_axes_given(self):
         _, given = plt.subplots()
@@ -115,14 +119,28 @@ class TestSmoothPlot:
         assert [text.get_text() for text in ax.get_legend().get_texts()] == ["data", "a", "b"]
         assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_title(loc="left")) == ("x", "y", "T")
 
-    def test_markers_are_sparse_and_the_axes_given_are_used(self):
+    def test_no_markers_on_curves_and_the_axes_given_are_used(self):
         _, given = plt.subplots()
         ax = plots.smooth_plot(self.X, {"a": self.X}, xlabel="x", ylabel="y", ax=given)
-        assert ax is given and ax.lines[0].get_markevery() == 10
+        assert ax is given and ax.lines[0].get_marker() == ""
+
+    def test_curves_behind_are_thin_grey_and_take_no_colour_of_the_others(self):
+        plain = plots.smooth_plot(self.X, {"a": self.X}, xlabel="x", ylabel="y")
+        ax = plots.smooth_plot(self.X, {"a": self.X}, behind={"truth": self.X**3}, xlabel="x", ylabel="y")
+        truth, curve = ax.lines
+        np.testing.assert_allclose(truth.get_ydata(), self.X**3)
+        assert truth.get_label() == "truth" and truth.get_color() == "#777777"
+        assert truth.get_linewidth() < curve.get_linewidth() and truth.get_zorder() < curve.get_zorder()
+        assert (curve.get_color(), curve.get_linestyle()) == (
+            plain.lines[0].get_color(),
+            plain.lines[0].get_linestyle(),
+        )
 
     @pytest.mark.errors
     def test_what_does_not_pair_up_is_refused(self):
         with pytest.raises(ValueError, match="a: expected 101, one for each x, got 3"):
             plots.smooth_plot(self.X, {"a": [1, 2, 3]}, xlabel="x", ylabel="y")
+        with pytest.raises(ValueError, match="b: expected 101, one for each x, got 2"):
+            plots.smooth_plot(self.X, {}, behind={"b": [1, 2]}, xlabel="x", ylabel="y")
         with pytest.raises(ValueError, match="points: expected 2, one for each first coordinate, got 3"):
             plots.smooth_plot(self.X, {}, points=([1, 2], [1, 2, 3]), xlabel="x", ylabel="y")

@@ -26,8 +26,8 @@ def hull_plot(
     Args:
         values: (j, 2), one point for each value.
         names: The j words beside the points.
-        paths: For each query the outputs (n, 2), in order; the last one gets the larger marker.
-        labels: For some of the paths, n words beside the points; an empty word is left out.
+        paths: For each query the outputs (n, 2), in order.
+        labels: For some of the paths, n words; a point with a word gets a dot, an empty word is left out.
         marks: Other points, by name, drawn as crosses.
         xlabel: First coordinate, with its unit.
         ylabel: Second coordinate, with its unit.
@@ -66,6 +66,7 @@ def smooth_plot(
     *,
     points: tuple[Sequence[float] | np.ndarray, Sequence[float] | np.ndarray] | None = None,
     point_label: str = "data",
+    behind: Mapping[str, Sequence[float] | np.ndarray] | None = None,
     xlabel: str,
     ylabel: str,
     ax: Axes | None = None,
@@ -78,6 +79,7 @@ def smooth_plot(
         curves: One number for each x, by the name of the curve.
         points: Coordinates of single points, two lists of one length, or None.
         point_label: What the points are, for the legend.
+        behind: More curves, drawn thin and grey below the others: what those should come near to.
         xlabel: What x is, with its unit.
         ylabel: What the curves are, with their unit.
         ax: Where to draw; new axes when None.
@@ -86,15 +88,17 @@ def smooth_plot(
     Raises:
         ValueError: If a curve does not have one number for each x, or the points do not pair up.
     """
-    for name, curve in curves.items():
+    for name, curve in [*curves.items(), *(behind or {}).items()]:
         _same_count(name, curve, len(x), "x")
     ax = new_axes(ax, (7.0, 3.8))
+    for name, curve in (behind or {}).items():
+        ax.plot(x, curve, label=name, color="#777777", linewidth=1.0, linestyle="-", marker="", zorder=1)
     if points is not None:
         _same_count("points", points[1], len(points[0]), "first coordinate")
         ax.plot(*points, marker="o", linestyle="", color="#999999", markersize=4, label=point_label, zorder=1)
-        ax.set_prop_cycle(None)
+    ax.set_prop_cycle(None)
     for name, curve in curves.items():
-        ax.plot(x, curve, label=name, markevery=max(1, len(x) // 10), zorder=2)
+        ax.plot(x, curve, label=name, marker="", zorder=2)
     ax.set(xlabel=xlabel, ylabel=ylabel)
     ax.set_title(title or "")
     ax.legend()
@@ -133,10 +137,10 @@ def _turns_left(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> bool:
 def _draw_path(ax: Axes, name: str, path: np.ndarray, labels: Sequence[str] | None, colour: str) -> None:
     if labels is not None:
         _same_count(f"labels of {name}", labels, len(path), "point of the path")
-    ax.plot(*path.T, color=colour, label=name, markevery=[len(path) - 1], markersize=8, zorder=2)
+    ax.plot(*path.T, color=colour, label=name, marker="", zorder=2)
     for label, point in zip(labels or (), path, strict=False):
         if label:
-            ax.plot(*point, marker="|", markersize=9, color=colour, linestyle="", zorder=2)
+            ax.plot(*point, marker="o", markersize=5, color=colour, linestyle="", zorder=2)
             ax.annotate(label, point, xytext=(-5, 5), textcoords="offset points", ha="right", fontsize=9.5)
 
 

@@ -44,6 +44,15 @@ def soft_lookup(
 
 
 # %% chapter 2: The library's version
+def _gaps(
+    query: Float[np.ndarray, "*b d"], keys: Float[np.ndarray, "j d"]
+) -> Float[np.ndarray, "*b j"]:
+    """Each score minus the largest one: 0 for the best key, negative for the others."""
+    scores = query @ keys.T
+    return scores - scores.max(axis=-1, keepdims=True)
+
+
+# %% chapter 2: The library's version
 def hard_lookup(
     query: Float[np.ndarray, "*b d"],
     keys: Float[np.ndarray, "j d"],
@@ -65,34 +74,26 @@ def hard_lookup(
 
 
 # %% chapter 2: The library's version
-def _gaps(
-    query: Float[np.ndarray, "*b d"], keys: Float[np.ndarray, "j d"]
-) -> Float[np.ndarray, "*b j"]:
-    """Each score minus the largest one: 0 for the best key, negative for the others."""
-    scores = query @ keys.T
-    return scores - scores.max(axis=-1, keepdims=True)
+def _check_table(query: object, keys: object, values: object) -> None:
+    """Refuse anything but (*b d), (j d) and (j e) with at least one key."""
+    table = "a matrix (key, width)"
+    for name, array, expected in (("query", query, "an array (*b, width)"),
+                                  ("keys", keys, table), ("values", values, table)):
+        axes = array.ndim if isinstance(array, np.ndarray) else 0
+        if axes < 1 or (expected == table and axes != 2):
+            got = getattr(array, "shape", type(array).__name__)
+            raise ValueError(f"{name}: expected {expected}, got {got}; "
+                             "convert with np.asarray, or add the missing axis")
+    if not len(keys) == len(values) > 0:
+        raise ValueError("keys, values: expected one value for each key, and at least "
+                         f"one pair, got {len(keys)} keys and {len(values)} values; "
+                         "they are the rows of two tables")
+    if query.shape[-1] != keys.shape[-1]:
+        raise ValueError(f"query: expected the width of the keys, {keys.shape[-1]}, "
+                         f"got {query.shape[-1]}; make both vectors in the same way")
 
 
 def _check_temperature(temperature: object) -> None:
     if not isinstance(temperature, numbers.Real) or not temperature > 0:
         raise ValueError("temperature: expected a number above 0, "
                          f"got {temperature!r}; for the limit at 0 call hard_lookup")
-
-
-# %% chapter 2: The library's version
-def _check_table(query: object, keys: object, values: object) -> None:
-    """Refuse anything but (*b d), (j d) and (j e) with at least one key."""
-    for name, array in (("query", query), ("keys", keys), ("values", values)):
-        axes = array.ndim if isinstance(array, np.ndarray) else 0
-        if axes < 1 or (name != "query" and axes != 2):
-            expected = "an array (*b, width)" if name == "query" else "a matrix (key, width)"
-            got = getattr(array, "shape", type(array).__name__)
-            raise ValueError(f"{name}: expected {expected}, got {got}; "
-                             "convert with np.asarray, or add the missing axis")
-    if len(keys) != len(values) or not len(keys):
-        got = f"{len(keys)} keys and {len(values)} values"
-        raise ValueError("keys, values: expected one value for each key, and at least "
-                         f"one pair, got {got}; they are the rows of two tables")
-    if query.shape[-1] != keys.shape[-1]:
-        raise ValueError(f"query: expected the width of the keys, {keys.shape[-1]}, "
-                         f"got {query.shape[-1]}; make both vectors in the same way")

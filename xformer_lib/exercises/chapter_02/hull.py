@@ -118,7 +118,7 @@ coordinates, and give its three numbers.""",
         Alternative("another shift", np.log(_barycentric(BRUSSELS)) + 7.0),
         Alternative("rounded, as a list", [round(float(a), 2) for a in np.log(_barycentric(BRUSSELS))]),
     ),
-    success="Softmax turns logarithms of weights into these weights: any point inside the triangle can be asked for.",
+    success="Softmax turns logarithms of weights into these weights: with one-hot keys any point inside can be asked for.",
 )
 
 EXERCISES = (REACHABLE, ASK_FOR_BRUSSELS)
