@@ -33,7 +33,7 @@ def test_an_endless_loop_is_stopped_with_one_sentence(capsys):
 
 
 def test_the_step_of_a_proof_is_stopped_too():
-    steps = {"product": lambda a, b: a * b, "sum": lambda v, d: [0 for _ in iter(int, 1)], "score": 1, "divisor": 1}
+    steps = {"product": lambda a, b: a * b, "total": lambda v, d: [0 for _ in iter(int, 1)], "score": 1, "divisor": 1}
     assert "stopped in line 1 of your function" in check("3.5", steps).message
 
 

@@ -141,12 +141,12 @@ def test_the_printed_bug_is_not_an_attempt_but_retyping_it_is():
 
 
 def test_a_proof_stops_at_its_first_wrong_step_with_a_counterexample():
-    steps = {"product": lambda a, b: a * b, "sum": lambda v, d: v * d + 1, "score": ..., "divisor": ...}
+    steps = {"product": lambda a, b: a * b, "total": lambda v, d: v * d + 1, "score": ..., "divisor": ...}
     result = check("3.5", steps)
     assert result.status == "wrong"
-    assert "step 2, 'sum'" in result.message.lower() and "over the 4 outcomes" in result.message
+    assert "step 2, 'total'" in result.message.lower() and "over the 4 outcomes" in result.message
     assert "your formula says 3" in result.message
-    steps["sum"] = lambda v, d: v * d
+    steps["total"] = lambda v, d: v * d
     assert "Step 3, 'score', is still to be written." in check("3.5", steps).message
 
 

@@ -137,9 +137,9 @@ ATTENTION = Exercise(
     minutes=15,
     difficulty=2,
     statement="""\
-Write `my_attention(q, k, v, mask=None)` from the formula, for one sentence at a time: `q` (L_q, d_k), `k` (L_k, \
-d_k), `v` (L_k, d_v), and `mask` either None or boolean (L_q, L_k), True where a query may attend to a key. Return \
-the pair `(output, weights)`. A query that may attend to nothing gets zero weights and a zero output; large scores \
+Write `my_attention(q, k, v, mask=None)` from the formula, with the scores divided by √d_k, for one sentence at a \
+time: `q` (L_q, d_k), `k` (L_k, d_k), `v` (L_k, d_v), and `mask` either None or boolean (L_q, L_k), True where a query \
+may attend to a key. Return the pair `(output, weights)`. A query that may attend to nothing gets zero weights and a zero output; large scores \
 must not overflow.""",
     hints=(
         "Which score must a forbidden key have before softmax, so that its weight comes out as exactly 0?",

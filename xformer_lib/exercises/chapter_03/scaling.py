@@ -115,14 +115,14 @@ def _product_lines(var_x, var_y):
             f"over the 16 equally likely pairs, the variance of x·y is {_product_truth(var_x, var_y):.4g}")
 
 
-def _sum_truth(variance, d):
+def _total_truth(variance, d):
     totals = [sum(signs) * math.sqrt(variance) for signs in itertools.product((-1, 1), repeat=d)]
     return sum(t * t for t in totals) / len(totals)
 
 
-def _sum_lines(variance, d):
+def _total_lines(variance, d):
     return (f"{d} terms, each {-math.sqrt(variance):.4g} or {math.sqrt(variance):.4g} by the toss of a coin\n"
-            f"over the {2 ** d} outcomes, the variance of their sum is {_sum_truth(variance, d):.4g}")
+            f"over the {2 ** d} outcomes, the variance of their sum is {_total_truth(variance, d):.4g}")
 
 
 def _score_truth(d):
@@ -167,11 +167,11 @@ PRODUCT = Step(
     ),
 )
 
-SUM = Step(
-    name="sum", claim="variance of the sum of d independent terms with one variance",
-    reference=lambda variance, d: d * variance, truth=_sum_truth,
+TOTAL = Step(
+    name="total", claim="variance of the sum of d independent terms with one variance",
+    reference=lambda variance, d: d * variance, truth=_total_truth,
     cases=lambda rng: [case(1.0, 2), case(0.5, 3), case(float(rng.uniform(1, 4)), 5)],
-    counterexample=_sum_lines,
+    counterexample=_total_lines,
     misconceptions=(
         Misconception("terms in step", lambda variance, d: d * d * variance,
                       "That holds when all terms are the same variable. Independent terms partly cancel: what is "
@@ -217,7 +217,7 @@ DIVISOR = Step(
     ),
 )
 
-STEPS = (PRODUCT, SUM, SCORE, DIVISOR)
+STEPS = (PRODUCT, TOTAL, SCORE, DIVISOR)
 
 VARIANCE_OF_A_SCORE = Exercise(
     id="3.5",
@@ -228,9 +228,10 @@ VARIANCE_OF_A_SCORE = Exercise(
     statement="""\
 Show that q·k has variance d when all 2d entries are independent with mean 0 and variance 1. Write one formula for \
 each step, as a function: `product(var_x, var_y)`, the variance of x·y for independent x and y with mean 0; \
-`sum(variance, d)`, the variance of a sum of d independent terms that share one variance; `score(d)`, the variance \
-of q·k; `divisor(d)`, what to divide the score by so that its variance is 1. Each is tried against a small \
-enumeration. On paper, mark where you use that the means are 0 and where you use independence.""",
+`total(variance, d)`, the variance of a sum of d independent terms that share one variance; `score(d)`, the \
+variance of q·k; `divisor(d)`, what to divide the score by so that its variance is 1. The check compares each formula \
+with an exact count over all outcomes of a small case, such as all queries and keys of width 3 with entries −1 or 1. \
+On paper, mark where you use that the means are 0 and where you use independence.""",
     hints=(
         "A variance is the mean of the square minus the square of the mean. What is the second part here?",
         "For independent x and y the mean of x²y² is the mean of x² times the mean of y². In a squared sum, look at "
@@ -238,16 +239,16 @@ enumeration. On paper, mark where you use that the means are 0 and where you use
         "x·y has variance var_x · var_y; the mixed terms vanish, so d terms give d times one variance; dividing by "
         "c divides a variance by c².",
     ),
-    stub='steps = {"product": ..., "sum": ..., "score": ..., "divisor": ...}',
+    stub='steps = {"product": ..., "total": ..., "score": ..., "divisor": ...}',
     reference={step.name: step.reference for step in STEPS},
     steps=STEPS,
     alternatives=(
         Alternative("as a list, in order", [step.reference for step in STEPS]),
         Alternative("from one another", {
-            "product": lambda a, b: a * b, "sum": lambda v, n: sum(v for _ in range(n)),
+            "product": lambda a, b: a * b, "total": lambda v, n: sum(v for _ in range(n)),
             "score": lambda d: sum(1.0 * 1.0 for _ in range(d)), "divisor": lambda d: np.sqrt(np.float32(d))}),
     ),
-    success="Every step agrees with its enumeration.",
+    success="Every step agrees with the count over all outcomes.",
 )
 
 EXERCISES = (MEASURE_SPREAD, VARIANCE_OF_A_SCORE)
