@@ -44,12 +44,14 @@ def dependency_arcs(
     if missing:
         raise ValueError(f"marked: expected arcs (head, word) of the tree, got {missing[0]}; one is {arcs[0]}")
     longest = max((abs(head - word) for head, word in arcs), default=1)
-    ax = new_axes(ax, (0.95 * len(words), 1.2 + 0.5 * longest))
+    neighbours = max(len(a + b) for a, b in zip(words, [*words[1:], ""], strict=True))
+    pitch = max(0.6, 0.052 * neighbours + 0.09)  # inches from word to word: narrow, so that a phone can show it
+    ax = new_axes(ax, (pitch * len(words), 1.2 + 0.5 * longest))
     for head, word in arcs:
         _arc(ax, head, word, (head, word) in marked)
     for place, (text, head) in enumerate(zip(words, heads, strict=True)):
         weight = "bold" if head is None else "normal"
-        ax.text(place, -0.18, text, ha="center", va="top", fontsize=11, weight=weight)
+        ax.text(place, -0.18, text, ha="center", va="top", fontsize=12, weight=weight)
     ax.set(xlim=(-0.6, len(words) - 0.4), ylim=(-0.7, 0.5 * longest + 0.35))
     ax.set_title(title or "")
     ax.axis("off")
@@ -107,7 +109,7 @@ def wiring(
             zorder=3,
         )
     for position, word in enumerate(words):
-        ax.text(position, -0.28, word, ha="center", va="top", fontsize=9)
+        ax.text(position, -0.28, word, ha="center", va="top", fontsize=11)
     ax.set(xlim=(-0.6, length - 0.4), ylim=(-0.75, depth + 0.3))
     ax.set_title(title or "")
     ax.axis("off")
@@ -140,7 +142,7 @@ def _arc(ax: Axes, head: int, word: int, marked: bool) -> None:
         str(length),
         ha="center",
         va="center",
-        fontsize=10,
+        fontsize=13,
         color=colour,
         weight="bold" if marked else "normal",
         bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.2},
