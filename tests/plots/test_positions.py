@@ -77,7 +77,16 @@ class TestTurningArrows:
 
     def test_letters_say_which_is_which(self):
         ax = plots.turning_arrows((1.0, 0.0), (0.0, 1.0), 0, 1, turn=0.3)
-        assert [text.get_text() for text in ax.texts if text.get_text()] == ["q", "k"]
+        assert [text.get_text() for text in ax.texts if text.get_text()] == ["q", "k", "107°"]
+
+    @pytest.mark.parametrize("places,shown", [((0, 0), "90°"), ((4, 4), "90°"), ((1, 0), "60°"), ((0, 4), "150°")])
+    def test_the_arc_marks_the_angle_between_the_turned_arrows(self, places, shown):
+        ax = plots.turning_arrows((1.0, 0.0), (0.0, 1.0), *places, turn=np.pi / 6)
+        assert ax.texts[-1].get_text() == shown
+        arc = next(line for line in ax.lines if len(line.get_xdata()) > 2)
+        tips = [note.xy for note in ax.texts if hasattr(note, "arrow_patch")]
+        for tip, end in zip(tips, (arc.get_xydata()[0], arc.get_xydata()[-1]), strict=True):
+            np.testing.assert_allclose(end / np.hypot(*end), tip, atol=1e-12)
 
     def test_draws_where_it_is_told(self):
         _, ax = plt.subplots()

@@ -58,6 +58,16 @@ class TestGaussian:
             error = np.abs(table @ table[0] - gaussian_kernel(offsets, 2.3)).max()
             assert error <= a[terms + 1 :].sum() + 1e-7  # 1e-7: the neighbouring bell curve
 
+    @pytest.mark.parametrize("width,period", [(1.0, 24.0), (3.0, 24.0), (6.0, 24.0)])
+    def test_neighbouring_bells_add_what_the_docstring_says(self, width, period):
+        table = fourier_positions(12, 90, width=width, period=period)
+        offsets = np.arange(12)
+        copies = sum(gaussian_kernel(offsets + n * period, width) for n in range(-9, 10))
+        np.testing.assert_allclose(table @ table[0], copies, atol=1e-12)
+        added = (table @ table[0] - gaussian_kernel(offsets, width)).max()
+        assert added <= math.exp(-((period / width) ** 2) / 8) + 1e-12
+        assert width < 6.0 or added > 0.09  # a wide bell is not the plain one
+
 
 class TestSinusoidal:
     @pytest.mark.parametrize("length,dim,base", [(5, 2, 10000.0), (7, 6, 10000.0), (11, 10, 50.0), (0, 4, 10000.0)])
@@ -105,6 +115,7 @@ def test_learned_positions_are_rows():
     np.testing.assert_array_equal(learned_positions(table, [6, 0, 6]), table[[6, 0, 6]])
     np.testing.assert_array_equal(learned_positions(table, np.arange(4)), table[:4])
     assert learned_positions(table, []).shape == (0, 3)
+    np.testing.assert_array_equal(learned_positions(table, [2.0]), table[[2]])
 
 
 class TestRelative:
@@ -178,6 +189,11 @@ class TestRotary:
         assert rotary(x, np.arange(I)).dtype == np.float32
         np.testing.assert_array_equal(x, 1.0)
 
+    def test_whole_numbers_become_float64(self):
+        turned = rotary(np.array([[1, 0], [1, 0]]), [0, 1])
+        assert turned.dtype == np.float64
+        np.testing.assert_allclose(turned, [[1.0, 0.0], [math.cos(1), math.sin(1)]])
+
 
 class TestAlibi:
     @pytest.mark.parametrize("heads", [1, 2, 4, 8, 16])
@@ -234,6 +250,7 @@ ONE = np.ones((3, 4))
         (lambda: shift_matrix(3, 1), "dim: expected an even number above 0, got 3"),
         (lambda: learned_positions(ONE, [0, 3]), "positions: expected places from 0 to 2, got 3; train a longer"),
         (lambda: learned_positions(ONE, [-1]), "positions: expected places from 0 to 2, got -1"),
+        (lambda: learned_positions(ONE, [0.5]), "positions: expected places from 0 to 2, got 0.5; train a longer"),
         (lambda: relative_index(3, 4, -1), "max_offset: expected 0 or more places, got -1; offsets beyond"),
         (
             lambda: relative_attention(ONE, ONE, ONE, np.ones((4, 4)), np.ones((4, 4))),

@@ -62,6 +62,8 @@ def turning_arrows(
 ) -> Axes:
     """Draw one pair of columns of a query and a key, before (dotted) and after (solid) their rotary turn.
 
+    A grey arc between the solid arrows carries the angle from query to key, rounded to a degree.
+
     Args:
         query: Two numbers.
         key: Two numbers.
@@ -79,21 +81,32 @@ def turning_arrows(
             raise ValueError(f"{name}: expected two numbers, got shape {np.shape(vector)}; pick one pair of columns")
     ax = new_axes(ax, (3.2, 3.2))
     reach = 1.45 * max(np.hypot(*query), np.hypot(*key))
-    arrows = (("q", query, query_place, OKABE_ITO[0], 1.0), ("k", key, key_place, OKABE_ITO[1], 0.75))
-    for letter, vector, place, colour, share in arrows:
+    arrows = (("q", query, query_place, OKABE_ITO[0]), ("k", key, key_place, OKABE_ITO[1]))
+    ends = []
+    for letter, vector, place, colour in arrows:
         start = np.arctan2(vector[1], vector[0])
         length, end = np.hypot(*vector), start + turn * place
         tip = length * np.array([np.cos(end), np.sin(end)])
+        ends.append(end)
         ax.plot([0, vector[0]], [0, vector[1]], color=colour, linestyle=":", marker="", linewidth=1.8)
-        if place:
-            path = np.linspace(start, end, 60)
-            radius = 0.55 * share * length
-            ax.plot(radius * np.cos(path), radius * np.sin(path), color=colour, linestyle="-", marker="", linewidth=1)
         style = {"arrowstyle": "-|>", "color": colour, "linewidth": 2.6, "shrinkA": 0, "shrinkB": 0}
         ax.annotate("", xy=tip, xytext=(0, 0), arrowprops=style)
         ax.text(
             *(tip * (1 + 0.17 * reach / length / 1.45)), letter, ha="center", va="center", color=colour, fontsize=13
         )
+    between = np.remainder(ends[1] - ends[0] + np.pi, 2 * np.pi) - np.pi  # the shorter way round
+    path, radius = ends[0] + np.linspace(0, between, 60), 0.22 * reach
+    ax.plot(radius * np.cos(path), radius * np.sin(path), color="#555555", linestyle="-", marker="", linewidth=2.5)
+    beside = path[30] + (np.pi / 3 if abs(between) < np.pi / 4 else 0)  # a narrow angle has no room inside
+    ax.text(
+        *(1.6 * radius * np.array([np.cos(beside), np.sin(beside)])),
+        f"{abs(np.degrees(between)):.0f}°",
+        ha="center",
+        va="center",
+        color="#555555",
+        fontsize=11,
+        bbox={"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.8},
+    )
     ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xticks=[], yticks=[])
     ax.axhline(0, color="#bbbbbb", linewidth=0.8, linestyle="-", marker="", zorder=0)
     ax.axvline(0, color="#bbbbbb", linewidth=0.8, linestyle="-", marker="", zorder=0)

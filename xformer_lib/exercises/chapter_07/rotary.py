@@ -108,8 +108,8 @@ ROTARY = Exercise(
     minutes=15,
     difficulty=2,
     statement="""\
-Write `my_rotary(x, positions, base=10000.0)` for `x` (L, d) with d even, whose row i belongs to place \
-`positions[i]`. Columns 2k and 2k+1 form a pair (a, b), and each pair is turned by its own angle \
+Write `my_rotary(x, positions, base=10000.0)` for an array `x` (L, d) of floats with d even. Row i belongs to place \
+`positions[i]`, from an array of L whole numbers that may start anywhere and come in any order. Columns 2k and 2k+1 form a pair (a, b), and each pair is turned by its own angle \
 θ = positions[i] · base^(−2k/d): it becomes (a cos θ − b sin θ, a sin θ + b cos θ). Return an array of the shape of \
 `x`, and leave `x` as it was.""",
     hints=(
@@ -197,8 +197,8 @@ MIXED_PAIRS = Exercise(
     statement="""\
 The function below is a rotary encoding written without a reshape: cosine times x plus sine times partner. It should \
 turn the pairs of neighbouring columns, 2k and 2k+1, as in the exercise before, and then scores depend on the offset \
-alone. It keeps to that for d = 2 and not for d = 4. Rows even change their length. Find out which two columns share \
-an angle and which two are partners, and mend it so that neighbours form a pair.""",
+alone. It keeps to that for d = 2 and not for d = 4. Rows even change their length. Find the fault with a small \
+example and mend it; one line is enough.""",
     hints=(
         "For d = 4, print the angles of the row at place 1. Which columns have the same one?",
         "A pair needs two things: one angle for both columns, and each column as the other's partner. The two lines "

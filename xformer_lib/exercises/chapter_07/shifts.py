@@ -179,9 +179,9 @@ SHIFT = Exercise(
     statement="""\
 Show that one matrix moves every row of the table by the same number of places. Write each step as a function: \
 `sine(sin_a, cos_a, sin_b, cos_b)` is sin(a + b); `cosine(…)`, with the same arguments, is cos(a + b); \
-`block(angle)` is the 2×2 matrix that takes the column (sin a, cos a) to (sin(a + angle), cos(a + angle)) for every \
-a; `undo(block)` is the inverse of such a block, without division; `score(frequencies, offset)` is the dot product of \
-the rows i and i + offset. On paper: say why `block` does not depend on i, and where i drops out of `score`.""",
+`block(angle)` is the array (2, 2) that takes the column (sin a, cos a) to (sin(a + angle), cos(a + angle)) for every \
+a; `undo(block)` takes such an array and gives its inverse, without division; `score(frequencies, offset)` takes a \
+list of numbers and one number and gives one number, the dot product of the rows i and i + offset. On paper: say why `block` does not depend on i, and where i drops out of `score`.""",
     hints=(
         "Rotate the point (cos a, sin a) by the angle b. Where does it land, written in two ways?",
         "sin(a + b) = sin a cos b + cos a sin b gives the first row of the block; the cosine gives the second.",

@@ -194,7 +194,7 @@ def _accept_base(answer):
         return f"with the base {base:g} the waves do not get longer from pair to pair; choose one above 1."
     longest = 2 * math.pi * base ** ((DIM - 2) / DIM)
     if abs(longest / WANTED - 1) > 0.01:
-        return (f"with the base {base:g} the slowest pair has the wavelength {longest:.0f}, so in {LENGTH} places it "
+        return (f"with the base {base:g} the slowest pair has the wavelength {longest:.0f}, so in {LENGTH} steps it "
                 f"makes {LENGTH / longest:.2f} turns.")
     if half != _half(base):
         return (f"the base fits. At distance {half:g} is the similarity below 0.5, and at every smaller distance not? "
@@ -213,12 +213,13 @@ CHOOSE_BASE = Exercise(
     minutes=12,
     difficulty=2,
     statement="""\
-Your sentences have at most 200 places, your table 32 columns. Choose the base so that the slowest pair makes half a \
-turn in 200 places: its cosine then runs from 1 to −1 and never meets a value twice. Then measure what the choice \
-does to the similarity of rows, their dot product divided by 16: at which distance is it below 0.5 for the first time? Give both, the base \
-within 1 %, and compare with the base 10000.""",
+Your sentences have at most 200 places, your table 32 columns. Choose the base so that the slowest pair would make \
+half a turn in 200 steps: over the places 0 to 199 its cosine then only falls and never meets a value twice. Then \
+measure what the choice does to the similarity of rows, their dot product divided by 16: at which distance is it below \
+0.5 for the first time? Give both, the base within 1 %, and compare with the base 10000. On paper: what does the \
+small base cost if a text of 500 places comes after all?""",
     hints=(
-        "If half a turn takes 200 places, how long is the whole wave?",
+        "If half a turn takes 200 steps, how long is the whole wave?",
         "The slowest of 16 pairs has k = 15. Write its wavelength as a formula in the base, and solve for the base.",
         "2π · base^(30/32) = 400. For the distance, look for the first j with `table @ table[0] / 16 < 0.5`.",
     ),
@@ -233,7 +234,7 @@ within 1 %, and compare with the base 10000.""",
                       "Your slowest wave is too short. The last pair has k = 15 of 16, so its exponent is not quite "
                       "−1: which is it?", recognise=_base_is(WANTED / (2 * math.pi))),
         Misconception("a whole turn", {"base": _base_for(LENGTH), "half": 6},
-                      "With your base the slowest pair comes back to its start after 200 places. Half a turn was "
+                      "With your base the slowest pair comes back to its start after 200 steps. Half a turn was "
                       "asked for.", recognise=_base_is(_base_for(LENGTH))),
         Misconception("column as exponent", {"base": _base_for(WANTED, 31 / 32), "half": 8},
                       "You gave the last column an exponent of its own, 31/32. It is the cosine of pair k = 15, with "
