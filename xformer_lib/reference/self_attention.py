@@ -96,7 +96,8 @@ class LayerCost(NamedTuple):
     """Of one layer and one sequence, without biases, softmax and the like.
 
     `products` of two numbers, `parameters` that are learned, and `depth`, the
-    longest chain of products of which each needs the result of the one before.
+    longest chain of products of which each needs the result of the one before;
+    additions are free.
     """
 
     products: int

@@ -80,8 +80,8 @@ COSTS = Exercise(
     statement="""\
 Derive what a self-attention costs, in products of two numbers, softmax left out. Word vectors have width m, queries \
 and keys width d, values width e, the sentence L words. Write one formula for each step, as a function: \
-`projections(L, m, d, e)`, all products that make Q, K and V; `pairs(L, d, e)`, all products in the scores and in the \
-blending of values; `crossing(m, d, e)`, the smallest whole number L from which `pairs` is *larger* than \
+`projections(L, m, d, e)`, all products that make Q, K and V; `pairs(L, d, e)`, all products in the scores (without the \
+division by √d) and in the blending of values; `crossing(m, d, e)`, the smallest whole number L from which `pairs` is *larger* than \
 `projections`. Each is tried against a count over small arrays. On paper, say why there is such an L for all widths.""",
     hints=(
         "How many products does a matrix product (a, b) times (b, c) take?",

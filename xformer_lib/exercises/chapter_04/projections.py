@@ -96,7 +96,7 @@ SELF = Exercise(
 Write `my_self_attention(x, w_q, w_k, w_v, mask=None)` for one sentence: `x` (L, m) holds a row for each word, `w_q` \
 and `w_k` are (m, d), `w_v` is (m, e), and `mask` is None or boolean (L, L), True where row i may attend to column j; \
 each row has at least one True. Return the pair `(output, weights)`. You may use NumPy alone, or \
-`scaled_dot_product_attention` too.""",
+`scaled_dot_product_attention` too; its `mask` is passed by name, `mask=mask`.""",
     hints=(
         "How many arrays does attention take, and out of which single array are they made here?",
         "Each of the three arrays is x times one matrix. The rest is chapter 3, with the width of a query under the "
@@ -123,7 +123,7 @@ each row has at least one True. Return the pair `(output, weights)`. You may use
         Misconception(
             "one matrix for queries and keys",
             _one_matrix,
-            "Your scores are symmetric: i reads j as j reads i. Print them, and look for `w_k` in your code.",
+            "Your scores are symmetric: the one of (i, j) is the one of (j, i). Print them, and look for `w_k` in your code.",
         ),
         Misconception(
             "queries and keys exchanged",
@@ -168,9 +168,9 @@ PARAMETERS = Exercise(
     minutes=4,
     difficulty=1,
     statement="""\
-A self-attention has word vectors of width 5, queries and keys of width 2, values of width 3. How many numbers does it \
-learn if the sentence has 10 words, and how many if it has 20? And how many attention weights does it compute for \
-each of the two?""",
+A self-attention has word vectors of width 5, queries and keys of width 2, values of width 3; there are no biases, \
+and nothing follows the blending of values. How many numbers does it learn if the sentence has 10 words, and how many \
+if it has 20? And how many attention weights does it compute for each of the two?""",
     hints=(
         "Which arrays stay the same from one sentence to the next?",
         "Learned are the three projections alone; the weights are a table with a row and a column for each word.",
@@ -209,6 +209,11 @@ answer = {
             "weights grow in step",
             {"learned, 10": 35, "learned, 20": 35, "weights, 10": 10, "weights, 20": 20},
             "One weight a word? Each word weighs every word: draw the table for three words.",
+        ),
+        Misconception(
+            "biases counted",
+            {"learned, 10": 42, "learned, 20": 42, "weights, 10": 100, "weights, 20": 400},
+            "You gave each column of the three matrices one more number. Are there biases here?",
         ),
         Misconception(
             "three matrices of one size",

@@ -79,7 +79,7 @@ CROSS = Exercise(
     title="It worked for equal lengths",
     kind="find the bug",
     minutes=8,
-    difficulty=2,
+    difficulty=1,
     statement="""\
 This cross-attention should let each row of `x` (L_q, m) read the rows of `context` (L_k, c); `w_q` is (m, d), `w_k` \
 (c, d), `w_v` (c, e). Tried on two sequences of the same shape it ran without complaint. On others it stops with an \
