@@ -142,6 +142,10 @@ class TestInfluenceMap:
         assert ax.images[0].get_clim() == (0.0, 3.0)
         assert ax.figure.axes[1].get_ylabel() == "influence"
 
+    def test_the_scale_may_say_what_it_measures(self):
+        ax = plots.influence_map(self.TABLE, ["a", "b", "c"], label="change (norm)")
+        assert ax.figure.axes[1].get_ylabel() == "change (norm)"
+
     def test_crosses_mark_exact_zeros_only(self):
         ax = plots.influence_map(self.TABLE, ["a", "b", "c"])
         assert {text.get_position() for text in ax.texts} == {(1, 0), (2, 1)}

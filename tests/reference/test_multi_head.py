@@ -172,7 +172,7 @@ class TestErrors:
         for wrong in (weights[place][0], weights[place].swapaxes(1, 2)):
             changed = [wrong if other == place else array for other, array in enumerate(weights)]
             heads = "h" if place == 0 and wrong.ndim == 2 else NUM_HEADS
-            self.ask(f"{name}: expected ({heads}, {width}, head width), got shape {wrong.shape}; cut a wide matrix",
+            self.ask(f"{name}: expected ({heads}, {width}, head width), got shape {wrong.shape}; per_head cuts a wide one",
                      [*inputs, *changed])
 
     def test_different_numbers_of_heads(self, inputs, weights):

@@ -112,6 +112,7 @@ def influence_map(
     vmax: float | None = None,
     xlabel: str = "column of the input",
     colorbar: bool = True,
+    label: str = "influence",
 ) -> Axes:
     """Draw how strongly each head reacts to each column of its input; a cell without any influence is crossed out.
 
@@ -124,6 +125,7 @@ def influence_map(
         vmax: Influence of the lightest colour; the largest one when None.
         xlabel: Name of the horizontal axis.
         colorbar: Draw the scale beside the map.
+        label: What the scale beside the map measures, with its unit.
 
     Raises:
         ValueError: If columns or names do not match the shape, or an influence is negative.
@@ -143,7 +145,7 @@ def influence_map(
     for row, column in np.argwhere(table == 0.0):
         ax.text(column, row, "×", ha="center", va="center", color="white", fontsize=13)
     if colorbar:
-        ax.figure.colorbar(image, ax=ax, label="influence")
+        ax.figure.colorbar(image, ax=ax, label=label)
     return ax
 
 

@@ -24,11 +24,11 @@ def multi_head_attention(
     *,
     mask: Bool[np.ndarray, "..."] | None = None,
 ) -> tuple[Float[np.ndarray, "*b i o"], Float[np.ndarray, "*b h i j"]]:
-    """concat(head_1 … head_h) w_o, head_n = attention(x w_q[n], context w_k[n], …).
+    """concat(head_1 … head_h) w_o, head_n = attention(x w_q[n], …).
 
-    `mask` (i j) or (*b i j) holds for all heads, (*b h i j) for each its own; True =
-    may attend. In a Transformer o = m. Returns the output and the weights of each
-    head. Source: Vaswani et al. (2017), section 3.2.2, without biases.
+    `mask` (i j) or (*b i j) holds for all heads, (*b h i j) for each its own;
+    True = may attend. In a Transformer o = m. Returns output and weights.
+    Source: Vaswani et al. (2017), section 3.2.2, without biases.
 
     >>> x, w = np.eye(2), np.ones((3, 2, 1))
     >>> output, weights = multi_head_attention(x, x, w, w, w, np.ones((3, 2)))
@@ -39,63 +39,52 @@ def multi_head_attention(
     q = np.einsum("...im,hmd->...hid", x, w_q)
     k = np.einsum("...jc,hcd->...hjd", context, w_k)
     v = np.einsum("...jc,hce->...hje", context, w_v)
-    mask = _for_every_head(mask, x.ndim)
+    if isinstance(mask, np.ndarray) and 2 < mask.ndim <= x.ndim:
+        mask = mask[..., None, :, :]  # (*b 1 i j): the same for every head
     heads, weights = scaled_dot_product_attention(q, k, v, mask=mask)
     blocks = w_o.reshape(len(w_v), -1, w_o.shape[1])  # (h, e, o)
     return np.einsum("...hie,heo->...io", heads, blocks), weights
 
 
 # %% chapter 6: The library's version
-def _for_every_head(mask: object, axes: int) -> object:
-    """Give a mask (*b i j) a head axis of size 1; `axes` counts those of x."""
-    if isinstance(mask, np.ndarray) and 2 < mask.ndim <= axes:
-        return mask[..., None, :, :]
-    return mask
-
-
-def _check_inputs(x: object, context: object) -> None:
-    """Refuse anything but (*b i m) and (*b j c)."""
+def _check_heads(x, context, w_q, w_k, w_v, w_o) -> None:
+    """Refuse arrays whose sizes do not meet."""
     for name, array in (("x", x), ("context", context)):
         if not isinstance(array, np.ndarray) or array.ndim < 2:
-            raise ValueError(f"{name}: expected an array (*b, position, width), got shape "
-                             f"{np.shape(array)}; for one word write {name}[None]")
-    if x.shape[:-2] != context.shape[:-2]:
-        got = f"{x.shape[:-2]} and {context.shape[:-2]}"
-        raise ValueError(f"x, context: expected the same batch axes, got {got}; "
-                         "repeat one until they agree")
-
-
-# %% chapter 6: The library's version
-def _check_heads(
-    x: object, context: object, w_q: object, w_k: object, w_v: object, w_o: object
-) -> None:
-    """Refuse projections without a head axis, or with sizes that do not meet."""
-    _check_inputs(x, context)
-    h = np.shape(w_q)[0] if np.ndim(w_q) == 3 else "h"
-    m, c = x.shape[-1], context.shape[-1]
-    for name, array, width in (("w_q", w_q, m), ("w_k", w_k, c), ("w_v", w_v, c)):
-        if np.ndim(array) != 3 or np.shape(array)[:2] != (h, width):
-            raise ValueError(f"{name}: expected ({h}, {width}, head width), got shape "
-                             f"{np.shape(array)}; cut a wide matrix with per_head")
-    if np.shape(w_k)[2] != np.shape(w_q)[2]:
-        raise ValueError(f"w_k: expected head width {np.shape(w_q)[2]} as in w_q, got "
-                         f"{np.shape(w_k)[2]}; queries and keys meet in a dot product")
-    rows = h * np.shape(w_v)[2]
-    if np.ndim(w_o) != 2 or np.shape(w_o)[0] != rows:
-        raise ValueError(f"w_o: expected {rows} rows, one for each number of the joined "
-                         f"heads, got shape {np.shape(w_o)}; its shape is (h·e, m)")
+            raise ValueError(
+                f"{name}: expected an array (*b, position, width), got shape "
+                f"{np.shape(array)}; for one word write {name}[None]")
+    one, other = x.shape[:-2], context.shape[:-2]
+    if one != other:
+        raise ValueError("x, context: expected the same batch axes, got "
+                         f"{one} and {other}; repeat one until they agree")
+    h = len(w_q) if np.ndim(w_q) == 3 else "h"
+    widths = x.shape[-1], context.shape[-1], context.shape[-1]
+    for name, w, m in zip(("w_q", "w_k", "w_v"), (w_q, w_k, w_v), widths):
+        if np.ndim(w) != 3 or np.shape(w)[:2] != (h, m):
+            raise ValueError(f"{name}: expected ({h}, {m}, head width), got "
+                             f"shape {np.shape(w)}; per_head cuts a wide one")
+    d, rows = np.shape(w_q)[2], h * np.shape(w_v)[2]
+    if np.shape(w_k)[2] != d:
+        raise ValueError(f"w_k: expected head width {d} as in w_q, got "
+                         f"{np.shape(w_k)[2]}; they meet in a dot product")
+    if np.ndim(w_o) != 2 or len(w_o) != rows:
+        raise ValueError(f"w_o: expected {rows} rows, one for each number of "
+                         f"the joined heads, got shape {np.shape(w_o)}; "
+                         "its shape is (h·e, m)")
 
 
 # %% chapter 6: Wide matrices and PyTorch
 def per_head(
     wide: Float[np.ndarray, "m hd"], num_heads: int
 ) -> Float[np.ndarray, "h m d"]:
-    """Cut a wide projection into one matrix a head: head n has columns n·d to (n+1)·d.
+    """Cut a wide matrix into one a head: head n has columns n·d to (n+1)·d.
 
     >>> per_head(np.array([[1.0, 2.0, 3.0, 4.0]]), 2).tolist()
     [[[1.0, 2.0]], [[3.0, 4.0]]]
     """
     if np.ndim(wide) != 2 or num_heads < 1 or np.shape(wide)[1] % num_heads:
-        raise ValueError(f"wide: expected (m, h·d) with h = {num_heads} equal heads, got "
-                         f"shape {np.shape(wide)}; change the number of heads")
-    return wide.reshape(len(wide), num_heads, -1).transpose(1, 0, 2)
+        raise ValueError(
+            f"wide: expected (m, h·d) with h = {num_heads} equal heads, got "
+            f"shape {np.shape(wide)}; change the number of heads")
+    return np.stack(np.split(wide, num_heads, axis=1))

@@ -26,7 +26,9 @@ layer computes for one sentence of 10 words.""",
         "Each head multiplies the whole (10, 512) input by its (512, 64) matrix, shares out its own weights, 10 for "
         "each of 10 words, and returns 64 numbers a word; eight times 64 are joined.",
     ),
-    stub='answer = {"columns read": ..., "shape of W_Q": ..., "rows of W_O": ..., "weights": ...}',
+    stub="""\
+answer = {"columns read": ..., "shape of W_Q": ...,
+          "rows of W_O": ..., "weights": ...}""",
     reference=_sizes(),
     misconceptions=(
         Misconception("heads get slices", _sizes(columns=64, w_q=(64, 64)),
@@ -145,7 +147,8 @@ MULTI_HEAD = Exercise(
 Write `my_multi_head(x, context, w_q, w_k, w_v, w_o, mask=None)`. Queries come from `x` (L_q, m), keys and values \
 from `context` (L_k, m). The projections have a head axis: `w_q` and `w_k` (h, m, d), `w_v` (h, m, e); `w_o` is (h·e, \
 m). `mask` is None or boolean (L_q, L_k), True = may attend, and holds for all heads; each query may attend to some \
-key. Return `(output, weights)` of shapes (L_q, m) and (h, L_q, L_k).""",
+key. You may call chapter 3's `scaled_dot_product_attention`. Return `(output, weights)` of shapes (L_q, m) and \
+(h, L_q, L_k).""",
     hints=(
         "If there were only one head, which function of chapter 3 would do almost all of the work?",
         "Go through the heads in a loop: three projections, one attention each. Collect outputs and weights in two "

@@ -50,13 +50,13 @@ def _output_lines(heads, w_o):
             f"times W_O, first row: {np.round(_output_truth(heads, w_o)[0], 4).tolist()}")
 
 
-def _without_truth(output, heads, w_o, n):
+def _without_truth(full, heads, w_o, n):
     return _joined(heads - _alone(heads, n)) @ w_o
 
 
-def _without_lines(output, heads, w_o, n):
+def _without_lines(full, heads, w_o, n):
     return (f"joined row with head {n} set to 0: {_joined(heads - _alone(heads, n))[0].tolist()}\n"
-            f"times W_O, first row: {np.round(_without_truth(output, heads, w_o, n)[0], 4).tolist()}")
+            f"times W_O, first row: {np.round(_without_truth(full, heads, w_o, n)[0], 4).tolist()}")
 
 
 def _contribution(heads, w_o, n):
@@ -135,17 +135,17 @@ OUTPUT = Step(
 
 WITHOUT = Step(
     name="without", claim="the output when head n is silenced, from the full output",
-    reference=lambda output, heads, w_o, n: output - _contribution(heads, w_o, n), truth=_without_truth,
+    reference=lambda full, heads, w_o, n: full - _contribution(heads, w_o, n), truth=_without_truth,
     cases=_without_cases, counterexample=_without_lines,
     misconceptions=(
         Misconception("the rest scaled up",
-                      lambda output, heads, w_o, n: (output - _contribution(heads, w_o, n)) * len(heads)
+                      lambda full, heads, w_o, n: (full - _contribution(heads, w_o, n)) * len(heads)
                       / max(len(heads) - 1, 1),
                       "You scale the other heads up to make good the loss. In a sum, what happens to the other terms "
                       "when one is removed?"),
-        Misconception("only that head kept", lambda output, heads, w_o, n: _contribution(heads, w_o, n),
+        Misconception("only that head kept", lambda full, heads, w_o, n: _contribution(heads, w_o, n),
                       "That is what head n adds, so it is what goes, not what stays."),
-        Misconception("an equal share removed", lambda output, heads, w_o, n: output * (1 - 1 / len(heads)),
+        Misconception("an equal share removed", lambda full, heads, w_o, n: full * (1 - 1 / len(heads)),
                       "You take away one part in h, whichever head it is. Do all heads add the same?"),
     ),
 )
@@ -159,11 +159,12 @@ SUM_OF_HEADS = Exercise(
     minutes=15,
     difficulty=2,
     statement="""\
-Prove that [head_0 … head_{h−1}] W_O is a sum with one term for each head. `heads` is (h, L, e), heads counted from \
-0, and `w_o` (h·e, m). One function a step: `rows(n, e)`, the row numbers of W_O that meet head n; \
-`contribution(heads, w_o, n)`, what head n adds; `output(heads, w_o)`, the sum, without joining; `without(output, \
-heads, w_o, n)`, the output when head n is silenced, from the full output. Each is tried against the joined product. \
-On paper, write one entry of the product as a sum over the h·e columns, and mark where you regroup it.""",
+Prove that [head_0 … head_{h−1}] W_O is a sum with one term for each head. `heads` is (h, L, e) and `w_o` (h·e, m); \
+heads count from 0 here, as indices do. One function a step: `rows(n, e)`, the row numbers of W_O that meet head n, as \
+a list or array; `contribution(heads, w_o, n)`, what head n adds; `output(heads, w_o)`, the sum, without joining; \
+`without(full, heads, w_o, n)`, what is left of the full output, an array (L, m), when head n is silenced, that is, \
+its numbers set to 0. Each is tried against the joined product. On paper, write one entry of the product as a sum over \
+the h·e columns, and mark where you regroup it.""",
     hints=(
         "Entry (i, c) of a product is a sum over the columns of the left factor. Which of these columns belong to "
         "head n?",
@@ -181,7 +182,7 @@ On paper, write one entry of the product as a sum over the h·e columns, and mar
             "rows": lambda n, e: [n * e + a for a in range(e)],
             "contribution": lambda heads, w_o, n: np.einsum("ie,eo->io", heads[n], np.split(w_o, len(heads))[n]),
             "output": lambda heads, w_o: np.einsum("hie,heo->io", heads, w_o.reshape(*heads.shape[::2], -1)),
-            "without": lambda output, heads, w_o, n: output - heads[n] @ np.split(w_o, len(heads))[n]}),
+            "without": lambda full, heads, w_o, n: full - heads[n] @ np.split(w_o, len(heads))[n]}),
     ),
     success="A head can be taken out of the sum, and the rest stays.",
 )

@@ -99,8 +99,9 @@ WIDE_HEADS = Exercise(
     statement="""\
 The projections of all heads stand side by side in wide matrices: `w_q` and `w_k` (m, h·d), `w_v` (m, h·e), head by \
 head, and `w_o` is (h·e, m). The function below runs and returns the right shape, yet self-attention should be \
-equivariant, and it is not: put the words of `x` into another order, and other outputs come out. Print what `cut` \
-makes of `np.arange(12).reshape(3, 4)` for two heads, mend the function, and return the output.""",
+equivariant, and it is not: put the words of `x` into another order, and other outputs come out. Look at what \
+`cut` does to three words for two heads: in a cell of its own, print `np.arange(12).reshape(3, 4).reshape(2, 3, -1)`. \
+Then mend the function; it shall return the output.""",
     hints=(
         "In `wide`, a row belongs to a word. In the result of `cut`, to which words does the first head's second "
         "row belong?",
