@@ -123,6 +123,31 @@ def test_tolerance_follows_the_size_of_the_numbers():
     assert check_equivariant(EQUIVARIANT["minus the mean"], 1e12 * drawn(4))
 
 
+def test_large_numbers_in_one_column_hide_nothing_in_another():
+    x = drawn(4)
+    x[:, 0] *= 1e10
+    found = check_equivariant(NEITHER["running sum"], x)
+    assert not found and np.abs(found.expected - found.got)[:, 1].max() > 0.1
+    beside = lambda x: np.stack([1e10 + 0.0 * x[:, 0], np.cumsum(x[:, 1])], axis=1)  # noqa: E731
+    assert not check_equivariant(beside, x)
+    assert not check_invariant(lambda x: np.array([1e10, x[0, 1]]), x)
+
+
+def test_rounding_that_spills_from_a_large_column_is_forgiven():
+    x = drawn(6)
+    x[:, 0] = 1e8 + x[:, 0]
+    noisy = lambda x: np.stack([x[:, 0], (x[:, 0] + x.sum()) - x.sum() - x[:, 0]], axis=1)  # noqa: E731
+    assert np.abs(noisy(x)[:, 1]).max() > 0  # nothing but rounding, and it depends on the order
+    assert check_equivariant(noisy, x)
+    assert check_invariant(lambda x: np.append((x - x.mean(axis=0)).sum(axis=0), 1e8), x)
+
+
+def test_what_is_fainter_than_half_of_the_digits_passes():
+    places = np.arange(4.0)[:, None]
+    assert check_equivariant(lambda x: x + 1e-10 * places, drawn(4))
+    assert not check_equivariant(lambda x: x + 1e-6 * places, drawn(4))
+
+
 def test_a_random_layer_fails_at_the_order_that_moves_nothing():
     rng = np.random.default_rng(0)
     assert check_equivariant(lambda x: x * rng.integers(2, size=x.shape), drawn(4)).order == (0, 1, 2, 3)

@@ -1,20 +1,48 @@
 """Chapter 05, exercises on telling an equivariant layer from others."""
 
+import operator
+
 import numpy as np
 
 from xformer_lib.exercises.chapter_05 import layers
 from xformer_lib.exercises.chapter_05.layers import all_orders, close
-from xformer_lib.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_lib.exercises.exercise import Alternative, Complaint, Exercise, Misconception, case
+from xformer_lib.exercises.values import describe
 
 
 def _checker(*, orders=all_orders, expected=lambda layer, x, order: layer(x)[order], same=close,
              moved=lambda x, order: x[order]):
     """An equivariance check with each of its parts open to replacement."""
 
-    def is_equivariant(layer, x):
-        return all(same(layer(moved(x, order)), expected(layer, x, order)) for order in orders(len(x)))
+    def failing_order(layer, x):
+        for order in orders(len(x)):
+            if not same(layer(moved(x, order)), expected(layer, x, order)):
+                return tuple(int(row) for row in order)
+        return None
 
-    return is_equivariant
+    return failing_order
+
+
+def _looked_at(function):
+    """Whether an order is given, and whether it is a counterexample; any one that fails will do."""
+
+    def looked_at(layer, x):
+        order = function(layer, x)
+        if order is None:
+            return "None"
+        if isinstance(order, (bool, np.bool_)):
+            raise Complaint(f"you returned {describe(order)}; return an order that fails, or None if there is none")
+        try:
+            order = [operator.index(row) for row in order]
+        except TypeError:
+            raise Complaint(f"you returned {describe(order)}; return a tuple of row numbers, or None") from None
+        if sorted(order) != list(range(len(x))):
+            raise Complaint(f"you returned {tuple(order[:9])}; an order of {len(x)} rows holds each of 0 to "
+                            f"{len(x) - 1} once")
+        fails = not close(layer(x[order]), layer(x)[order])
+        return "an order that fails" if fails else "an order that does not fail"
+
+    return looked_at
 
 
 def _same_bits(one, other):
@@ -43,21 +71,20 @@ def _backwards(n):
 
 def _by_matrices(layer, x):
     eye = np.eye(len(x))
-    return all(np.abs(layer(eye[order] @ x) - eye[order] @ layer(x)).max() < 1e-9 for order in all_orders(len(x)))
+    for order in all_orders(len(x)):
+        if np.abs(layer(eye[order] @ x) - eye[order] @ layer(x)).max() > 1e-9:
+            return [int(row) for row in order]
+    return None
 
 
 def _undone_afterwards(layer, x):
-    return bool(np.all([np.allclose(layer(x[order])[np.argsort(order)], layer(x)) for order in all_orders(len(x))]))
+    same = [np.allclose(layer(x[order])[np.argsort(order)], layer(x)) for order in all_orders(len(x))]
+    return None if all(same) else all_orders(len(x))[same.index(False)]
 
 
-def _neighbour_swaps_everywhere(layer, x):
-    for start in all_orders(len(x)):
-        for place in range(len(x) - 1):
-            order = np.arange(len(x))
-            order[[place, place + 1]] = place + 1, place
-            if not close(layer(x[start][order]), layer(x[start])[order]):
-                return False
-    return True
+def _backwards_through_all(layer, x):
+    failing = [tuple(order) for order in all_orders(len(x)) if not close(layer(x[order]), layer(x)[order])]
+    return failing[-1] if failing else None
 
 
 def _checker_cases(rng):
@@ -84,18 +111,21 @@ IS_EQUIVARIANT = Exercise(
     minutes=12,
     difficulty=2,
     statement="""\
-Write `is_equivariant(layer, x)`. The function `layer` takes a matrix and returns one with as many rows; `x` has at \
-most 4 rows. Return True if, for every order of the rows of `x`, reordering them before the layer gives the same as \
-reordering its output in the same way, up to rounding; otherwise False.""",
+Write `failing_order(layer, x)`. The function `layer` takes a matrix and returns one with as many rows; `x` has at \
+most 4 rows. Return an order of the rows, a tuple, for which reordering them before the layer does *not* give the same \
+as reordering its output in the same way, or None if there is no such order. Rounding is no difference: compare \
+relative to the largest value, or use `np.allclose`.""",
     hints=(
         "For one order you can compute two matrices. Which two, and when must they be equal?",
         "`itertools.permutations(range(len(x)))` gives all orders as tuples; `list(order)` indexes rows.",
-        "Compare `layer(x[list(order)])` with `layer(x)[list(order)]` by `np.allclose`, for all orders.",
+        "Compare `layer(x[list(order)])` with `layer(x)[list(order)]` by `np.allclose`; return the first order for "
+        "which they differ, and None after the loop.",
     ),
-    stub="def is_equivariant(layer, x):\n    return ...",
+    stub="def failing_order(layer, x):\n    return ...",
     reference=_checker(),
     cases=_checker_cases,
-    returns=("result",),
+    returns=("what you return",),
+    probe=_looked_at,
     misconceptions=(
         Misconception("invariance checked", _checker(expected=lambda layer, x, order: layer(x)),
                       "You ask whether the output stays as it was: that is invariance. Here the output has to move "
@@ -127,9 +157,9 @@ reordering its output in the same way, up to rounding; otherwise False.""",
     alternatives=(
         Alternative("with matrices", _by_matrices),
         Alternative("undo afterwards", _undone_afterwards),
-        Alternative("swaps of neighbours from every order", _neighbour_swaps_everywhere),
+        Alternative("another counterexample", _backwards_through_all),
     ),
-    success="Every order tried, rounding forgiven, nothing else.",
+    success="Every order tried, rounding forgiven, nothing else; and whoever doubts a no gets the order.",
 )
 
 FIVE_LAYERS_SOURCE = """\
@@ -201,7 +231,8 @@ WHICH_OF_FIVE = Exercise(
     statement="""\
 For each of the five layers in the cell below, find out whether it is equivariant, for every input and every order. \
 If it is, answer `"equivariant"`. If it is not, answer with a counterexample: a pair `(x, order)` for which \
-`layer(x[list(order)])` and `layer(x)[list(order)]` differ. The check runs the layer on your pair.""",
+`layer(x[list(order)])` and `layer(x)[list(order)]` differ; three rows or more may be needed. The check runs the layer \
+on your pair.""",
     hints=(
         "Which of the five treat all rows alike, and for which does the place of a row matter?",
         "Rows that are easy to follow help: 1, 2 and 4 in one column. Two rows are not always enough.",

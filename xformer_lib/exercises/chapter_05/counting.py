@@ -82,7 +82,7 @@ DISTINCT = Exercise(
     statement="""\
 Write `distinct_outputs(layer, x)`: `layer` takes a matrix and returns an array; `x` has at most 4 rows. Run the layer \
 on `x` in every order of its rows, and count how many *different* outputs there are, two being the same if they agree \
-up to rounding. Then try it on a mean of the rows, on self-attention, and on self-attention followed by a mean.""",
+up to rounding, relative to the largest value (or by `np.allclose`). Then try it on a mean of the rows, on self-attention, and on self-attention followed by a mean.""",
     hints=(
         "For the mean of the rows of `x`, what must the count be? For a layer that changes nothing?",
         "Keep a list of the outputs that you have met. When is a new one added?",

@@ -78,8 +78,8 @@ WHICH_MASK = Exercise(
     statement="""\
 The mask stays where it is while the words change places. Write `keeps_equivariance(mask)` for a boolean `mask` \
 (n, n), True = may attend: True if self-attention under this mask is equivariant for every order of the words, \
-whatever words and weights; otherwise False. A query that may attend to nothing gets zeros. n is at most 5. Then \
-count: for n = 3, how many of the 512 masks pass?""",
+whatever words and weights; otherwise False. A query that may attend to nothing gets zeros. n is at most 5; a \
+single word has one order only, so for n = 1 every mask passes. Then count: for n = 3, how many of the 512 masks pass?""",
     hints=(
         "Reorder the words of a sentence under a mask. Which mask would have to be in force for the proof to go through?",
         "The proof needs P M Pᵀ = M. `mask[order][:, order]` is P M Pᵀ; `itertools.permutations` gives all orders.",
@@ -141,7 +141,7 @@ def _accept_counts(answer):
         for place, (have, want) in enumerate(zip(counts, wanted, strict=True)):
             if have != want:
                 return (f"{key}, place {place}: {have:g} is not the number. Print the orders that leave this row "
-                        "unchanged; compare with `np.allclose`, on rows drawn at random.")
+                        "unchanged; compare with `np.allclose`, for the rows and matrices of the cell.")
     return None
 
 
@@ -156,10 +156,10 @@ PREFIX = Exercise(
     minutes=15,
     difficulty=3,
     statement="""\
-Take four rows drawn at random, and self-attention under a causal mask. For each place 0 to 3, count over all 24 orders \
-of the rows: after how many of them is the output row at this place the same as before, up to rounding? (The order \
-that moves nothing counts.) Do it for one layer, and for two layers, where the second reads the output of the first. \
-Then explain the eight numbers.""",
+Take self-attention under a causal mask, on the four rows and with the three matrices of the cell below, all of width 3. \
+For each place 0 to 3, count over all 24 orders of the rows: after how many of them is the output row at this place the \
+same as before, up to rounding (`np.allclose`)? (The order that moves nothing counts.) Do it for one layer, and for two \
+layers, where the second reads the output of the first, with the same matrices. Then explain the eight numbers.""",
     hints=(
         "Which rows of x does the output row at place 2 depend on?",
         "With one layer it depends on the word at its own place and on the *set* of words before it. How many orders "
@@ -168,6 +168,8 @@ Then explain the eight numbers.""",
         "before have already seen their own pasts, which differ with the order.",
     ),
     stub="""\
+draw = np.random.default_rng(1).normal
+four, matrices = draw(size=(4, 3)), 0.5 * draw(size=(3, 3, 3))  # w_q, w_k and w_v
 unchanged = {"one layer": [..., ..., ..., ...],
              "two layers": [..., ..., ..., ...]}""",
     reference={"one layer": ONE_LAYER, "two layers": TWO_LAYERS},

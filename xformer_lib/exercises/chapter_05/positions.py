@@ -135,11 +135,11 @@ WHERE_IT_FAILS = Exercise(
     minutes=15,
     difficulty=3,
     statement="""\
-Let the layer read x + e, with a fixed table `e` of position vectors, one row a place. Reorder the words by `p` and \
-leave the table. Write as functions: `input(x, e, p)`, what the layer reads then; `gap(e, p)`, by how much that \
-differs from p (x + e); `holds(x, e, p)`, three truth values, one for each line on which the proof stands: is the \
-input p (x + e), does softmax(P S Pᵀ) = P softmax(S) Pᵀ hold for the new scores, is Pᵀ P = I; and `repair(e, p)`, the \
-table to add instead of e that mends the proof. On paper, say for which tables e order still cannot matter.""",
+The layer reads x + e, with a fixed table `e` of position vectors, one row a place. Reorder the words by `p` and leave \
+the table. Write as functions: `input(x, e, p)`, what the layer reads then; `gap(e, p)`, that input minus p (x + e); \
+`holds(x, e, p)`, three truth values, one for each line of the proof: is the input p (x + e); is \
+softmax(p s pᵀ) = p softmax(s) pᵀ for any scores s, so whatever the weights; is pᵀ p = I; and `repair(e, p)`, the table \
+to add to p x, instead of e, so that the layer reads p (x + e). On paper, say for which e the gap is zero for every p.""",
     hints=(
         "After the reordering, which word does the first row of the table meet?",
         "Write out p x + e and p (x + e), and subtract. Which of the three lines mentions e at all?",
