@@ -26,9 +26,10 @@ from xformer_lib.plots.permutation import permutation_flow
 from xformer_lib.plots.positions import offset_panels, turning_arrows
 from xformer_lib.plots.reach import reach_map
 from xformer_lib.plots.steps import attention_steps
-from xformer_lib.plots.style import OKABE_ITO, use_style
+from xformer_lib.plots.style import MARKERS, OKABE_ITO, use_style
 
 __all__ = [
+    "MARKERS",
     "OKABE_ITO",
     "architecture",
     "attention_map",
