@@ -115,6 +115,11 @@ def test_learned_positions_are_rows():
     np.testing.assert_array_equal(learned_positions(table, [6, 0, 6]), table[[6, 0, 6]])
     np.testing.assert_array_equal(learned_positions(table, np.arange(4)), table[:4])
     assert learned_positions(table, []).shape == (0, 3)
+
+
+@pytest.mark.errors  # the signature promises integers
+def test_learned_positions_take_a_whole_number_of_any_type():
+    table = np.random.default_rng(0).normal(size=(7, 3))
     np.testing.assert_array_equal(learned_positions(table, [2.0]), table[[2]])
 
 
@@ -189,6 +194,7 @@ class TestRotary:
         assert rotary(x, np.arange(I)).dtype == np.float32
         np.testing.assert_array_equal(x, 1.0)
 
+    @pytest.mark.errors  # the signature promises floating-point numbers
     def test_whole_numbers_become_float64(self):
         turned = rotary(np.array([[1, 0], [1, 0]]), [0, 1])
         assert turned.dtype == np.float64
