@@ -9,6 +9,7 @@ Edit the chapter and run ``make export``; what is changed here is lost.
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -17,7 +18,7 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from xformer_lib.data.tokenizer import Tokenizer
-from xformer_lib.nn.transformer import Transformer
+from xformer_lib.nn.transformer import Transformer, TransformerConfig
 from xformer_lib.training.config import TrainConfig, config_from_json, config_to_json
 
 __all__ = [
@@ -76,10 +77,11 @@ def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dic
 
 
 def restore_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
-    """Put back what `optimizer_tensors` gave."""
+    """Put back what `optimizer_tensors` gave; a parameter that never had a gradient has nothing."""
     for name, parameter in model.named_parameters():
-        optimizer.state[parameter] = {
-            key: tensors[f"optimizer.{key}.{name}"] for key in ("step", "exp_avg", "exp_avg_sq")}
+        if f"optimizer.step.{name}" in tensors:
+            optimizer.state[parameter] = {
+                key: tensors[f"optimizer.{key}.{name}"] for key in ("step", "exp_avg", "exp_avg_sq")}
 
 
 def restore_weights(model: nn.Module, weights: dict[str, Tensor], folder: Path) -> None:
@@ -88,7 +90,7 @@ def restore_weights(model: nn.Module, weights: dict[str, Tensor], folder: Path) 
         model.load_state_dict(weights)
     except RuntimeError as error:
         raise ValueError(f"checkpoint: {folder} holds weights that do not fit the model its config.json "
-                         "describes; restore both from one run") from error
+                         "describes; restore both from one run, or give the build it was trained with") from error
 
 
 # %% chapter 11: Files that survive a crash
@@ -139,10 +141,11 @@ def save_model(folder: Path, model: nn.Module, state: dict) -> None:
     save_tensors(folder / "model.safetensors", model.state_dict(), state)
 
 
-def load_model(folder: str | Path, *, device: str = "cpu") -> tuple[Transformer, Tokenizer]:
-    """The model of a run, in evaluation mode, and its tokenizer."""
+def load_model(folder: str | Path, *, device: str = "cpu",
+               build: Callable[[TransformerConfig], nn.Module] = Transformer) -> tuple[nn.Module, Tokenizer]:
+    """The model of a run, in evaluation mode, and its tokenizer; ``build`` as it was for `train`."""
     config, tokenizer = load_setup(Path(folder))
     weights, _ = load_tensors(Path(folder) / "model.safetensors", device=device)
-    model = Transformer(config.model).to(device)
+    model = build(config.model).to(device)
     restore_weights(model, weights, Path(folder))
     return model.eval(), tokenizer

@@ -12,17 +12,19 @@ import ctypes
 import math
 import platform
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 import torch
+from torch import nn
 from tqdm import tqdm
 
 from xformer_lib.data.batching import Batch, batches
 from xformer_lib.data.corpora import load_corpus
 from xformer_lib.data.tokenizer import Tokenizer
-from xformer_lib.nn.transformer import Transformer
+from xformer_lib.nn.transformer import Transformer, TransformerConfig
 from xformer_lib.training.checkpoint import load_checkpoint, load_setup, save_checkpoint, save_model, save_setup
 from xformer_lib.training.config import TrainConfig
 from xformer_lib.training.loss import translation_loss
@@ -89,7 +91,7 @@ def to_tensors(batch: Batch, device: str) -> tuple[torch.Tensor, torch.Tensor, t
 
 # %% chapter 11: The loop
 @torch.no_grad()
-def validation_loss(model: Transformer, data: list, *, max_tokens: int, device: str) -> float:
+def validation_loss(model: nn.Module, data: list, *, max_tokens: int, device: str) -> float:
     """−log p of a target token, in nats, averaged over the set; no smoothing, no dropout."""
     model.eval()
     total, count = 0.0, 0
@@ -111,7 +113,7 @@ class Run:
     device: str
     train_data: list
     validation_data: list
-    model: Transformer
+    model: nn.Module
     optimizer: torch.optim.Optimizer
     step: int = 0       # optimiser steps done
     epoch: int = 0      # passes over the training data begun, from 0
@@ -128,11 +130,12 @@ class Run:
 
 
 # %% chapter 11: The loop
-def build_run(config: TrainConfig, folder: Path, tokenizer: Tokenizer, corpus: dict | None, device: str) -> Run:
+def build_run(config: TrainConfig, folder: Path, tokenizer: Tokenizer, corpus: dict | None, device: str, *,
+              build: Callable[[TransformerConfig], nn.Module] = Transformer) -> Run:
     """Data, a freshly initialised model and its optimiser, all decided by ``config.seed``."""
     corpus = corpus or {split: load_corpus(config.corpus, split) for split in ("train", "val")}
     torch.manual_seed(config.seed)
-    model = Transformer(config.model).to(device)
+    model = build(config.model).to(device)
     optimizer = torch.optim.Adam(model.parameters(), lr=config.peak_rate, betas=(0.9, 0.98), eps=1e-9, fused=True)
     encoded = {split: encode_pairs(corpus[split], tokenizer, config.model.max_len) for split in ("train", "val")}
     return Run(config, folder, tokenizer, device, encoded["train"], encoded["val"], model, optimizer)
@@ -226,11 +229,13 @@ def continue_run(run: Run, progress: bool) -> Run:
 
 # %% chapter 11: Pass after pass
 def train(config: TrainConfig, folder: str | Path, *, corpus: dict | None = None, device: str | None = None,
-          progress: bool = True) -> Run:
+          progress: bool = True, build: Callable[[TransformerConfig], nn.Module] = Transformer) -> Run:
     """Train from the start; ``folder`` receives config, tokenizer, checkpoint and best model.
 
-    ``corpus`` may bring its own {"train": pairs, "val": pairs}. The tokenizer learns from the
-    training sentences alone. Two runs with equal settings on a CPU give equal weights.
+    ``corpus`` may bring its own {"train": pairs, "val": pairs}, and ``build`` another model: it is
+    called with ``config.model``, and what it returns needs ``config``, ``encode``, ``states`` and
+    ``embedding`` as `Transformer` has them. The tokenizer learns from the training sentences
+    alone. Two runs with equal settings on a CPU give equal weights.
     """
     folder = Path(folder)
     corpus = corpus or {split: load_corpus(config.corpus, split) for split in ("train", "val")}
@@ -238,15 +243,15 @@ def train(config: TrainConfig, folder: str | Path, *, corpus: dict | None = None
     tokenizer = Tokenizer.train(sentences, vocab_size=config.model.vocab_size)
     config = replace(config, model=replace(config.model, vocab_size=tokenizer.vocab_size))
     save_setup(folder, config, tokenizer)
-    return continue_run(build_run(config, folder, tokenizer, corpus, pick_device(device)), progress)
+    return continue_run(build_run(config, folder, tokenizer, corpus, pick_device(device), build=build), progress)
 
 
 # %% chapter 11: Pass after pass
 def resume(folder: str | Path, *, corpus: dict | None = None, device: str | None = None,
-           progress: bool = True) -> Run:
-    """Go on from a run's last checkpoint: on a CPU, to the very weights of an unbroken run."""
+           progress: bool = True, build: Callable[[TransformerConfig], nn.Module] = Transformer) -> Run:
+    """Go on from a run's last checkpoint, with its ``build``: on a CPU, to the very weights of an unbroken run."""
     config, tokenizer = load_setup(Path(folder))
-    run = build_run(config, Path(folder), tokenizer, corpus, pick_device(device))
+    run = build_run(config, Path(folder), tokenizer, corpus, pick_device(device), build=build)
     state = load_checkpoint(run.folder, run.model, run.optimizer, device=run.device)
     for name, value in state.items():
         setattr(run, name, value)
