@@ -115,7 +115,7 @@ def package_text(room, texts):
 
 
 def chapter_paths():
-    return sorted((ROOT / "chapters").glob("[0-9][0-9]_*.ipynb"))
+    return sorted((ROOT / "chapters").glob("[0-9][0-9]*_*.ipynb"))  # 12_…, 12a_…, 12b_…
 
 
 def build(paths):

@@ -32,7 +32,13 @@ AIMS = {
 
 
 def chapters():
-    return sorted((ROOT / "chapters").glob("[0-9][0-9]_*.ipynb"))
+    """Every page of the course, in reading order: ``12_…``, then its sub-pages ``12a_…``, ``12b_…``."""
+    return sorted((ROOT / "chapters").glob("[0-9][0-9]*_*.ipynb"))
+
+
+def is_subpage(path):
+    """True for a page such as ``12a_…``, which continues a chapter and leaves the exercises to it."""
+    return bool(re.match(r"\d\d[a-z]_", path.name))
 
 
 def solutions():

@@ -29,9 +29,19 @@ def test_stored_in_order_and_tidy(path):
     assert notebook.metadata.kernelspec.name == "python3"
 
 
-@pytest.mark.parametrize("path", rhythm.chapters(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [p for p in rhythm.chapters() if not rhythm.is_subpage(p)], ids=lambda path: path.stem)
 def test_chapter_asks_at_least_four_exercises(path):
     assert rhythm.measure(nbformat.read(path, as_version=4))["exercises"] >= 4
+
+
+def test_subpages_follow_their_chapter(tmp_path, monkeypatch):
+    names = ["09_b", "09a_a", "10_c", "12_z", "12a_y", "12b_x"]
+    (tmp_path / "chapters").mkdir()
+    for name in reversed(names):
+        (tmp_path / "chapters" / f"{name}.ipynb").touch()
+    monkeypatch.setattr(rhythm, "ROOT", tmp_path)
+    assert [path.stem for path in rhythm.chapters()] == names
+    assert [path.stem for path in rhythm.chapters() if rhythm.is_subpage(path)] == ["09a_a", "12a_y", "12b_x"]
 
 
 def test_report(capsys):

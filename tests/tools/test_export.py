@@ -54,6 +54,14 @@ def test_module_holds_its_cells(house):
     assert '"soft": "lookup"' in package and "_scale" not in package
 
 
+def test_subpages_are_exported_too(house):
+    house("12_lookup", code(IMPORTS), code(SCALE), code(SOFT))
+    house("12b_hard", code("#| export inspection\ndef hard(x):\n    return x"), title="# 12b · Hard")
+    export(house)
+    written = (house.library / "inspection.py").read_text()
+    assert "chapter 12b, Hard" in written and "def hard(x):" in written
+
+
 def test_imports_are_once_in_order_and_used(house):
     first = "#| export reference.lookup\nimport numpy as np\nimport math\nfrom xformer_lib.shapes import Bool, Float"
     again = "#| export reference.lookup\nimport math\nimport itertools"
