@@ -12,18 +12,18 @@ from contextlib import contextmanager
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from xformer_lib.data.tokenizer import Tokenizer
-from xformer_lib.nn.transformer import DecoderCache, Transformer
+from xformer_lib.nn.transformer import DecoderCache
 from xformer_lib.shapes import Float, Int
 
-__all__ = ["next_logits", "greedy", "translate"]
+__all__ = ["next_logits", "greedy", "translate", "Translator"]
 
 
 # %% chapter 12: The library's version
 @contextmanager
-def evaluation_mode(model: Transformer):
+def evaluation_mode(model: nn.Module):
     """No dropout and no gradients inside the block; the model's mode returns afterwards."""
     was_training = model.training
     model.eval()
@@ -35,7 +35,7 @@ def evaluation_mode(model: Transformer):
 
 
 # %% chapter 12: The library's version
-def length_limits(model: Transformer, source: Int[Tensor, "b s"], max_len: int | None) -> Int[Tensor, "b"]:
+def length_limits(model: nn.Module, source: Int[Tensor, "b s"], max_len: int | None) -> Int[Tensor, "b"]:
     """How many tokens each sentence may produce: ``max_len``, or twice its source and ten."""
     lengths, longest = (source != model.config.pad_id).sum(dim=1), model.config.max_len - 1
     if max_len is None:
@@ -47,7 +47,7 @@ def length_limits(model: Transformer, source: Int[Tensor, "b s"], max_len: int |
 
 
 # %% chapter 12: The library's version
-def next_logits(model: Transformer, tokens: Int[Tensor, "b t"], memory: Float[Tensor, "b s m"],
+def next_logits(model: nn.Module, tokens: Int[Tensor, "b t"], memory: Float[Tensor, "b s m"],
                 source: Int[Tensor, "b s"], cache: DecoderCache | None = None) -> Float[Tensor, "b v"]:
     """Logits of the word after ``tokens``; with a cache only the newest token is computed."""
     new = tokens if cache is None else tokens[:, cache.length:]
@@ -56,7 +56,7 @@ def next_logits(model: Transformer, tokens: Int[Tensor, "b t"], memory: Float[Te
 
 
 # %% chapter 12: The library's version
-def greedy(model: Transformer, source: Int[Tensor, "b s"], *, max_len: int | None = None,
+def greedy(model: nn.Module, source: Int[Tensor, "b s"], *, max_len: int | None = None,
            use_cache: bool = True) -> list[list[int]]:
     """The likeliest word at each step, until <eos> or the limit; ids without <bos> and <eos>.
 
@@ -83,7 +83,7 @@ def greedy(model: Transformer, source: Int[Tensor, "b s"], *, max_len: int | Non
 
 
 # %% chapter 12: From text to text
-def encode_sentences(model: Transformer, tokenizer: Tokenizer, texts: list[str]) -> list[list[int]]:
+def encode_sentences(model: nn.Module, tokenizer: Tokenizer, texts: list[str]) -> list[list[int]]:
     """Source ids ending in <eos>; an empty or overlong sentence is a ValueError that names it."""
     if isinstance(texts, str):
         raise TypeError("texts: expected a list of sentences, got one string; write [text]")
@@ -99,7 +99,7 @@ def encode_sentences(model: Transformer, tokenizer: Tokenizer, texts: list[str])
 
 
 # %% chapter 12: From text to text
-def translate(model: Transformer, tokenizer: Tokenizer, texts: list[str], *, batch_size: int = 64,
+def translate(model: nn.Module, tokenizer: Tokenizer, texts: list[str], *, batch_size: int = 64,
               use_cache: bool = True) -> list[str]:
     """Translate sentences greedily, in batches of like length; the order of ``texts`` is kept."""
     encoded = encode_sentences(model, tokenizer, texts)
@@ -114,3 +114,23 @@ def translate(model: Transformer, tokenizer: Tokenizer, texts: list[str], *, bat
         for n, ids in zip(rows, outputs):
             results[n] = tokenizer.decode(ids)
     return results
+
+
+# %% chapter 12: From text to text
+class Translator:
+    """A trained model and its tokenizer: text in, text out."""
+
+    def __init__(self, model: nn.Module, tokenizer: Tokenizer):
+        self.model, self.tokenizer = model, tokenizer
+
+    def translate(self, text: str | list[str]) -> str | list[str]:
+        """A sentence for a sentence, a list for a list, in its order."""
+        texts = [text] if isinstance(text, str) else text
+        results = translate(self.model, self.tokenizer, texts)
+        return results[0] if isinstance(text, str) else results
+
+    def attention(self, text: str):
+        """`inspection.AttentionMaps` of a sentence and its greedy translation: each layer, each head."""
+        from xformer_lib.inspection import attention_maps
+
+        return attention_maps(self.model, self.tokenizer, text, self.translate(text))
