@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 import torch
 
-from xformer_lib.nn.transformer import DecoderCache, Transformer, TransformerConfig, causal_mask, target_mask
+from xformer_lib.nn.transformer import Transformer, TransformerConfig, causal_mask, target_mask
 
 B, S, T, V = 3, 7, 5, 31
 CONFIG = TransformerConfig(vocab_size=V, d_model=22, num_heads=2, d_ff=29, num_encoder_layers=2,
@@ -64,10 +64,18 @@ def test_cached_steps_equal_the_whole(choice):
     model, source, target = build(**choice), ids(S), ids(T, 1)
     source[1, 5:] = CONFIG.pad_id
     whole = model(source, target)
-    memory, cache = model.encode(source), DecoderCache(CONFIG.num_decoder_layers)
+    memory, cache = model.encode(source), model.new_cache()
     steps = [model.decode(target[:, :2], memory, source, cache=cache)]
     steps += [model.decode(target[:, t:t + 1], memory, source, cache=cache) for t in range(2, T)]
     torch.testing.assert_close(torch.cat(steps, dim=1), whole, atol=1e-12, rtol=0)
+
+
+def test_a_new_cache_is_empty_and_the_callers_own():
+    model, source = build(), ids(S)
+    cache, other = model.new_cache(), model.new_cache()
+    assert cache.length == 0 and len(cache.layers) == CONFIG.num_decoder_layers
+    model.decode(ids(T, 1), model.encode(source), source, cache=cache)
+    assert (cache.length, other.length) == (T, 0) and other.layers[0].target.k is None
 
 
 def test_without_positions_the_encoder_is_equivariant():

@@ -208,6 +208,10 @@ class TransformerParts(nn.Module):
         """Scaled token vectors plus positions, with dropout."""
         return self.dropout(self.positions(self.embedding(ids), start))
 
+    def new_cache(self) -> "DecoderCache":
+        """An empty cache: nothing written yet."""
+        return DecoderCache(self.config.num_decoder_layers)
+
 
 # %% chapter 9: The whole model
 class Transformer(TransformerParts):
