@@ -7,7 +7,8 @@ colour-blind readers; lines also differ in dash and marker, so that they stay ap
 
 `maps` holds coloured matrices, `steps` the computation of attention, `heads` several heads together, `curves`
 lines, `bands` means over seeds, `permutation` rows on the move, `architecture` the encoder–decoder as boxes, `arcs` dependency
-arcs and wirings, `lookup` the hull of a table's values, `style` the common look.
+arcs and wirings, `lookup` the hull of a table's values, `trace` one sentence on its way
+through a model, `style` the common look.
 
 >>> import numpy as np
 >>> axes = attention_map(np.eye(2), queries=["Le", "chat"], keys=["The", "cat"])
@@ -27,6 +28,7 @@ from xformer_lib.plots.positions import offset_panels, turning_arrows
 from xformer_lib.plots.reach import reach_map
 from xformer_lib.plots.steps import attention_steps
 from xformer_lib.plots.style import MARKERS, OKABE_ITO, use_style
+from xformer_lib.plots.trace import conveyor, next_words, readout_map, vote_bars
 
 __all__ = [
     "MARKERS",
@@ -35,6 +37,7 @@ __all__ = [
     "attention_map",
     "attention_steps",
     "band_plot",
+    "conveyor",
     "dependency_arcs",
     "head_contributions",
     "head_maps",
@@ -43,12 +46,15 @@ __all__ = [
     "learning_curve",
     "line_plot",
     "mask_map",
+    "next_words",
     "offset_panels",
     "permutation_flow",
     "positional_heatmap",
     "reach_map",
+    "readout_map",
     "smooth_plot",
     "turning_arrows",
     "use_style",
+    "vote_bars",
     "wiring",
 ]
