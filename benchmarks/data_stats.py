@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import time
@@ -25,7 +26,13 @@ sys.path.insert(0, str(ROOT))
 
 from xformer_lib.data._download import corpus_bytes  # noqa: E402
 from xformer_lib.data.batching import batches, make_batch  # noqa: E402
-from xformer_lib.data.corpora import _multi30k_published, linked_groups, load_corpus, normalise  # noqa: E402
+from xformer_lib.data.corpora import (  # noqa: E402
+    _multi30k_published,
+    linked_groups,
+    load_corpus,
+    normalise,
+    sentence_keys,
+)
 from xformer_lib.data.tokenizer import Tokenizer  # noqa: E402
 
 SPLITS = ("train", "val", "test")
@@ -104,6 +111,35 @@ def padding(pairs):
     }
 
 
+def half_known(train, held_out):
+    """How many held-out pairs have a side that stands in the training part, case, spaces and punctuation aside."""
+    seen = {key for pair in train for key in sentence_keys(pair)}
+    return sum(not seen.isdisjoint(sentence_keys(pair)) for pair in held_out)
+
+
+def gapped(text):
+    """The sentence with each of its words left out in turn: two that differ in one word share one of these."""
+    words = re.findall(r"\w+", text.casefold())
+    return {" ".join((*words[:n], "_", *words[n + 1:])) for n in range(len(words))}
+
+
+def one_word_apart(train, held_out):
+    """The share of held-out English sentences that a training sentence equals but for one word."""
+    seen = {gap for english, _ in train for gap in gapped(english)}
+    return round(sum(not seen.isdisjoint(gapped(english)) for english, _ in held_out) / len(held_out), 4)
+
+
+def leaks(corpora):
+    """What the held-out parts share with the training part, in each corpus and in Multi30k as published."""
+    parts = {name: [corpora[name, split] for split in SPLITS] for name in ("fragment", "multi30k", "tatoeba")}
+    published = [_multi30k_published(split) for split in SPLITS]
+    return {
+        "half_known": {name: half_known(train, val + test)
+                       for name, (train, val, test) in {**parts, "multi30k as published": published}.items()},
+        "test_one_word_apart": {name: one_word_apart(train, test) for name, (train, _, test) in parts.items()},
+    }
+
+
 def tatoeba_leaks(corpora):
     """What a split by line would have leaked, against the split by linked groups."""
     pairs = [pair for split in SPLITS for pair in corpora["tatoeba", split]]
@@ -139,6 +175,7 @@ def main():
         "multi30k": {"published_train": len(_multi30k_published("train")),
                      "dropped_from_train": len(_multi30k_published("train")) - len(train)},
         "tatoeba": tatoeba_leaks(corpora),
+        "leaks": leaks(corpora),
         "pieces": pieces(train, corpora["multi30k", "test"]),
         "padding": padding(encoded),
         "seconds": round(time.time() - start),

@@ -40,6 +40,11 @@ def test_counts(page, stats):
     }
 
 
+def test_leaks(page, stats):
+    assert page["recorded_half_known"] == stats["leaks"]["half_known"]
+    assert page["recorded_one_word_apart"] == stats["leaks"]["test_one_word_apart"]
+
+
 def test_lengths(page, stats):
     for name, (english, _) in stats["words_histogram"].items():
         bins = [sum(english[start:start + 3]) for start in range(1, 31, 3)] + [sum(english[31:])]

@@ -19,6 +19,7 @@ _HOMES = {
     "running_examples": "fragment",
     "sample_example": "fragment",
     "sample_pairs": "fragment",
+    "sentence_keys": "corpora",
     "split_words": "fragment",
 }
 

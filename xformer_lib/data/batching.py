@@ -9,6 +9,10 @@ Source: ``chapters/10_data.ipynb``
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
 
+__all__ = ["pad_rows", "Batch", "make_batch", "batches"]
+
+
+# %% chapter 10: Batches
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -16,10 +20,7 @@ import numpy as np
 
 from xformer_lib.shapes import Int
 
-__all__ = ["pad_rows", "Batch", "make_batch", "batches"]
 
-
-# %% chapter 10: Batches
 def pad_rows(rows: Sequence[Sequence[int]], pad_id: int = 0) -> Int[np.ndarray, "b s"]:
     """Rows of different lengths as one matrix, filled up on the right with ``pad_id``.
 
@@ -46,7 +47,6 @@ class Batch(NamedTuple):
     target_out: Int[np.ndarray, "b t"]
 
 
-# %% chapter 10: Batches
 def make_batch(pairs, *, pad_id: int = 0, bos_id: int = 1, eos_id: int = 2) -> Batch:
     """One `Batch` of (source ids, target ids) pairs, the special ids added."""
     return Batch(pad_rows([[*source, eos_id] for source, _ in pairs], pad_id),
@@ -68,7 +68,6 @@ def _checked_lengths(pairs, max_tokens: int) -> Int[np.ndarray, "n 2"]:
     return lengths
 
 
-# %% chapter 10: Exercise 10.6 · Counting padding
 def _cut(lengths: Int[np.ndarray, "n 2"], order: Int[np.ndarray, "n"], max_tokens: int) -> list:
     """Cut an order into groups whose padded size, rows × longest, fits the budget on both sides."""
     groups, start, longest = [], 0, 0

@@ -8,27 +8,34 @@ Source: ``chapters/10_data.ipynb``
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
 
+__all__ = ["sentence_keys", "linked_groups", "normalise", "CORPUS_ERRORS", "load_corpus"]
+
+
+# %% chapter 10: A split that does not leak
+from collections import Counter
+from functools import cache
 import gzip
 import hashlib
+from importlib.resources import files
 import json
 import re
 import unicodedata
-from collections import Counter
-from functools import cache
-from importlib.resources import files
 
 from xformer_lib.data._download import CorpusDamaged, CorpusUnavailable, corpus_bytes
 from xformer_lib.data.fragment import fragment_split
 
-__all__ = ["linked_groups", "normalise", "CORPUS_ERRORS", "load_corpus"]
+
+def sentence_keys(pair: tuple[str, str]) -> tuple[str, str]:
+    """What makes two sentences the same for a split: language, and letters and digits in lower case.
+
+    >>> sentence_keys(("Thanks!", "Merci !"))
+    ('en:thanks', 'fr:merci')
+    """
+    english, french = ("".join(re.findall(r"\w", text.casefold())) for text in pair)
+    return f"en:{english}", f"fr:{french}"
 
 
 # %% chapter 10: A split that does not leak
-def _key(language: str, text: str) -> str:
-    """What makes two sentences the same for a split: letters and digits, in lower case."""
-    return language + "".join(re.findall(r"\w", text.casefold()))
-
-
 def linked_groups(pairs: list[tuple[str, str]]) -> list[str]:
     """For each pair the name of its group; pairs that share a sentence share a group."""
     parent: dict[str, str] = {}
@@ -40,13 +47,13 @@ def linked_groups(pairs: list[tuple[str, str]]) -> list[str]:
             name = parent[name]
         return name
 
-    for english, french in pairs:
-        first, second = sorted((root(_key("en:", english)), root(_key("fr:", french))))
+    keys = [sentence_keys(pair) for pair in pairs]
+    for english, french in keys:
+        first, second = sorted((root(english), root(french)))
         parent[second] = first
-    return [root(_key("en:", english)) for english, _ in pairs]
+    return [root(english) for english, _ in keys]
 
 
-# %% chapter 10: A split that does not leak
 def _part_of(group: str) -> str:
     """Train, val or test (96, 2 and 2 in a hundred), decided by a hash of the name alone."""
     draw = int(hashlib.sha256(group.encode()).hexdigest()[:8], 16) % 100
@@ -90,15 +97,14 @@ def _multi30k_published(split: str) -> list[tuple[str, str]]:
     return _paired(f"multi30k {split}", *(gzip.decompress(data).decode("utf-8") for data in packed))
 
 
-# %% chapter 10: Text that people wrote
 def _multi30k(split: str) -> list[tuple[str, str]]:
     """The same, less the training pairs that share a sentence with validation or test."""
     pairs = _multi30k_published(split)
     if split != "train":
         return pairs
-    held_out = _multi30k_published("val") + _multi30k_published("test")
-    english, french = ({pair[side] for pair in held_out} for side in (0, 1))
-    return [pair for pair in pairs if pair[0] not in english and pair[1] not in french]
+    held_out = {key for part in ("val", "test") for pair in _multi30k_published(part)
+                for key in sentence_keys(pair)}
+    return [pair for pair in pairs if held_out.isdisjoint(sentence_keys(pair))]
 
 
 # %% chapter 10: Text that people wrote
@@ -117,7 +123,6 @@ def _is_offensive(pair: tuple[str, str]) -> bool:
                for word in re.findall(r"\w+", text.casefold()))
 
 
-# %% chapter 10: Text that people wrote
 @cache
 def _tatoeba_parts() -> dict[str, tuple]:
     """Distinct, inoffensive pairs in three parts; groups of more than 20 pairs go to training."""
@@ -142,7 +147,6 @@ def _tatoeba(split: str) -> list[tuple[str, str]]:
     return list(_tatoeba_parts()[split])
 
 
-# %% chapter 10: Text that people wrote
 _CORPORA = {"fragment": _fragment, "multi30k": _multi30k, "tatoeba": _tatoeba}
 
 

@@ -10,19 +10,21 @@ Source: ``chapters/10_data.ipynb``
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
 
-import re
-from dataclasses import dataclass
-from functools import cache
-from itertools import pairwise
-
-import numpy as np
-
-from xformer_lib.data._grammar import Agreement, Phrase, be, elides, noun_phrase, phrase, predicate_noun, random_phrase
-
 __all__ = ["Example", "split_words", "sample_example", "sample_pairs", "running_examples", "fragment_split"]
 
 
 # %% chapter 10: A language small enough to know
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+import re
+
+import numpy as np
+
+from xformer_lib.data._grammar import (
+    Agreement, Phrase, be, elides, noun_phrase, phrase, predicate_noun, random_phrase)
+
+
 @dataclass(frozen=True)
 class Example:
     """A sentence pair with its gold word alignment.
@@ -56,7 +58,6 @@ def _elide(french: tuple) -> list:
             for (text, links), (after, _) in pairwise((*french, (".", ())))]
 
 
-# %% chapter 10: Phrases that carry their links
 def _contract(french: list) -> list:
     """à le jardin → au jardin; the joined word keeps the links of both."""
     joined = french[:1]
@@ -88,7 +89,6 @@ def sample_example(rng: np.random.Generator) -> Example:
             return _sentence(drawn)
 
 
-# %% chapter 10: As many sentences as we want
 def sample_pairs(n: int, *, rng: np.random.Generator) -> list[Example]:
     """``n`` examples with distinct English sentences, in the order they were drawn."""
     if not 0 <= n <= 100_000:
@@ -100,7 +100,6 @@ def sample_pairs(n: int, *, rng: np.random.Generator) -> list[Example]:
     return list(found.values())
 
 
-# %% chapter 10: As many sentences as we want
 def running_examples() -> list[Example]:
     """The three sentences that come back throughout the course, made by the same rules."""
     speaker = phrase("I", "je/0", Agreement(0))
@@ -119,7 +118,6 @@ def _drawn() -> tuple[Example, ...]:
     return tuple(found.values())[:13_000]
 
 
-# %% chapter 10: A split that does not leak
 def fragment_split(split: str = "train") -> list[Example]:
     """A fixed part of the fragment: 12,000 training, 500 validation and 500 test examples.
 

@@ -8,21 +8,22 @@ Source: ``chapters/10_data.ipynb``
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
 
-import os
-import unicodedata
+__all__ = ["Tokenizer", "piece_words"]
+
+
+# %% chapter 10: Bytes, so that nothing is unknown
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
+import os
 from pathlib import Path
+import unicodedata
 
 import tokenizers
 from tokenizers import Regex, decoders, models, pre_tokenizers, trainers
 
 from xformer_lib.data._pieces import BYTES, SPECIALS, read_inner, readable, write_whole
 
-__all__ = ["Tokenizer", "piece_words"]
 
-
-# %% chapter 10: Bytes, so that nothing is unknown
 def _composed(text: str) -> str:
     """The text in NFC; half of a surrogate pair is no character and cannot be encoded."""
     if not isinstance(text, str):
@@ -39,7 +40,6 @@ def _composed(text: str) -> str:
 _PIECES = Regex(r" ?[\p{L}\p{M}]+'?| ?\p{N}| ?[^\s\p{L}\p{M}\p{N}]+|\s+(?!\S)|\s+")
 
 
-# %% chapter 10: Bytes, so that nothing is unknown
 def _learn_merges(texts: Iterable[str], vocab_size: int) -> tokenizers.Tokenizer:
     """Train the inner tokenizer; the same texts give the same merges."""
     if vocab_size < 260:
@@ -92,7 +92,6 @@ def _checked_ids(ids, size: int) -> list[int]:
     return numbers
 
 
-# %% chapter 10: Bytes, so that nothing is unknown
 class _Decoder(_Encoder):
     """And back, as a text or piece by piece."""
 
