@@ -13,7 +13,7 @@ from importlib import import_module
 
 __version__ = "0.2.0"
 
-_PARTS = ("data", "decoding", "evaluation", "exercises", "nn", "plots", "reference", "training")
+_PARTS = ("data", "decoding", "evaluation", "exercises", "inspection", "nn", "plots", "reference", "training")
 
 __all__ = ["__version__", *_PARTS]
 
