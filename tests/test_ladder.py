@@ -1,0 +1,191 @@
+"""The ladder: fair by construction, made again bit for bit, resumable, and its records re-scored."""
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from xformer_lib.data.corpora import CorpusUnavailable, load_corpus
+from xformer_lib.evaluation import bleu, chrf
+from xformer_lib.nn import MultiHeadAttention, Transformer, TransformerConfig
+
+ROOT = Path(__file__).parent.parent
+FILES = sorted((ROOT / "results" / "ladder").glob("*.json"))
+RECORDS = [path for path in FILES if not path.stem.startswith("trial-")]
+TRIALS = [path for path in FILES if path.stem.startswith("trial-")]
+
+
+@pytest.fixture(scope="module")
+def ladder():
+    spec = importlib.util.spec_from_file_location("ladder", ROOT / "benchmarks" / "ladder.py")
+    module = sys.modules["ladder"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def smoke(ladder, tmp_path_factory):
+    """Two runs of every system on the smallest scale, and the folder they are in."""
+    out = tmp_path_factory.mktemp("ladder")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    ladder.main(["--smoke", "--out", str(out), "--seed", "1", "2"])
+    torch.set_num_threads(threads)
+    return out
+
+
+def read(path):
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+# ---------------------------------------------------------------- the script
+
+
+def test_systems_of_a_seed_read_the_same_tokens(ladder, smoke):
+    for seed in (1, 2):
+        records = [read(smoke / f"{name}-seed{seed}.json") for name in ladder.SYSTEMS]
+        assert len({record["tokens"] for record in records}) == 1
+        assert all(record["history"][-1]["step"] == record["config"]["max_steps"] for record in records)
+        assert len({record["config"]["model"]["vocab_size"] for record in records}) == 1
+
+
+def test_a_system_differs_from_its_family_in_what_its_name_says(ladder):
+    made = ladder.Ladder(ladder.SMOKE, Path("/nonexistent/../tmp"))
+    full = made.config("transformer", rate=1e-3, seed=5)
+    wanted = {"no-scale": {}, "one-head": {"num_heads": 1}, "no-positions": {"positions": "none"},
+              "no-warm-up": {"warmup_steps": 1}, "no-smoothing": {"label_smoothing": 0.0}, "post-norm": {"norm": "post"}}
+    for name, changes in wanted.items():
+        config = made.config(name, rate=1e-3, seed=5)
+        flat = [{**vars(c), **vars(c.model), "model": None} for c in (full, config)]
+        assert {key: flat[1][key] for key in flat[0] if flat[0][key] != flat[1][key]} == changes
+    assert set(wanted) | set(ladder.FAMILIES) == set(ladder.SYSTEMS)
+
+
+def test_without_scale_the_scores_are_plain_products(ladder):
+    config = TransformerConfig(vocab_size=31, d_model=22, num_heads=2, d_ff=13, dropout=0.0, max_len=17)
+    torch.manual_seed(0)
+    scaled = Transformer(config)
+    torch.manual_seed(0)
+    plain = ladder.unscaled_transformer(config)
+    one, other = (next(layer for layer in model.modules() if isinstance(layer, MultiHeadAttention))
+                  for model in (scaled, plain))
+    x = torch.randn(3, 5, 22)
+    q, k = one.split(one.w_q(x)), one.split(one.w_k(x))
+    _, weights = other(x, x, x, need_weights=True)
+    torch.testing.assert_close(weights, (q @ k.transpose(-2, -1)).softmax(-1))
+    assert not torch.allclose(weights, one(x, x, x, need_weights=True)[1])
+
+
+def test_the_rate_is_the_one_with_the_least_validation_loss(ladder, smoke):
+    for name, system in ladder.SYSTEMS.items():
+        trials = [read(path) for path in sorted(smoke.glob(f"trial-{system.family}-0*.json"))]
+        assert sorted(trial["rate"] for trial in trials) == sorted(ladder.RATES)
+        best = min(trials, key=lambda trial: trial["history"][-1]["validation_loss"])
+        assert read(smoke / f"{name}-seed1.json")["config"]["peak_rate"] == best["rate"]
+
+
+def test_two_runs_of_one_seed_are_equal_to_the_bit(ladder, smoke, tmp_path):
+    made = ladder.Ladder(ladder.SMOKE, tmp_path)
+    for name in ("gru-attention", "no-scale"):
+        models = []
+        for folder in ("one", "two"):
+            config = made.config(name, rate=2e-3, seed=7)
+            models.append(made.train(name, config, tmp_path / folder).model.state_dict())
+        assert all(torch.equal(value, models[1][key]) for key, value in models[0].items())
+    again = made.train("gru", made.config("gru", rate=2e-3, seed=8), tmp_path / "other").model.state_dict()
+    assert not torch.equal(again["embedding.weight"], models[0]["embedding.weight"])
+
+
+def test_what_is_recorded_is_not_made_again(ladder, smoke, monkeypatch):
+    before = {path: path.read_bytes() for path in smoke.iterdir()}
+    monkeypatch.setattr(ladder.Ladder, "train", None)  # calling it would fail
+    ladder.main(["--smoke", "--out", str(smoke), "--seed", "1", "2"])
+    assert before == {path: path.read_bytes() for path in smoke.iterdir()}
+
+
+def test_a_missing_run_is_made_from_what_is_there(ladder, smoke):
+    path = smoke / "one-head-seed2.json"
+    before = read(path)
+    path.unlink()
+    ladder.main(["--smoke", "--out", str(smoke), "--only", "one-head", "--seed", "2"])
+    after = read(path)
+    assert [line["validation_loss"] for line in after["history"]] == [l["validation_loss"] for l in before["history"]]
+    assert after["bleu"] == before["bleu"] and after["by_length"] == before["by_length"]
+
+
+def test_lengths_share_out_the_split(ladder, smoke):
+    record = read(smoke / "gru-seed2.json")
+    assert sum(group["sentences"] for group in record["by_length"]) == 29 == len(record["hypotheses"])
+    for (low, high), (next_low, _) in zip(ladder.LENGTHS, ladder.LENGTHS[1:], strict=False):
+        assert low <= high == next_low - 1
+
+
+def test_smoke_results_stay_out_of_the_results(ladder):
+    with pytest.raises(SystemExit):
+        ladder.parse(["--smoke"])
+
+
+def test_a_changed_checkout_records_nothing(ladder, tmp_path, monkeypatch):
+    monkeypatch.setattr(ladder, "git_commit", lambda: "0123456789ab-dirty")
+    with pytest.raises(SystemExit, match="^commit: expected a clean clone"):
+        ladder.main(["--out", str(tmp_path)])
+
+
+# ---------------------------------------------------------------- the records
+
+
+def test_records_fit_into_the_repository():
+    assert sum(path.stat().st_size for path in FILES) <= 1.5e6
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_record_says_where_it_comes_from(ladder, path):
+    record = read(path)
+    assert record["command"].startswith("python benchmarks/ladder.py --only ")
+    assert len(record["commit"]) == 12, "recorded from a clean clone"
+    for name in ("device", "threads", "versions", "cpu_minutes", "tokens_per_second", "parameters"):
+        assert record[name], name
+    trial = path.stem.startswith("trial-")
+    assert path.stem == (f"trial-{record['family']}-{record['rate']:g}" if trial
+                         else ladder.record_name(record["system"], record["seed"]))
+    assert record["history"][-1]["step"] == record["config"]["max_steps"]
+
+
+@pytest.mark.parametrize("path", RECORDS, ids=lambda path: path.stem)
+def test_stored_translations_give_the_stored_scores(ladder, path):
+    record = read(path)
+    try:
+        pairs = load_corpus("multi30k", "test")
+    except CorpusUnavailable as reason:
+        pytest.skip(str(reason))
+    if "hypotheses" not in record:
+        return
+    again = ladder.scores(record["hypotheses"], pairs)
+    references = [target for _, target in pairs]
+    assert vars(bleu(record["hypotheses"], references)) == pytest.approx(record["bleu"])
+    assert vars(chrf(record["hypotheses"], references)) == pytest.approx(record["chrf"])
+    for group, stored in zip(again["by_length"], record["by_length"], strict=True):
+        assert group == pytest.approx(stored)
+
+
+def test_records_of_a_seed_saw_the_same_tokens():
+    seen = {}
+    for path in RECORDS:
+        record = read(path)
+        seen.setdefault(record["seed"], set()).add(record["tokens"])
+    assert all(len(tokens) == 1 for tokens in seen.values())
+
+
+def test_rates_were_chosen_by_the_trials(ladder):
+    if not TRIALS:
+        pytest.skip("no recorded trials")
+    best = {}
+    for trial in map(read, TRIALS):
+        loss = trial["history"][-1]["validation_loss"]
+        best[trial["family"]] = min(best.get(trial["family"], (loss, trial["rate"])), (loss, trial["rate"]))
+    for record in map(read, RECORDS):
+        family = ladder.SYSTEMS[record["system"]].family
+        assert record["config"]["peak_rate"] == best[family][1]
