@@ -42,7 +42,8 @@ def test_evaluate_writes_a_record_that_scores_again(run, tmp_path, capsys):
 
     path = tmp_path / "record.json"
     assert main(["evaluate", str(run), "--split", "val", "--json", str(path)]) == 0
-    assert "BLEU" in capsys.readouterr().out
+    captured = capsys.readouterr()
+    assert "BLEU" in captured.out and ", greedy:" in captured.out and "500/500" in captured.err
     record = json.loads(path.read_text())
     references = [target for _, target in load_corpus("fragment", "val")]
     assert record["bleu"] == vars(bleu(record["hypotheses"], references))
@@ -60,7 +61,65 @@ def test_translate_keeps_order_and_reads_standard_input(run, capsys, monkeypatch
     together = capsys.readouterr().out.splitlines()
     monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(sentences) + "\n"))
     assert main(["translate", "--model", str(run)]) == 0
-    assert capsys.readouterr().out.splitlines() == together and len(together) == 2
+    captured = capsys.readouterr()
+    assert captured.out.splitlines() == together and len(together) == 2
+    assert "2/2" in captured.err  # the bar is on standard error
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(sentences)))
+    assert main(["translate", "--model", str(run), "--quiet"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.splitlines() == together and captured.err == ""
+
+
+def test_a_file_is_translated_line_by_line_and_blank_lines_stay(run, tmp_path, capsys):
+    """Line n of the output translates line n of the input, whatever the lengths; a byte order mark is no word."""
+    sentences = ["The big yellow cat", "", "I am an engineer", "   ", "Hello world", "I am not an engineer", ""]
+    source, target = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_text("\n".join(sentences) + "\n", encoding="utf-8-sig")
+    options = ["translate", "--model", str(run), "--input", str(source), "--quiet", "--beam-size", "3"]
+    assert main([*options, "--output", str(target)]) == 0
+    assert capsys.readouterr().out == ""
+    lines = target.read_text(encoding="utf-8").split("\n")
+    assert len(lines) == 8 and [n for n in range(7) if lines[n]] == [0, 2, 4, 5]
+    assert main(options) == 0
+    assert capsys.readouterr().out == target.read_text(encoding="utf-8")
+    for line, sentence in zip(lines, sentences):
+        if sentence.strip():
+            assert main(["translate", "--model", str(run), "--beam-size", "3", sentence]) == 0
+            assert capsys.readouterr().out == line + "\n"
+    source.write_text("")
+    assert main([*options, "--output", str(target)]) == 0 and target.read_text() == ""
+
+
+def test_the_beam_reaches_the_search(run, capsys, monkeypatch):
+    from xformer_lib import decoding
+
+    seen, search = [], decoding.beam_search
+    monkeypatch.setattr(decoding, "beam_search", lambda *args, **options: (seen.append(options), search(*args, **options))[1])
+    assert main(["translate", "--model", str(run), "--beam-size", "3", "--length-penalty", "0.5", "Hello world"]) == 0
+    assert [(options["beam_size"], options["length_penalty"]) for options in seen] == [(3, 0.5)]
+
+
+def test_evaluate_with_a_beam_says_so(run, tmp_path, capsys):
+    path = tmp_path / "record.json"
+    command = ["evaluate", str(run), "--split", "val", "--json", str(path), "--quiet"]
+    assert main([*command, "--beam-size", "2", "--length-penalty", "0.7"]) == 0
+    captured = capsys.readouterr()
+    assert "beam 2, length penalty 0.7:" in captured.out and captured.err == ""
+    record = json.loads(path.read_text())
+    assert (record["decoding"], record["beam_size"], record["length_penalty"]) == ("beam", 2, 0.7)
+    assert set(record["evaluation"]) == {"command", "commit", "device", "threads", "versions"}
+    assert record["seed"] == 1 and record["history"]
+
+
+def test_without_a_run_the_shipped_model_translates(tmp_path, capsys, monkeypatch):
+    from xformer_lib import load_pretrained
+
+    monkeypatch.chdir(tmp_path)
+    assert main(["translate", "I am here."]) == 0
+    assert capsys.readouterr().out == load_pretrained("en-fr").translate("I am here.") + "\n"
+    assert main(["evaluate", "--corpus", "fragment", "--split", "val", "--json", "record.json", "--quiet"]) == 0
+    record = json.loads((tmp_path / "record.json").read_text())
+    assert record["corpus"] == "fragment" and record["config"]["corpus"] == "tatoeba" and record["decoding"] == "greedy"
 
 
 def test_translate_takes_the_newest_run(run, tmp_path, capsys, monkeypatch):
@@ -102,7 +161,10 @@ def test_doctor_names_what_is_missing(capsys, monkeypatch):
      "d_model must be divisible by num_heads: got d_model=128, num_heads=7 (remainder 2)"),
     (["train", "--resume", "nowhere"], "run: no nowhere/config.json; name the folder that xformer train wrote to"),
     (["train", "--resume", "nowhere", "--set", "seed=2"], "--resume: expected no --set"),
-    (["translate", "Hello world"], "model: no trained model in runs/; run xformer train"),
+    (["translate", "--model", "nowhere", "Hello world"], "run: no nowhere/config.json"),
+    (["translate", "--input", "nowhere.txt"], "No such file or directory: 'nowhere.txt'"),
+    (["translate", "--input", "nowhere.txt", "Hello world"], "--input: expected no sentences beside it, got both"),
+    (["translate", "--output", "no/folder.txt", "Hello world"], "--output: no folder no; make it first"),
     (["evaluate", "nowhere"], "run: no nowhere/config.json"),
 ])
 def test_mistakes_are_one_line_each(arguments, message, tmp_path, monkeypatch, capsys):
@@ -115,6 +177,7 @@ def test_sentences_that_cannot_be_translated(run, capsys):
     folder = str(run)
     assert "expected a sentence, got an empty one" in fails(capsys, "translate", "--model", folder, "Hello", "  ")
     assert "expected at most 30 tokens" in fails(capsys, "translate", "--model", folder, "cat " * 40)
+    assert "beam_size: expected at least 1, got 0" in fails(capsys, "translate", "--model", folder, "Hello", "--beam-size", "0")
 
 
 @pytest.mark.errors
@@ -132,4 +195,4 @@ def test_a_traceback_on_request(monkeypatch, tmp_path):
     monkeypatch.setenv("XFORMER_TRACEBACK", "1")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(FileNotFoundError):
-        main(["translate", "Hello world"])
+        main(["translate", "--input", "nowhere.txt"])

@@ -15,6 +15,7 @@ from importlib import metadata, util
 from pathlib import Path
 
 GRADE_STATUS = "Exit status: 0 when every exercise is passed, 1 when one is open, 2 when nothing could be graded."
+MODEL_HELP = "folder of a run (default: the newest in runs/, or else the model that comes with the library)"
 PACKAGES = ("numpy", "torch", "tokenizers", "safetensors", "sacrebleu", "tqdm", "matplotlib")
 
 
@@ -46,17 +47,21 @@ def build_parser() -> argparse.ArgumentParser:
     train.set_defaults(run=run_train)
 
     evaluate = commands.add_parser("evaluate", help="score a trained model with sacreBLEU and chrF")
-    evaluate.add_argument("model", nargs="?", help="folder of a run (default: the newest in runs/)")
+    evaluate.add_argument("model", nargs="?", help=MODEL_HELP)
     evaluate.add_argument("--corpus", help="fragment, multi30k or tatoeba (default: the one trained on)")
     evaluate.add_argument("--split", default="test", help="train, val or test (default: test)")
     evaluate.add_argument("--json", metavar="FILE", help="write everything there is to know about the run")
     evaluate.add_argument("--device", help="cpu, cuda or mps (default: the best one here)")
+    add_search(evaluate)
     evaluate.set_defaults(run=run_evaluate)
 
     translate = commands.add_parser("translate", help="translate sentences, or the lines of standard input")
     translate.add_argument("text", nargs="*", help="English sentences (default: one a line from standard input)")
-    translate.add_argument("--model", metavar="FOLDER", help="folder of a run (default: the newest in runs/)")
+    translate.add_argument("--model", metavar="FOLDER", help=MODEL_HELP)
+    translate.add_argument("--input", metavar="FILE", help="translate the lines of this file; a blank line stays blank")
+    translate.add_argument("--output", metavar="FILE", help="write here, line for line (default: standard output)")
     translate.add_argument("--device", help="cpu, cuda or mps (default: cpu)", default="cpu")
+    add_search(translate)
     translate.set_defaults(run=run_translate)
 
     grade = commands.add_parser("grade", help="grade a learner's notebook, or a folder of them", epilog=GRADE_STATUS)
@@ -73,6 +78,14 @@ def build_parser() -> argparse.ArgumentParser:
     doctor = commands.add_parser("doctor", help="say what this machine has and what it lacks")
     doctor.set_defaults(run=run_doctor)
     return parser
+
+
+def add_search(command: argparse.ArgumentParser) -> None:
+    """The options of a command that decodes."""
+    command.add_argument("--beam-size", type=int, default=1, metavar="N", help="beginnings that are kept (default: 1, greedy)")
+    command.add_argument("--length-penalty", type=float, default=1.0, metavar="A",
+                         help="hypotheses of a beam are compared by log p / length**A (default: 1)")
+    command.add_argument("--quiet", action="store_true", help="no progress bar")
 
 
 # ---------------------------------------------------------------- train
@@ -163,15 +176,12 @@ def write_json(path: Path, data: dict) -> None:
 # ---------------------------------------------------------------- evaluate and translate
 
 
-def newest_run(folder: str | None) -> Path:
-    """The folder asked for, or the run in runs/ whose model was written last."""
+def chosen_model(folder: str | None) -> Path:
+    """The folder asked for, or the run in runs/ whose model was written last, or the model that comes with the library."""
     if folder is not None:
         return Path(folder)
     runs = sorted(Path("runs").glob("*/model.safetensors"), key=lambda path: path.stat().st_mtime)
-    if not runs:
-        raise FileNotFoundError("model: no trained model in runs/; run xformer train --preset fragment first, "
-                                "or name a run's folder")
-    return runs[-1].parent
+    return runs[-1].parent if runs else Path(__file__).parent / "pretrained" / "en-fr"
 
 
 def run_evaluate(options) -> int:
@@ -181,25 +191,47 @@ def run_evaluate(options) -> int:
     from xformer_lib.training.checkpoint import load_model, load_setup
     from xformer_lib.training.loop import pick_device
 
-    folder = newest_run(options.model)
+    folder = chosen_model(options.model)
     model, tokenizer = load_model(folder, device=pick_device(options.device))
     corpus = options.corpus or load_setup(folder)[0].corpus
     pairs = load_corpus(corpus, options.split)
-    hypotheses = translate(model, tokenizer, [source for source, _ in pairs])
+    hypotheses = translate(model, tokenizer, [source for source, _ in pairs], beam_size=options.beam_size,
+                           length_penalty=options.length_penalty, progress=not options.quiet)
     references = [target for _, target in pairs]
     scores = {"bleu": vars(bleu(hypotheses, references)), "chrf": vars(chrf(hypotheses, references)),
               "exact_match": exact_match(hypotheses, references)}
-    print(f"{folder} on {corpus} {options.split}, {len(pairs)} sentences, greedy:")
+    decoding = decoding_record(options)
+    print(f"{folder} on {corpus} {options.split}, {len(pairs)} sentences, {describe(decoding)}:")
     print(f"  BLEU  {scores['bleu']['value']:.2f}  {scores['bleu']['signature']}")
     print(f"  chrF  {scores['chrf']['value']:.2f}  {scores['chrf']['signature']}")
     print(f"  exact {scores['exact_match']:.1f} %")
     if options.json:
         samples = [dict(source=pairs[n][0], hypothesis=hypotheses[n], reference=references[n])
                    for n in range(0, len(pairs), max(1, len(pairs) // 12))][:12]
-        record = {"corpus": corpus, "split": options.split, "decoding": "greedy", **scores,
-                  **run_record(folder), "samples": samples, "hypotheses": hypotheses}
+        origin = run_record(folder) if (folder / "provenance.json").exists() else shipped_record(folder, options)
+        record = {"corpus": corpus, "split": options.split, **decoding, **scores, **origin,
+                  "evaluation": provenance(options), "samples": samples, "hypotheses": hypotheses}
         write_json(Path(options.json), record)
     return 0
+
+
+def decoding_record(options) -> dict:
+    """How the sentences were searched for: greedily, or with a beam of a size and a length penalty."""
+    if options.beam_size == 1:
+        return {"decoding": "greedy"}
+    return {"decoding": "beam", "beam_size": options.beam_size, "length_penalty": options.length_penalty}
+
+
+def describe(decoding: dict) -> str:
+    """The same in words."""
+    if decoding["decoding"] == "greedy":
+        return "greedy"
+    return f"beam {decoding['beam_size']}, length penalty {decoding['length_penalty']:g}"
+
+
+def shipped_record(folder: Path, options) -> dict:
+    """What is known of a model without its run: its settings; the command is that of the evaluation."""
+    return {**provenance(options), "config": json.loads((folder / "config.json").read_text())}
 
 
 def run_record(folder: Path) -> dict:
@@ -223,11 +255,28 @@ def run_translate(options) -> int:
     from xformer_lib.decoding import translate
     from xformer_lib.training.checkpoint import load_model
 
-    model, tokenizer = load_model(newest_run(options.model), device=options.device)
-    texts = options.text or [line.rstrip("\n") for line in sys.stdin]
-    for line in translate(model, tokenizer, texts):
-        print(line)
+    if options.text and options.input:
+        raise ValueError("--input: expected no sentences beside it, got both; leave one out")
+    if options.output and not Path(options.output).resolve().parent.is_dir():
+        raise FileNotFoundError(f"--output: no folder {Path(options.output).parent}; make it first")
+    lines = options.text or source_lines(options.input)
+    places = range(len(lines)) if options.text else [n for n, line in enumerate(lines) if line.strip()]
+    model, tokenizer = load_model(chosen_model(options.model), device=options.device)
+    found = translate(model, tokenizer, [lines[n] for n in places], beam_size=options.beam_size,
+                      length_penalty=options.length_penalty, progress=not (options.quiet or options.text))
+    translations = dict(zip(places, found))
+    text = "".join(translations.get(n, "") + "\n" for n in range(len(lines)))
+    if options.output:
+        Path(options.output).write_text(text, encoding="utf-8")
+    else:
+        sys.stdout.write(text)
     return 0
+
+
+def source_lines(path: str | None) -> list[str]:
+    """The lines of a file, or of standard input; line n of the output translates line n."""
+    text = sys.stdin.read() if path is None else Path(path).read_text(encoding="utf-8-sig")
+    return text.removesuffix("\n").split("\n") if text else []
 
 
 # ---------------------------------------------------------------- grade

@@ -3,22 +3,25 @@
 
 Source: ``chapters/12_translation.ipynb``
     The library's version
+    When may the search stop?
     From text to text
 
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
 
 from contextlib import contextmanager
+from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor, nn
+from tqdm import tqdm
 
+from xformer_lib.data.batching import pad_rows
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.nn.transformer import DecoderCache
 from xformer_lib.shapes import Float, Int
 
-__all__ = ["next_logits", "greedy", "translate", "Translator"]
+__all__ = ["next_logits", "greedy", "Hypothesis", "beam_search", "translate", "Translator"]
 
 
 # %% chapter 12: The library's version
@@ -34,7 +37,6 @@ def evaluation_mode(model: nn.Module):
         model.train(was_training)
 
 
-# %% chapter 12: The library's version
 def length_limits(model: nn.Module, source: Int[Tensor, "b s"], max_len: int | None) -> Int[Tensor, "b"]:
     """How many tokens each sentence may produce: ``max_len``, or twice its source and ten."""
     lengths, longest = (source != model.config.pad_id).sum(dim=1), model.config.max_len - 1
@@ -49,10 +51,11 @@ def length_limits(model: nn.Module, source: Int[Tensor, "b s"], max_len: int | N
 # %% chapter 12: The library's version
 def next_logits(model: nn.Module, tokens: Int[Tensor, "b t"], memory: Float[Tensor, "b s m"],
                 source: Int[Tensor, "b s"], cache: DecoderCache | None = None) -> Float[Tensor, "b v"]:
-    """Logits of the word after ``tokens``; with a cache only the newest token is computed."""
+    """Logits of the word after ``tokens``, −∞ for <pad> and <bos>; with a cache only the newest token is computed."""
     new = tokens if cache is None else tokens[:, cache.length:]
-    states = model.states(new, memory, source, cache=cache)
-    return model.embedding.logits(states[:, -1])
+    logits = model.embedding.logits(model.states(new, memory, source, cache=cache)[:, -1])
+    logits[:, [model.config.pad_id, model.config.bos_id]] = -torch.inf
+    return logits
 
 
 # %% chapter 12: The library's version
@@ -65,7 +68,7 @@ def greedy(model: nn.Module, source: Int[Tensor, "b s"], *, max_len: int | None 
     config, rows = model.config, torch.arange(len(source), device=source.device)
     with evaluation_mode(model):
         limits = length_limits(model, source, max_len)
-        memory, cache = model.encode(source), DecoderCache(config.num_decoder_layers) if use_cache else None
+        memory, cache = model.encode(source), model.new_cache() if use_cache else None
         tokens = torch.full((len(source), 1), config.bos_id, device=source.device)
         results = [[] for _ in rows]
         while len(rows):
@@ -80,6 +83,91 @@ def greedy(model: nn.Module, source: Int[Tensor, "b s"], *, max_len: int | None 
                 if cache is not None:
                     cache.keep(alive)
     return results
+
+
+# %% chapter 12: When may the search stop?
+@dataclass(frozen=True)
+class Hypothesis:
+    """A translation: ids without <bos> and <eos>, their log p, and the score it is ranked by."""
+
+    ids: list[int]
+    log_prob: float
+    score: float  # log_prob / length**length_penalty; the length counts <eos>
+
+
+# %% chapter 12: When may the search stop?
+class Finished:
+    """The ``size`` best hypotheses of one sentence so far, and the rule that ends its search."""
+
+    def __init__(self, size: int, limit: int, length_penalty: float, eos_id: int):
+        self.size, self.limit, self.length_penalty, self.eos_id, self.best = size, limit, length_penalty, eos_id, []
+
+    def add(self, ids: list[int], log_prob: float, length: int) -> None:
+        hypothesis = Hypothesis(ids, log_prob, log_prob / length**self.length_penalty)
+        self.best = sorted([*self.best, hypothesis], key=lambda other: -other.score)[:self.size]
+
+    def settle(self, rows: list[list[int]], totals: list[float]) -> bool:
+        """Take the rows that end in <eos>; True when this sentence's search is over."""
+        length, live = len(rows[0]) - 1, {}
+        for n, (row, total) in enumerate(zip(rows, totals)):
+            if total > -torch.inf and row[-1] == self.eos_id:
+                self.add(row[1:-1], total, length)
+            elif total > -torch.inf:
+                live[n] = total
+        if length == self.limit and not self.best:  # nothing finished: those that were cut
+            for n, total in live.items():
+                self.add(rows[n][1:], total, length)
+        bound = max(live.values(), default=-torch.inf) / self.limit**self.length_penalty
+        return not live or length == self.limit or (len(self.best) == self.size and self.best[-1].score >= bound)
+
+
+# %% chapter 12: When may the search stop?
+def extend(
+    totals: Float[Tensor, "b k"], log_probs: Float[Tensor, "r v"]
+) -> tuple[Float[Tensor, "b k"], Int[Tensor, "r"], Int[Tensor, "r"]]:
+    """The k best extensions of each sentence: their log p, the rows they extend, their words; r = b·k."""
+    (batch_size, k), vocab_size = totals.shape, log_probs.shape[1]
+    extended = totals.flatten()[:, None] + log_probs
+    totals, places = extended.view(batch_size, k * vocab_size).topk(k)
+    first_rows = k * torch.arange(batch_size, device=totals.device)[:, None]
+    return totals, (first_rows + places // vocab_size).flatten(), (places % vocab_size).flatten()
+
+
+# %% chapter 12: When may the search stop?
+def beam_search(model: nn.Module, source: Int[Tensor, "b s"], *, beam_size: int = 4, length_penalty: float = 1.0,
+                max_len: int | None = None, use_cache: bool = True) -> list[list[Hypothesis]]:
+    """At most ``beam_size`` hypotheses for each sentence, best first; cut ones where none ended within greedy's limit."""
+    check_beam(beam_size, length_penalty)
+    config, k, alive = model.config, beam_size, list(range(len(source)))
+    with evaluation_mode(model):
+        limits = length_limits(model, source, max_len).tolist()
+        finished = [Finished(k, limit, length_penalty, config.eos_id) for limit in limits]
+        memory, source = (x.repeat_interleave(k, dim=0) for x in (model.encode(source), source))
+        cache, totals = model.new_cache() if use_cache else None, memory.new_zeros(len(alive), k)
+        totals[:, 1:], tokens = -torch.inf, torch.full_like(source[:, :1], config.bos_id)
+        while alive:
+            logits = next_logits(model, tokens, memory, source, cache)
+            totals, rows, words = extend(totals, logits.log_softmax(dim=-1))
+            tokens = torch.cat([tokens[rows], words[:, None]], dim=1)
+            beams = zip(alive, tokens.unflatten(0, (-1, k)).tolist(), totals.tolist())
+            going = [n for n, (sentence, *beam) in enumerate(beams) if not finished[sentence].settle(*beam)]
+            alive = [alive[n] for n in going]
+            totals = totals.masked_fill(words.view_as(totals) == config.eos_id, -torch.inf)[going]
+            stay = torch.arange(len(rows), device=rows.device).view(-1, k)[going].flatten()
+            tokens, memory, source = (x[stay] for x in (tokens, memory, source))
+            if cache is not None:
+                cache.keep(rows[stay])
+    return [sentence.best for sentence in finished]
+
+
+# %% chapter 12: When may the search stop?
+def check_beam(beam_size: int, length_penalty: float) -> None:
+    """Raise ValueError for a search that cannot be."""
+    if beam_size < 1:
+        raise ValueError(f"beam_size: expected at least 1, got {beam_size}; 1 is greedy decoding")
+    if not length_penalty >= 0:
+        raise ValueError(f"length_penalty: expected 0 or more, got {length_penalty}; "
+                         "0 compares probabilities, 1 the mean log p of a token")
 
 
 # %% chapter 12: From text to text
@@ -99,20 +187,27 @@ def encode_sentences(model: nn.Module, tokenizer: Tokenizer, texts: list[str]) -
 
 
 # %% chapter 12: From text to text
-def translate(model: nn.Module, tokenizer: Tokenizer, texts: list[str], *, batch_size: int = 64,
-              use_cache: bool = True) -> list[str]:
-    """Translate sentences greedily, in batches of like length; the order of ``texts`` is kept."""
+def translate(model: nn.Module, tokenizer: Tokenizer, texts: list[str], *, beam_size: int = 1, length_penalty: float = 1.0,
+              batch_size: int = 64, use_cache: bool = True, progress: bool = False) -> list[str]:
+    """Translate sentences in batches of like length; the order of ``texts`` is kept.
+
+    ``beam_size`` 1 is greedy decoding. ``progress`` shows a bar on standard error.
+    """
     encoded = encode_sentences(model, tokenizer, texts)
     order = sorted(range(len(texts)), key=lambda n: len(encoded[n]))
     results, device = [""] * len(texts), model.embedding.weight.device
-    for start in range(0, len(order), batch_size):
-        rows = order[start:start + batch_size]
-        source = np.full((len(rows), max(len(encoded[n]) for n in rows)), model.config.pad_id)
-        for line, n in zip(source, rows):
-            line[:len(encoded[n])] = encoded[n]
-        outputs = greedy(model, torch.from_numpy(source).to(device), use_cache=use_cache)
-        for n, ids in zip(rows, outputs):
-            results[n] = tokenizer.decode(ids)
+    with tqdm(total=len(texts), unit=" sentences", disable=not progress) as bar:
+        for start in range(0, len(order), batch_size):
+            rows = order[start:start + batch_size]
+            source = torch.from_numpy(pad_rows([encoded[n] for n in rows], model.config.pad_id)).to(device)
+            if beam_size == 1:
+                outputs = greedy(model, source, use_cache=use_cache)
+            else:
+                found = beam_search(model, source, beam_size=beam_size, length_penalty=length_penalty, use_cache=use_cache)
+                outputs = [hypotheses[0].ids for hypotheses in found]
+            for n, ids in zip(rows, outputs):
+                results[n] = tokenizer.decode(ids)
+            bar.update(len(rows))
     return results
 
 
@@ -123,10 +218,10 @@ class Translator:
     def __init__(self, model: nn.Module, tokenizer: Tokenizer):
         self.model, self.tokenizer = model, tokenizer
 
-    def translate(self, text: str | list[str]) -> str | list[str]:
+    def translate(self, text: str | list[str], *, beam_size: int = 1, length_penalty: float = 1.0) -> str | list[str]:
         """A sentence for a sentence, a list for a list, in its order."""
         texts = [text] if isinstance(text, str) else text
-        results = translate(self.model, self.tokenizer, texts)
+        results = translate(self.model, self.tokenizer, texts, beam_size=beam_size, length_penalty=length_penalty)
         return results[0] if isinstance(text, str) else results
 
     def attention(self, text: str):
