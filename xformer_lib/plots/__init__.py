@@ -5,7 +5,7 @@ composed, changed and tested. Attention maps always have queries as rows and key
 on both axes. Colours are viridis, cividis and the palette of Okabe and Ito, which stay apart for
 colour-blind readers; lines also differ in dash and marker, so that they stay apart in grey.
 
-`maps` holds coloured matrices, `steps` the computation of attention, `heads` several heads together, `curves`
+`maps` holds coloured matrices, `steps` the computation of attention, `heads` several heads together, `grid` all layers and heads, `curves`
 lines, `bands` means over seeds, `permutation` rows on the move, `architecture` the encoder–decoder as boxes, `arcs` dependency
 arcs and wirings, `lookup` the hull of a table's values, `trace` one sentence on its way
 through a model, `style` the common look.
@@ -20,6 +20,7 @@ from xformer_lib.plots.architecture import architecture
 from xformer_lib.plots.arcs import dependency_arcs, wiring
 from xformer_lib.plots.bands import band_plot
 from xformer_lib.plots.curves import learning_curve, line_plot
+from xformer_lib.plots.grid import head_table, interval_plot, map_grid
 from xformer_lib.plots.heads import head_contributions, head_maps, influence_map
 from xformer_lib.plots.lookup import hull_plot, smooth_plot
 from xformer_lib.plots.maps import attention_map, mask_map, positional_heatmap
@@ -41,10 +42,13 @@ __all__ = [
     "dependency_arcs",
     "head_contributions",
     "head_maps",
+    "head_table",
     "hull_plot",
     "influence_map",
+    "interval_plot",
     "learning_curve",
     "line_plot",
+    "map_grid",
     "mask_map",
     "next_words",
     "offset_panels",
