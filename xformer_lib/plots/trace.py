@@ -10,6 +10,7 @@ from matplotlib.patches import ConnectionPatch
 from xformer_lib.plots.style import OKABE_ITO, new_axes
 
 CHARTS_A_ROW = 3
+TITLE = 0.4  # inches between two strips
 ARROW = {"arrowstyle": "-|>", "color": "#333333", "lw": 1.2, "mutation_scale": 11}
 
 
@@ -42,8 +43,8 @@ def conveyor(
         _belt(figure, (column + 0.13) / len(belts), 0.78 / len(belts), rows, title, stations, limit)
         for column, (title, stations) in enumerate(belts.items())
     ]
-    for station in into:
-        _join(figure, drawn[0][-1], (1.0, 0.5), drawn[1][station], (-0.13, 0.5))
+    if len(into):
+        _bus(figure, drawn[0][-1], [drawn[1][station] for station in into])
     return drawn
 
 
@@ -82,6 +83,8 @@ def next_words(
     figure, axes = plt.subplots(lines, columns, figsize=size, squeeze=False, sharex=True)
     for ax in axes.flat[len(table) :]:
         figure.delaxes(ax)
+    for ax in axes.flat[max(0, len(table) - columns) : len(table)]:
+        ax.tick_params(labelbottom=True)
     for ax, row, title, taken in zip(axes.flat, table, titles, chosen, strict=False):
         _bars(ax, row, words, title, top, taken)
     return list(axes.flat[: len(table)])
@@ -159,6 +162,7 @@ def vote_bars(
     ax.set(xlabel=xlabel)
     ax.set_title(title or "")
     ax.grid(axis="y", visible=False)
+    ax.set_axisbelow(True)
     return ax
 
 
@@ -187,6 +191,7 @@ def _belt(figure, left: float, width: float, rows: int, title: str, stations: Se
         ax.tick_params(length=0)
         ax.set_xticks([])
         ax.grid(False)
+        ax.spines[:].set_visible(False)
         ax.set_title(name, fontsize=9.5, pad=3, loc="left")
         ax.set_title(f"({', '.join(map(str, vectors.shape))})", fontsize=9.5, pad=3, loc="right", color="#333333")
         if axes:
@@ -194,6 +199,19 @@ def _belt(figure, left: float, width: float, rows: int, title: str, stations: Se
         axes.append(ax)
         top -= (len(words) + 2) * unit
     return axes
+
+
+def _bus(figure, memory: Axes, readers: Sequence[Axes]) -> None:
+    """From the middle of one strip to the right, then up and down, with an arrow to the title of each reader."""
+    box = memory.get_position()
+    titles = [ax.get_position().y1 + 0.25 * TITLE / figure.get_figheight() for ax in readers]
+    start, line = (box.x1, (box.y0 + box.y1) / 2), box.x1 + 0.02
+    style = {"color": ARROW["color"], "lw": ARROW["lw"], "ls": "-", "marker": ""}
+    figure.add_artist(plt.Line2D([start[0], line, line], [start[1], start[1], max(titles)], **style))
+    figure.add_artist(plt.Line2D([line, line], [min(titles), start[1]], **style))
+    for ax, height in zip(readers, titles, strict=True):
+        end = (ax.get_position().x0 - 0.004, height)
+        figure.add_artist(ConnectionPatch((line, height), end, "figure fraction", "figure fraction", **ARROW))
 
 
 def _join(figure, one: Axes, start, other: Axes, end, shrink=(2, 2)) -> None:
@@ -212,3 +230,4 @@ def _bars(ax: Axes, row: np.ndarray, words: Sequence[str], title: str, top: int,
     ax.invert_yaxis()
     ax.set_title(title, fontsize=10)
     ax.grid(axis="y", visible=False)
+    ax.set_axisbelow(True)
