@@ -8,8 +8,8 @@ import torch
 from xformer_lib.nn.transformer import Transformer, TransformerConfig, causal_mask, target_mask
 
 B, S, T, V = 3, 7, 5, 31
-CONFIG = TransformerConfig(vocab_size=V, d_model=22, num_heads=2, d_ff=29, num_encoder_layers=2,
-                           num_decoder_layers=3, dropout=0.0, max_len=23)
+CONFIG = TransformerConfig(vocab_size=V, d_model=44, num_heads=2, d_ff=29, num_encoder_layers=2,
+                           num_decoder_layers=3, dropout=0.0, max_len=23, max_offset=3)
 
 
 def build(**changes):
@@ -22,7 +22,7 @@ def ids(length, seed=0):
 
 
 CHOICES = [{"norm": norm, "positions": positions, "attention_path": path}
-           for norm in ("pre", "post") for positions in ("sinusoidal", "learned", "none")
+           for norm in ("pre", "post") for positions in ("sinusoidal", "learned", "relative", "rotary", "alibi", "none")
            for path in ("explicit", "fused")]
 
 
@@ -89,7 +89,7 @@ def test_without_positions_the_encoder_is_equivariant():
 def test_one_matrix_serves_source_target_and_output():
     model = build()
     shapes = [tuple(p.shape) for p in model.parameters()]
-    assert shapes.count((V, 22)) == 1
+    assert shapes.count((V, 44)) == 1
 
 
 def test_masks():
@@ -103,9 +103,9 @@ def test_masks():
 @pytest.mark.parametrize("change, message", [
     ({"vocab_size": 0}, "vocab_size: expected a positive number, got 0"),
     ({"dropout": 1.0}, "dropout: expected 0 ≤ dropout < 1, got 1.0"),
-    ({"positions": "rotating"}, "positions: expected one of sinusoidal, learned, none, got 'rotating'"),
+    ({"positions": "rotating"}, "positions: expected one of sinusoidal, learned, relative, rotary, alibi, none, got 'rotating'"),
     ({"pad_id": 1}, "pad_id, bos_id, eos_id: expected three different ids below vocab_size=31, got"),
-    ({"num_heads": 3}, r"d_model must be divisible by num_heads: got d_model=22, num_heads=3 \(remainder 1\)"),
+    ({"num_heads": 3}, r"d_model must be divisible by num_heads: got d_model=44, num_heads=3 \(remainder 2\)"),
     ({"norm": "sandwich"}, 'norm: expected "pre" or "post"'),
 ])
 def test_configurations_that_no_model_can_have(change, message):

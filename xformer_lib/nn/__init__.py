@@ -38,6 +38,7 @@ _HOMES = {
     "explicit_attention": "attention",
     "fused_attention": "attention",
     "padding_mask": "transformer",
+    "positions_inside": "transformer",
     "record_attention": "attention",
     "rotary": "positions",
     "sinusoidal_positions": "positions",

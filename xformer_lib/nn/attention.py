@@ -25,28 +25,36 @@ __all__ = ["explicit_attention", "fused_attention", "attend", "MultiHeadAttentio
 # %% chapter 8: The same attention, with gradients
 def explicit_attention(
     q: Float[Tensor, "*b i d"], k: Float[Tensor, "*b j d"], v: Float[Tensor, "*b j e"],
-    *, mask: Tensor | None = None, dropout: float = 0.0,
+    *, mask: Tensor | None = None, dropout: float = 0.0, bias: Tensor | None = None,
+    value_bias: Float[Tensor, "i j e"] | None = None,
 ) -> tuple[Float[Tensor, "*b i e"], Float[Tensor, "*b i j"]]:
-    """softmax(q kᵀ / √d) v, one operation a line; returns (output, weights).
+    """softmax(q kᵀ / √d + bias) v, one operation a line; returns (output, weights).
 
-    ``mask`` is boolean, True = may attend, and broadcasts to (*b i j). A row that may
-    attend to nothing gives zeros, forward and backward, in every dtype. ``dropout``
-    acts on the weights that mix the values; the returned ones are whole.
+    ``mask`` is boolean, True = may attend, and broadcasts to (*b i j), as ``bias``
+    does. A row that may attend to nothing gives zeros, forward and backward, in every
+    dtype. ``value_bias``: query i reads v_j + value_bias_ij. ``dropout`` acts on the
+    weights that mix the values; the returned ones are whole.
     """
     scores = (q / math.sqrt(q.shape[-1])) @ k.transpose(-2, -1)
+    if bias is not None:
+        scores = scores + bias
     if mask is None:
         weights = scores.softmax(dim=-1)
     else:
         lowest = torch.finfo(scores.dtype).min
         weights = scores.masked_fill(~mask, lowest).softmax(dim=-1)
         weights = weights.masked_fill(~mask, 0.0)
-    return F.dropout(weights, dropout) @ v, weights
+    mixing = F.dropout(weights, dropout)
+    output = mixing @ v
+    if value_bias is not None:
+        output = output + torch.einsum("...ij,ije->...ie", mixing, value_bias)
+    return output, weights
 
 
 # %% chapter 8: Two paths to one output
 def fused_attention(
     q: Float[Tensor, "*b i d"], k: Float[Tensor, "*b j d"], v: Float[Tensor, "*b j e"],
-    *, mask: Tensor | None = None, dropout: float = 0.0,
+    *, mask: Tensor | None = None, dropout: float = 0.0, bias: Tensor | None = None,
 ) -> Float[Tensor, "*b i e"]:
     """The same output from PyTorch's one kernel, which never stores the weights.
 
@@ -55,9 +63,12 @@ def fused_attention(
     """
     kernel = F.scaled_dot_product_attention
     if mask is None:
-        return kernel(q, k, v, dropout_p=dropout)
+        return kernel(q, k, v, attn_mask=bias, dropout_p=dropout)
     open_rows = mask.any(dim=-1, keepdim=True)
-    output = kernel(q, k, v, attn_mask=mask | ~open_rows, dropout_p=dropout)
+    allowed = mask | ~open_rows
+    if bias is not None:  # the kernel takes one of the two: hide by -inf in the bias
+        allowed = torch.where(allowed, bias, -math.inf)
+    output = kernel(q, k, v, attn_mask=allowed, dropout_p=dropout)
     return output.masked_fill(~open_rows, 0.0)
 
 
@@ -87,18 +98,21 @@ def check_mask(mask: Tensor | None, q: Tensor, k: Tensor) -> Tensor | None:
 def attend(
     q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None = None,
     need_weights: bool = False, dropout: float = 0.0, path: str = "auto",
+    bias: Tensor | None = None, value_bias: Tensor | None = None,
 ) -> tuple[Tensor, Tensor | None]:
-    """Attention by the path asked for; only the explicit one can show its weights.
+    """Attention by the path asked for; only the explicit one has weights at hand.
 
-    "auto": explicit for short keys on a CPU, else fused.
+    "auto": explicit for short keys on a CPU, else fused. ``need_weights`` and
+    ``value_bias`` need the weights: they take the explicit path whatever was asked.
     """
     if path == "auto":
         is_short = q.device.type == "cpu" and k.shape[-2] < FUSED_FROM
         path = "explicit" if is_short else "fused"
-    if need_weights or path == "explicit":
-        output, weights = explicit_attention(q, k, v, mask=mask, dropout=dropout)
+    if need_weights or value_bias is not None or path == "explicit":
+        output, weights = explicit_attention(
+            q, k, v, mask=mask, dropout=dropout, bias=bias, value_bias=value_bias)
         return output, weights if need_weights else None
-    return fused_attention(q, k, v, mask=mask, dropout=dropout), None
+    return fused_attention(q, k, v, mask=mask, dropout=dropout, bias=bias), None
 
 
 # %% chapter 8: Exercise 8.1 · Give every head its axis
@@ -132,13 +146,13 @@ class HeadProjections(nn.Module):
 
     def __init__(self, d_model: int, num_heads: int, *, d_head: int | None = None,
                  d_value: int | None = None, dropout: float = 0.0, bias: bool = True,
-                 path: str = "auto"):
+                 path: str = "auto", positions: nn.Module | None = None):
         super().__init__()
         if path not in ("auto", "explicit", "fused"):
             raise ValueError('path: expected "auto", "explicit" or "fused", '
                              f'got {path!r}; "auto" takes the faster')
         self.d_model, self.num_heads = d_model, num_heads
-        self.dropout, self.path = dropout, path
+        self.dropout, self.path, self.positions = dropout, path, positions
         d_head = d_head or head_width(d_model, num_heads)
         d_value = d_value or d_head
         self.w_q = nn.Linear(d_model, num_heads * d_head, bias=bias)
@@ -159,24 +173,29 @@ class HeadProjections(nn.Module):
 class MultiHeadAttention(HeadProjections):
     """concat(head_1 … head_h) W_O, head_n = attention(Q W_Q,n, K W_K,n, V W_V,n).
 
-    Vaswani et al. (2017), 3.2.2. ``d_head``, ``d_value``: columns of a head's W_Q, W_K
-    and of its W_V, d_model / num_heads unless given. ``path``: "explicit", "fused" or
-    "auto". Call with query (b i m), key and value (b j m), ``mask`` (i j), (b i j) or
-    (b h i j), True = may attend; returns output (b i m) and weights (b h i j) or None.
+    Vaswani et al. (2017), 3.2.2. ``d_head``, ``d_value``: a head's columns of W_Q, W_K
+    and of W_V, d_model / num_heads if not given. ``positions``: an AttentionPositions,
+    for self-attention. Call with query (b i m), key and value (b j m), ``mask`` (i j),
+    (b i j) or (b h i j), True = may attend; gives output (b i m), weights or None.
     """
 
     def forward(self, query, key, value, *, mask=None, need_weights=False, cache=None):
         check_inputs(self.d_model, query, key, value)
-        q = self.split(self.w_q(query))
+        q, place = self.split(self.w_q(query)), self.positions
+        start = cache.length if cache is not None else 0  # the place of the first query
         if cache is not None and cache.ready:
             k, v = cache.k, cache.v
         else:
             k, v = self.split(self.w_k(key)), self.split(self.w_v(value))
+            if place is not None:
+                q, k = place.turn(q, start), place.turn(k, start)
             if cache is not None:
                 k, v = cache.update(k, v)
-        dropout = self.dropout if self.training else 0.0
-        output, weights = attend(q, k, v, mask=check_mask(mask, q, k), path=self.path,
-                                 need_weights=need_weights, dropout=dropout)
+        bias, value_bias = place.terms(q, k.shape[-2], start) if place else (None, None)
+        output, weights = attend(
+            q, k, v, mask=check_mask(mask, q, k), bias=bias, value_bias=value_bias,
+            path=self.path, dropout=self.dropout if self.training else 0.0,
+            need_weights=need_weights)
         return self.w_o(output.transpose(1, 2).flatten(2)), weights
 
 
@@ -217,6 +236,11 @@ class KeyValueCache:
     def ready(self) -> bool:
         """Nothing needs to be projected any more."""
         return self.k is not None and not self.grows
+
+    @property
+    def length(self) -> int:
+        """Keys kept so far: the place of the next one."""
+        return 0 if self.k is None else self.k.shape[2]
 
     def update(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         if self.k is not None:

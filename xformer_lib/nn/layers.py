@@ -84,10 +84,12 @@ class EncoderLayer(nn.Module):
     """Self-attention, then the feed-forward net, each in a residual; keeps (b s m)."""
 
     def __init__(self, d_model: int, num_heads: int, d_ff: int, *, dropout: float = 0.0,
-                 attention_dropout: float = 0.0, norm: str = "pre", path: str = "auto"):
+                 attention_dropout: float = 0.0, norm: str = "pre", path: str = "auto",
+                 positions: nn.Module | None = None):
         super().__init__()
         self.self_attention = MultiHeadAttention(
-            d_model, num_heads, dropout=attention_dropout, path=path)
+            d_model, num_heads, dropout=attention_dropout, path=path,
+            positions=positions)
         self.feed_forward = PositionwiseFeedForward(d_model, d_ff, dropout=dropout)
         self.residuals = nn.ModuleList(
             Residual(d_model, dropout=dropout, norm=norm) for _ in range(2))
@@ -117,10 +119,12 @@ class DecoderLayer(nn.Module):
     """Masked self-attention, cross-attention to a memory, feed-forward; residuals."""
 
     def __init__(self, d_model: int, num_heads: int, d_ff: int, *, dropout: float = 0.0,
-                 attention_dropout: float = 0.0, norm: str = "pre", path: str = "auto"):
+                 attention_dropout: float = 0.0, norm: str = "pre", path: str = "auto",
+                 positions: nn.Module | None = None):
         super().__init__()
         settings = {"dropout": attention_dropout, "path": path}
-        self.self_attention = MultiHeadAttention(d_model, num_heads, **settings)
+        self.self_attention = MultiHeadAttention(
+            d_model, num_heads, positions=positions, **settings)
         self.cross_attention = MultiHeadAttention(d_model, num_heads, **settings)
         self.feed_forward = PositionwiseFeedForward(d_model, d_ff, dropout=dropout)
         self.residuals = nn.ModuleList(

@@ -3,6 +3,7 @@
 
 Source: ``chapters/08_layers.ipynb``
     Positions
+    Positions inside attention
 
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
@@ -14,7 +15,33 @@ from torch import Tensor, nn
 
 from xformer_lib.shapes import Float
 
-__all__ = ["sinusoidal_positions", "SinusoidalPositions", "LearnedPositions", "POSITIONS", "NoPositions"]
+__all__ = [
+    "clock_angles",
+    "sinusoidal_positions",
+    "SinusoidalPositions",
+    "LearnedPositions",
+    "NoPositions",
+    "AttentionPositions",
+    "rotary",
+    "RotaryPositions",
+    "alibi_slopes",
+    "AlibiPositions",
+    "RelativePositions",
+    "POSITIONS",
+    "attention_positions",
+]
+
+
+# %% chapter 8: Positions
+def clock_angles(
+    places: Float[Tensor, "i"], dim: int, *, base: float = 10000.0
+) -> Float[Tensor, "i pairs"]:
+    """place · ω_k, ω_k = base^(-2k/dim), k from 0: one angle for each pair of columns."""
+    if dim % 2:
+        raise ValueError(f"dim: expected an even number, got {dim}; "
+                         "sines and cosines come in pairs")
+    k = torch.arange(dim // 2, dtype=places.dtype, device=places.device)
+    return places[:, None] * base ** (-2 * k / dim)
 
 
 # %% chapter 8: Positions
@@ -26,12 +53,7 @@ def sinusoidal_positions(
     Column 2k is the sine and column 2k+1 the cosine of frequency k (Vaswani et al.
     2017, section 3.5). Computed in float64, then rounded to float32.
     """
-    if dim % 2:
-        raise ValueError(f"dim: expected an even number, got {dim}; "
-                         "sines and cosines come in pairs")
-    k = torch.arange(dim // 2, dtype=torch.float64)
-    place = torch.arange(length, dtype=torch.float64)
-    angles = place[:, None] * base ** (-2 * k / dim)
+    angles = clock_angles(torch.arange(length, dtype=torch.float64), dim, base=base)
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1).float()
 
 
@@ -76,5 +98,114 @@ class NoPositions(nn.Module):
         return x
 
 
+# %% chapter 8: Positions inside attention
+class AttentionPositions(nn.Module):
+    """Where order may enter self-attention; a scheme overrides what it needs.
+
+    Queries stand at ``start``, ``start + 1``, …, keys at 0, 1, …, ``key_len - 1``.
+    """
+
+    def turn(self, x: Float[Tensor, "b h i d"], start: int) -> Float[Tensor, "b h i d"]:
+        """Queries, or new keys, at start, start + 1, …: what scores and cache get."""
+        return x
+
+    def terms(
+        self, q: Float[Tensor, "b h i d"], key_len: int, start: int
+    ) -> tuple[Tensor | None, Tensor | None]:
+        """What is added to the scores (…i j), and to the values (i j e)."""
+        return None, None
+
+
+# %% chapter 8: Positions inside attention
+def rotary(
+    x: Float[Tensor, "*b i d"], start: int = 0, *, base: float = 10000.0
+) -> Float[Tensor, "*b i d"]:
+    """Turn columns 2k and 2k+1 of row i by (start + i) ω_k (Su et al. 2021).
+
+    Angles are computed in 32 bits at least, the products in the dtype of x.
+    """
+    dtype = torch.promote_types(x.dtype, torch.float32)
+    places = torch.arange(start, start + x.shape[-2], dtype=dtype, device=x.device)
+    angles = clock_angles(places, x.shape[-1], base=base)
+    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+    a, b = x[..., 0::2], x[..., 1::2]
+    return torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1).flatten(-2)
+
+
+# %% chapter 8: Positions inside attention
+class RotaryPositions(AttentionPositions):
+    """Turns queries and keys, so that q · k depends on their offset; values stay."""
+
+    def __init__(self, d_head: int):
+        super().__init__()
+        if d_head % 2:
+            raise ValueError("positions: rotary turns pairs of dimensions, got heads of "
+                             f"width {d_head}; take an even d_model / num_heads")
+
+    def turn(self, x: Float[Tensor, "b h i d"], start: int) -> Float[Tensor, "b h i d"]:
+        return rotary(x, start)
+
+
+# %% chapter 8: Positions inside attention
+def alibi_slopes(num_heads: int, *, dtype=torch.float32, device=None) -> Float[Tensor, "h"]:
+    """2^(-8n/h) for head n from 1, if h is a power of two; else the next smaller power
+    and then every second slope of twice that power (Press et al. 2022, their code)."""
+    power = 2 ** (num_heads.bit_length() - 1)
+    n = torch.arange(1, num_heads + 1, dtype=dtype, device=device)
+    exponent = torch.where(n <= power, -8 * n / power, -4 * (2 * (n - power) - 1) / power)
+    return 2.0 ** exponent
+
+
+class AlibiPositions(AttentionPositions):
+    """Takes slope · |i - j| from the score: head by head, far keys count less."""
+
+    def terms(
+        self, q: Float[Tensor, "b h i d"], key_len: int, start: int
+    ) -> tuple[Float[Tensor, "h i j"], None]:
+        dtype = torch.promote_types(q.dtype, torch.float32)
+        i = torch.arange(start, start + q.shape[2], dtype=dtype, device=q.device)
+        j = torch.arange(key_len, dtype=dtype, device=q.device)
+        slopes = alibi_slopes(q.shape[1], dtype=dtype, device=q.device)
+        return (-slopes[:, None, None] * (i[:, None] - j).abs()).to(q.dtype), None
+
+
+# %% chapter 8: Positions inside attention
+class RelativePositions(AttentionPositions):
+    """Shaw et al. (2018): a trained vector for each offset j - i from -c to c, added to
+    the key and to the value; farther offsets use the outer ones. All heads share them.
+
+    ``max_offset`` is c; row c + t of both tables (2c + 1, d) belongs to the offset t.
+    """
+
+    def __init__(self, d_head: int, max_offset: int):
+        super().__init__()
+        shape = (2 * max_offset + 1, d_head)
+        self.max_offset = max_offset
+        self.key_table = nn.Parameter(torch.randn(shape) / math.sqrt(d_head))
+        self.value_table = nn.Parameter(torch.randn(shape) / math.sqrt(d_head))
+
+    def terms(
+        self, q: Float[Tensor, "b h i d"], key_len: int, start: int
+    ) -> tuple[Float[Tensor, "b h i j"], Float[Tensor, "i j e"]]:
+        i = torch.arange(start, start + q.shape[2], device=q.device)
+        offset = torch.arange(key_len, device=q.device) - i[:, None]
+        rows = offset.clamp(-self.max_offset, self.max_offset) + self.max_offset
+        bias = torch.einsum("bhid,ijd->bhij", q, self.key_table[rows])
+        return bias / math.sqrt(q.shape[-1]), self.value_table[rows]
+
+
+# %% chapter 8: Positions inside attention
 POSITIONS = {"sinusoidal": SinusoidalPositions, "learned": LearnedPositions,
-             "none": NoPositions}
+             "relative": NoPositions, "rotary": NoPositions, "alibi": NoPositions,
+             "none": NoPositions}  # what is added to the embeddings
+
+
+def attention_positions(
+    name: str, d_head: int, max_offset: int
+) -> AttentionPositions | None:
+    """What the scheme does inside one self-attention; None if it does nothing there."""
+    if name == "relative":
+        return RelativePositions(d_head, max_offset)
+    if name == "rotary":
+        return RotaryPositions(d_head)
+    return AlibiPositions() if name == "alibi" else None

@@ -18,13 +18,15 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from xformer_lib.nn.attention import head_width
 from xformer_lib.nn.layers import DecoderLayer, Dropout, EncoderLayer, LayerCache
-from xformer_lib.nn.positions import POSITIONS
+from xformer_lib.nn.positions import POSITIONS, attention_positions
 from xformer_lib.shapes import Bool, Float, Int
 
 __all__ = [
     "TransformerConfig",
     "TokenEmbedding",
+    "positions_inside",
     "Encoder",
     "Decoder",
     "causal_mask",
@@ -49,7 +51,8 @@ class TransformerConfig:
     dropout: float = 0.1            # embeddings, sublayer outputs, feed-forward
     attention_dropout: float = 0.0  # on attention weights
     norm: str = "pre"               # or "post"
-    positions: str = "sinusoidal"   # or "learned", "none"
+    positions: str = "sinusoidal"   # or learned, relative, rotary, alibi, none
+    max_offset: int = 16            # places told apart by "relative"
     max_len: int = 256              # tokens, special ones included
     pad_id: int = 0
     bos_id: int = 1
@@ -64,7 +67,7 @@ class TransformerConfig:
 def check_config(config: "TransformerConfig") -> None:
     """Raise ValueError for sizes or names that no model can be built from."""
     for name in ("vocab_size", "d_model", "num_heads", "d_ff",
-                 "num_encoder_layers", "num_decoder_layers", "max_len"):
+                 "num_encoder_layers", "num_decoder_layers", "max_len", "max_offset"):
         if getattr(config, name) < 1:
             raise ValueError(f"{name}: expected a positive number, "
                              f"got {getattr(config, name)}; see TransformerConfig")
@@ -103,6 +106,12 @@ class TokenEmbedding(nn.Module):
 
 
 # %% chapter 9: Exercise 9.3 · Two ways round a sublayer
+def positions_inside(config: TransformerConfig) -> nn.Module | None:
+    """For one layer: what ``config.positions`` does inside its self-attention."""
+    d_head = head_width(config.d_model, config.num_heads)
+    return attention_positions(config.positions, d_head, config.max_offset)
+
+
 class Encoder(nn.Module):
     """Encoder layers, (b s m) → (b s m); a pre-norm stack ends in a LayerNorm."""
 
@@ -111,7 +120,7 @@ class Encoder(nn.Module):
         self.layers = nn.ModuleList(EncoderLayer(
             config.d_model, config.num_heads, config.d_ff, dropout=config.dropout,
             attention_dropout=config.attention_dropout, norm=config.norm,
-            path=config.attention_path,
+            path=config.attention_path, positions=positions_inside(config),
         ) for _ in range(config.num_encoder_layers))
         is_pre = config.norm == "pre"
         self.norm = nn.LayerNorm(config.d_model) if is_pre else nn.Identity()
@@ -133,7 +142,7 @@ class Decoder(nn.Module):
         self.layers = nn.ModuleList(DecoderLayer(
             config.d_model, config.num_heads, config.d_ff, dropout=config.dropout,
             attention_dropout=config.attention_dropout, norm=config.norm,
-            path=config.attention_path,
+            path=config.attention_path, positions=positions_inside(config),
         ) for _ in range(config.num_decoder_layers))
         is_pre = config.norm == "pre"
         self.norm = nn.LayerNorm(config.d_model) if is_pre else nn.Identity()
