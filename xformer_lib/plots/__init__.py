@@ -6,7 +6,7 @@ on both axes. Colours are viridis, cividis and the palette of Okabe and Ito, whi
 colour-blind readers; lines also differ in dash and marker, so that they stay apart in grey.
 
 `maps` holds coloured matrices, `steps` the computation of attention, `heads` several heads together, `grid` all layers and heads, `curves`
-lines, `bands` means over seeds, `permutation` rows on the move, `architecture` the encoder–decoder as boxes, `arcs` dependency
+lines, `bands` means over seeds, `seeds` systems in rows, `permutation` rows on the move, `architecture` the encoder–decoder as boxes, `arcs` dependency
 arcs and wirings, `lookup` the hull of a table's values, `trace` one sentence on its way
 through a model, `style` the common look.
 
@@ -27,6 +27,7 @@ from xformer_lib.plots.maps import attention_map, mask_map, positional_heatmap
 from xformer_lib.plots.permutation import permutation_flow
 from xformer_lib.plots.positions import offset_panels, turning_arrows
 from xformer_lib.plots.reach import reach_map
+from xformer_lib.plots.seeds import seed_rows
 from xformer_lib.plots.steps import attention_steps
 from xformer_lib.plots.style import MARKERS, OKABE_ITO, use_style
 from xformer_lib.plots.trace import conveyor, next_words, readout_map, vote_bars
@@ -56,6 +57,7 @@ __all__ = [
     "positional_heatmap",
     "reach_map",
     "readout_map",
+    "seed_rows",
     "smooth_plot",
     "turning_arrows",
     "use_style",
