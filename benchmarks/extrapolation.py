@@ -1,14 +1,15 @@
 """Train on up to 16 letters, test on up to 64: what does each scheme of positions know about unseen places?
 
-    python benchmarks/extrapolation.py [--seeds 5] [--json results/extrapolation.json]
+    python benchmarks/extrapolation.py [--seeds 5] [--jobs 1] [--json results/extrapolation.json]
 
 Three tasks, six schemes, one model each and seed; the tasks, the model and its training are chapter 09a's
-(``xformer_lib.training.extrapolation``). About six seconds a run on one CPU thread. The file is rewritten
-after every run, and a second call does only the runs that it lacks.
+(``xformer_lib.training.extrapolation``). A run takes some ten seconds on one CPU thread. The file is
+rewritten after every run, and a second call does only the runs that it lacks.
 """
 
 import argparse
 import json
+import multiprocessing
 import os
 import sys
 import time
@@ -24,8 +25,10 @@ LENGTHS = (TRAINED, 24, 32, 48, TESTED)
 STEPS = 500
 
 
-def measure(task: str, scheme: str, seed: int) -> dict:
+def measure(name: tuple[str, str, int]) -> dict:
     """One model, trained and tested: the share of right answers by length, and by place in the longest rows."""
+    task, scheme, seed = name
+    torch.set_num_threads(1)
     start = time.process_time()
     model = train_labeller(TASKS[task], scheme, seed=seed, steps=STEPS)
     accuracy = {}
@@ -33,14 +36,27 @@ def measure(task: str, scheme: str, seed: int) -> dict:
         right, asked = right_by_place(model, TASKS[task], length)
         accuracy[str(length)] = round(int(right.sum()) / int(asked.sum()), 4)
     places = [round(r / a, 3) if a else None for r, a in zip(right.tolist(), asked.tolist(), strict=True)]
-    return {"task": task, "scheme": scheme, "seed": seed, "accuracy": accuracy,
-            "by_place": places, "cpu_seconds": round(time.process_time() - start, 1)}
+    return {
+        "task": task,
+        "scheme": scheme,
+        "seed": seed,
+        "accuracy": accuracy,
+        "by_place": places,
+        "cpu_seconds": round(time.process_time() - start, 1),
+    }
 
 
 def provenance() -> dict:
-    return {"command": "python benchmarks/extrapolation.py", "commit": git_commit(), "device": cpu_name(),
-            "threads": torch.get_num_threads(), "versions": {"python": sys.version.split()[0], "torch": torch.__version__},
-            "trained": TRAINED, "lengths": list(LENGTHS), "steps": STEPS}
+    return {
+        "command": "python benchmarks/extrapolation.py",
+        "commit": git_commit(),
+        "device": cpu_name(),
+        "threads": 1,
+        "versions": {"python": sys.version.split()[0], "torch": torch.__version__},
+        "trained": TRAINED,
+        "lengths": list(LENGTHS),
+        "steps": STEPS,
+    }
 
 
 def store(path: Path, record: dict) -> None:
@@ -55,24 +71,21 @@ def store(path: Path, record: dict) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--jobs", type=int, default=1, help="runs at a time, each with one thread")
     parser.add_argument("--json", type=Path, default=Path("results/extrapolation.json"))
     options = parser.parse_args()
-    torch.set_num_threads(1)
     record = {**provenance(), "runs": []}
     if options.json.exists():
         earlier = json.loads(options.json.read_text())
         if all(earlier[name] == record[name] for name in ("trained", "lengths", "steps")):
             record = earlier
     done = {(run["task"], run["scheme"], run["seed"]) for run in record["runs"]}
-    for seed in range(options.seeds):
-        for task in TASKS:
-            for scheme in POSITIONS:
-                if (task, scheme, seed) in done:
-                    continue
-                run = measure(task, scheme, seed)
-                record["runs"].append(run)
-                store(options.json, record)
-                print(f"{task:22}{scheme:12}seed {seed}  ", *run["accuracy"].values(), flush=True)
+    wanted = [(task, scheme, seed) for seed in range(options.seeds) for task in TASKS for scheme in POSITIONS]
+    with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
+        for run in pool.imap(measure, [name for name in wanted if name not in done]):
+            record["runs"].append(run)
+            store(options.json, record)
+            print(f"{run['task']:22}{run['scheme']:12}seed {run['seed']}  ", *run["accuracy"].values(), flush=True)
 
 
 if __name__ == "__main__":
