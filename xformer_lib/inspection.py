@@ -2,11 +2,11 @@
 """``xformer_lib.inspection``, as derived in chapter 12b, What attention shows.
 
 Source: ``chapters/12b_what_attention_shows.ipynb``
-    Every layer, every head
-    Pieces and words
-    Does a head align?
+    One sentence, three kinds of maps
+    From pieces to words
+    Does a head find the right word?
     What a head is worth
-    Other weights
+    A map is not an explanation
 
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 
-# %% chapter 12b: Every layer, every head
+# %% chapter 12b: One sentence, three kinds of maps
 def check_maps(part: str, maps: np.ndarray, num_rows: int, num_columns: int) -> None:
     """Raise ValueError unless maps (l h i j) fit their tokens and every row shares out 1."""
     expected = (num_rows, num_columns)
@@ -50,7 +50,7 @@ def check_maps(part: str, maps: np.ndarray, num_rows: int, num_columns: int) -> 
                          "are queries and keys swapped?")
 
 
-# %% chapter 12b: Every layer, every head
+# %% chapter 12b: One sentence, three kinds of maps
 @dataclass(frozen=True)
 class AttentionMaps:
     """Every attention weight of one sentence pair: (layer, head, query, key), rows add up to 1.
@@ -81,7 +81,7 @@ class AttentionMaps:
         return queries, keys
 
 
-# %% chapter 12b: Every layer, every head
+# %% chapter 12b: One sentence, three kinds of maps
 def attention_maps(model: Transformer, tokenizer: Tokenizer, text: str,
                    translation: str | Sequence[int]) -> AttentionMaps:
     """The weights of the model's own forward pass over a sentence and its translation.
@@ -105,7 +105,7 @@ def attention_maps(model: Transformer, tokenizer: Tokenizer, text: str,
     return AttentionMaps(*pieces, *arrays)
 
 
-# %% chapter 12b: Pieces and words
+# %% chapter 12b: From pieces to words
 def merge_pieces(weights: Float[np.ndarray, "*b i j"], query_words: Sequence[int],
                  key_words: Sequence[int]) -> Float[np.ndarray, "*b w u"]:
     """Weights between words, from weights between pieces; rows still add up to 1.
@@ -118,7 +118,7 @@ def merge_pieces(weights: Float[np.ndarray, "*b i j"], query_words: Sequence[int
     return (rows / rows.sum(axis=0)).T @ weights @ columns
 
 
-# %% chapter 12b: Pieces and words
+# %% chapter 12b: From pieces to words
 def word_numbers(pieces: Sequence[str]) -> list[int]:
     """The number of the word of each piece; <bos> and <eos> are words of their own."""
     first, last = int(pieces[0] == "<bos>"), int(pieces[-1] == "<eos>")
@@ -134,7 +134,7 @@ def join_pieces(pieces: Sequence[str], numbers: Sequence[int]) -> tuple[str, ...
     return tuple(words)
 
 
-# %% chapter 12b: Pieces and words
+# %% chapter 12b: From pieces to words
 def word_maps(maps: AttentionMaps) -> AttentionMaps:
     """The same maps between words: pieces of keys added, pieces of queries averaged."""
     numbers = {name: word_numbers(getattr(maps, name)) for name in ("source", "read", "written")}
@@ -145,7 +145,7 @@ def word_maps(maps: AttentionMaps) -> AttentionMaps:
     return AttentionMaps(*names, *merged)
 
 
-# %% chapter 12b: Does a head align?
+# %% chapter 12b: Does a head find the right word?
 def attention_links(weights: Float[np.ndarray, "t s"]) -> set[tuple[int, int]]:
     """Links (source word, target word): each row is linked to the column of its largest weight.
 
@@ -156,11 +156,11 @@ def attention_links(weights: Float[np.ndarray, "t s"]) -> set[tuple[int, int]]:
     return {(int(column), row) for row, column in enumerate(best) if column < weights.shape[1] - 1}
 
 
-# %% chapter 12b: Does a head align?
+# %% chapter 12b: Does a head find the right word?
 def alignment_error_rate(proposed: Iterable[Collection[tuple[int, int]]],
                          sure: Iterable[Collection[tuple[int, int]]],
                          possible: Iterable[Collection[tuple[int, int]]] | None = None) -> float:
-    """1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|) over all sentences; 0 is best (Och & Ney 2003, 6.1).
+    """1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|) over all sentences; 0 is best (Och & Ney 2003).
 
     Each argument has one collection of links (source word, target word) for a sentence: those
     proposed (A), the sure ones (S), and the possible ones, which contain the sure (P; default S).
@@ -225,7 +225,7 @@ def ablate_heads(model: Transformer, heads: Collection[tuple[str, int]]):
             hook.remove()
 
 
-# %% chapter 12b: Other weights
+# %% chapter 12b: A map is not an explanation
 @contextmanager
 def edit_attention(model: Transformer, edits: Mapping[str, Callable[[Tensor], Tensor]]):
     """Inside the block each named layer mixes its values with edited weights.
