@@ -85,6 +85,7 @@ def next_words(
         figure.delaxes(ax)
     for ax in axes.flat[max(0, len(table) - columns) : len(table)]:
         ax.tick_params(labelbottom=True)
+    figure.supxlabel("probability", fontsize=11)
     for ax, row, title, taken in zip(axes.flat, table, titles, chosen, strict=False):
         _bars(ax, row, words, title, top, taken)
     return list(axes.flat[: len(table)])
