@@ -4,6 +4,10 @@
 Source: ``chapters/08_layers.ipynb``
     Positions
     Positions inside attention
+    Rotary: turn, then compare
+    ALiBi: the farther, the less
+    Relative in the library
+    Six names
 
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
@@ -116,7 +120,7 @@ class AttentionPositions(nn.Module):
         return None, None
 
 
-# %% chapter 8: Positions inside attention
+# %% chapter 8: Rotary: turn, then compare
 def rotary(
     x: Float[Tensor, "*b i d"], start: int = 0, *, base: float = 10000.0
 ) -> Float[Tensor, "*b i d"]:
@@ -132,7 +136,7 @@ def rotary(
     return torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1).flatten(-2)
 
 
-# %% chapter 8: Positions inside attention
+# %% chapter 8: Rotary: turn, then compare
 class RotaryPositions(AttentionPositions):
     """Turns queries and keys, so that q · k depends on their offset; values stay."""
 
@@ -146,7 +150,7 @@ class RotaryPositions(AttentionPositions):
         return rotary(x, start)
 
 
-# %% chapter 8: Positions inside attention
+# %% chapter 8: ALiBi: the farther, the less
 def alibi_slopes(num_heads: int, *, dtype=torch.float32, device=None) -> Float[Tensor, "h"]:
     """2^(-8n/h) for head n from 1, if h is a power of two; else the next smaller power
     and then every second slope of twice that power (Press et al. 2022, their code)."""
@@ -169,7 +173,7 @@ class AlibiPositions(AttentionPositions):
         return (-slopes[:, None, None] * (i[:, None] - j).abs()).to(q.dtype), None
 
 
-# %% chapter 8: Positions inside attention
+# %% chapter 8: Relative in the library
 class RelativePositions(AttentionPositions):
     """Shaw et al. (2018): a trained vector for each offset j - i from -c to c, added to
     the key and to the value; farther offsets use the outer ones. All heads share them.
@@ -194,7 +198,7 @@ class RelativePositions(AttentionPositions):
         return bias / math.sqrt(q.shape[-1]), self.value_table[rows]
 
 
-# %% chapter 8: Positions inside attention
+# %% chapter 8: Six names
 POSITIONS = {"sinusoidal": SinusoidalPositions, "learned": LearnedPositions,
              "relative": NoPositions, "rotary": NoPositions, "alibi": NoPositions,
              "none": NoPositions}  # what is added to the embeddings

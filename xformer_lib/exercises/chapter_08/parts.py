@@ -1,8 +1,8 @@
-"""Exercises of chapter 08: heads, dropout, normalisation, parameters."""
+"""Chapter 08, exercises on the parts of a layer: heads, dropout, normalisation, parameters."""
 
 import numpy as np
 
-from xformer_lib.exercises.exercise import Alternative, Chapter, Exercise, Misconception, case
+from xformer_lib.exercises.exercise import Alternative, Exercise, Misconception, case
 
 
 def _split(x, num_heads):
@@ -361,5 +361,3 @@ how many in its feed-forward net, and how many in its two norms?""",
     tolerance=1e-12,
     success="Two thirds of an encoder layer are its feed-forward net.",
 )
-
-CHAPTER = Chapter(number=8, title="Layers", slug="08_layers", exercises=(SPLIT, DROPOUT, NORM, PARAMETERS))
