@@ -7,20 +7,6 @@ Source: ``chapters/11_training.ipynb``
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
 
-import json
-import os
-from collections.abc import Callable
-from pathlib import Path
-
-import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
-from torch import Tensor, nn
-
-from xformer_lib.data.tokenizer import Tokenizer
-from xformer_lib.nn.transformer import Transformer, TransformerConfig
-from xformer_lib.training.config import TrainConfig, config_from_json, config_to_json
-
 __all__ = [
     "write_atomically",
     "save_tensors",
@@ -38,6 +24,19 @@ __all__ = [
 
 
 # %% chapter 11: Files that survive a crash
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor, nn
+from xformer_lib.data.tokenizer import Tokenizer
+from xformer_lib.nn.transformer import Transformer, TransformerConfig
+from xformer_lib.training.config import TrainConfig, config_from_json, config_to_json
+
+
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a file so that a reader, or a crash, sees the old one or the new one, never a part."""
     part = path.with_name(f"{path.name}.{os.getpid()}.part")

@@ -7,14 +7,14 @@ Source: ``chapters/11_training.ipynb``
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
 
-from dataclasses import asdict, dataclass
-
-from xformer_lib.nn.transformer import TransformerConfig
-
 __all__ = ["TrainConfig", "PRESETS", "preset", "config_to_json", "config_from_json"]
 
 
 # %% chapter 11: The settings of a run
+from dataclasses import asdict, dataclass, field
+from xformer_lib.nn.transformer import TransformerConfig
+
+
 @dataclass(frozen=True)
 class TrainConfig:
     """One training run. ``model.vocab_size`` is what the tokenizer is asked for."""

@@ -62,7 +62,6 @@ def has_bfloat16(device: str) -> bool:
     return device == "cpu" and torch.cpu._is_avx512_bf16_supported()
 
 
-# %% chapter 11: The loop
 def keep_freed_memory() -> None:
     """Have the C library keep large freed blocks for the next step instead of returning them.
 
@@ -89,7 +88,6 @@ def to_tensors(batch: Batch, device: str) -> tuple[torch.Tensor, torch.Tensor, t
     return tuple(torch.from_numpy(array).to(device) for array in (batch.source, batch.target_in, batch.target_out))
 
 
-# %% chapter 11: The loop
 @torch.no_grad()
 def validation_loss(model: nn.Module, data: list, *, max_tokens: int, device: str) -> float:
     """−log p of a target token, in nats, averaged over the set; no smoothing, no dropout."""
@@ -189,7 +187,6 @@ def batch_stream(run: Run):
         run.epoch, run.batch = run.epoch + 1, 0
 
 
-# %% chapter 11: Pass after pass
 def validate(run: Run, train_loss: float) -> None:
     """Add a line to the history, and save the weights when they are the best so far."""
     with autocast(run.config, run.device):

@@ -8,16 +8,16 @@ Source: ``chapters/11_training.ipynb``
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor
-
-from xformer_lib.shapes import Float, Int
-
 __all__ = ["cross_entropy", "ChunkedCrossEntropy", "translation_loss"]
 
 
 # %% chapter 11: Smoothing the target
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from xformer_lib.shapes import Float, Int
+
+
 def cross_entropy(states: Float[Tensor, "n m"], embedding: Float[Tensor, "v m"], targets: Int[Tensor, "n"],
                   *, label_smoothing: float = 0.0) -> Float[Tensor, ""]:
     """Sum over n tokens of −log p(target), p = softmax(states · embeddingᵀ), in nats.

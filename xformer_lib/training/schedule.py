@@ -24,7 +24,6 @@ def trapezoid(step: int, *, peak: float, warmup: int, total: int, decay: float =
     return peak * (1 - (1 - floor) * min(1.0, (step - fall_from) / (total - fall_from)))
 
 
-# %% chapter 11: The rate
 def inverse_sqrt(step: int, *, peak: float, warmup: int) -> float:
     """The paper's schedule: peak · min(step / warmup, √(warmup / step)), steps from 1."""
     return peak * min(step / warmup, (warmup / step) ** 0.5)
