@@ -300,3 +300,13 @@ class TestEdit:
         with edit_attention(model, {"decoder.layers.1.cross_attention": torch.zeros_like}):
             assert not torch.equal(run(model), whole)
         assert torch.equal(run(model), whole)
+
+    @pytest.mark.errors
+    def test_layers_that_cannot_be_edited(self, model):
+        with pytest.raises(ValueError, match="edits: expected names of attention layers, encoder.layers.0.self_att"):
+            with edit_attention(model, {"decoder.layers.0": torch.zeros_like}):
+                pass
+        config = dataclasses.replace(model.config, positions="relative")
+        with pytest.raises(ValueError, match="encoder.layers.0.self_attention: expected a layer whose values depend"):
+            with edit_attention(Transformer(config), {"encoder.layers.0.self_attention": torch.zeros_like}):
+                pass

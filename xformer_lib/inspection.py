@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from xformer_lib.data.tokenizer import Tokenizer, piece_words
 from xformer_lib.nn.attention import MultiHeadAttention, record_attention
@@ -31,6 +31,7 @@ __all__ = [
     "word_maps",
     "attention_links",
     "alignment_error_rate",
+    "attention_layers",
     "attention_heads",
     "ablate_heads",
     "edit_attention",
@@ -181,14 +182,19 @@ def alignment_error_rate(proposed: Iterable[Collection[tuple[int, int]]],
 
 
 # %% chapter 12b: What a head is worth
-def attention_heads(model: Transformer) -> list[tuple[str, int]]:
-    """(name of the layer, head) of every head in the model, encoder first."""
-    layers = [(name, layer) for name, layer in model.named_modules() if isinstance(layer, MultiHeadAttention)]
-    return [(name, head) for name, layer in layers for head in range(layer.num_heads)]
+def attention_layers(model: nn.Module) -> dict[str, MultiHeadAttention]:
+    """Every attention layer by its name, encoder first."""
+    return {name: layer for name, layer in model.named_modules() if isinstance(layer, MultiHeadAttention)}
+
+
+def attention_heads(model: nn.Module) -> list[tuple[str, int]]:
+    """(name of the layer, head) of every head in the model, encoder first; heads count from 0."""
+    return [(name, head) for name, layer in attention_layers(model).items() for head in range(layer.num_heads)]
 
 
 # %% chapter 12b: What a head is worth
-def check_heads(model: Transformer, heads: Collection[tuple[str, int]]) -> None:
+def check_heads(model: nn.Module, heads: Collection[tuple[str, int]]) -> None:
+    """Raise ValueError for a head that the model does not have."""
     known = attention_heads(model)
     for head in heads:
         if head not in known:
@@ -198,7 +204,7 @@ def check_heads(model: Transformer, heads: Collection[tuple[str, int]]) -> None:
 
 # %% chapter 12b: What a head is worth
 @contextmanager
-def ablate_heads(model: Transformer, heads: Collection[tuple[str, int]]):
+def ablate_heads(model: nn.Module, heads: Collection[tuple[str, int]]):
     """Inside the block these heads, (layer name, head), add nothing to their layer's output.
 
     Their part of the concatenated outputs is set to zero before W_O, which is the same as
@@ -226,8 +232,19 @@ def ablate_heads(model: Transformer, heads: Collection[tuple[str, int]]):
 
 
 # %% chapter 12b: A map is not an explanation
+def check_editable(name: str, layers: Mapping[str, MultiHeadAttention]) -> MultiHeadAttention:
+    """The layer of that name, if its output is nothing but its weights times its values."""
+    if name not in layers:
+        raise ValueError(f"edits: expected names of attention layers, {', '.join(layers)}; got {name!r}")
+    if hasattr(layers[name].positions, "value_table"):
+        raise ValueError(f"{name}: expected a layer whose values depend on the key alone, got one that adds "
+                         "relative positions to them; edit its cross-attention")
+    return layers[name]
+
+
+# %% chapter 12b: A map is not an explanation
 @contextmanager
-def edit_attention(model: Transformer, edits: Mapping[str, Callable[[Tensor], Tensor]]):
+def edit_attention(model: nn.Module, edits: Mapping[str, Callable[[Tensor], Tensor]]):
     """Inside the block each named layer mixes its values with edited weights.
 
     An edit takes the layer's own weights (b h i j) and returns those to be used instead.
@@ -242,9 +259,9 @@ def edit_attention(model: Transformer, edits: Mapping[str, Callable[[Tensor], Te
             return layer.w_o((weights @ values).transpose(1, 2).flatten(2)), weights
         return hook
 
-    hooks = []
+    hooks, layers = [], attention_layers(model)
     for name, edit in edits.items():
-        layer = model.get_submodule(name)
+        layer = check_editable(name, layers)
         hooks += [layer.register_forward_pre_hook(ask, with_kwargs=True),
                   layer.register_forward_hook(mix(edit), with_kwargs=True)]
     try:

@@ -52,13 +52,15 @@ def map_grid(
         ax.set_title(f"layer {layer + 1}, head {head + 1}", fontsize=9.5)
         ax.grid(False)
         ax.spines[:].set_visible(False)
-    axes[0, 0].set_xticks(range(len(keys)), keys, fontsize=9)
-    axes[0, 0].set_yticks(range(len(queries)), queries, fontsize=9)
+    axes[0, 0].set_xticks(range(len(keys)), keys)
+    axes[0, 0].set_yticks(range(len(queries)), queries)
+    for ax in axes.flat:
+        ax.tick_params(labelsize=9)
     for ax in axes[-1]:
         ax.tick_params(axis="x", labelrotation=90)
     figure.supxlabel(key_axis, fontsize=11)
     figure.supylabel(query_axis, fontsize=11)
-    figure.colorbar(image, ax=list(axes.flat), label="attention weight", shrink=min(1.0, 2 / layers))
+    figure.colorbar(image, ax=list(axes.flat), label="attention weight", aspect=35, pad=0.02)
     return axes
 
 
