@@ -21,7 +21,7 @@ from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.nn.transformer import DecoderCache
 from xformer_lib.shapes import Float, Int
 
-__all__ = ["next_logits", "greedy", "Hypothesis", "beam_search", "translate", "Translator"]
+__all__ = ["next_logits", "greedy", "Hypothesis", "check_beam", "beam_search", "translate", "Translator"]
 
 
 # %% chapter 12: The library's version
@@ -95,6 +95,15 @@ class Hypothesis:
     score: float  # log_prob / length**length_penalty; the length counts <eos>
 
 
+def check_beam(beam_size: int, length_penalty: float) -> None:
+    """Raise ValueError for a search that cannot be."""
+    if beam_size < 1:
+        raise ValueError(f"beam_size: expected at least 1, got {beam_size}; 1 is greedy decoding")
+    if not length_penalty >= 0:
+        raise ValueError(f"length_penalty: expected 0 or more, got {length_penalty}; "
+                         "0 compares probabilities, 1 the mean log p of a token")
+
+
 # %% chapter 12: When may the search stop?
 class Finished:
     """The ``size`` best hypotheses of one sentence so far, and the rule that ends its search."""
@@ -158,16 +167,6 @@ def beam_search(model: nn.Module, source: Int[Tensor, "b s"], *, beam_size: int 
             if cache is not None:
                 cache.keep(rows[stay])
     return [sentence.best for sentence in finished]
-
-
-# %% chapter 12: When may the search stop?
-def check_beam(beam_size: int, length_penalty: float) -> None:
-    """Raise ValueError for a search that cannot be."""
-    if beam_size < 1:
-        raise ValueError(f"beam_size: expected at least 1, got {beam_size}; 1 is greedy decoding")
-    if not length_penalty >= 0:
-        raise ValueError(f"length_penalty: expected 0 or more, got {length_penalty}; "
-                         "0 compares probabilities, 1 the mean log p of a token")
 
 
 # %% chapter 12: From text to text

@@ -3,25 +3,39 @@
 
 Source: ``chapters/12_translation.ipynb``
     The library's scores
-    Two other scores
+    Is the difference real?
+    Which sentences are hard?
+    Which mistakes?
+    The worst ones
 
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
 
+import re
+from collections import Counter, defaultdict
 from dataclasses import dataclass
+from functools import cache
+from itertools import zip_longest
 
 from sacrebleu.metrics import BLEU, CHRF
+from sacrebleu.significance import PairedTest
 
-__all__ = ["Score", "bleu", "chrf", "exact_match"]
+from xformer_lib.data._grammar import LEXICON
 
-
-# %% chapter 12: The library's scores
-@dataclass(frozen=True)
-class Score:
-    """A corpus score from 0 to 100 and sacreBLEU's signature, which says how it was computed."""
-
-    value: float
-    signature: str
+__all__ = [
+    "Score",
+    "bleu",
+    "chrf",
+    "exact_match",
+    "Comparison",
+    "paired_bootstrap",
+    "LengthGroup",
+    "bleu_by_length",
+    "WordError",
+    "word_errors",
+    "grammar_kind",
+    "worst",
+]
 
 
 # %% chapter 12: The library's scores
@@ -35,6 +49,14 @@ def check_lines(hypotheses: list[str], references: list[str]) -> None:
 
 
 # %% chapter 12: The library's scores
+@dataclass(frozen=True)
+class Score:
+    """A corpus score from 0 to 100 and sacreBLEU's signature, which says how it was computed."""
+
+    value: float
+    signature: str
+
+
 def bleu(hypotheses: list[str], references: list[str]) -> Score:
     """Corpus BLEU of detokenised, cased text (Papineni et al. 2002; sacreBLEU, Post 2018)."""
     check_lines(hypotheses, references)
@@ -49,8 +71,168 @@ def chrf(hypotheses: list[str], references: list[str]) -> Score:
     return Score(metric.corpus_score(hypotheses, [references]).score, str(metric.get_signature()))
 
 
-# %% chapter 12: Two other scores
 def exact_match(hypotheses: list[str], references: list[str]) -> float:
     """Percentage of hypotheses equal to their reference, character for character."""
     check_lines(hypotheses, references)
     return 100 * sum(h == r for h, r in zip(hypotheses, references)) / len(references)
+
+
+# %% chapter 12: Is the difference real?
+@dataclass(frozen=True)
+class Comparison:
+    """BLEU of two systems, and how often chance alone would put them so far apart."""
+
+    first: float
+    second: float
+    p_value: float
+    signature: str
+
+
+def paired_bootstrap(first: list[str], second: list[str], references: list[str], *, samples: int = 1000) -> Comparison:
+    """Compare two systems on the same resampled test sets (Koehn 2004), with sacreBLEU's test and its seed."""
+    if samples < 1:
+        raise ValueError(f"samples: expected at least 1, got {samples}; 1000 is usual")
+    check_lines(first, references)
+    check_lines(second, references)
+    systems = [("first", first), ("second", second)]
+    signatures, scores = PairedTest(systems, {"BLEU": BLEU()}, [references], test_type="bs", n_samples=samples)()
+    before, after = scores["BLEU"]
+    p_value = after.p_value if first != second else 1.0  # sacreBLEU gives equal systems its smallest p
+    return Comparison(before.score, after.score, p_value, str(signatures["BLEU"]))
+
+
+# %% chapter 12: Which sentences are hard?
+@dataclass(frozen=True)
+class LengthGroup:
+    """The sentences whose source has from ``shortest`` to ``longest`` words: how many, and their score."""
+
+    shortest: int
+    longest: int
+    count: int
+    score: Score
+
+
+def bleu_by_length(sources: list[str], hypotheses: list[str], references: list[str], *,
+                   limits: tuple[int, ...] = (8, 12, 16)) -> list[LengthGroup]:
+    """BLEU of sources of up to ``limits[0]`` words, of up to ``limits[1]``, …, and of the longer ones; no empty group."""
+    check_lines(hypotheses, references)
+    check_lines(sources, references)
+    lengths, groups = [len(source.split()) for source in sources], []
+    for low, high in zip((0, *limits), (*limits, max(lengths))):
+        chosen = [n for n, length in enumerate(lengths) if low < max(length, 1) <= high]
+        if chosen:
+            score = bleu([hypotheses[n] for n in chosen], [references[n] for n in chosen])
+            groups.append(LengthGroup(low + 1, high, len(chosen), score))
+    return groups
+
+
+# %% chapter 12: Which mistakes?
+def cut_words(text: str) -> list[str]:
+    """Lower-case words, cut after apostrophes and at punctuation: L'homme dort. → l' homme dort ."""
+    return re.findall(r"\w+'?|[^\w\s]", text.lower())
+
+
+def common_places(said: list[str], wanted: list[str]) -> list[tuple[int, int]]:
+    """Places (in said, in wanted) of a longest common subsequence."""
+    best = [[0] * (len(wanted) + 1) for _ in range(len(said) + 1)]  # of the rests from (i, j) on
+    for i in reversed(range(len(said))):
+        for j in reversed(range(len(wanted))):
+            same = said[i] == wanted[j]
+            best[i][j] = best[i + 1][j + 1] + 1 if same else max(best[i + 1][j], best[i][j + 1])
+    i = j = 0
+    places = []
+    while best[i][j]:
+        if said[i] == wanted[j]:
+            places.append((i, j))
+            i, j = i + 1, j + 1
+        elif best[i + 1][j] >= best[i][j + 1]:
+            i += 1
+        else:
+            j += 1
+    return places
+
+
+# %% chapter 12: Which mistakes?
+@dataclass(frozen=True)
+class WordError:
+    """One difference: ``kind`` is order, wrong, extra or missing; a side without a word is empty."""
+
+    kind: str
+    said: str
+    wanted: str
+
+
+def word_errors(hypothesis: str, reference: str) -> list[WordError]:
+    """What a translation says otherwise than its reference, word by word, in lower case."""
+    said, wanted = cut_words(hypothesis), cut_words(reference)
+    places = [(-1, -1), *common_places(said, wanted), (len(said), len(wanted))]
+    gaps = [(said[i + 1:k], wanted[j + 1:n]) for (i, j), (k, n) in zip(places, places[1:])]
+    moved = Counter(word for left, _ in gaps for word in left) & Counter(word for _, right in gaps for word in right)
+    errors, spent = [WordError("order", word, word) for word in moved.elements()], (Counter(), Counter())
+    for gap in gaps:
+        sides = [take_out(words, moved, counted) for words, counted in zip(gap, spent)]
+        for left, right in zip_longest(*sides, fillvalue=""):
+            errors.append(WordError("wrong" if left and right else "extra" if left else "missing", left, right))
+    return errors
+
+
+# %% chapter 12: Which mistakes?
+def take_out(words: list[str], moved: Counter, spent: Counter) -> list[str]:
+    """The words without those that have moved; ``spent`` counts the ones taken out so far."""
+    left = []
+    for word in words:
+        if spent[word] < moved[word]:
+            spent[word] += 1
+        else:
+            left.append(word)
+    return left
+
+
+# %% chapter 12: Which mistakes?
+@cache
+def word_families() -> dict[str, set[str]]:
+    """French word of the grammar → the lexicon's entries that it is a form of."""
+    found, lexicon = defaultdict(set), LEXICON
+    entries = {"be": [french for _, french in lexicon["be"]]}
+    entries |= {f"noun {word}": entry[1:3] for word, entry in lexicon["nouns"].items()}
+    entries |= {f"verb {word}": entry[2:] for word, entry in lexicon["verbs"].items()}
+    entries |= {f"adjective {word}": entry for part in ("before", "after") for word, entry in lexicon[part].items()}
+    entries |= {f"profession {word}": [form + s for form in entry[1:] for s in ("", "s")]
+                for word, entry in lexicon["professions"].items()}
+    for word in {**lexicon["singular"], **lexicon["plural"]}:
+        entries[f"determiner {word}"] = [*lexicon["singular"].get(word, []), lexicon["plural"].get(word, "")]
+    for name, forms in entries.items():
+        for form in forms:
+            found[form].add(name)
+    return found
+
+
+# %% chapter 12: Which mistakes?
+def grammar_kind(error: WordError) -> str:
+    """Name an error in the fragment's French: order, negation, elision, contraction, agreement, determiner or vocabulary."""
+    pair, families = {error.said, error.wanted} - {""}, word_families()
+    if error.kind == "order":
+        return "order"
+    if pair & {"au", "aux", "du"} and pair & {"à", "de", "d'"}:
+        return "contraction"
+    if pair & {word[0] + "'" for word in pair if len(word) == 2}:
+        return "elision"
+    if pair <= {"ne", "n'", "pas"}:
+        return "negation"
+    if len(pair) == 2 and set.intersection(*(families.get(word, set()) for word in pair)):
+        return "agreement"
+    if any(name.startswith("determiner") for word in pair for name in families.get(word, ())):
+        return "determiner"
+    return "vocabulary"
+
+
+# %% chapter 12: The worst ones
+def worst(sources: list[str], hypotheses: list[str], references: list[str], *,
+          count: int = 5) -> list[tuple[float, str, str, str]]:
+    """The ``count`` lowest (chrF, source, hypothesis, reference), lowest first."""
+    check_lines(hypotheses, references)
+    check_lines(sources, references)
+    metric = CHRF()
+    rows = [(metric.sentence_score(hypothesis, [reference]).score, source, hypothesis, reference)
+            for source, hypothesis, reference in zip(sources, hypotheses, references)]
+    return sorted(rows)[:count]

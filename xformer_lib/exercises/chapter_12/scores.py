@@ -25,7 +25,9 @@ def _clipped_cases(rng):
         case(["le", "chat", "chat"], ["le", "gros", "chat"], 1),
         case(["le", "le", "chat", "dort"], ["le", "chat", "dort", "et", "le", "chien"], 2),
         case(["le", "chat", "dort", "le", "chat", "mange"], ["le", "chat", "voit", "le", "chat"], 1),
-        case(["le", "chat", "le", "chat"], ["le", "chat", "le", "chat", "le", "chat"], 2, note="n-grams that occur twice"),
+        case(
+            ["le", "chat", "le", "chat"], ["le", "chat", "le", "chat", "le", "chat"], 2, note="n-grams that occur twice"
+        ),
         case(drawn(13), drawn(11), 1),
         case(drawn(17), drawn(7), 2),
         case(["le", "chat"], ["le", "chat"], 3, note="fewer words than n"),
@@ -70,7 +72,7 @@ def _by_intersection(hypothesis, reference, n):
 
 
 CLIPPED = Exercise(
-    id="12.4",
+    id="12.7",
     title="Clipped matches",
     kind="implement",
     minutes=10,
@@ -88,16 +90,31 @@ confirms, where an n-gram that the reference has k times confirms at most k occu
     cases=_clipped_cases,
     returns=("hits", "total"),
     misconceptions=(
-        Misconception("not clipped", _not_clipped,
-                      "A word that is said three times and wanted once was counted three times. Repeating it would pay."),
-        Misconception("each kind once", _each_once,
-                      "Each different n-gram was counted once, in the hits and in the total. Occurrences count."),
-        Misconception("kinds against occurrences", _kinds_against_all,
-                      "The total counts occurrences, the hits only kinds: one that is said twice and wanted twice gives one hit."),
-        Misconception("recall", _recall,
-                      "Your total counts the n-grams of the reference. Precision asks how much of what was said is right."),
-        Misconception("words for n-grams", _words_counted,
-                      "Your total is the number of words. How many pairs of neighbours do four words have?"),
+        Misconception(
+            "not clipped",
+            _not_clipped,
+            "A word that is said three times and wanted once was counted three times. Repeating it would pay.",
+        ),
+        Misconception(
+            "each kind once",
+            _each_once,
+            "Each different n-gram was counted once, in the hits and in the total. Occurrences count.",
+        ),
+        Misconception(
+            "kinds against occurrences",
+            _kinds_against_all,
+            "The total counts occurrences, the hits only kinds: one that is said twice and wanted twice gives one hit.",
+        ),
+        Misconception(
+            "recall",
+            _recall,
+            "Your total counts the n-grams of the reference. Precision asks how much of what was said is right.",
+        ),
+        Misconception(
+            "words for n-grams",
+            _words_counted,
+            "Your total is the number of words. How many pairs of neighbours do four words have?",
+        ),
     ),
     alternatives=(Alternative("crossing out", _crossing_out), Alternative("intersection", _by_intersection)),
     success="hits / total, over all sentences of a corpus, is the modified precision of BLEU.",
@@ -154,7 +171,7 @@ def _by_numpy(lengths, reference_lengths):
 
 
 PENALTY = Exercise(
-    id="12.5",
+    id="12.8",
     title="The price of brevity",
     kind="implement",
     minutes=5,
@@ -172,16 +189,25 @@ the penalty is 1 if c ≥ r and exp(1 − r/c) otherwise. A system that wrote no
     cases=_penalty_cases,
     returns=("penalty",),
     misconceptions=(
-        Misconception("mean over sentences", _mean_of_sentences,
-                      "You gave each sentence a penalty of its own. One that is too long may make up for one that is too short."),
-        Misconception("turned over", _turned_over,
-                      "Your penalty is 1 for the short system and below 1 for the long one. Which of the two sums stands below?"),
-        Misconception("not capped", _not_capped,
-                      "A long translation gets a factor above 1. A penalty never rewards."),
-        Misconception("plain ratio", _ratio,
-                      "You returned c/r. For c = 5 and r = 6 the formula gives 0.819, not 0.833."),
-        Misconception("difference", _difference,
-                      "Your exponent is c − r: it grows with the corpus. The formula has a ratio there."),
+        Misconception(
+            "mean over sentences",
+            _mean_of_sentences,
+            "You gave each sentence a penalty of its own. One that is too long may make up for one that is too short.",
+        ),
+        Misconception(
+            "turned over",
+            _turned_over,
+            "Your penalty is 1 for the short system and below 1 for the long one. Which of the two sums stands below?",
+        ),
+        Misconception("not capped", _not_capped, "A long translation gets a factor above 1. A penalty never rewards."),
+        Misconception(
+            "plain ratio", _ratio, "You returned c/r. For c = 5 and r = 6 the formula gives 0.819, not 0.833."
+        ),
+        Misconception(
+            "difference",
+            _difference,
+            "Your exponent is c − r: it grows with the corpus. The formula has a ratio there.",
+        ),
     ),
     alternatives=(Alternative("numpy", _by_numpy),),
     success="Precision alone would reward a system that says only what it is sure of; this factor does not.",
