@@ -1,5 +1,6 @@
 """The loss, whole and in chunks, and the two schedules."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 import torch
 
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
+from xformer_lib.training import loss as loss_module
 from xformer_lib.training.loss import ChunkedCrossEntropy, cross_entropy, translation_loss
 from xformer_lib.training.schedule import inverse_sqrt, trapezoid
 
@@ -75,12 +77,54 @@ def test_chunks_multiply_the_gradient_that_comes_in():
         torch.testing.assert_close(3 * one, three, atol=1e-12, rtol=1e-12)
 
 
-def test_chunks_without_gradients_give_the_same_number():
+def no_gradient_may_be_taken(*_, **__):
+    raise AssertionError("a gradient was taken")
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1])
+def test_chunks_without_gradients_give_the_same_number(epsilon, monkeypatch):
+    """Validation: the states carry no gradient, the embedding still asks for one, and none is computed."""
     states, embedding, targets = sample()
-    with_grad = ChunkedCrossEntropy.apply(states, embedding, targets, 0.0)
+    with_grad = ChunkedCrossEntropy.apply(states, embedding, targets, epsilon)
+    monkeypatch.setattr(torch.autograd, "grad", no_gradient_may_be_taken)
     with torch.no_grad():
-        without = ChunkedCrossEntropy.apply(states, embedding, targets, 0.0)
+        without = ChunkedCrossEntropy.apply(states.detach(), embedding, targets, epsilon)
+    assert not without.requires_grad
     torch.testing.assert_close(with_grad.detach(), without, atol=1e-9, rtol=0)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_the_logits_never_exist_as_a_whole(training, monkeypatch):
+    seen, whole = [], loss_module.cross_entropy
+
+    def watched(states, *arguments, **settings):
+        seen.append(len(states))
+        return whole(states, *arguments, **settings)
+
+    monkeypatch.setattr(loss_module, "cross_entropy", watched)
+    states, embedding, targets = sample()
+    ChunkedCrossEntropy.apply(states if training else states.detach(), embedding, targets, 0.1)
+    assert seen == [1024, 1024, N - 2048]
+
+
+def test_only_the_gradients_of_a_chunk_wait_for_the_way_back():
+    """What is kept between the passes is two arrays of the sizes of the inputs, not the logits."""
+    states, embedding, targets = sample()
+    kept = ChunkedCrossEntropy.apply(states, embedding, targets, 0.1).grad_fn.saved_tensors
+    assert [tensor.shape for tensor in kept] == [states.shape, embedding.shape]
+    assert not any(tensor.requires_grad for tensor in kept)
+
+
+def test_nothing_is_smoothed_unless_asked():
+    states, embedding, targets = sample(n=19)
+    plain = cross_entropy(states, embedding, targets)
+    torch.testing.assert_close(plain, cross_entropy(states, embedding, targets, label_smoothing=0.0), atol=0, rtol=0)
+    assert plain.item() == pytest.approx(by_loop(states, embedding, targets, 0.0), abs=1e-10)
+    net = model()
+    default, zero = (translation_loss(net, SOURCE, TARGET_IN, TARGET_OUT, **settings)[0]
+                     for settings in ({}, {"label_smoothing": 0.0}))
+    torch.testing.assert_close(default, zero, atol=0, rtol=0)
+    assert default != translation_loss(net, SOURCE, TARGET_IN, TARGET_OUT, label_smoothing=0.1)[0]
 
 
 def test_low_precision_is_raised_before_the_exponentials():
@@ -123,6 +167,32 @@ def test_translation_loss_of_a_batch_is_that_of_its_sentences():
     assert tokens == sum(count for _, count in parts)
 
 
+def test_a_place_counts_if_its_target_is_real():
+    """Whatever the decoder reads there; and padding is what the model's settings call so."""
+    net, targets = model(), TARGET_OUT.clone()
+    targets[0, 1] = CONFIG.pad_id
+    whole, tokens = translation_loss(net, SOURCE, TARGET_IN, TARGET_OUT)
+    less, fewer = translation_loss(net, SOURCE, TARGET_IN, targets)
+    missing = -net(SOURCE, TARGET_IN)[0, 1].log_softmax(-1)[TARGET_OUT[0, 1]]
+    assert (tokens, fewer) == (8, 7) and type(tokens) is int
+    torch.testing.assert_close(whole - less, missing, atol=1e-10, rtol=0)
+
+
+def test_another_padding_id():
+    """The same batch with ids 0 and 10 changed places, in the rows, in the settings and in the embedding."""
+    net = model()
+    torch.manual_seed(3)
+    other = Transformer(dataclasses.replace(CONFIG, pad_id=10)).double()
+    order = torch.arange(V)
+    order[[0, 10]] = order[[10, 0]]
+    weights = net.state_dict()
+    other.load_state_dict({**weights, "embedding.weight": weights["embedding.weight"][order]})
+    expected = translation_loss(net, SOURCE, TARGET_IN, TARGET_OUT)
+    got = translation_loss(other, order[SOURCE], order[TARGET_IN], order[TARGET_OUT])
+    torch.testing.assert_close(got[0], expected[0], atol=1e-10, rtol=0)
+    assert got[1] == expected[1] == 8
+
+
 def test_more_padding_changes_nothing():
     net, pad = model(), torch.zeros(3, 2, dtype=torch.long)
     loss, tokens = translation_loss(net, SOURCE, TARGET_IN, TARGET_OUT)
@@ -139,6 +209,17 @@ def test_trapezoid_by_hand():
 
 def test_trapezoid_keeps_its_floor_after_the_end():
     assert trapezoid(99, peak=2.0, warmup=4, total=16, decay=0.25, floor=0.1) == pytest.approx(0.2)
+
+
+def test_trapezoid_whose_warm_up_reaches_into_the_fall():
+    """The warm-up is finished first, and from its last step on the fall is where it would be anyway."""
+    rates = [trapezoid(step, peak=2.0, warmup=14, total=16, decay=0.25, floor=0.1) for step in (7, 13, 14, 15, 16)]
+    assert rates == pytest.approx([1.0, 13 / 7, 2.0, 0.65, 0.2])
+
+
+def test_trapezoid_falls_over_its_last_quarter_to_two_percent_unless_told_otherwise():
+    rates = [trapezoid(step, peak=2.0, warmup=4, total=16) for step in (12, 13, 14, 16)]
+    assert rates == pytest.approx([2.0, 2 - 0.49, 2 - 0.98, 0.04])
 
 
 def test_inverse_sqrt_by_hand():
