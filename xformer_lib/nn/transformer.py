@@ -170,7 +170,6 @@ def padding_mask(ids: Int[Tensor, "b j"], pad_id: int) -> Bool[Tensor, "b 1 j"]:
     return (ids != pad_id)[:, None, :]
 
 
-# %% chapter 9: The library's masks
 def target_mask(
     target_in: Int[Tensor, "b t"], pad_id: int, start: int = 0
 ) -> Bool[Tensor, "*b t j"]:
