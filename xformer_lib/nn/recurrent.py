@@ -2,7 +2,8 @@
 """``xformer_lib.nn.recurrent``, as derived in chapter 12c, What each part is worth.
 
 Source: ``chapters/12c_what_each_part_is_worth.ipynb``
-    One vector for a sentence
+    Both ways, and without padding
+    The bottleneck
     Look again for every word
 
 Edit the chapter and run ``make export``; what is changed here is lost.
@@ -19,7 +20,7 @@ from xformer_lib.shapes import Bool, Float, Int
 __all__ = ["RecurrentCache", "GRUTranslator", "AdditiveAttention", "GRUAttentionTranslator"]
 
 
-# %% chapter 12c: One vector for a sentence
+# %% chapter 12c: Both ways, and without padding
 def check_recurrent(config: TransformerConfig) -> None:
     """Raise ValueError for a width or a depth that these models do not have."""
     if config.d_model % 2:
@@ -41,7 +42,7 @@ def source_lengths(source: Int[Tensor, "b s"], pad_id: int) -> Int[Tensor, "b"]:
     return real.sum(dim=1)
 
 
-# %% chapter 12c: One vector for a sentence
+# %% chapter 12c: Both ways, and without padding
 class RecurrentCache:
     """What a step hands to the next: the state (b m) and, with attention, the keys."""
 
@@ -56,7 +57,7 @@ class RecurrentCache:
         self.keys = None if self.keys is None else self.keys[rows]
 
 
-# %% chapter 12c: One vector for a sentence
+# %% chapter 12c: Both ways, and without padding
 class RecurrentParts(nn.Module):
     """What both recurrent translators have; they differ in what the decoder reads."""
 
@@ -84,7 +85,7 @@ class RecurrentParts(nn.Module):
         return notes, ends
 
 
-# %% chapter 12c: One vector for a sentence
+# %% chapter 12c: Both ways, and without padding
 class RecurrentSteps(RecurrentParts):
     """What stands around the decoder, and the calls of training and decoding."""
 
@@ -110,7 +111,7 @@ class RecurrentSteps(RecurrentParts):
         return RecurrentCache()
 
 
-# %% chapter 12c: One vector for a sentence
+# %% chapter 12c: The bottleneck
 class GRUTranslator(RecurrentSteps):
     """GRU encoder–decoder with one vector c between the two; after Cho et al. (2014).
 
