@@ -4,6 +4,7 @@ import matplotlib
 
 matplotlib.use("agg")
 
+import matplotlib.colors
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -102,6 +103,7 @@ class TestNextWords:
             for ax in plots.next_words(table, WORDS, titles=list("abcd"), chosen=taken):
                 colours = [bar.get_facecolor() for bar in ax.patches]
                 assert [n for n, colour in enumerate(colours) if colours.count(colour) == 1] == [place]
+                assert colours[place] == matplotlib.colors.to_rgba(plots.OKABE_ITO[1]), "one colour means taken"
 
     def test_no_empty_axes_stay(self, table):
         axes = plots.next_words(table, WORDS, titles=list("abcd"))
