@@ -1,6 +1,9 @@
 """Greedy decoding: with the cache and without, alone and in a batch, limits, errors, order."""
 
+import ast
 import dataclasses
+import json
+from pathlib import Path
 
 import pytest
 import torch
@@ -227,3 +230,12 @@ def test_the_longest_sentence_that_fits(translator, tokenizer):
 def test_one_string_is_not_a_list_of_sentences(translator, tokenizer):
     with pytest.raises(TypeError, match=r"texts: expected a list of sentences, got one string; write \[text\]"):
         translate(translator, tokenizer, "I am an engineer")
+
+
+def test_the_everyday_sentences_of_the_chapter_are_those_of_the_benchmark():
+    """Word for word, so that what chapter 12 prints and what the results record are the same sentences."""
+    root = Path(__file__).parent.parent
+    cells = json.loads((root / "chapters" / "12_translation.ipynb").read_text(encoding="utf-8"))["cells"]
+    (listed,) = [cell["source"] for cell in cells if "".join(cell["source"]).startswith("everyday = [")]
+    lines = (root / "benchmarks" / "everyday.txt").read_text(encoding="utf-8").splitlines()
+    assert ast.literal_eval("".join(listed).removeprefix("everyday = ")) == lines and len(lines) == 20
