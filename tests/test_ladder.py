@@ -119,8 +119,9 @@ def test_a_missing_run_is_made_from_what_is_there(ladder, smoke):
 def test_lengths_share_out_the_split(ladder, smoke):
     record = read(smoke / "gru-seed2.json")
     assert sum(group["sentences"] for group in record["by_length"]) == 29 == len(record["hypotheses"])
-    for (low, high), (next_low, _) in zip(ladder.LENGTHS, ladder.LENGTHS[1:], strict=False):
-        assert low <= high == next_low - 1
+    assert all(group["to"] in ladder.LENGTHS for group in record["by_length"][:-1])
+    for group, following in zip(record["by_length"], record["by_length"][1:], strict=False):
+        assert group["from"] <= group["to"] < following["from"]
 
 
 def test_smoke_results_stay_out_of_the_results(ladder):
