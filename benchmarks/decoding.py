@@ -16,10 +16,10 @@ from pathlib import Path
 
 import torch
 
-from xformer_lib import load_pretrained
-from xformer_lib.cli import cpu_name, git_commit
+from xformer_lib.cli import chosen_model, cpu_name, git_commit
 from xformer_lib.decoding import evaluation_mode, next_logits, translate
 from xformer_lib.nn import Transformer, TransformerConfig
+from xformer_lib.training.checkpoint import load_model
 
 STEPS, BATCHES, WIDTHS, SOURCE_LENGTH = (8, 16, 32, 64), (1, 16), (1, 2, 4, 8), 20
 EVERYDAY = Path(__file__).with_name("everyday.txt")
@@ -65,10 +65,10 @@ def cache_rows(device: str, rounds: int) -> list[dict]:
 
 
 def beam_rows(device: str, rounds: int) -> list[dict]:
-    translator = load_pretrained("en-fr", device=device)
+    model, tokenizer = load_model(chosen_model(None), device=device)
     texts, rows = EVERYDAY.read_text(encoding="utf-8").splitlines(), []
     for batch_size in (1, len(texts)):
-        works = {width: partial(translate, translator.model, translator.tokenizer, texts, beam_size=width, batch_size=batch_size)
+        works = {width: partial(translate, model, tokenizer, texts, beam_size=width, batch_size=batch_size)
                  for width in WIDTHS}
         median = in_turn(works, rounds, device)
         rows += [{"batch": batch_size, "beam_size": width, "ms_a_sentence": round(1e3 * median[width] / len(texts), 1),
