@@ -39,8 +39,9 @@ def pad_rows(rows: Sequence[Sequence[int]], pad_id: int = 0) -> Int[np.ndarray, 
 class Batch(NamedTuple):
     """Padded id matrices for one step of training.
 
-    Source rows end in ``eos``. ``target_in`` is what the decoder reads (``bos``, then the ids) and
-    ``target_out`` what it should answer (the ids, then ``eos``): the same row shifted by one place.
+    Source rows end in ``eos``. ``target_in`` is what the decoder reads (``bos``, then
+    the ids) and ``target_out`` what it should answer (the ids, then ``eos``): the same
+    row shifted by one place.
     """
     source: Int[np.ndarray, "b s"]
     target_in: Int[np.ndarray, "b t"]
@@ -56,20 +57,22 @@ def make_batch(pairs, *, pad_id: int = 0, bos_id: int = 1, eos_id: int = 2) -> B
 
 # %% chapter 10: Exercise 10.6 · Counting padding
 def _checked_lengths(pairs, max_tokens: int) -> Int[np.ndarray, "n 2"]:
-    """Source and target lengths, each with its special id; a pair over the budget is an error."""
-    lengths = np.array([(len(source), len(target)) for source, target in pairs], dtype=np.int64)
+    """Lengths with the special id; a pair over the budget is an error."""
+    lengths = np.array([tuple(map(len, pair)) for pair in pairs], dtype=np.int64)
     lengths = lengths.reshape(-1, 2) + 1
     too_long = np.flatnonzero(lengths.max(axis=1) > max_tokens) if len(lengths) else []
     if len(too_long):
         source, target = lengths[too_long[0]]
-        raise ValueError(f"pairs: expected at most max_tokens={max_tokens} ids a side, got {source} "
-                         f"and {target} (special ids counted) in pair {too_long[0]} and "
-                         f"{len(too_long)} such pairs in all; raise max_tokens or leave them out")
+        raise ValueError(f"pairs: expected at most max_tokens={max_tokens} ids a side, "
+                         f"got {source} and {target} (special ids counted) in pair "
+                         f"{too_long[0]} and {len(too_long)} such pairs in all; raise "
+                         "max_tokens or leave them out")
     return lengths
 
 
-def _cut(lengths: Int[np.ndarray, "n 2"], order: Int[np.ndarray, "n"], max_tokens: int) -> list:
-    """Cut an order into groups whose padded size, rows × longest, fits the budget on both sides."""
+def _cut(lengths: Int[np.ndarray, "n 2"], order: Int[np.ndarray, "n"],
+         max_tokens: int) -> list:
+    """Cut an order into groups whose rows × longest fits the budget on both sides."""
     groups, start, longest = [], 0, 0
     widest = lengths.max(axis=1)[order].tolist()
     for position, width in enumerate(widest):
@@ -90,9 +93,10 @@ def batches(pairs: Sequence[tuple[Sequence[int], Sequence[int]]], *, max_tokens:
 
     Args:
         pairs: (source ids, target ids), without special ids.
-        max_tokens: the budget; rows × longest row stays within it for source and for target.
-        rng: shuffles pairs of equal length and the order of the batches. Call again with the same
-            generator for the next epoch. Without it the batches go from short to long.
+        max_tokens: the budget; rows × longest row stays within it on both sides.
+        rng: shuffles pairs of equal length and the order of the batches. Call again
+            with the same generator for the next epoch. Without it the batches go from
+            short to long.
 
     Raises:
         ValueError: at once, when a pair alone is longer than the budget.
@@ -103,5 +107,6 @@ def batches(pairs: Sequence[tuple[Sequence[int], Sequence[int]]], *, max_tokens:
     groups = _cut(lengths, order, max_tokens)
     if rng is not None:
         groups = [groups[number] for number in rng.permutation(len(groups))]
-    return (make_batch([pairs[number] for number in group.tolist()], pad_id=pad_id, bos_id=bos_id,
+    return (make_batch([pairs[number] for number in group.tolist()], pad_id=pad_id,
+                       bos_id=bos_id,
                        eos_id=eos_id) for group in groups)

@@ -26,7 +26,7 @@ from xformer_lib.data.fragment import fragment_split
 
 
 def sentence_keys(pair: tuple[str, str]) -> tuple[str, str]:
-    """What makes two sentences the same for a split: language, and letters and digits in lower case.
+    """What a split compares of two sentences: language, and letters in lower case.
 
     >>> sentence_keys(("Thanks!", "Merci !"))
     ('en:thanks', 'fr:merci')
@@ -37,7 +37,8 @@ def sentence_keys(pair: tuple[str, str]) -> tuple[str, str]:
 
 # %% chapter 10: A split that does not leak
 def linked_groups(pairs: list[tuple[str, str]]) -> list[str]:
-    """For each pair the name of its group; pairs that share a sentence share a group."""
+    """For each pair the name of its group;
+    pairs that share a sentence share a group."""
     parent: dict[str, str] = {}
 
     def root(name: str) -> str:
@@ -55,14 +56,15 @@ def linked_groups(pairs: list[tuple[str, str]]) -> list[str]:
 
 
 def _part_of(group: str) -> str:
-    """Train, val or test (96, 2 and 2 in a hundred), decided by a hash of the name alone."""
+    """Train, val or test (96, 2 and 2 in a hundred),
+    decided by a hash of the name alone."""
     draw = int(hashlib.sha256(group.encode()).hexdigest()[:8], 16) % 100
     return "test" if draw < 2 else "val" if draw < 4 else "train"
 
 
 # %% chapter 10: Text that people wrote
-_PLAIN = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2019": "'", "\u2018": "'",
-                        "\u201c": '"', "\u201d": '"'})
+_PLAIN = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ",
+                        "\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"'})
 
 
 def normalise(text: str) -> str:
@@ -75,16 +77,18 @@ def normalise(text: str) -> str:
 
 
 # %% chapter 10: Text that people wrote
-CORPUS_ERRORS = (CorpusDamaged, CorpusUnavailable)  # for files that are wrong or missing
+# for files that are wrong or missing
+CORPUS_ERRORS = (CorpusDamaged, CorpusUnavailable)
 
 
 def _paired(name: str, english: str, french: str) -> list[tuple[str, str]]:
     """Two texts read side by side: line n of one translates line n of the other."""
     left, right = (text.rstrip("\n").split("\n") for text in (english, french))
     if len(left) != len(right):
-        raise CorpusDamaged(f"{name}: expected as many English as French lines, got {len(left)} "
-                            f"and {len(right)}; download both files again")
-    return [(normalise(one), normalise(other)) for one, other in zip(left, right, strict=True)]
+        raise CorpusDamaged(f"{name}: expected as many English as French lines, got "
+                            f"{len(left)} and {len(right)}; download both files again")
+    return [(normalise(one), normalise(other))
+            for one, other in zip(left, right, strict=True)]
 
 
 # %% chapter 10: Text that people wrote
@@ -93,12 +97,14 @@ _PUBLISHED = {"train": "train", "val": "val", "test": "test_2016_flickr"}
 
 def _multi30k_published(split: str) -> list[tuple[str, str]]:
     """A part of Multi30k as its authors cut it, normalised."""
-    packed = [corpus_bytes(f"multi30k/{_PUBLISHED[split]}.{language}.gz") for language in ("en", "fr")]
-    return _paired(f"multi30k {split}", *(gzip.decompress(data).decode("utf-8") for data in packed))
+    packed = [corpus_bytes(f"multi30k/{_PUBLISHED[split]}.{language}.gz")
+              for language in ("en", "fr")]
+    return _paired(f"multi30k {split}",
+                   *(gzip.decompress(data).decode("utf-8") for data in packed))
 
 
 def _multi30k(split: str) -> list[tuple[str, str]]:
-    """The same, less the training pairs that share a sentence with validation or test."""
+    """The same, less the training pairs that share a sentence with the other parts."""
     pairs = _multi30k_published(split)
     if split != "train":
         return pairs
@@ -108,24 +114,25 @@ def _multi30k(split: str) -> list[tuple[str, str]]:
 
 
 # %% chapter 10: Text that people wrote
-_LISTED = frozenset(json.loads(
-    files("xformer_lib.data").joinpath("sources.json").read_text(encoding="utf-8"))["offensive"])
+_SOURCES = files("xformer_lib.data").joinpath("sources.json")
+_LISTED = frozenset(json.loads(_SOURCES.read_text(encoding="utf-8"))["offensive"])
 
 
 @cache
 def _is_listed(language: str, word: str) -> bool:
-    """Is it on a short list of slurs and obscenities? It holds hashes, so as not to print them."""
+    """Is it a listed slur or obscenity? The list holds hashes, not the words."""
     return hashlib.sha256(f"{language}:{word}".encode()).hexdigest()[:8] in _LISTED
 
 
 def _is_offensive(pair: tuple[str, str]) -> bool:
-    return any(_is_listed(language, word) for language, text in zip(("en", "fr"), pair, strict=True)
+    return any(_is_listed(language, word)
+               for language, text in zip(("en", "fr"), pair, strict=True)
                for word in re.findall(r"\w+", text.casefold()))
 
 
 @cache
 def _tatoeba_parts() -> dict[str, tuple]:
-    """Distinct, inoffensive pairs in three parts; groups of more than 20 pairs go to training."""
+    """Distinct, inoffensive pairs; groups of more than 20 go to training."""
     lines = corpus_bytes("tatoeba/fra-eng.zip").decode("utf-8").rstrip("\n").split("\n")
     rows = [line.split("\t") for line in lines]
     pairs = dict.fromkeys((normalise(row[0]), normalise(row[1])) for row in rows)
@@ -153,9 +160,10 @@ _CORPORA = {"fragment": _fragment, "multi30k": _multi30k, "tatoeba": _tatoeba}
 def load_corpus(name: str, split: str = "train") -> list[tuple[str, str]]:
     """English–French sentence pairs: ``split`` is "train", "val" or "test".
 
-    ``fragment`` is generated here. ``multi30k`` (image captions, for research and education only)
-    and ``tatoeba`` (CC BY 2.0, credit to tatoeba.org and manythings.org) come from the folder that
-    ``XFORMER_DATA`` names, or are downloaded once; both are checked against what was published.
+    ``fragment`` is generated here. ``multi30k`` (image captions, for research and
+    education only) and ``tatoeba`` (CC BY 2.0, credit to tatoeba.org and
+    manythings.org) come from the folder that ``XFORMER_DATA`` names, or are downloaded
+    once; both are checked against what was published.
 
     >>> len(load_corpus("fragment", "test"))
     500
@@ -163,6 +171,6 @@ def load_corpus(name: str, split: str = "train") -> list[tuple[str, str]]:
     known = {"name": (name, [*_CORPORA]), "split": (split, ["train", "val", "test"])}
     for argument, (given, valid) in known.items():
         if given not in valid:
-            raise ValueError(f"{argument}: expected one of {', '.join(valid)}, got {given!r}; "
-                             f"choose one of these")
+            raise ValueError(f"{argument}: expected one of {', '.join(valid)}, got "
+                             f"{given!r}; choose one of these")
     return _CORPORA[name](split)

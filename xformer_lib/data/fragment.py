@@ -29,8 +29,9 @@ from xformer_lib.data._grammar import (
 class Example:
     """A sentence pair with its gold word alignment.
 
-    ``alignment`` holds pairs (source word, target word), counted from 0 over ``split_words``.
-    A word that only one language needs ("do", or "an" before a profession) has no link.
+    ``alignment`` holds pairs (source word, target word), counted from 0 over
+    ``split_words``. A word that only one language needs ("do", or "an" before a
+    profession) has no link.
     """
     source: str
     target: str
@@ -49,7 +50,8 @@ def split_words(text: str) -> list[str]:
 
 # %% chapter 10: Phrases that carry their links
 _ELISION = {word: word[0] + "'" for word in ("je", "ne", "de", "le", "la", "me", "te")}
-_CONTRACTION = {("à", "le"): "au", ("à", "les"): "aux", ("de", "le"): "du", ("de", "les"): "des"}
+_CONTRACTION = {("à", "le"): "au", ("à", "les"): "aux", ("de", "le"): "du",
+                ("de", "les"): "des"}
 
 
 def _elide(french: tuple) -> list:
@@ -72,12 +74,15 @@ def _contract(french: list) -> list:
 
 # %% chapter 10: Phrases that carry their links
 def _sentence(words: Phrase) -> Example:
-    """The finished pair: elision, then contraction, capitals, and the links read off."""
+    """The finished pair: elision, then contraction, capitals,
+    and the links read off."""
     french = _contract(_elide(words.french))
     source = " ".join(words.english)
     target = " ".join(text for text, _ in french).replace("' ", "'")
-    links = sorted((link, position) for position, (_, found) in enumerate(french) for link in found)
-    return Example(source[0].upper() + source[1:], target[0].upper() + target[1:], tuple(links))
+    links = sorted((link, position) for position, (_, found) in enumerate(french)
+                   for link in found)
+    return Example(source[0].upper() + source[1:], target[0].upper() + target[1:],
+                   tuple(links))
 
 
 # %% chapter 10: As many sentences as we want
@@ -92,7 +97,8 @@ def sample_example(rng: np.random.Generator) -> Example:
 def sample_pairs(n: int, *, rng: np.random.Generator) -> list[Example]:
     """``n`` examples with distinct English sentences, in the order they were drawn."""
     if not 0 <= n <= 100_000:
-        raise ValueError(f"n: expected a number from 0 to 100000, got {n}; ask for fewer sentences")
+        raise ValueError(f"n: expected a number from 0 to 100000, got {n}; ask for "
+                         "fewer sentences")
     found: dict[str, Example] = {}
     while len(found) < n:
         example = sample_example(rng)
@@ -101,27 +107,32 @@ def sample_pairs(n: int, *, rng: np.random.Generator) -> list[Example]:
 
 
 def running_examples() -> list[Example]:
-    """The three sentences that come back throughout the course, made by the same rules."""
+    """The three sentences that come back throughout the course,
+    made by the same rules."""
     speaker = phrase("I", "je/0", Agreement(0))
     return [_sentence(phrase("hello world", "bonjour/0 le/ monde/1")),
             _sentence(noun_phrase("the", "big", "yellow", "cat", False)),
-            _sentence(be(speaker, False).then(predicate_noun("engineer", speaker.agreement)))]
+            _sentence(be(speaker, False).then(
+                predicate_noun("engineer", speaker.agreement)))]
 
 
 # %% chapter 10: A split that does not leak
 @cache
 def _drawn() -> tuple[Example, ...]:
-    """13,000 examples, distinct in English and in French; the running examples stand first."""
+    """13,000 examples, distinct in English and in French;
+    the running examples stand first."""
     found: dict[str, Example] = {}
-    for example in running_examples() + sample_pairs(13_500, rng=np.random.default_rng(10)):
+    drawn = sample_pairs(13_500, rng=np.random.default_rng(10))
+    for example in running_examples() + drawn:
         found.setdefault(example.target, example)
     return tuple(found.values())[:13_000]
 
 
 def fragment_split(split: str = "train") -> list[Example]:
-    """A fixed part of the fragment: 12,000 training, 500 validation and 500 test examples.
+    """A part of the fragment: 12,000 training, 500 validation, 500 test examples.
 
-    No sentence, English or French, occurs in two parts. Training has the running examples.
+    No sentence, English or French, occurs in two parts; the running examples are in
+    training.
     """
     ends = {"train": (0, 12_000), "val": (12_000, 12_500), "test": (12_500, 13_000)}
     if split not in ends:

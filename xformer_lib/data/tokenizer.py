@@ -25,33 +25,34 @@ from xformer_lib.data._pieces import BYTES, SPECIALS, read_inner, readable, writ
 
 
 def _composed(text: str) -> str:
-    """The text in NFC; half of a surrogate pair is no character and cannot be encoded."""
+    """The text in NFC; half of a surrogate pair is no character and is refused."""
     if not isinstance(text, str):
-        raise TypeError(f"text: expected a string, got {type(text).__name__}; give encode one "
-                        f"sentence, or encode_batch a list of them")
+        raise TypeError(f"text: expected a string, got {type(text).__name__}; give "
+                        f"encode one sentence, or encode_batch a list of them")
     if any("\ud800" <= character <= "\udfff" for character in text):
-        raise ValueError("text: expected Unicode characters, got half of a surrogate pair; "
-                         "read the file again as UTF-8")
+        raise ValueError("text: expected Unicode characters, got half of a surrogate "
+                         "pair; read the file again as UTF-8")
     return unicodedata.normalize("NFC", text)
 
 
 # %% chapter 10: Bytes, so that nothing is unknown
-# a word takes the space before it; an apostrophe closes the word before it (l' homme, qu' elle)
+# a word takes the space before it; an apostrophe closes the word before it: l' homme
 _PIECES = Regex(r" ?[\p{L}\p{M}]+'?| ?\p{N}| ?[^\s\p{L}\p{M}\p{N}]+|\s+(?!\S)|\s+")
 
 
 def _learn_merges(texts: Iterable[str], vocab_size: int) -> tokenizers.Tokenizer:
     """Train the inner tokenizer; the same texts give the same merges."""
     if vocab_size < 260:
-        raise ValueError(f"vocab_size: expected at least 260 (4 special tokens and 256 bytes), "
-                         f"got {vocab_size}; ask for more")
+        raise ValueError("vocab_size: expected at least 260 (4 special tokens and 256 "
+                         f"bytes), got {vocab_size}; ask for more")
     inner = tokenizers.Tokenizer(models.BPE())
     inner.pre_tokenizer = pre_tokenizers.Sequence([
         pre_tokenizers.Split(_PIECES, "isolated"),
         pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
     inner.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=vocab_size, min_frequency=2, special_tokens=SPECIALS, show_progress=False,
+        vocab_size=vocab_size, min_frequency=2, special_tokens=SPECIALS,
+        show_progress=False,
         initial_alphabet=sorted(BYTES))
     inner.train_from_iterator((_composed(text) for text in texts), trainer)
     return inner
@@ -64,7 +65,8 @@ class _Encoder:
 
     def __init__(self, inner: tokenizers.Tokenizer):
         self._inner = inner
-        self._inner.encode_special_tokens = True  # in a text, "<pad>" is five characters
+        # in a text, "<pad>" is five characters
+        self._inner.encode_special_tokens = True
 
     @property
     def vocab_size(self) -> int:
@@ -87,8 +89,8 @@ def _checked_ids(ids, size: int) -> list[int]:
     numbers = [int(number) for number in ids]
     outside = [number for number in numbers if not 0 <= number < size]
     if outside:
-        raise ValueError(f"ids: expected integers from 0 to {size - 1}, got {outside[0]}; use the "
-                         f"tokenizer that made these ids")
+        raise ValueError(f"ids: expected integers from 0 to {size - 1}, got "
+                         f"{outside[0]}; use the tokenizer that made these ids")
     return numbers
 
 
@@ -97,7 +99,8 @@ class _Decoder(_Encoder):
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text that ids stand for; special ids add nothing to it."""
-        return self._inner.decode(_checked_ids(ids, self.vocab_size), skip_special_tokens=True)
+        return self._inner.decode(_checked_ids(ids, self.vocab_size),
+                                  skip_special_tokens=True)
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """Each id as a person reads it: ▁ for a space, <0x..> for a loose byte."""
@@ -107,10 +110,10 @@ class _Decoder(_Encoder):
 
 # %% chapter 10: Bytes, so that nothing is unknown
 class Tokenizer(_Decoder):
-    """Byte-level byte-pair encoding: any text becomes integers, and the integers the same text.
+    """Byte-level byte-pair encoding: any text to integers, and back to the same text.
 
-    Ids 0 to 3 are ``<pad> <bos> <eos> <unk>``; no text produces them, not even one that spells them
-    out. For every string, ``decode(encode(text)) == unicodedata.normalize("NFC", text)``.
+    Ids 0 to 3 are ``<pad> <bos> <eos> <unk>``; no text produces them, not even one that
+    spells them out. ``decode(encode(text))`` is the text in form NFC, for every string.
     """
 
     def __repr__(self) -> str:
@@ -118,7 +121,7 @@ class Tokenizer(_Decoder):
 
     @classmethod
     def train(cls, texts: Iterable[str], *, vocab_size: int) -> "Tokenizer":
-        """Learn merges from texts; fewer than asked for once no pair of pieces occurs twice."""
+        """Learn merges from texts, at most until no pair of pieces occurs twice."""
         return cls(_learn_merges(texts, vocab_size))
 
     def save(self, path: str | os.PathLike) -> None:
@@ -133,10 +136,11 @@ class Tokenizer(_Decoder):
 
 # %% chapter 10: Exercise 10.4 · Twins
 def piece_words(pieces: Sequence[str]) -> list[int]:
-    """The number of the word that each piece belongs to, words cut as ``split_words`` cuts them.
+    """The number of each piece's word, words cut as ``split_words`` cuts them.
 
     >>> piece_words(["L'", "hom", "me", "▁dort"])
     [0, 1, 1, 2]
     """
-    starts = [piece.startswith("▁") or before.endswith("'") for before, piece in pairwise(pieces)]
+    starts = [piece.startswith("▁") or before.endswith("'")
+              for before, piece in pairwise(pieces)]
     return list(accumulate(starts, initial=0))[:len(pieces)]

@@ -38,7 +38,8 @@ from xformer_lib.training.config import TrainConfig, config_from_json, config_to
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Write a file so that a reader, or a crash, sees the old one or the new one, never a part."""
+    """Write a file so that a reader, or a crash, sees the old one or the new one,
+    never a part."""
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     with open(part, "wb") as file:
         file.write(data)
@@ -50,37 +51,45 @@ def write_atomically(path: Path, data: bytes) -> None:
 # %% chapter 11: Files that survive a crash
 def save_tensors(path: Path, tensors: dict[str, Tensor], state: dict) -> None:
     """One safetensors file: tensors by name, and ``state`` as JSON in its header."""
-    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    tensors = {name: tensor.detach().cpu().contiguous()
+               for name, tensor in tensors.items()}
     write_atomically(path, save(tensors, metadata={"state": json.dumps(state)}))
 
 
 def load_tensors(path: Path, *, device: str = "cpu") -> tuple[dict[str, Tensor], dict]:
     """Read such a file back; a torn or foreign one is a ValueError that names it."""
     if not path.exists():
-        raise FileNotFoundError(f"checkpoint: no file {path}; train first, or name the folder of a finished run")
+        raise FileNotFoundError(f"checkpoint: no file {path}; train first, or name the "
+                                "folder of a finished run")
     try:
         with safe_open(path, framework="pt", device=device) as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}
             return tensors, json.loads(file.metadata()["state"])
     except (SafetensorError, KeyError, TypeError, json.JSONDecodeError) as error:
-        raise ValueError(f"checkpoint: {path} is truncated or not a checkpoint ({type(error).__name__}); "
-                         "restore the file from a copy or train again") from error
+        raise ValueError(f"checkpoint: {path} is truncated or not a checkpoint "
+                         f"({type(error).__name__}); restore the file from a copy or "
+                         "train again") from error
 
 
 # %% chapter 11: Files that survive a crash
-def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """Adam's two running means and its step count, named after the parameters they belong to."""
+def optimizer_tensors(model: nn.Module,
+                      optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """Adam's two running means and its step count,
+    named after the parameters they belong to."""
     return {f"optimizer.{key}.{name}": value
             for name, parameter in model.named_parameters()
             for key, value in optimizer.state[parameter].items()}
 
 
-def restore_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
-    """Put back what `optimizer_tensors` gave; a parameter that never had a gradient has nothing."""
+def restore_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer,
+                      tensors: dict[str, Tensor]) -> None:
+    """Put back what `optimizer_tensors` gave;
+    a parameter that never had a gradient has nothing."""
     for name, parameter in model.named_parameters():
         if f"optimizer.step.{name}" in tensors:
             optimizer.state[parameter] = {
-                key: tensors[f"optimizer.{key}.{name}"] for key in ("step", "exp_avg", "exp_avg_sq")}
+                key: tensors[f"optimizer.{key}.{name}"]
+                for key in ("step", "exp_avg", "exp_avg_sq")}
 
 
 def restore_weights(model: nn.Module, weights: dict[str, Tensor], folder: Path) -> None:
@@ -88,12 +97,14 @@ def restore_weights(model: nn.Module, weights: dict[str, Tensor], folder: Path) 
     try:
         model.load_state_dict(weights)
     except RuntimeError as error:
-        raise ValueError(f"checkpoint: {folder} holds weights that do not fit the model its config.json "
-                         "describes; restore both from one run, or give the build it was trained with") from error
+        raise ValueError(f"checkpoint: {folder} holds weights that do not fit the "
+                         "model its config.json describes; restore both from one run, "
+                         "or give the build it was trained with") from error
 
 
 # %% chapter 11: Files that survive a crash
-def save_checkpoint(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, state: dict) -> None:
+def save_checkpoint(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer,
+                    state: dict) -> None:
     """Everything a run needs to go on as if it had never stopped, in one file."""
     tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
     tensors |= optimizer_tensors(model, optimizer) | {"rng.cpu": torch.get_rng_state()}
@@ -102,10 +113,12 @@ def save_checkpoint(folder: Path, model: nn.Module, optimizer: torch.optim.Optim
     save_tensors(folder / "checkpoint.safetensors", tensors, state)
 
 
-def load_checkpoint(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, *, device: str) -> dict:
+def load_checkpoint(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, *,
+                    device: str) -> dict:
     """Restore weights, optimiser and random generators; return the run's state."""
     tensors, state = load_tensors(folder / "checkpoint.safetensors", device=device)
-    weights = {name[6:]: value for name, value in tensors.items() if name.startswith("model.")}
+    weights = {name[6:]: value for name, value in tensors.items()
+               if name.startswith("model.")}
     restore_weights(model, weights, folder)
     restore_optimizer(model, optimizer, tensors)
     torch.set_rng_state(tensors["rng.cpu"].cpu())
@@ -118,7 +131,8 @@ def load_checkpoint(folder: Path, model: nn.Module, optimizer: torch.optim.Optim
 def save_setup(folder: Path, config: TrainConfig, tokenizer: Tokenizer) -> None:
     """Write what never changes during a run: config.json and tokenizer.json."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(folder / "config.json", json.dumps(config_to_json(config), indent=1).encode())
+    write_atomically(folder / "config.json",
+                     json.dumps(config_to_json(config), indent=1).encode())
     tokenizer.save(folder / "tokenizer.json")
 
 
@@ -126,11 +140,13 @@ def load_setup(folder: Path) -> tuple[TrainConfig, Tokenizer]:
     """Read what `save_setup` wrote."""
     path = folder / "config.json"
     if not path.exists():
-        raise FileNotFoundError(f"run: no {path}; name the folder that xformer train wrote to")
+        raise FileNotFoundError(f"run: no {path}; name the folder that xformer train "
+                                "wrote to")
     try:
         config = config_from_json(json.loads(path.read_text()))
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"run: {path} cannot be read ({error}); restore it or train again") from error
+        raise ValueError(f"run: {path} cannot be read ({error}); restore it or train "
+                         "again") from error
     return config, Tokenizer.load(folder / "tokenizer.json")
 
 
@@ -141,8 +157,10 @@ def save_model(folder: Path, model: nn.Module, state: dict) -> None:
 
 
 def load_model(folder: str | Path, *, device: str = "cpu",
-               build: Callable[[TransformerConfig], nn.Module] = Transformer) -> tuple[nn.Module, Tokenizer]:
-    """The model of a run, in evaluation mode, and its tokenizer; ``build`` as it was for `train`."""
+               build: Callable[[TransformerConfig], nn.Module] = Transformer,
+               ) -> tuple[nn.Module, Tokenizer]:
+    """The model of a run, in evaluation mode, and its tokenizer;
+    ``build`` as it was for `train`."""
     config, tokenizer = load_setup(Path(folder))
     weights, _ = load_tensors(Path(folder) / "model.safetensors", device=device)
     model = build(config.model).to(device)

@@ -29,7 +29,7 @@ class TrainConfig:
     decay: float = 0.5               # share of the steps over which the trapezoid falls
     label_smoothing: float = 0.1
     clip: float = 1.0                # largest gradient norm
-    precision: str = "float32"       # or "bfloat16", or "auto": bfloat16 where the device has it
+    precision: str = "float32"       # or "bfloat16", or "auto": if the device has it
     validate_every: int = 500        # steps between validations and checkpoints
     seed: int = 1
 
@@ -38,32 +38,39 @@ class TrainConfig:
 
 
 # %% chapter 11: The settings of a run
-CHOICES = {"schedule": ("trapezoid", "inverse_sqrt"), "precision": ("float32", "bfloat16", "auto")}
+CHOICES = {"schedule": ("trapezoid", "inverse_sqrt"),
+           "precision": ("float32", "bfloat16", "auto")}
 
 
 def check_train_config(config: "TrainConfig") -> None:
     """Raise ValueError for settings that no run can have."""
     for name in ("max_steps", "max_tokens", "warmup_steps", "validate_every"):
         if getattr(config, name) < 1:
-            raise ValueError(f"{name}: expected a positive number, got {getattr(config, name)}; see TrainConfig")
+            raise ValueError(f"{name}: expected a positive number, got "
+                             f"{getattr(config, name)}; see TrainConfig")
     for name in ("peak_rate", "clip"):
         if not getattr(config, name) > 0:
-            raise ValueError(f"{name}: expected a number above 0, got {getattr(config, name)}; 1e-3 and 1.0 are usual")
+            raise ValueError(f"{name}: expected a number above 0, got "
+                             f"{getattr(config, name)}; 1e-3 and 1.0 are usual")
     if not 0 < config.decay <= 1:
-        raise ValueError(f"decay: expected 0 < decay ≤ 1, got {config.decay}; 0.5 is usual")
+        raise ValueError(f"decay: expected 0 < decay ≤ 1, got {config.decay}; 0.5 is "
+                         "usual")
     if not 0 <= config.label_smoothing < 1:
-        raise ValueError(f"label_smoothing: expected 0 ≤ ε < 1, got {config.label_smoothing}; 0.1 is usual")
+        raise ValueError("label_smoothing: expected 0 ≤ ε < 1, got "
+                         f"{config.label_smoothing}; 0.1 is usual")
     for name, valid in CHOICES.items():
         if getattr(config, name) not in valid:
-            raise ValueError(f"{name}: expected one of {', '.join(valid)}, got {getattr(config, name)!r}; "
-                             f"{valid[0]} is usual")
+            raise ValueError(f"{name}: expected one of {', '.join(valid)}, got "
+                             f"{getattr(config, name)!r}; {valid[0]} is usual")
 
 
 # %% chapter 11: The settings of a run
 PRESETS = {
     "fragment": TrainConfig(
-        corpus="fragment", max_steps=800, warmup_steps=100, validate_every=100, max_tokens=1024,
-        model=TransformerConfig(vocab_size=800, d_model=128, d_ff=512, num_encoder_layers=2,
+        corpus="fragment", max_steps=800, warmup_steps=100, validate_every=100,
+        max_tokens=1024,
+        model=TransformerConfig(vocab_size=800, d_model=128, d_ff=512,
+                                num_encoder_layers=2,
                                 num_decoder_layers=2, max_len=64)),
     "multi30k": TrainConfig(
         corpus="multi30k", max_steps=6000, peak_rate=2e-3, decay=0.25, precision="auto",

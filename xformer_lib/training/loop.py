@@ -63,7 +63,8 @@ def has_bfloat16(device: str) -> bool:
 
 
 def keep_freed_memory() -> None:
-    """Have the C library keep large freed blocks for the next step instead of returning them.
+    """Have the C library keep large freed blocks for the next step instead of returning
+    them.
 
     Otherwise every step pays for fresh pages again. It holds for the
     rest of the process, and does nothing where the C library is not glibc.
@@ -76,21 +77,27 @@ def keep_freed_memory() -> None:
 
 
 # %% chapter 11: The loop
-def encode_pairs(pairs: list[tuple[str, str]], tokenizer: Tokenizer, max_len: int) -> list:
-    """Ids of both sides; a training pair that exceeds the model's length is left out."""
+def encode_pairs(pairs: list[tuple[str, str]], tokenizer: Tokenizer,
+                 max_len: int) -> list:
+    """Ids of both sides; a training pair that exceeds the model's length is left
+    out."""
     sources = tokenizer.encode_batch([source for source, _ in pairs])
     targets = tokenizer.encode_batch([target for _, target in pairs])
     return [(s, t) for s, t in zip(sources, targets) if max(len(s), len(t)) < max_len]
 
 
-def to_tensors(batch: Batch, device: str) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def to_tensors(batch: Batch,
+               device: str) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """The three arrays of a batch as tensors on the device."""
-    return tuple(torch.from_numpy(array).to(device) for array in (batch.source, batch.target_in, batch.target_out))
+    return tuple(torch.from_numpy(array).to(device)
+                 for array in (batch.source, batch.target_in, batch.target_out))
 
 
 @torch.no_grad()
-def validation_loss(model: nn.Module, data: list, *, max_tokens: int, device: str) -> float:
-    """−log p of a target token, in nats, averaged over the set; no smoothing, no dropout."""
+def validation_loss(model: nn.Module, data: list, *, max_tokens: int,
+                    device: str) -> float:
+    """−log p of a target token, in nats, averaged over the set; no smoothing,
+    no dropout."""
     model.eval()
     total, count = 0.0, 0
     for batch in batches(data, max_tokens=max_tokens):
@@ -123,25 +130,33 @@ class Run:
 
     def state(self) -> dict:
         """What a checkpoint's header stores."""
-        names = ("step", "epoch", "batch", "tokens", "seconds", "cpu_seconds", "history")
+        names = ("step", "epoch", "batch", "tokens", "seconds", "cpu_seconds",
+                 "history")
         return {name: getattr(self, name) for name in names}
 
 
 # %% chapter 11: The loop
-def build_run(config: TrainConfig, folder: Path, tokenizer: Tokenizer, corpus: dict | None, device: str, *,
+def build_run(config: TrainConfig, folder: Path, tokenizer: Tokenizer,
+              corpus: dict | None, device: str, *,
               build: Callable[[TransformerConfig], nn.Module] = Transformer) -> Run:
-    """Data, a freshly initialised model and its optimiser, all decided by ``config.seed``."""
-    corpus = corpus or {split: load_corpus(config.corpus, split) for split in ("train", "val")}
+    """Data, a freshly initialised model and its optimiser,
+    all decided by ``config.seed``."""
+    corpus = corpus or {split: load_corpus(config.corpus, split)
+                        for split in ("train", "val")}
     torch.manual_seed(config.seed)
     model = build(config.model).to(device)
-    optimizer = torch.optim.Adam(model.parameters(), lr=config.peak_rate, betas=(0.9, 0.98), eps=1e-9, fused=True)
-    encoded = {split: encode_pairs(corpus[split], tokenizer, config.model.max_len) for split in ("train", "val")}
-    return Run(config, folder, tokenizer, device, encoded["train"], encoded["val"], model, optimizer)
+    optimizer = torch.optim.Adam(model.parameters(), lr=config.peak_rate,
+                                 betas=(0.9, 0.98), eps=1e-9, fused=True)
+    encoded = {split: encode_pairs(corpus[split], tokenizer, config.model.max_len)
+               for split in ("train", "val")}
+    return Run(config, folder, tokenizer, device, encoded["train"], encoded["val"],
+               model, optimizer)
 
 
 def autocast(config: TrainConfig, device: str):
     """The precision the settings name; the weights stay float32 in every case."""
-    low = config.precision == "bfloat16" or config.precision == "auto" and has_bfloat16(device)
+    low = config.precision == "bfloat16"
+    low |= config.precision == "auto" and has_bfloat16(device)
     return torch.autocast(torch.device(device).type, dtype=torch.bfloat16, enabled=low)
 
 
@@ -150,7 +165,8 @@ def learning_rate(config: TrainConfig, step: int) -> float:
     """The rate of a step (from 1) under the schedule that the settings name."""
     if config.schedule == "inverse_sqrt":
         return inverse_sqrt(step, peak=config.peak_rate, warmup=config.warmup_steps)
-    return trapezoid(step, peak=config.peak_rate, warmup=config.warmup_steps, total=config.max_steps,
+    return trapezoid(step, peak=config.peak_rate, warmup=config.warmup_steps,
+                     total=config.max_steps,
                      decay=config.decay)
 
 
@@ -162,12 +178,15 @@ def train_step(run: Run, batch: Batch) -> tuple[float, int]:
         group["lr"] = learning_rate(config, run.step + 1)
     with autocast(config, run.device):
         loss, tokens = translation_loss(
-            run.model, *to_tensors(batch, run.device), label_smoothing=config.label_smoothing)
+            run.model, *to_tensors(batch, run.device),
+            label_smoothing=config.label_smoothing)
     (loss / tokens).backward()
     norm = torch.nn.utils.clip_grad_norm_(run.model.parameters(), config.clip)
     if not norm.isfinite():
-        raise FloatingPointError(f"gradient: expected finite numbers, got {float(norm)} at step {run.step + 1}; "
-                                 "lower peak_rate or warm up longer, the last checkpoint is whole")
+        raise FloatingPointError("gradient: expected finite numbers, got "
+                                 f"{float(norm)} at step {run.step + 1}; lower "
+                                 "peak_rate or warm up longer, the last checkpoint is "
+                                 "whole")
     run.optimizer.step()
     run.optimizer.zero_grad()
     run.step, run.batch, run.tokens = run.step + 1, run.batch + 1, run.tokens + tokens
@@ -179,7 +198,8 @@ def train_step(run: Run, batch: Batch) -> tuple[float, int]:
 
 # %% chapter 11: Pass after pass
 def batch_stream(run: Run):
-    """Batches for ever, epoch after epoch, from where the run stands; the order follows from seed and epoch."""
+    """Batches for ever, epoch after epoch, from where the run stands;
+    the order follows from seed and epoch."""
     while True:
         rng = np.random.default_rng([run.config.seed, run.epoch])
         order = list(batches(run.train_data, max_tokens=run.config.max_tokens, rng=rng))
@@ -190,9 +210,11 @@ def batch_stream(run: Run):
 def validate(run: Run, train_loss: float) -> None:
     """Add a line to the history, and save the weights when they are the best so far."""
     with autocast(run.config, run.device):
-        loss = validation_loss(run.model, run.validation_data, max_tokens=run.config.max_tokens, device=run.device)
+        loss = validation_loss(run.model, run.validation_data,
+                               max_tokens=run.config.max_tokens, device=run.device)
     best = min((line["validation_loss"] for line in run.history), default=math.inf)
-    run.history.append({"step": run.step, "tokens": run.tokens, "seconds": round(run.seconds, 1),
+    run.history.append({"step": run.step, "tokens": run.tokens,
+                        "seconds": round(run.seconds, 1),
                         "rate": learning_rate(run.config, run.step),
                         "train_loss": train_loss, "validation_loss": loss})
     if loss < best:
@@ -201,12 +223,14 @@ def validate(run: Run, train_loss: float) -> None:
 
 # %% chapter 11: Pass after pass
 def continue_run(run: Run, progress: bool) -> Run:
-    """Train to ``max_steps``, validating and saving a checkpoint every ``validate_every`` steps."""
+    """Train to ``max_steps``, validating and saving a checkpoint every
+    ``validate_every`` steps."""
     config, total, count = run.config, 0.0, 0
     run.model.train()
     if run.device == "cpu":
         keep_freed_memory()
-    bar = tqdm(total=config.max_steps, initial=run.step, unit="step", disable=not progress)
+    bar = tqdm(total=config.max_steps, initial=run.step, unit="step",
+               disable=not progress)
     for batch in batch_stream(run):
         if run.step >= config.max_steps:
             break
@@ -214,7 +238,8 @@ def continue_run(run: Run, progress: bool) -> Run:
         total, count = total + loss, count + tokens
         bar.update()
         if run.step % 20 == 0:
-            bar.set_postfix_str(f"loss {total / count:.3f}, {run.tokens / run.seconds:,.0f} tokens/s")
+            bar.set_postfix_str(f"loss {total / count:.3f}, "
+                                f"{run.tokens / run.seconds:,.0f} tokens/s")
         if run.step % config.validate_every == 0 or run.step == config.max_steps:
             validate(run, total / count)
             save_checkpoint(run.folder, run.model, run.optimizer, run.state())
@@ -225,30 +250,38 @@ def continue_run(run: Run, progress: bool) -> Run:
 
 
 # %% chapter 11: Pass after pass
-def train(config: TrainConfig, folder: str | Path, *, corpus: dict | None = None, device: str | None = None,
-          progress: bool = True, build: Callable[[TransformerConfig], nn.Module] = Transformer) -> Run:
-    """Train from the start; ``folder`` receives config, tokenizer, checkpoint and best model.
+def train(config: TrainConfig, folder: str | Path, *, corpus: dict | None = None,
+          device: str | None = None, progress: bool = True,
+          build: Callable[[TransformerConfig], nn.Module] = Transformer) -> Run:
+    """Train from the start; ``folder`` gets config, tokenizer, checkpoint, best model.
 
-    ``corpus`` may bring its own {"train": pairs, "val": pairs}, and ``build`` another model: it is
-    called with ``config.model``, and what it returns needs ``config``, ``encode``, ``states`` and
-    ``embedding`` as `Transformer` has them. The tokenizer learns from the training sentences
-    alone. Two runs with equal settings on a CPU give equal weights.
+    ``corpus`` may bring its own {"train": pairs, "val": pairs}, and ``build`` another
+    model: it is called with ``config.model``, and what it returns needs ``config``,
+    ``encode``, ``states`` and ``embedding`` as `Transformer` has them. The tokenizer
+    learns from the training sentences alone. Two runs with equal settings on a CPU give
+    equal weights.
     """
     folder = Path(folder)
-    corpus = corpus or {split: load_corpus(config.corpus, split) for split in ("train", "val")}
+    corpus = corpus or {split: load_corpus(config.corpus, split)
+                        for split in ("train", "val")}
     sentences = [sentence for pair in corpus["train"] for sentence in pair]
     tokenizer = Tokenizer.train(sentences, vocab_size=config.model.vocab_size)
-    config = replace(config, model=replace(config.model, vocab_size=tokenizer.vocab_size))
+    config = replace(config,
+                     model=replace(config.model, vocab_size=tokenizer.vocab_size))
     save_setup(folder, config, tokenizer)
-    return continue_run(build_run(config, folder, tokenizer, corpus, pick_device(device), build=build), progress)
+    return continue_run(build_run(config, folder, tokenizer, corpus,
+                                  pick_device(device), build=build), progress)
 
 
 # %% chapter 11: Pass after pass
 def resume(folder: str | Path, *, corpus: dict | None = None, device: str | None = None,
-           progress: bool = True, build: Callable[[TransformerConfig], nn.Module] = Transformer) -> Run:
-    """Go on from a run's last checkpoint, with its ``build``: on a CPU, to the very weights of an unbroken run."""
+           progress: bool = True,
+           build: Callable[[TransformerConfig], nn.Module] = Transformer) -> Run:
+    """Go on from a run's last checkpoint, with its ``build``: on a CPU,
+    to the very weights of an unbroken run."""
     config, tokenizer = load_setup(Path(folder))
-    run = build_run(config, Path(folder), tokenizer, corpus, pick_device(device), build=build)
+    run = build_run(config, Path(folder), tokenizer, corpus, pick_device(device),
+                    build=build)
     state = load_checkpoint(run.folder, run.model, run.optimizer, device=run.device)
     for name, value in state.items():
         setattr(run, name, value)

@@ -18,21 +18,24 @@ from torch import Tensor
 from xformer_lib.shapes import Float, Int
 
 
-def cross_entropy(states: Float[Tensor, "n m"], embedding: Float[Tensor, "v m"], targets: Int[Tensor, "n"],
-                  *, label_smoothing: float = 0.0) -> Float[Tensor, ""]:
+def cross_entropy(states: Float[Tensor, "n m"], embedding: Float[Tensor, "v m"],
+                  targets: Int[Tensor, "n"], *,
+                  label_smoothing: float = 0.0) -> Float[Tensor, ""]:
     """Sum over n tokens of −log p(target), p = softmax(states · embeddingᵀ), in nats.
 
-    With label smoothing ε the wanted distribution is 1 − ε on the target plus ε/v on every
-    word (Szegedy et al. 2016), so the least possible loss is no longer zero.
+    With label smoothing ε the wanted distribution is 1 − ε on the target plus ε/v on
+    every word (Szegedy et al. 2016), so the least possible loss is no longer zero.
     """
     logits = states @ embedding.T
-    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))  # bfloat16 is too coarse here
-    return F.cross_entropy(logits, targets, label_smoothing=label_smoothing, reduction="sum")
+    # bfloat16 is too coarse here
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    return F.cross_entropy(logits, targets, label_smoothing=label_smoothing,
+                           reduction="sum")
 
 
 # %% chapter 11: A large loss in small parts
 class ChunkedCrossEntropy(torch.autograd.Function):
-    """`cross_entropy` of 1,024 tokens at a time: the (n v) logits never exist as a whole.
+    """`cross_entropy` of 1,024 tokens at a time, never all (n v) logits at once.
 
     Each chunk's gradient is taken at once and stored, (n m) and (v m) numbers in all.
     """
@@ -62,9 +65,12 @@ class ChunkedCrossEntropy(torch.autograd.Function):
 
 # %% chapter 11: A large loss in small parts
 def translation_loss(model, source: Int[Tensor, "b s"], target_in: Int[Tensor, "b t"],
-                     target_out: Int[Tensor, "b t"], *, label_smoothing: float = 0.0) -> tuple[Tensor, int]:
-    """The summed loss of a batch and the number of target tokens in it, padding left out."""
+                     target_out: Int[Tensor, "b t"], *,
+                     label_smoothing: float = 0.0) -> tuple[Tensor, int]:
+    """The summed loss of a batch and the number of target tokens in it,
+    padding left out."""
     states = model.states(target_in, model.encode(source), source)
     real = target_out != model.config.pad_id
-    loss = ChunkedCrossEntropy.apply(states[real], model.embedding.weight, target_out[real], label_smoothing)
+    loss = ChunkedCrossEntropy.apply(states[real], model.embedding.weight,
+                                     target_out[real], label_smoothing)
     return loss, int(real.sum())

@@ -11,10 +11,13 @@ __all__ = ["trapezoid", "inverse_sqrt"]
 
 
 # %% chapter 11: The rate
-def trapezoid(step: int, *, peak: float, warmup: int, total: int, decay: float = 0.25, floor: float = 0.02) -> float:
-    """Learning rate at ``step`` (from 1): linear warm-up to ``peak``, level, then a linear fall.
+def trapezoid(step: int, *, peak: float, warmup: int, total: int, decay: float = 0.25,
+              floor: float = 0.02) -> float:
+    """Learning rate at ``step`` (from 1): linear warm-up to ``peak``, level, then a
+    linear fall.
 
-    The fall takes the last ``decay`` of the ``total`` steps and ends at ``floor`` · peak.
+    The fall takes the last ``decay`` of the ``total`` steps and ends at ``floor`` ·
+    peak.
     """
     fall_from = total * (1 - decay)
     if step <= warmup:
@@ -25,5 +28,6 @@ def trapezoid(step: int, *, peak: float, warmup: int, total: int, decay: float =
 
 
 def inverse_sqrt(step: int, *, peak: float, warmup: int) -> float:
-    """The paper's schedule: peak · min(step / warmup, √(warmup / step)), steps from 1."""
+    """The paper's schedule: peak · min(step / warmup, √(warmup / step)),
+    steps from 1."""
     return peak * min(step / warmup, (warmup / step) ** 0.5)
