@@ -1,6 +1,6 @@
 """Train on up to 16 letters, test on up to 64: what does each scheme of positions know about unseen places?
 
-    python benchmarks/extrapolation.py [--seeds 5] [--jobs 1] [--json results/extrapolation.json]
+    python benchmarks/extrapolation.py [--seeds 3] [--jobs 1] [--json results/extrapolation.json]
 
 Three tasks, six schemes, one model each and seed; the tasks, the model and its training are chapter 09a's
 (``xformer_lib.training.extrapolation``). A run takes some ten seconds on one CPU thread. The file is
@@ -70,7 +70,7 @@ def store(path: Path, record: dict) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=1, help="runs at a time, each with one thread")
     parser.add_argument("--json", type=Path, default=Path("results/extrapolation.json"))
     options = parser.parse_args()

@@ -2,7 +2,9 @@
 """``xformer_lib.training.extrapolation``, as derived in chapter 9a, Longer than trained.
 
 Source: ``chapters/09a_longer_than_trained.ipynb``
-    The task
+    Two questions about a row of letters
+    A learned table
+    A first run
 
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
@@ -34,7 +36,7 @@ __all__ = [
 ]
 
 
-# %% chapter 9a: The task
+# %% chapter 9a: Two questions about a row of letters
 LETTERS, VOWELS = 20, 4  # ids 0 to 19; the first four are the vowels
 UNASKED = -100           # what cross_entropy leaves out
 
@@ -53,7 +55,7 @@ def last_vowel(ids: Int[Tensor, "b i"]) -> Int[Tensor, "b i"]:
     return ids.gather(1, latest.clamp(min=0)).where(latest >= 0, UNASKED)
 
 
-# %% chapter 9a: The task
+# %% chapter 9a: Two questions about a row of letters
 @dataclass(frozen=True)
 class Task:
     """What is asked at every place, and whether a place may look to its right."""
@@ -69,7 +71,7 @@ TRAINED = 16  # letters at most while training
 TESTED = 64   # letters at most in the test: four times as many
 
 
-# %% chapter 9a: The task
+# %% chapter 9a: A learned table
 class Labeller(nn.Module):
     """Letters (b i) → logits (b i v): an embedding, positions and an encoder."""
 
@@ -89,7 +91,7 @@ class Labeller(nn.Module):
         return self.embedding.logits(x)
 
 
-# %% chapter 9a: The task
+# %% chapter 9a: A first run
 def train_labeller(task: Task, scheme: str, *, seed: int, steps: int = 500) -> Labeller:
     """A Labeller after ``steps`` batches of 64 rows, each row 4 to TRAINED letters."""
     torch.manual_seed(seed)
@@ -110,7 +112,7 @@ def train_labeller(task: Task, scheme: str, *, seed: int, steps: int = 500) -> L
     return model.eval()
 
 
-# %% chapter 9a: The task
+# %% chapter 9a: A first run
 @torch.inference_mode()
 def right_by_place(
     model: Labeller, task: Task, length: int, *, rows: int = 256
