@@ -19,6 +19,7 @@ from xformer_lib.inspection import (
     edit_attention,
     merge_pieces,
     word_maps,
+    word_numbers,
 )
 from xformer_lib.nn.attention import record_attention
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
@@ -138,6 +139,18 @@ class TestAttentionMaps:
             with pytest.raises(ValueError, match=f"{part}: expected .*; (rows are queries|are queries and keys)"):
                 dataclasses.replace(maps, **{part: turned})
 
+    def test_a_hidden_token_darkens_its_column(self, model, tokenizer, monkeypatch):
+        """On square maps, where neither the shape nor rows put right afterwards would tell of a swap."""
+        ids, hidden = tokenizer.encode(ENGLISH), 2
+        source = [*ids[:hidden], model.config.pad_id, *ids[hidden + 1 :]]
+        monkeypatch.setattr(Tokenizer, "encode", lambda self, text: source)
+        maps = attention_maps(model, tokenizer, ENGLISH, ids)
+        assert len(maps.source) == len(maps.written)
+        for weights in (maps.encoder, maps.cross):
+            assert (weights[..., hidden] == 0).all()
+            np.testing.assert_allclose(weights[..., hidden, :].sum(axis=-1), 1.0, atol=1e-6)
+            assert (np.delete(weights, hidden, axis=-1) > 0).all()
+
     @pytest.mark.errors
     def test_what_cannot_be_looked_at(self, model, tokenizer, maps):
         with pytest.raises(ValueError, match="model: expected a model in evaluation mode.*model.eval()"):
@@ -171,6 +184,13 @@ class TestWords:
         total = maps.cross[..., -1, -1]
         np.testing.assert_allclose(words.cross[..., -1, -1], total)  # <eos> is a word of its own
 
+    def test_only_a_word_of_several_pieces_looks_ahead(self, model, tokenizer):
+        maps = attention_maps(model, tokenizer, ENGLISH, "Extraordinairement, le chat")
+        pieces = np.bincount(word_numbers(maps.written))
+        ahead = np.triu(word_maps(maps).decoder, k=1).max(axis=(0, 1))
+        assert pieces[0] > 1 and np.array_equal(np.diag(ahead, k=1) > 0, pieces[:-1] > 1)
+        assert np.triu(ahead, k=2).max() == 0
+
     def test_maps_of_whole_words_stay_as_they_are(self, maps):
         once, twice = word_maps(maps), word_maps(word_maps(maps))
         assert twice.written == once.written and np.array_equal(twice.cross, once.cross)
@@ -197,8 +217,10 @@ class TestAlignment:
 
     @pytest.mark.errors
     def test_errors(self):
-        with pytest.raises(ValueError, match="sure: expected one set of links for each of 1 sentences, got 2"):
+        with pytest.raises(ValueError, match="sure: expected a set of links for each of 1 sentences, got 2"):
             alignment_error_rate([{(0, 0)}], [{(0, 0)}, set()])
+        with pytest.raises(ValueError, match="possible: expected a set of links for each of 1 sentences, got 0"):
+            alignment_error_rate([{(0, 0)}], [{(0, 0)}], [])
         with pytest.raises(ValueError, match="expected at least one link, got none"):
             alignment_error_rate([set()], [set()])
 
@@ -255,7 +277,7 @@ class TestAblation:
     @pytest.mark.errors
     @pytest.mark.parametrize("head", [("decoder.layers.0.cross_attention", 5), ("decoder.layers.7.cross_attention", 0)])
     def test_unknown_heads_are_refused(self, model, head):
-        with pytest.raises(ValueError, match="heads: expected pairs such as .*attention_heads"):
+        with pytest.raises(ValueError, match="heads: expected pairs from .*attention_heads"):
             with ablate_heads(model, [head]):
                 pass
 
@@ -303,7 +325,7 @@ class TestEdit:
 
     @pytest.mark.errors
     def test_layers_that_cannot_be_edited(self, model):
-        with pytest.raises(ValueError, match="edits: expected names of attention layers, encoder.layers.0.self_att"):
+        with pytest.raises(ValueError, match="edits: expected names of layers, encoder.layers.0.self_att"):
             with edit_attention(model, {"decoder.layers.0": torch.zeros_like}):
                 pass
         config = dataclasses.replace(model.config, positions="relative")

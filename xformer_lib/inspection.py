@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from xformer_lib._inspection_checks import check_editable, check_heads
 from xformer_lib.data.tokenizer import Tokenizer, piece_words
 from xformer_lib.nn.attention import MultiHeadAttention, record_attention
 from xformer_lib.nn.transformer import Transformer
@@ -40,26 +41,26 @@ __all__ = [
 
 # %% chapter 12b: One sentence, three kinds of maps
 def check_maps(part: str, maps: np.ndarray, num_rows: int, num_columns: int) -> None:
-    """Raise ValueError unless maps (l h i j) fit their tokens and every row shares out 1."""
+    """Raise ValueError unless maps (l h i j) fit their tokens and rows add up to 1."""
     expected = (num_rows, num_columns)
     if maps.ndim != 4 or maps.shape[2:] != expected:
-        raise ValueError(f"{part}: expected (layer, head, {num_rows} queries, {num_columns} keys), "
-                         f"got {maps.shape}; rows are queries, columns are keys")
-    if not np.allclose(maps.sum(axis=-1), 1.0, atol=1e-3):
+        raise ValueError(f"{part}: expected (layer, head, {num_rows} queries, "
+                         f"{num_columns} keys), got {maps.shape}; "
+                         "rows are queries, columns are keys")
+    sums = maps.sum(axis=-1)
+    if not np.allclose(sums, 1.0, atol=1e-3):
         raise ValueError(f"{part}: expected rows that add up to 1, got sums from "
-                         f"{maps.sum(axis=-1).min():.2f} to {maps.sum(axis=-1).max():.2f}; "
+                         f"{sums.min():.2f} to {sums.max():.2f}; "
                          "are queries and keys swapped?")
 
 
 # %% chapter 12b: One sentence, three kinds of maps
 @dataclass(frozen=True)
 class AttentionMaps:
-    """Every attention weight of one sentence pair: (layer, head, query, key), rows add up to 1.
+    """Every attention weight of one sentence pair; rows are queries and add up to 1.
 
-    A row of the decoder has two names: it has just read ``read[t]`` and is about to write
-    ``written[t]``, which is ``read[t + 1]``. ``labels`` names rows by what they write, and
-    columns by what was read there. ``source`` and ``written`` end in <eos>, ``read`` begins with
-    <bos>; ▁ marks the space before a word.
+    Row t of the decoder has read ``read[t]`` and is about to write ``written[t]``.
+    ``read`` begins with <bos>; ``source`` and ``written`` end in <eos>.
     """
     source: tuple[str, ...]
     read: tuple[str, ...]
@@ -73,12 +74,14 @@ class AttentionMaps:
             check_maps(part, getattr(self, part), *map(len, self.labels(part)))
 
     def labels(self, part: str) -> tuple[list[str], list[str]]:
-        """Names of queries (rows) and keys (columns) of "encoder", "decoder" or "cross", without ▁."""
-        names = {"encoder": (self.source, self.source), "decoder": (self.written, self.read),
+        """Queries by what they write, keys by what was read there; without ▁."""
+        names = {"encoder": (self.source, self.source),
+                 "decoder": (self.written, self.read),
                  "cross": (self.written, self.source)}
         if part not in names:
-            raise ValueError(f"part: expected one of {', '.join(names)}, got {part!r}; choose one of these")
-        queries, keys = ([token.strip("▁") for token in tokens] for tokens in names[part])
+            raise ValueError(f"part: expected one of {', '.join(names)}, "
+                             f"got {part!r}; choose one of these")
+        queries, keys = ([name.strip("▁") for name in row] for row in names[part])
         return queries, keys
 
 
@@ -91,17 +94,21 @@ def attention_maps(model: Transformer, tokenizer: Tokenizer, text: str,
     ``decoding.Translator.attention`` looks at what the model itself says.
     """
     if model.training:
-        raise ValueError("model: expected a model in evaluation mode, got one in training mode, "
-                         "where dropout changes the maps; call model.eval()")
-    config, device = model.config, model.embedding.weight.device
-    target = tokenizer.encode(translation) if isinstance(translation, str) else list(translation)
+        raise ValueError("model: expected a model in evaluation mode, got one in "
+                         "training mode, where dropout acts; call model.eval()")
+    is_text, config = isinstance(translation, str), model.config
+    target = tokenizer.encode(translation) if is_text else list(translation)
     source = [*tokenizer.encode(text), config.eos_id]
     read, written = [config.bos_id, *target], [*target, config.eos_id]
+    device = model.embedding.weight.device
+    batch = (torch.tensor([ids], device=device) for ids in (source, read))
     with torch.inference_mode(), record_attention(model) as maps:
-        model(torch.tensor([source], device=device), torch.tensor([read], device=device))
-    stacks = (("encoder", "self"), ("decoder", "self"), ("decoder", "cross"))
-    arrays = (np.concatenate([maps[f"{stack}.layers.{n}.{kind}_attention"].float().cpu().numpy()
-                              for n in range(len(getattr(model, stack).layers))]) for stack, kind in stacks)
+        model(*batch)
+    arrays = []
+    for stack, kind in (("encoder", "self"), ("decoder", "self"), ("decoder", "cross")):
+        names = [f"{stack}.layers.{n}.{kind}_attention"
+                 for n in range(len(getattr(model, stack).layers))]
+        arrays.append(torch.cat([maps[name] for name in names]).float().cpu().numpy())
     pieces = (tuple(tokenizer.pieces(ids)) for ids in (source, read, written))
     return AttentionMaps(*pieces, *arrays)
 
@@ -111,11 +118,11 @@ def merge_pieces(weights: Float[np.ndarray, "*b i j"], query_words: Sequence[int
                  key_words: Sequence[int]) -> Float[np.ndarray, "*b w u"]:
     """Weights between words, from weights between pieces; rows still add up to 1.
 
-    ``query_words[i]`` is the number of the word that piece i belongs to. The pieces of a
-    key word share its attention, so their columns are added; those of a query word each
-    share out 1, so their rows are averaged.
+    ``query_words[i]`` is the number of the word of piece i. The pieces of a key word
+    share its attention, so their columns are added; those of a query word each share
+    out 1, so their rows are averaged.
     """
-    rows, columns = (np.eye(max(numbers) + 1)[list(numbers)] for numbers in (query_words, key_words))
+    rows, columns = (np.eye(max(n) + 1)[list(n)] for n in (query_words, key_words))
     return (rows / rows.sum(axis=0)).T @ weights @ columns
 
 
@@ -138,79 +145,76 @@ def join_pieces(pieces: Sequence[str], numbers: Sequence[int]) -> tuple[str, ...
 # %% chapter 12b: From pieces to words
 def word_maps(maps: AttentionMaps) -> AttentionMaps:
     """The same maps between words: pieces of keys added, pieces of queries averaged."""
-    numbers = {name: word_numbers(getattr(maps, name)) for name in ("source", "read", "written")}
-    names = (join_pieces(getattr(maps, name), found) for name, found in numbers.items())
-    merged = (merge_pieces(getattr(maps, part), numbers[query], numbers[key])
-              for part, query, key in (("encoder", "source", "source"), ("decoder", "written", "read"),
-                                       ("cross", "written", "source")))
-    return AttentionMaps(*names, *merged)
+    tokens = (maps.source, maps.read, maps.written)
+    source, read, written = map(word_numbers, tokens)
+    names = map(join_pieces, tokens, (source, read, written))
+    return AttentionMaps(*names, merge_pieces(maps.encoder, source, source),
+                         merge_pieces(maps.decoder, written, read),
+                         merge_pieces(maps.cross, written, source))
 
 
 # %% chapter 12b: Does a head find the right word?
 def attention_links(weights: Float[np.ndarray, "t s"]) -> set[tuple[int, int]]:
-    """Links (source word, target word): each row is linked to the column of its largest weight.
+    """Links (source word, target word): from each row to the column it looks at most.
 
-    The last row and the last column are <eos>. It is no word: its row proposes nothing, and a
-    row that looks at it most proposes nothing either.
+    The last row and the last column are <eos>. It is no word: its row proposes nothing,
+    and a row that looks at it most proposes nothing either.
     """
-    best = weights[:-1].argmax(axis=-1)
-    return {(int(column), row) for row, column in enumerate(best) if column < weights.shape[1] - 1}
+    best, eos = weights[:-1].argmax(axis=-1), weights.shape[1] - 1
+    return {(int(column), row) for row, column in enumerate(best) if column != eos}
 
 
 # %% chapter 12b: Does a head find the right word?
 def alignment_error_rate(proposed: Iterable[Collection[tuple[int, int]]],
                          sure: Iterable[Collection[tuple[int, int]]],
-                         possible: Iterable[Collection[tuple[int, int]]] | None = None) -> float:
-    """1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|) over all sentences; 0 is best (Och & Ney 2003).
+                         possible: Iterable[Collection[tuple[int, int]]] | None = None,
+                         ) -> float:
+    """1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|); 0 is best (Och & Ney 2003).
 
-    Each argument has one collection of links (source word, target word) for a sentence: those
-    proposed (A), the sure ones (S), and the possible ones, which contain the sure (P; default S).
+    Each argument has one collection of links (source word, target word) for a sentence:
+    those proposed (A), the sure ones (S), the possible ones (P; sure ones count, too).
 
     >>> alignment_error_rate([{(0, 0), (1, 1)}], [{(0, 0)}], [{(0, 0), (1, 1)}])
     0.0
     """
     proposed, sure = list(map(set, proposed)), list(map(set, sure))
-    possible = sure if possible is None else [set(p) | s for p, s in zip(possible, sure, strict=True)]
-    if not len(proposed) == len(sure) == len(possible):
-        raise ValueError(f"sure: expected one set of links for each of {len(proposed)} sentences, "
-                         f"got {len(sure)}; an unlinked sentence has an empty set")
+    possible = sure if possible is None else list(map(set, possible))
+    for name, links in (("sure", sure), ("possible", possible)):
+        if len(links) != len(proposed):
+            raise ValueError(f"{name}: expected a set of links for each of "
+                             f"{len(proposed)} sentences, got {len(links)}; "
+                             "an unlinked one has an empty set")
     total = sum(map(len, proposed)) + sum(map(len, sure))
     if total == 0:
-        raise ValueError("proposed, sure: expected at least one link, got none; there is nothing to compare")
-    hits = sum(len(a & s) + len(a & p) for a, s, p in zip(proposed, sure, possible))
+        raise ValueError("proposed, sure: expected at least one link, got none; "
+                         "there is nothing to compare")
+    hits = sum(len(a & s) + len(a & (p | s))
+               for a, s, p in zip(proposed, sure, possible))
     return 1 - hits / total
 
 
 # %% chapter 12b: What a head is worth
 def attention_layers(model: nn.Module) -> dict[str, MultiHeadAttention]:
     """Every attention layer by its name, encoder first."""
-    return {name: layer for name, layer in model.named_modules() if isinstance(layer, MultiHeadAttention)}
+    return {name: layer for name, layer in model.named_modules()
+            if isinstance(layer, MultiHeadAttention)}
 
 
 def attention_heads(model: nn.Module) -> list[tuple[str, int]]:
-    """(name of the layer, head) of every head in the model, encoder first; heads count from 0."""
-    return [(name, head) for name, layer in attention_layers(model).items() for head in range(layer.num_heads)]
-
-
-# %% chapter 12b: What a head is worth
-def check_heads(model: nn.Module, heads: Collection[tuple[str, int]]) -> None:
-    """Raise ValueError for a head that the model does not have."""
-    known = attention_heads(model)
-    for head in heads:
-        if head not in known:
-            raise ValueError(f"heads: expected pairs such as {known[0]} to {known[-1]}, got {head!r}; "
-                             "attention_heads(model) lists them all")
+    """(name of the layer, head) of every head, encoder first; heads count from 0."""
+    return [(name, head) for name, layer in attention_layers(model).items()
+            for head in range(layer.num_heads)]
 
 
 # %% chapter 12b: What a head is worth
 @contextmanager
 def ablate_heads(model: nn.Module, heads: Collection[tuple[str, int]]):
-    """Inside the block these heads, (layer name, head), add nothing to their layer's output.
+    """Inside the block these heads, (layer name, head), add nothing to the output.
 
-    Their part of the concatenated outputs is set to zero before W_O, which is the same as
-    zeroing their rows of W_O. The weights of the model stay as they are.
+    Their part of the concatenated outputs is set to zero before W_O, which is the same
+    as zeroing their rows of W_O. The parameters of the model stay as they are.
     """
-    check_heads(model, heads)
+    check_heads(heads, attention_heads(model))
 
     def silence(chosen: list[int], num_heads: int):
         def hook(w_o, args):
@@ -223,7 +227,8 @@ def ablate_heads(model: nn.Module, heads: Collection[tuple[str, int]]):
     for name in {name for name, _ in heads}:
         layer = model.get_submodule(name)
         chosen = [head for where, head in heads if where == name]
-        hooks.append(layer.w_o.register_forward_pre_hook(silence(chosen, layer.num_heads)))
+        hook = silence(chosen, layer.num_heads)
+        hooks.append(layer.w_o.register_forward_pre_hook(hook))
     try:
         yield
     finally:
@@ -232,22 +237,11 @@ def ablate_heads(model: nn.Module, heads: Collection[tuple[str, int]]):
 
 
 # %% chapter 12b: A map is not an explanation
-def check_editable(name: str, layers: Mapping[str, MultiHeadAttention]) -> MultiHeadAttention:
-    """The layer of that name, if its output is nothing but its weights times its values."""
-    if name not in layers:
-        raise ValueError(f"edits: expected names of attention layers, {', '.join(layers)}; got {name!r}")
-    if hasattr(layers[name].positions, "value_table"):
-        raise ValueError(f"{name}: expected a layer whose values depend on the key alone, got one that adds "
-                         "relative positions to them; edit its cross-attention")
-    return layers[name]
-
-
-# %% chapter 12b: A map is not an explanation
 @contextmanager
 def edit_attention(model: nn.Module, edits: Mapping[str, Callable[[Tensor], Tensor]]):
     """Inside the block each named layer mixes its values with edited weights.
 
-    An edit takes the layer's own weights (b h i j) and returns those to be used instead.
+    An edit takes the layer's own weights (b h i j) and returns those to use instead.
     Queries, keys, values and W_O stay the model's.
     """
     ask = lambda layer, args, options: (args, {**options, "need_weights": True})
@@ -261,9 +255,9 @@ def edit_attention(model: nn.Module, edits: Mapping[str, Callable[[Tensor], Tens
 
     hooks, layers = [], attention_layers(model)
     for name, edit in edits.items():
-        layer = check_editable(name, layers)
-        hooks += [layer.register_forward_pre_hook(ask, with_kwargs=True),
-                  layer.register_forward_hook(mix(edit), with_kwargs=True)]
+        check_editable(name, layers)
+        hooks += [layers[name].register_forward_pre_hook(ask, with_kwargs=True),
+                  layers[name].register_forward_hook(mix(edit), with_kwargs=True)]
     try:
         yield
     finally:
