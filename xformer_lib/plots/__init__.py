@@ -8,7 +8,7 @@ colour-blind readers; lines also differ in dash and marker, so that they stay ap
 `maps` holds coloured matrices, `steps` the computation of attention, `heads` several heads together, `grid` all layers and heads, `curves`
 lines, `bands` means over seeds, `seeds` systems in rows, `permutation` rows on the move, `architecture` the encoder–decoder as boxes, `arcs` dependency
 arcs and wirings, `lookup` the hull of a table's values, `trace` one sentence on its way
-through a model, `style` the common look.
+through a model, `tree` a beam search, `draws` histograms with zero marked, `style` the common look.
 
 >>> import numpy as np
 >>> axes = attention_map(np.eye(2), queries=["Le", "chat"], keys=["The", "cat"])
@@ -20,6 +20,7 @@ from xformer_lib.plots.architecture import architecture
 from xformer_lib.plots.arcs import dependency_arcs, wiring
 from xformer_lib.plots.bands import band_plot
 from xformer_lib.plots.curves import learning_curve, line_plot
+from xformer_lib.plots.draws import draw_histograms
 from xformer_lib.plots.grid import head_table, interval_plot, map_grid
 from xformer_lib.plots.heads import head_contributions, head_maps, influence_map
 from xformer_lib.plots.lookup import hull_plot, smooth_plot
@@ -31,6 +32,7 @@ from xformer_lib.plots.seeds import seed_rows
 from xformer_lib.plots.steps import attention_steps
 from xformer_lib.plots.style import MARKERS, OKABE_ITO, use_style
 from xformer_lib.plots.trace import conveyor, next_words, readout_map, vote_bars
+from xformer_lib.plots.tree import beam_tree
 
 __all__ = [
     "MARKERS",
@@ -39,8 +41,10 @@ __all__ = [
     "attention_map",
     "attention_steps",
     "band_plot",
+    "beam_tree",
     "conveyor",
     "dependency_arcs",
+    "draw_histograms",
     "head_contributions",
     "head_maps",
     "head_table",
