@@ -201,8 +201,10 @@ def test_cut_hypotheses_are_returned_when_none_has_ended(monkeypatch):
 
 
 def test_a_beam_wider_than_the_vocabulary():
-    found = beam_search(tiny(), tiny_sources(), beam_size=17, max_len=3)
-    assert all(len(sentence) > 7 for sentence in found)
+    model, source = tiny(), tiny_sources()
+    found = beam_search(model, source, beam_size=17, max_len=3)
+    assert ids_of(found) == [slow_beam(model, row, 17, 1.0, 3, stop_early=False) for row in source]
+    assert max(map(len, found)) > TINY.vocab_size
     for sentence in found:
         assert not {TINY.pad_id, TINY.bos_id, TINY.eos_id} & {i for h in sentence for i in h.ids}
 

@@ -27,7 +27,7 @@ __all__ = ["next_logits", "greedy", "Hypothesis", "check_beam", "beam_search", "
 # %% chapter 12: The library's version
 @contextmanager
 def evaluation_mode(model: nn.Module):
-    """No dropout and no gradients inside the block; the model's mode returns afterwards."""
+    """No dropout and no gradients inside the block; the model's mode returns."""
     was_training = model.training
     model.eval()
     try:
@@ -37,23 +37,30 @@ def evaluation_mode(model: nn.Module):
         model.train(was_training)
 
 
-def length_limits(model: nn.Module, source: Int[Tensor, "b s"], max_len: int | None) -> Int[Tensor, "b"]:
-    """How many tokens each sentence may produce: ``max_len``, or twice its source and ten."""
-    lengths, longest = (source != model.config.pad_id).sum(dim=1), model.config.max_len - 1
+def length_limits(model: nn.Module, source: Int[Tensor, "b s"],
+                  max_len: int | None) -> Int[Tensor, "b"]:
+    """Tokens each sentence may get: ``max_len``, or twice its source and ten."""
+    lengths = (source != model.config.pad_id).sum(dim=1)
+    longest = model.config.max_len - 1
     if max_len is None:
         return (2 * lengths + 10).clamp(max=longest)
     if not 1 <= max_len <= longest:
-        raise ValueError(f"max_len: expected from 1 to {longest} tokens, got {max_len}; "
-                         "leave it out for a limit that follows the source")
+        raise ValueError(f"max_len: expected from 1 to {longest} tokens, got "
+                         f"{max_len}; leave it out for a limit that follows the source")
     return torch.full_like(lengths, max_len)
 
 
 # %% chapter 12: The library's version
-def next_logits(model: nn.Module, tokens: Int[Tensor, "b t"], memory: Float[Tensor, "b s m"],
-                source: Int[Tensor, "b s"], cache: DecoderCache | None = None) -> Float[Tensor, "b v"]:
-    """Logits of the word after ``tokens``, −∞ for <pad> and <bos>; with a cache only the newest token is computed."""
+def next_logits(model: nn.Module, tokens: Int[Tensor, "b t"],
+                memory: Float[Tensor, "b s m"], source: Int[Tensor, "b s"],
+                cache: DecoderCache | None = None) -> Float[Tensor, "b v"]:
+    """Logits of the word after ``tokens``, −∞ for <pad> and <bos>.
+
+    With a cache, only the tokens that it does not hold are computed.
+    """
     new = tokens if cache is None else tokens[:, cache.length:]
-    logits = model.embedding.logits(model.states(new, memory, source, cache=cache)[:, -1])
+    states = model.states(new, memory, source, cache=cache)
+    logits = model.embedding.logits(states[:, -1])
     logits[:, [model.config.pad_id, model.config.bos_id]] = -torch.inf
     return logits
 
@@ -61,25 +68,26 @@ def next_logits(model: nn.Module, tokens: Int[Tensor, "b t"], memory: Float[Tens
 # %% chapter 12: The library's version
 def greedy(model: nn.Module, source: Int[Tensor, "b s"], *, max_len: int | None = None,
            use_cache: bool = True) -> list[list[int]]:
-    """The likeliest word at each step, until <eos> or the limit; ids without <bos> and <eos>.
+    """The likeliest word at each step; ids without <bos> and <eos>.
 
-    A finished sentence leaves the batch. The limit is ``max_len`` tokens, or twice the source and ten.
+    A sentence ends at <eos> or after ``max_len`` tokens, or twice its source and ten.
     """
-    config, rows = model.config, torch.arange(len(source), device=source.device)
+    rows, eos_id = torch.arange(len(source), device=source.device), model.config.eos_id
+    results = [[] for _ in rows]
     with evaluation_mode(model):
         limits = length_limits(model, source, max_len)
         memory, cache = model.encode(source), model.new_cache() if use_cache else None
-        tokens = torch.full((len(source), 1), config.bos_id, device=source.device)
-        results = [[] for _ in rows]
+        tokens = torch.full_like(source[:, :1], model.config.bos_id)
         while len(rows):
-            choice = next_logits(model, tokens, memory, source, cache).argmax(dim=-1, keepdim=True)
-            tokens = torch.cat([tokens, choice], dim=1)
-            done = (choice[:, 0] == config.eos_id) | (tokens.shape[1] > limits)
+            logits = next_logits(model, tokens, memory, source, cache)
+            tokens = torch.cat([tokens, logits.argmax(dim=-1, keepdim=True)], dim=1)
+            done = (tokens[:, -1] == eos_id) | (tokens.shape[1] > limits)
             for row, ids in zip(rows[done].tolist(), tokens[done, 1:].tolist()):
-                results[row] = ids[:-1] if ids[-1] == config.eos_id else ids
-            alive = (~done).nonzero()[:, 0]
-            if len(alive) < len(rows):
-                rows, tokens, memory, source, limits = (x[alive] for x in (rows, tokens, memory, source, limits))
+                results[row] = ids[:-1] if ids[-1] == eos_id else ids
+            if done.any():
+                alive = (~done).nonzero()[:, 0]
+                rows, tokens, memory, source, limits = (
+                    x[alive] for x in (rows, tokens, memory, source, limits))
                 if cache is not None:
                     cache.keep(alive)
     return results
@@ -88,7 +96,7 @@ def greedy(model: nn.Module, source: Int[Tensor, "b s"], *, max_len: int | None 
 # %% chapter 12: When may the search stop?
 @dataclass(frozen=True)
 class Hypothesis:
-    """A translation: ids without <bos> and <eos>, their log p, and the score it is ranked by."""
+    """A translation: ids without <bos> and <eos>, their log p, and its rank's score."""
 
     ids: list[int]
     log_prob: float
@@ -98,7 +106,8 @@ class Hypothesis:
 def check_beam(beam_size: int, length_penalty: float) -> None:
     """Raise ValueError for a search that cannot be."""
     if beam_size < 1:
-        raise ValueError(f"beam_size: expected at least 1, got {beam_size}; 1 is greedy decoding")
+        raise ValueError(f"beam_size: expected at least 1, got {beam_size}; "
+                         "1 is greedy decoding")
     if not length_penalty >= 0:
         raise ValueError(f"length_penalty: expected 0 or more, got {length_penalty}; "
                          "0 compares probabilities, 1 the mean log p of a token")
@@ -106,63 +115,82 @@ def check_beam(beam_size: int, length_penalty: float) -> None:
 
 # %% chapter 12: When may the search stop?
 class Finished:
-    """The ``size`` best hypotheses of one sentence so far, and the rule that ends its search."""
+    """The ``size`` best hypotheses of one sentence so far, and the rule to stop."""
 
-    def __init__(self, size: int, limit: int, length_penalty: float, eos_id: int):
-        self.size, self.limit, self.length_penalty, self.eos_id, self.best = size, limit, length_penalty, eos_id, []
+    def __init__(self, size: int, limit: int, length_penalty: float):
+        self.size, self.limit, self.length_penalty = size, limit, length_penalty
+        self.best: list[Hypothesis] = []
 
-    def add(self, ids: list[int], log_prob: float, length: int) -> None:
-        hypothesis = Hypothesis(ids, log_prob, log_prob / length**self.length_penalty)
-        self.best = sorted([*self.best, hypothesis], key=lambda other: -other.score)[:self.size]
+    def add(self, pairs: list[tuple[list[int], float]], length: int) -> None:
+        divisor = length**self.length_penalty
+        found = self.best + [Hypothesis(ids, p, p / divisor) for ids, p in pairs]
+        self.best = sorted(found, key=lambda one: -one.score)[:self.size]
 
-    def settle(self, rows: list[list[int]], totals: list[float]) -> bool:
-        """Take the rows that end in <eos>; True when this sentence's search is over."""
-        length, live = len(rows[0]) - 1, {}
-        for n, (row, total) in enumerate(zip(rows, totals)):
-            if total > -torch.inf and row[-1] == self.eos_id:
-                self.add(row[1:-1], total, length)
-            elif total > -torch.inf:
-                live[n] = total
-        if length == self.limit and not self.best:  # nothing finished: those that were cut
-            for n, total in live.items():
-                self.add(rows[n][1:], total, length)
-        bound = max(live.values(), default=-torch.inf) / self.limit**self.length_penalty
-        return not live or length == self.limit or (len(self.best) == self.size and self.best[-1].score >= bound)
+    def settle(self, rows: list[list[int]], totals: list[float], eos_id: int) -> bool:
+        """Take out the rows that end in <eos>; True when the search is over."""
+        length, filled = len(rows[0]) - 1, [p > -torch.inf for p in totals]
+        pairs = [pair for pair, full in zip(zip(rows, totals), filled) if full]
+        live = [(ids[1:], p) for ids, p in pairs if ids[-1] != eos_id]
+        self.add([(ids[1:-1], p) for ids, p in pairs if ids[-1] == eos_id], length)
+        if not live or length == self.limit:
+            if not self.best:  # none has ended: take those that were cut
+                self.add(live, length)
+            return True
+        bound = max(p for _, p in live) / self.limit**self.length_penalty
+        return len(self.best) == self.size and self.best[-1].score >= bound
 
 
 # %% chapter 12: When may the search stop?
-def extend(
-    totals: Float[Tensor, "b k"], log_probs: Float[Tensor, "r v"]
-) -> tuple[Float[Tensor, "b k"], Int[Tensor, "r"], Int[Tensor, "r"]]:
-    """The k best extensions of each sentence: their log p, the rows they extend, their words; r = b·k."""
-    (batch_size, k), vocab_size = totals.shape, log_probs.shape[1]
-    extended = totals.flatten()[:, None] + log_probs
+def start(model: nn.Module, source: Int[Tensor, "b s"], k: int):
+    """Memory, source and <bos> k times for each sentence, and the places' log p."""
+    memory = model.encode(source).repeat_interleave(k, dim=0)
+    source = source.repeat_interleave(k, dim=0)
+    totals = memory.new_full((len(source) // k, k), -torch.inf)
+    totals[:, 0] = 0.0
+    return memory, source, torch.full_like(source[:, :1], model.config.bos_id), totals
+
+
+def extend(totals: Float[Tensor, "b k"], tokens: Int[Tensor, "r t"],
+           logits: Float[Tensor, "r v"], eos_id: int):
+    """The k best extensions of each sentence: log p, tokens, old rows; r = b·k."""
+    (batch_size, k), vocab_size = totals.shape, logits.shape[1]
+    alive = totals.flatten().masked_fill(tokens[:, -1] == eos_id, -torch.inf)
+    extended = alive[:, None] + logits.log_softmax(dim=-1)
     totals, places = extended.view(batch_size, k * vocab_size).topk(k)
-    first_rows = k * torch.arange(batch_size, device=totals.device)[:, None]
-    return totals, (first_rows + places // vocab_size).flatten(), (places % vocab_size).flatten()
+    first = k * torch.arange(batch_size, device=totals.device)[:, None]
+    rows, words = (first + places // vocab_size).flatten(), places % vocab_size
+    return totals, torch.cat([tokens[rows], words.view(-1, 1)], dim=1), rows
+
+
+def unsettled(sentences: list[Finished], tokens: Int[Tensor, "r t"],
+              totals: Float[Tensor, "b k"], eos_id: int) -> list[int]:
+    """Settle each sentence; the numbers of those whose search goes on."""
+    beams = zip(sentences, tokens.view(*totals.shape, -1).tolist(), totals.tolist())
+    return [n for n, (one, *beam) in enumerate(beams) if not one.settle(*beam, eos_id)]
 
 
 # %% chapter 12: When may the search stop?
-def beam_search(model: nn.Module, source: Int[Tensor, "b s"], *, beam_size: int = 4, length_penalty: float = 1.0,
-                max_len: int | None = None, use_cache: bool = True) -> list[list[Hypothesis]]:
-    """At most ``beam_size`` hypotheses for each sentence, best first; cut ones where none ended within greedy's limit."""
+def beam_search(model: nn.Module, source: Int[Tensor, "b s"], *, beam_size: int = 4,
+                length_penalty: float = 1.0, max_len: int | None = None,
+                use_cache: bool = True) -> list[list[Hypothesis]]:
+    """Up to ``beam_size`` hypotheses a sentence, best first; limits as in `greedy`.
+
+    Where none ends within the limit, those that were cut.
+    """
     check_beam(beam_size, length_penalty)
-    config, k, alive = model.config, beam_size, list(range(len(source)))
+    k, eos_id = beam_size, model.config.eos_id
     with evaluation_mode(model):
         limits = length_limits(model, source, max_len).tolist()
-        finished = [Finished(k, limit, length_penalty, config.eos_id) for limit in limits]
-        memory, source = (x.repeat_interleave(k, dim=0) for x in (model.encode(source), source))
-        cache, totals = model.new_cache() if use_cache else None, memory.new_zeros(len(alive), k)
-        totals[:, 1:], tokens = -torch.inf, torch.full_like(source[:, :1], config.bos_id)
-        while alive:
+        finished = [Finished(k, limit, length_penalty) for limit in limits]
+        memory, source, tokens, totals = start(model, source, k)
+        searching, cache = finished, model.new_cache() if use_cache else None
+        while searching:
             logits = next_logits(model, tokens, memory, source, cache)
-            totals, rows, words = extend(totals, logits.log_softmax(dim=-1))
-            tokens = torch.cat([tokens[rows], words[:, None]], dim=1)
-            beams = zip(alive, tokens.unflatten(0, (-1, k)).tolist(), totals.tolist())
-            going = [n for n, (sentence, *beam) in enumerate(beams) if not finished[sentence].settle(*beam)]
-            alive = [alive[n] for n in going]
-            totals = totals.masked_fill(words.view_as(totals) == config.eos_id, -torch.inf)[going]
-            stay = torch.arange(len(rows), device=rows.device).view(-1, k)[going].flatten()
+            totals, tokens, rows = extend(totals, tokens, logits, eos_id)
+            going = unsettled(searching, tokens, totals, eos_id)
+            searching, totals = [searching[n] for n in going], totals[going]
+            stay = torch.arange(len(rows), device=rows.device).view(-1, k)
+            stay = stay[going].flatten()
             tokens, memory, source = (x[stay] for x in (tokens, memory, source))
             if cache is not None:
                 cache.keep(rows[stay])
@@ -170,44 +198,49 @@ def beam_search(model: nn.Module, source: Int[Tensor, "b s"], *, beam_size: int 
 
 
 # %% chapter 12: From text to text
-def encode_sentences(model: nn.Module, tokenizer: Tokenizer, texts: list[str]) -> list[list[int]]:
-    """Source ids ending in <eos>; an empty or overlong sentence is a ValueError that names it."""
+def encode_sentences(model: nn.Module, tokenizer: Tokenizer,
+                     texts: list[str]) -> list[list[int]]:
+    """Source ids ending in <eos>; an empty or overlong sentence is an error."""
     if isinstance(texts, str):
-        raise TypeError("texts: expected a list of sentences, got one string; write [text]")
+        raise TypeError("texts: expected a list of sentences, got one string; "
+                        "write [text]")
     limit, encoded = model.config.max_len, []
-    for number, (text, ids) in enumerate(zip(texts, tokenizer.encode_batch(texts)), start=1):
+    for number, (text, ids) in enumerate(zip(texts, tokenizer.encode_batch(texts)), 1):
         if not text.strip():
-            raise ValueError(f"text: expected a sentence, got an empty one (number {number}); leave it out")
+            raise ValueError("text: expected a sentence, got an empty one "
+                             f"(number {number}); leave it out")
         if len(ids) + 1 > limit:
-            raise ValueError(f"text: expected at most {limit - 1} tokens, got {len(ids)} in sentence {number}, "
-                             f"{text[:30]!r}…; split it into shorter sentences")
+            raise ValueError(f"text: expected at most {limit - 1} tokens, got "
+                             f"{len(ids)} in sentence {number}, {text[:30]!r}…; split "
+                             "it into shorter sentences")
         encoded.append([*ids, model.config.eos_id])
     return encoded
 
 
 # %% chapter 12: From text to text
-def translate(model: nn.Module, tokenizer: Tokenizer, texts: list[str], *, beam_size: int = 1, length_penalty: float = 1.0,
-              batch_size: int = 64, use_cache: bool = True, progress: bool = False) -> list[str]:
-    """Translate sentences in batches of like length; the order of ``texts`` is kept.
+def translate(model: nn.Module, tokenizer: Tokenizer, texts: list[str], *,
+              beam_size: int = 1, length_penalty: float = 1.0, batch_size: int = 64,
+              use_cache: bool = True, progress: bool = False) -> list[str]:
+    """Translate sentences in batches of like length; their order is kept.
 
     ``beam_size`` 1 is greedy decoding. ``progress`` shows a bar on standard error.
     """
-    encoded = encode_sentences(model, tokenizer, texts)
+    encoded, results = encode_sentences(model, tokenizer, texts), {}
     order = sorted(range(len(texts)), key=lambda n: len(encoded[n]))
-    results, device = [""] * len(texts), model.embedding.weight.device
     with tqdm(total=len(texts), unit=" sentences", disable=not progress) as bar:
         for start in range(0, len(order), batch_size):
             rows = order[start:start + batch_size]
-            source = torch.from_numpy(pad_rows([encoded[n] for n in rows], model.config.pad_id)).to(device)
+            ids = pad_rows([encoded[n] for n in rows], model.config.pad_id)
+            source = torch.from_numpy(ids).to(model.embedding.weight.device)
             if beam_size == 1:
-                outputs = greedy(model, source, use_cache=use_cache)
+                found = greedy(model, source, use_cache=use_cache)
             else:
-                found = beam_search(model, source, beam_size=beam_size, length_penalty=length_penalty, use_cache=use_cache)
-                outputs = [hypotheses[0].ids for hypotheses in found]
-            for n, ids in zip(rows, outputs):
-                results[n] = tokenizer.decode(ids)
+                beams = beam_search(model, source, beam_size=beam_size,
+                                    length_penalty=length_penalty, use_cache=use_cache)
+                found = [best[0].ids for best in beams]
+            results |= zip(rows, map(tokenizer.decode, found))
             bar.update(len(rows))
-    return results
+    return [results[n] for n in range(len(texts))]
 
 
 # %% chapter 12: From text to text
@@ -217,14 +250,16 @@ class Translator:
     def __init__(self, model: nn.Module, tokenizer: Tokenizer):
         self.model, self.tokenizer = model, tokenizer
 
-    def translate(self, text: str | list[str], *, beam_size: int = 1, length_penalty: float = 1.0) -> str | list[str]:
+    def translate(self, text: str | list[str], *, beam_size: int = 1,
+                  length_penalty: float = 1.0) -> str | list[str]:
         """A sentence for a sentence, a list for a list, in its order."""
         texts = [text] if isinstance(text, str) else text
-        results = translate(self.model, self.tokenizer, texts, beam_size=beam_size, length_penalty=length_penalty)
+        results = translate(self.model, self.tokenizer, texts, beam_size=beam_size,
+                            length_penalty=length_penalty)
         return results[0] if isinstance(text, str) else results
 
     def attention(self, text: str):
-        """`inspection.AttentionMaps` of a sentence and its greedy translation: each layer, each head."""
+        """`inspection.AttentionMaps` of a sentence and its greedy translation."""
         from xformer_lib.inspection import attention_maps
 
         return attention_maps(self.model, self.tokenizer, text, self.translate(text))

@@ -88,7 +88,7 @@ def _same_step(expected, got):
 
 
 STEP = Exercise(
-    id="12.4",
+    id="12.3",
     title="One step of a beam",
     kind="implement",
     minutes=10,
@@ -137,93 +137,6 @@ Return three arrays (k,): their log p, the row of the beginning each one extends
 )
 
 
-def _ranking(log_probs, lengths, alpha):
-    scores = [p / (n + 1) ** alpha for p, n in zip(log_probs, lengths, strict=True)]
-    return sorted(range(len(scores)), key=lambda i: -scores[i])
-
-
-def _ranking_cases(rng):
-    def drawn(size, alpha):
-        lengths = rng.permutation(np.arange(1, size + 7))[:size]
-        return -lengths * rng.uniform(0.2, 1.3, size=size), lengths, alpha
-
-    crossing = [-1.0, -1.6, -2.5, -6.0], [1, 2, 5, 9]
-    return [
-        case(*crossing, 0.0, note="a length penalty of 0"),
-        case(*crossing, 0.5),
-        case(*crossing, 1.0),
-        case([-2.0, -2.9, -5.2], [1, 2, 5], 1.0, note="hypotheses that the end decides between"),
-        case(*drawn(11, 0.7)),
-        case(*drawn(13, 2.0), note="a length penalty above 1"),
-    ]
-
-
-def _ranked(score):
-    def rank(log_probs, lengths, alpha):
-        return sorted(range(len(lengths)), key=lambda i: -score(log_probs[i], lengths[i], alpha))
-
-    return rank
-
-
-def _ranking_arrays(log_probs, lengths, alpha):
-    return np.argsort(-(np.asarray(log_probs, float) / (1.0 + np.asarray(lengths)) ** alpha), kind="stable")
-
-
-RANKING = Exercise(
-    id="12.5",
-    title="Who wins at which length",
-    kind="implement",
-    minutes=5,
-    difficulty=1,
-    statement="""\
-Write `rank(log_probs, lengths, alpha)`. Two lists describe the hypotheses of one sentence: log p with its end, and the number of words *without* `<eos>`. Return the numbers of the hypotheses (0 is the first), best score first. \
-The score is that of the section above, whose length counts `<eos>`.""",
-    hints=(
-        "What does a hypothesis of one word divide by, when alpha is 1?",
-        "The length in the formula is `lengths[i] + 1`.",
-        "Logarithms of probabilities are negative: the best score is the one nearest to 0, that is, the largest.",
-    ),
-    stub="def rank(log_probs, lengths, alpha):\n    return ...",
-    reference=_ranking,
-    cases=_ranking_cases,
-    returns=("order",),
-    misconceptions=(
-        Misconception(
-            "end not counted",
-            _ranked(lambda p, n, alpha: p / n**alpha),
-            "You divided by the number of words. Does the end not have a probability in log p too?",
-        ),
-        Misconception(
-            "no normalisation",
-            _ranked(lambda p, n, alpha: p),
-            "You ranked by log p whatever alpha is. That is alpha = 0.",
-        ),
-        Misconception(
-            "always the mean",
-            _ranked(lambda p, n, alpha: p / (n + 1)),
-            "You divided by the length itself. Where is alpha?",
-        ),
-        Misconception(
-            "multiplied",
-            _ranked(lambda p, n, alpha: p * (n + 1) ** alpha),
-            "Your long hypotheses lose more than before. Is the length above or below the line?",
-        ),
-        Misconception(
-            "nearest to zero last",
-            _ranked(lambda p, n, alpha: -p / (n + 1) ** alpha),
-            "Your worst one stands first. The scores are negative; which one is the largest?",
-        ),
-        Misconception(
-            "alpha as a factor",
-            _ranked(lambda p, n, alpha: p / (alpha * (n + 1)) if alpha else p / (n + 1) ** 3),
-            "Alpha is an exponent of the length. As a factor it is the same for all and changes no order.",
-        ),
-    ),
-    alternatives=(Alternative("arrays", _ranking_arrays),),
-    success="Between 0 and 1, alpha slides from the likeliest sentence to the best mean word.",
-)
-
-
 @dataclass(frozen=True)
 class StatefulModel:
     """A made-up decoder with a state for each beginning: step(states, words) → log_probs, new states."""
@@ -238,7 +151,7 @@ class StatefulModel:
 
 
 def _searching(*, reorder=True, words_reordered=True, one_start=True, by_rank=False, summed=True):
-    """The function of exercise 12.6 with one thing changed."""
+    """The function of exercise 12.4 with one thing changed."""
 
     def search(step, state, bos_id, k, length):
         states, words = np.repeat(state[None], k, axis=0), np.full(k, bos_id)
@@ -283,7 +196,7 @@ def _search_lists(step, state, bos_id, k, length):
 
 
 REORDER = Exercise(
-    id="12.6",
+    id="12.4",
     title="Whose memory is this",
     kind="find the bug",
     minutes=15,
@@ -343,4 +256,4 @@ def search(step, state, bos_id, k, length):
     success="In the library, `cache.keep(rows[stay])` moves keys and values in the same way.",
 )
 
-EXERCISES = (STEP, RANKING, REORDER)
+EXERCISES = (STEP, REORDER)

@@ -134,59 +134,6 @@ begin with `<bos>`, take the likeliest word again and again, and stop at `<eos>`
     success="That is all of greedy decoding.",
 )
 
-COUNT = Exercise(
-    id="12.2",
-    title="Keys that need not be made again",
-    kind="predict",
-    minutes=5,
-    difficulty=2,
-    statement="""\
-A source of 6 tokens is translated in 8 steps, so the decoder has read 8 tokens in the end. Take one decoder layer. How many key vectors does it compute over all 8 steps, that is, how many rows go through W_K: \
-in self-attention and in cross-attention, without a cache and with one?""",
-    hints=(
-        "How many tokens does the decoder read at step 1, at step 2, at step 8 when nothing is kept?",
-        "Self-attention makes keys from the target tokens, cross-attention from the source tokens.",
-        "Without a cache the target tokens are 1 + 2 + … + 8. With one, each target token and each source token is projected once.",
-    ),
-    stub="""\
-answer = {
-    "self-attention": ...,
-    "self-attention, cache": ...,
-    "cross-attention": ...,
-    "cross-attention, cache": ...,
-}""",
-    reference={"self-attention": 36, "self-attention, cache": 8, "cross-attention": 48, "cross-attention, cache": 6},
-    misconceptions=(
-        Misconception(
-            "whole target at each step",
-            {"self-attention": 64, "self-attention, cache": 8, "cross-attention": 48, "cross-attention, cache": 6},
-            "You counted 8 target tokens at each of 8 steps. How many has the decoder read at step 1?",
-        ),
-        Misconception(
-            "memory projected at each step",
-            {"self-attention": 36, "self-attention, cache": 8, "cross-attention": 48, "cross-attention, cache": 48},
-            "In cross-attention the keys come from the source. Which of them change between two steps?",
-        ),
-        Misconception(
-            "keys of cross-attention from the target",
-            {"self-attention": 36, "self-attention, cache": 8, "cross-attention": 36, "cross-attention, cache": 8},
-            "You gave both kinds of attention the same keys. Which of the two sequences does cross-attention read?",
-        ),
-        Misconception(
-            "the last step alone",
-            {"self-attention": 8, "self-attention, cache": 1, "cross-attention": 6, "cross-attention, cache": 0},
-            "That is the work of the last step. The question is about all 8 together.",
-        ),
-        Misconception(
-            "last token not counted",
-            {"self-attention": 28, "self-attention, cache": 7, "cross-attention": 42, "cross-attention, cache": 6},
-            "You counted 7 steps. At the first one the decoder reads <bos>.",
-        ),
-    ),
-    success="84 rows became 14; the longer the sentence, the more there is to save.",
-)
-
-
 def _attend(query, keys, values):
     scores = query @ keys.T / np.sqrt(keys.shape[1])
     weights = np.exp(scores - scores.max())
@@ -194,7 +141,7 @@ def _attend(query, keys, values):
 
 
 def _stepwise(*, place=lambda n: n, key_place=True, value_place=True, newest=False, whole=False):
-    """The function of exercise 12.3 with one thing changed."""
+    """The function of exercise 12.2 with one thing changed."""
 
     def step_by_step(x, positions, w_q, w_k, w_v):
         outputs = []
@@ -224,14 +171,14 @@ def _cache_cases(rng):
 
 
 CACHE = Exercise(
-    id="12.3",
+    id="12.2",
     title="The same word at every place",
     kind="find the bug",
     minutes=10,
     difficulty=2,
     statement="""\
-The function below runs masked self-attention one word at a time and keeps the keys and values. `x` (t, m) holds the word vectors, `positions` has a vector for each place, of which there are more than t. \
-Its first output row is right, the later ones are not. Find out what is wrong and mend it: row n must be what word n, at place n, gets from the words 0 to n, each at its own place.""",
+The function below runs masked self-attention one word at a time and keeps keys and values. `x` (t, m) holds the word vectors, `positions` a vector for each of more than t places. \
+The first output row is right, the later ones are not. Mend it: row n must be what word n, at place n, gets from the words 0 to n, each at its own place.""",
     hints=(
         "Change the order of the first two words. Does the output of the third word change?",
         "Print what is added to each word.",
@@ -287,4 +234,4 @@ def step_by_step(x, positions, w_q, w_k, w_v):
     success="A cache saves what was computed; it cannot know the place of a new word unless you count.",
 )
 
-EXERCISES = (GREEDY, COUNT, CACHE)
+EXERCISES = (GREEDY, CACHE)

@@ -1,6 +1,5 @@
-"""Chapter 12, exercises on the two parts of BLEU."""
+"""Chapter 12, exercise on the precisions of BLEU."""
 
-import math
 from collections import Counter
 
 import numpy as np
@@ -72,7 +71,7 @@ def _by_intersection(hypothesis, reference, n):
 
 
 CLIPPED = Exercise(
-    id="12.7",
+    id="12.5",
     title="Clipped matches",
     kind="implement",
     minutes=10,
@@ -121,96 +120,4 @@ confirms, where an n-gram that the reference has k times confirms at most k occu
 )
 
 
-def _penalty(lengths, reference_lengths):
-    said, wanted = sum(lengths), sum(reference_lengths)
-    if said == 0:
-        return 0.0
-    return min(1.0, math.exp(1 - wanted / said))
-
-
-def _penalty_cases(rng):
-    def drawn(size, low, high):
-        return [int(n) for n in rng.integers(low, high, size=size)]
-
-    return [
-        case([5], [6]),
-        case([6], [5], note="a translation longer than its reference"),
-        case([4, 9], [8, 7]),
-        case([3, 12], [6, 9], note="one sentence too short, one too long"),
-        case(drawn(7, 3, 9), drawn(7, 8, 14)),
-        case(drawn(5, 9, 15), drawn(5, 4, 9)),
-        case([0, 0], [5, 7], note="no word at all"),
-    ]
-
-
-def _mean_of_sentences(lengths, reference_lengths):
-    return sum(_penalty([c], [r]) for c, r in zip(lengths, reference_lengths, strict=True)) / len(lengths)
-
-
-def _turned_over(lengths, reference_lengths):
-    return _penalty(reference_lengths, lengths)
-
-
-def _not_capped(lengths, reference_lengths):
-    said, wanted = sum(lengths), sum(reference_lengths)
-    return math.exp(1 - wanted / said) if said else 0.0
-
-
-def _ratio(lengths, reference_lengths):
-    return min(1.0, sum(lengths) / sum(reference_lengths))
-
-
-def _difference(lengths, reference_lengths):
-    said, wanted = sum(lengths), sum(reference_lengths)
-    return min(1.0, math.exp(said - wanted)) if said else 0.0
-
-
-def _by_numpy(lengths, reference_lengths):
-    with np.errstate(divide="ignore"):
-        return np.exp(np.minimum(0.0, 1 - np.sum(reference_lengths) / np.float64(np.sum(lengths))))
-
-
-PENALTY = Exercise(
-    id="12.8",
-    title="The price of brevity",
-    kind="implement",
-    minutes=5,
-    difficulty=1,
-    statement="""\
-Write `brevity_penalty(lengths, reference_lengths)` for a whole corpus: the lists hold the number of words of each translation and of each reference. With c the sum of the first and r the sum of the second, \
-the penalty is 1 if c ≥ r and exp(1 − r/c) otherwise. A system that wrote no word at all gets 0.""",
-    hints=(
-        "Which two numbers does the formula need, when the corpus has a hundred sentences?",
-        "Add up each list first; the formula is applied once.",
-        "exp(1 − r/c) is above 1 exactly when c is above r: `min` makes one case of the two. Look at c = 0 before you divide.",
-    ),
-    stub="def brevity_penalty(lengths, reference_lengths):\n    return ...",
-    reference=_penalty,
-    cases=_penalty_cases,
-    returns=("penalty",),
-    misconceptions=(
-        Misconception(
-            "mean over sentences",
-            _mean_of_sentences,
-            "You gave each sentence a penalty of its own. One that is too long may make up for one that is too short.",
-        ),
-        Misconception(
-            "turned over",
-            _turned_over,
-            "Your penalty is 1 for the short system and below 1 for the long one. Which of the two sums stands below?",
-        ),
-        Misconception("not capped", _not_capped, "A long translation gets a factor above 1. A penalty never rewards."),
-        Misconception(
-            "plain ratio", _ratio, "You returned c/r. For c = 5 and r = 6 the formula gives 0.819, not 0.833."
-        ),
-        Misconception(
-            "difference",
-            _difference,
-            "Your exponent is c − r: it grows with the corpus. The formula has a ratio there.",
-        ),
-    ),
-    alternatives=(Alternative("numpy", _by_numpy),),
-    success="Precision alone would reward a system that says only what it is sure of; this factor does not.",
-)
-
-EXERCISES = (CLIPPED, PENALTY)
+EXERCISES = (CLIPPED,)

@@ -62,14 +62,14 @@ def _vectorised(first, second, draws):
 
 
 BOOTSTRAP = Exercise(
-    id="12.9",
+    id="12.6",
     title="The same draw for both",
     kind="implement",
     minutes=10,
     difficulty=2,
     statement="""\
-Two systems translated the same n sentences. `first` and `second` (n, 2) hold hits and total for each sentence, as in exercise 12.7; the score of several sentences is all their hits divided by all their totals. \
-Each row of `draws` (samples, n) names the sentences of one resampled test set, some more than once. Write `win_rate(first, second, draws)`: the part of the samples in which the second system scores higher than the first. A tie is no win.""",
+Two systems translated the same n sentences. `first` and `second` (n, 2) hold hits and total for each sentence, as in exercise 12.5; the score of several sentences is all their hits divided by all their totals. \
+Each row of `draws` (samples, n) names the sentences of one sample, some more than once. Write `win_rate(first, second, draws)`: the part of the samples in which the second system scores higher. A tie is no win.""",
     hints=(
         "Which sentences does the first system get in sample 0, and which the second?",
         "`first[draw]` (n, 2) are the rows of one sample. Sum over axis 0, then divide once.",
