@@ -13,16 +13,18 @@ from importlib import import_module
 
 __version__ = "0.2.0"
 
-_PARTS = ("data", "decoding", "evaluation", "exercises", "inspection", "nn", "plots", "reference", "training")
+_PARTS = ("data", "decoding", "evaluation", "exercises", "inspection", "nn", "plots", "pretrained", "reference", "training")
 
-__all__ = ["__version__", *_PARTS]
+__all__ = ["__version__", "load_pretrained", *_PARTS]
 
 
 def __getattr__(name):
+    if name == "load_pretrained":
+        return import_module("xformer_lib.pretrained").load_pretrained
     if name not in _PARTS:
         raise AttributeError(f"module 'xformer_lib' has no attribute {name!r}; its parts are {', '.join(_PARTS)}")
     return import_module(f"xformer_lib.{name}")
 
 
 def __dir__():
-    return sorted(set(vars(sys.modules[__name__])) | set(_PARTS))
+    return sorted(set(vars(sys.modules[__name__])) | set(__all__))

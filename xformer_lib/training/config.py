@@ -76,7 +76,8 @@ PRESETS = {
         corpus="multi30k", max_steps=6000, peak_rate=2e-3, decay=0.25, precision="auto",
         model=TransformerConfig(vocab_size=8000, dropout=0.2)),
     "tatoeba": TrainConfig(
-        corpus="tatoeba", max_steps=20000, decay=0.25, precision="auto",
+        corpus="tatoeba", max_steps=15000, peak_rate=2e-3, decay=0.4,
+        validate_every=1000, precision="auto",
         model=TransformerConfig(vocab_size=8000, dropout=0.1)),
 }
 

@@ -1,0 +1,125 @@
+"""The shipped model is small, is what its record says, and is described by its card."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+import xformer_lib
+from xformer_lib.data.corpora import CorpusUnavailable, load_corpus
+from xformer_lib.evaluation import bleu, chrf
+from xformer_lib.training.checkpoint import load_setup, load_tensors, save_setup, save_tensors
+from xformer_lib.training.config import preset
+
+ROOT = Path(__file__).parent.parent
+FOLDER = ROOT / "xformer_lib" / "pretrained" / "en-fr"
+RECORD = json.loads((ROOT / "results" / "tatoeba-en-fr.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def translator():
+    return xformer_lib.load_pretrained("en-fr")
+
+
+def test_it_fits_into_sixteen_megabytes():
+    assert sum(path.stat().st_size for path in FOLDER.iterdir()) <= 16e6
+
+
+def test_stored_in_half_precision_and_used_in_single(translator):
+    stored, _ = load_tensors(FOLDER / "model.safetensors")
+    assert {tensor.dtype for tensor in stored.values()} == {torch.float16}
+    assert {tensor.dtype for tensor in translator.model.parameters()} == {torch.float32}
+    assert not translator.model.training
+
+
+@pytest.mark.errors
+def test_an_unknown_name_lists_the_known_ones():
+    with pytest.raises(ValueError, match="name: expected one of en-fr, got 'fr-en'"):
+        xformer_lib.load_pretrained("fr-en")
+
+
+def test_a_sentence_gives_a_sentence_and_a_list_a_list(translator):
+    one = translator.translate("I am an engineer.")
+    assert isinstance(one, str) and one
+    assert translator.translate(["Good morning.", "I am an engineer."])[1] == one
+
+
+def test_it_is_the_run_of_the_preset():
+    shipped, tokenizer = load_setup(FOLDER)
+    wanted = preset("tatoeba")
+    assert shipped == replace(wanted, model=replace(wanted.model, vocab_size=tokenizer.vocab_size))
+    assert RECORD["config"] == json.loads((FOLDER / "config.json").read_text())
+
+
+def test_the_shipped_weights_write_the_recorded_translations(translator):
+    lines = RECORD["everyday"]
+    again = translator.translate(list(lines))
+    # another processor may round a tie the other way; a wrong model changes nearly all
+    assert sum(a == b for a, b in zip(again, lines.values(), strict=True)) >= len(lines) - 1
+    assert list(lines) == (ROOT / "benchmarks" / "everyday.txt").read_text(encoding="utf-8").splitlines()
+
+
+def test_the_record_scores_as_it_says():
+    from benchmarks.score_pretrained import all_references, multi_reference
+
+    try:
+        pairs = load_corpus("tatoeba", "test")
+    except CorpusUnavailable as reason:
+        pytest.skip(str(reason))
+    references = [french for _, french in pairs]
+    assert vars(bleu(RECORD["hypotheses"], references)) == pytest.approx(RECORD["bleu"])
+    assert vars(chrf(RECORD["hypotheses"], references)) == pytest.approx(RECORD["chrf"])
+    translations = dict(zip((english for english, _ in pairs), RECORD["hypotheses"], strict=True))
+    again = multi_reference(translations, all_references(pairs))
+    assert again["bleu"]["value"] == pytest.approx(RECORD["multi_reference"]["bleu"]["value"])
+
+
+def test_the_everyday_sentences_were_not_trained_on():
+    try:
+        trained = {english for english, _ in load_corpus("tatoeba", "train")}
+    except CorpusUnavailable as reason:
+        pytest.skip(str(reason))
+    assert not trained & set(RECORD["everyday"])
+
+
+def test_the_card_states_the_recorded_numbers():
+    card = (FOLDER / "README.md").read_text(encoding="utf-8")
+    multi, beam = RECORD["multi_reference"], RECORD["beam_4"]
+    for value in (RECORD["bleu"]["value"], RECORD["chrf"]["value"], multi["bleu"]["value"], multi["chrf"]["value"],
+                  beam["bleu"]["value"], beam["multi_reference"]["bleu"]["value"]):
+        assert f"{value:.1f}" in card
+    for row in RECORD["by_length"]:
+        assert re.search(rf"\| {row['sentences']:,} \| {row['bleu']:.1f} \| {row['chrf']:.1f} \|", card), row
+    assert RECORD["command"] in card and RECORD["commit"] in card and RECORD["device"].split(",")[0] in card
+    assert f"{RECORD['minutes']:.0f} minutes" in card
+
+
+def test_the_card_shows_what_the_model_says(translator):
+    card = (FOLDER / "README.md").read_text(encoding="utf-8")
+    _, *tables = card.split("| English | French |")
+    rows = [line.split(" | ") for table in tables for line in table.split("\n\n")[0].splitlines()[2:]]
+    shown = {english.removeprefix("| "): french.removesuffix(" |") for english, french, *_ in rows}
+    again = dict(zip(shown, translator.translate(list(shown)), strict=True))
+    assert len(shown) > 9 and sum(again[english] != french for english, french in shown.items()) <= 1
+
+
+def test_packing_halves_the_weights_and_keeps_the_rest(tmp_path):
+    from pack_model import pack
+
+    from xformer_lib.data.tokenizer import Tokenizer
+
+    run, out = tmp_path / "run", tmp_path / "out"
+    save_setup(run, preset("tatoeba"), Tokenizer.load(FOLDER / "tokenizer.json"))
+    weight = torch.tensor([[0.1, -3.0], [1e-3, 7.0]])
+    save_tensors(run / "model.safetensors", {"weight": weight}, {"step": 3, "tokens": 5, "history": []})
+    assert pack(run, out) == sum(path.stat().st_size for path in out.iterdir())
+    packed, state = load_tensors(out / "model.safetensors")
+    assert packed["weight"].dtype == torch.float16 and state == {"step": 3, "tokens": 5}
+    assert torch.allclose(packed["weight"].float(), weight, rtol=2**-11, atol=0)
+    assert (out / "config.json").read_bytes() == (run / "config.json").read_bytes()
+    save_tensors(run / "model.safetensors", {"weight": weight * 1e5}, {"step": 3, "tokens": 5})
+    with pytest.raises(ValueError, match="expected numbers that half precision holds"):
+        pack(run, out)

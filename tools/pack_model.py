@@ -1,0 +1,37 @@
+"""Make a folder of ``xformer_lib/pretrained`` from a finished run.
+
+    python tools/pack_model.py runs/tatoeba xformer_lib/pretrained/en-fr
+
+Copies ``config.json`` and ``tokenizer.json``, and writes the weights in half precision: the model halves, and each weight
+keeps three significant digits. The model card beside them is written by hand.
+"""
+
+import argparse
+import shutil
+from pathlib import Path
+
+import torch
+
+from xformer_lib.training.checkpoint import load_tensors, save_tensors
+
+
+def pack(run: Path, out: Path) -> int:
+    """Write the folder; returns the bytes it holds."""
+    out.mkdir(parents=True, exist_ok=True)
+    weights, state = load_tensors(run / "model.safetensors")
+    largest = max(float(tensor.abs().max()) for tensor in weights.values())
+    if not largest < torch.finfo(torch.float16).max:
+        raise ValueError(f"weights: expected numbers that half precision holds, got {largest}; train with clipping")
+    halves = {name: tensor.to(torch.float16) for name, tensor in weights.items()}
+    save_tensors(out / "model.safetensors", halves, {key: state[key] for key in ("step", "tokens")})
+    for name in ("config.json", "tokenizer.json"):
+        shutil.copyfile(run / name, out / name)
+    return sum(path.stat().st_size for path in out.iterdir())
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("run", type=Path)
+    parser.add_argument("out", type=Path)
+    options = parser.parse_args()
+    print(f"{options.out}: {pack(options.run, options.out) / 1e6:.2f} MB")

@@ -1,0 +1,40 @@
+"""Models that come with the library, ready to use.
+
+>>> from xformer_lib import load_pretrained
+>>> translator = load_pretrained("en-fr")
+>>> translator.model.config.num_encoder_layers
+3
+
+A model is a folder here: ``model.safetensors`` (weights in half precision, widened to float32 when loaded), ``config.json``
+(the settings of the run that trained it), ``tokenizer.json`` and ``README.md``, its model card. ``tools/pack_model.py`` makes
+the folder from a finished run.
+"""
+
+from pathlib import Path
+
+from xformer_lib.decoding import Translator
+from xformer_lib.training.checkpoint import load_model
+
+__all__ = ["available", "load_pretrained"]
+
+FOLDER = Path(__file__).parent
+
+
+def available() -> list[str]:
+    """Names that `load_pretrained` knows."""
+    return sorted(path.parent.name for path in FOLDER.glob("*/model.safetensors"))
+
+
+def load_pretrained(name: str = "en-fr", *, device: str = "cpu") -> Translator:
+    """A trained translator that comes with the library; no network is needed.
+
+    ``"en-fr"`` translates English to French. It learned from the sentence pairs of tatoeba.org (CC BY 2.0) alone: short,
+    everyday sentences. What it can and cannot do is written in its model card, ``xformer_lib/pretrained/en-fr/README.md``.
+
+    Raises:
+        ValueError: for a name that is not in `available`.
+    """
+    if name not in available():
+        raise ValueError(f"name: expected one of {', '.join(available())}, got {name!r}; choose one of these, "
+                         "or load a run of your own with training.checkpoint.load_model")
+    return Translator(*load_model(FOLDER / name, device=device))
