@@ -89,7 +89,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json")
     options = parser.parse_args()
-    record = {"command": "python benchmarks/decoding.py", "commit": git_commit(),
+    record = {"command": f"python benchmarks/decoding.py --rounds {options.rounds}", "commit": git_commit(),
               "device": torch.cuda.get_device_name() if options.device.startswith("cuda") else cpu_name(),
               "threads": torch.get_num_threads(), "torch": torch.__version__,
               "cache": cache_rows(options.device, options.rounds), "beam": beam_rows(options.device, options.rounds)}
