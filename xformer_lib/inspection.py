@@ -40,8 +40,9 @@ __all__ = [
 
 
 # %% chapter 12b: One sentence, three kinds of maps
-def check_maps(part: str, maps: np.ndarray, num_rows: int, num_columns: int) -> None:
-    """Raise ValueError unless maps (l h i j) fit their tokens and rows add up to 1."""
+def check_maps(part: str, maps: np.ndarray,
+               num_rows: int, num_columns: int) -> None:
+    """Raise ValueError unless maps (l h i j) fit their tokens and sum to 1."""
     expected = (num_rows, num_columns)
     if maps.ndim != 4 or maps.shape[2:] != expected:
         raise ValueError(f"{part}: expected (layer, head, {num_rows} queries, "
@@ -57,7 +58,7 @@ def check_maps(part: str, maps: np.ndarray, num_rows: int, num_columns: int) -> 
 # %% chapter 12b: One sentence, three kinds of maps
 @dataclass(frozen=True)
 class AttentionMaps:
-    """Every attention weight of one sentence pair; rows are queries and add up to 1.
+    """Every attention weight of one sentence pair; each query's row sums to 1.
 
     Row t of the decoder has read ``read[t]`` and is about to write ``written[t]``.
     ``read`` begins with <bos>; ``source`` and ``written`` end in <eos>.
@@ -88,9 +89,9 @@ class AttentionMaps:
 # %% chapter 12b: One sentence, three kinds of maps
 def attention_maps(model: Transformer, tokenizer: Tokenizer, text: str,
                    translation: str | Sequence[int]) -> AttentionMaps:
-    """The weights of the model's own forward pass over a sentence and its translation.
+    """The weights of the model's own pass over a sentence and its translation.
 
-    ``translation``: a text, or the ids that the model wrote, without <bos> and <eos>.
+    ``translation``: a text, or ids that the model wrote, without <bos> and <eos>.
     ``decoding.Translator.attention`` looks at what the model itself says.
     """
     if model.training:
@@ -105,7 +106,8 @@ def attention_maps(model: Transformer, tokenizer: Tokenizer, text: str,
     with torch.inference_mode(), record_attention(model) as maps:
         model(*batch)
     arrays = []
-    for stack, kind in (("encoder", "self"), ("decoder", "self"), ("decoder", "cross")):
+    for stack, kind in (("encoder", "self"), ("decoder", "self"),
+                        ("decoder", "cross")):
         names = [f"{stack}.layers.{n}.{kind}_attention"
                  for n in range(len(getattr(model, stack).layers))]
         arrays.append(torch.cat([maps[name] for name in names]).float().cpu().numpy())
@@ -118,9 +120,9 @@ def merge_pieces(weights: Float[np.ndarray, "*b i j"], query_words: Sequence[int
                  key_words: Sequence[int]) -> Float[np.ndarray, "*b w u"]:
     """Weights between words, from weights between pieces; rows still add up to 1.
 
-    ``query_words[i]`` is the number of the word of piece i. The pieces of a key word
-    share its attention, so their columns are added; those of a query word each share
-    out 1, so their rows are averaged.
+    ``query_words[i]`` is the number of the word of piece i. The pieces of a key
+    word share its attention, so their columns are added; those of a query word
+    each share out 1, so their rows are averaged.
     """
     rows, columns = (np.eye(max(n) + 1)[list(n)] for n in (query_words, key_words))
     return (rows / rows.sum(axis=0)).T @ weights @ columns
@@ -128,9 +130,10 @@ def merge_pieces(weights: Float[np.ndarray, "*b i j"], query_words: Sequence[int
 
 # %% chapter 12b: From pieces to words
 def word_numbers(pieces: Sequence[str]) -> list[int]:
-    """The number of the word of each piece; <bos> and <eos> are words of their own."""
+    """The number of the word of each piece; <bos> and <eos> are words, too."""
     first, last = int(pieces[0] == "<bos>"), int(pieces[-1] == "<eos>")
-    inner = [first + number for number in piece_words(pieces[first:len(pieces) - last])]
+    inner = [first + number
+             for number in piece_words(pieces[first:len(pieces) - last])]
     return [0] * first + inner + [max(inner, default=first - 1) + 1] * last
 
 
@@ -144,7 +147,7 @@ def join_pieces(pieces: Sequence[str], numbers: Sequence[int]) -> tuple[str, ...
 
 # %% chapter 12b: From pieces to words
 def word_maps(maps: AttentionMaps) -> AttentionMaps:
-    """The same maps between words: pieces of keys added, pieces of queries averaged."""
+    """The same maps between words: keys' pieces added, queries' pieces averaged."""
     tokens = (maps.source, maps.read, maps.written)
     source, read, written = map(word_numbers, tokens)
     names = map(join_pieces, tokens, (source, read, written))
@@ -155,10 +158,10 @@ def word_maps(maps: AttentionMaps) -> AttentionMaps:
 
 # %% chapter 12b: Does a head find the right word?
 def attention_links(weights: Float[np.ndarray, "t s"]) -> set[tuple[int, int]]:
-    """Links (source word, target word): from each row to the column it looks at most.
+    """Links (source word, target word): each row's column of the largest weight.
 
-    The last row and the last column are <eos>. It is no word: its row proposes nothing,
-    and a row that looks at it most proposes nothing either.
+    The last row and the last column are <eos>. It is no word: its row proposes
+    nothing, and a row that looks at it most proposes nothing either.
     """
     best, eos = weights[:-1].argmax(axis=-1), weights.shape[1] - 1
     return {(int(column), row) for row, column in enumerate(best) if column != eos}
@@ -167,12 +170,12 @@ def attention_links(weights: Float[np.ndarray, "t s"]) -> set[tuple[int, int]]:
 # %% chapter 12b: Does a head find the right word?
 def alignment_error_rate(proposed: Iterable[Collection[tuple[int, int]]],
                          sure: Iterable[Collection[tuple[int, int]]],
-                         possible: Iterable[Collection[tuple[int, int]]] | None = None,
-                         ) -> float:
+                         possible: Iterable[Collection[tuple[int, int]]]
+                         | None = None) -> float:
     """1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|); 0 is best (Och & Ney 2003).
 
-    Each argument has one collection of links (source word, target word) for a sentence:
-    those proposed (A), the sure ones (S), the possible ones (P; sure ones count, too).
+    Each argument has a collection of links (source word, target word) for each
+    sentence: the proposed (A), the sure (S), the possible ones (P; S counts, too).
 
     >>> alignment_error_rate([{(0, 0), (1, 1)}], [{(0, 0)}], [{(0, 0), (1, 1)}])
     0.0
@@ -201,7 +204,7 @@ def attention_layers(model: nn.Module) -> dict[str, MultiHeadAttention]:
 
 
 def attention_heads(model: nn.Module) -> list[tuple[str, int]]:
-    """(name of the layer, head) of every head, encoder first; heads count from 0."""
+    """(name of the layer, head) of every head, encoder first; heads from 0 on."""
     return [(name, head) for name, layer in attention_layers(model).items()
             for head in range(layer.num_heads)]
 
@@ -211,8 +214,8 @@ def attention_heads(model: nn.Module) -> list[tuple[str, int]]:
 def ablate_heads(model: nn.Module, heads: Collection[tuple[str, int]]):
     """Inside the block these heads, (layer name, head), add nothing to the output.
 
-    Their part of the concatenated outputs is set to zero before W_O, which is the same
-    as zeroing their rows of W_O. The parameters of the model stay as they are.
+    Their part of the concatenated outputs is set to zero before W_O, which is
+    the same as zeroing their rows of W_O. The model's parameters stay the same.
     """
     check_heads(heads, attention_heads(model))
 
@@ -238,10 +241,11 @@ def ablate_heads(model: nn.Module, heads: Collection[tuple[str, int]]):
 
 # %% chapter 12b: A map is not an explanation
 @contextmanager
-def edit_attention(model: nn.Module, edits: Mapping[str, Callable[[Tensor], Tensor]]):
+def edit_attention(model: nn.Module,
+                   edits: Mapping[str, Callable[[Tensor], Tensor]]):
     """Inside the block each named layer mixes its values with edited weights.
 
-    An edit takes the layer's own weights (b h i j) and returns those to use instead.
+    An edit takes the layer's own weights (b h i j) and returns others to use.
     Queries, keys, values and W_O stay the model's.
     """
     ask = lambda layer, args, options: (args, {**options, "need_weights": True})
@@ -249,7 +253,8 @@ def edit_attention(model: nn.Module, edits: Mapping[str, Callable[[Tensor], Tens
     def mix(edit):
         def hook(layer, args, options, output):
             cache, weights = options.get("cache"), edit(output[1])
-            values = cache.v if cache is not None else layer.split(layer.w_v(args[2]))
+            values = (cache.v if cache is not None
+                      else layer.split(layer.w_v(args[2])))
             return layer.w_o((weights @ values).transpose(1, 2).flatten(2)), weights
         return hook
 
