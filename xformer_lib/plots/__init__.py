@@ -31,7 +31,7 @@ from xformer_lib.plots.reach import reach_map
 from xformer_lib.plots.seeds import seed_rows
 from xformer_lib.plots.steps import attention_steps
 from xformer_lib.plots.style import MARKERS, OKABE_ITO, use_style
-from xformer_lib.plots.trace import conveyor, next_words, readout_map, vote_bars
+from xformer_lib.plots.trace import conveyor, next_words, readout_map, running_sums, vote_bars
 from xformer_lib.plots.tree import beam_tree
 
 __all__ = [
@@ -61,6 +61,7 @@ __all__ = [
     "positional_heatmap",
     "reach_map",
     "readout_map",
+    "running_sums",
     "seed_rows",
     "smooth_plot",
     "turning_arrows",
