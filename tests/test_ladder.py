@@ -28,11 +28,12 @@ def ladder():
 
 @pytest.fixture(scope="module")
 def smoke(ladder, tmp_path_factory):
-    """Two runs of every system on the smallest scale, and the folder they are in."""
+    """A run of every system on the smallest scale, a second one of two, and the folder they are in."""
     out = tmp_path_factory.mktemp("ladder")
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    ladder.main(["--smoke", "--out", str(out), "--seed", "1", "2"])
+    ladder.main(["--smoke", "--out", str(out), "--seed", "1"])
+    ladder.main(["--smoke", "--out", str(out), "--seed", "2", "--only", "gru", "one-head"])
     torch.set_num_threads(threads)
     return out
 
@@ -45,8 +46,8 @@ def read(path):
 
 
 def test_systems_of_a_seed_read_the_same_tokens(ladder, smoke):
-    for seed in (1, 2):
-        records = [read(smoke / f"{name}-seed{seed}.json") for name in ladder.SYSTEMS]
+    for seed, names in ((1, ladder.SYSTEMS), (2, ("gru", "one-head"))):
+        records = [read(smoke / f"{name}-seed{seed}.json") for name in names]
         assert len({record["tokens"] for record in records}) == 1
         assert all(record["history"][-1]["step"] == record["config"]["max_steps"] for record in records)
         assert len({record["config"]["model"]["vocab_size"] for record in records}) == 1
@@ -102,7 +103,7 @@ def test_two_runs_of_one_seed_are_equal_to_the_bit(ladder, smoke, tmp_path):
 def test_what_is_recorded_is_not_made_again(ladder, smoke, monkeypatch):
     before = {path: path.read_bytes() for path in smoke.iterdir()}
     monkeypatch.setattr(ladder.Ladder, "train", None)  # calling it would fail
-    ladder.main(["--smoke", "--out", str(smoke), "--seed", "1", "2"])
+    ladder.main(["--smoke", "--out", str(smoke), "--seed", "1"])
     assert before == {path: path.read_bytes() for path in smoke.iterdir()}
 
 
