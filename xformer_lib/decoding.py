@@ -45,8 +45,9 @@ def length_limits(model: nn.Module, source: Int[Tensor, "b s"],
     if max_len is None:
         return (2 * lengths + 10).clamp(max=longest)
     if not 1 <= max_len <= longest:
-        raise ValueError(f"max_len: expected from 1 to {longest} tokens, got "
-                         f"{max_len}; leave it out for a limit that follows the source")
+        raise ValueError(f"max_len: expected from 1 to {longest} tokens, "
+                         f"got {max_len}; leave it out for a limit that follows "
+                         "the source")
     return torch.full_like(lengths, max_len)
 
 
@@ -66,17 +67,18 @@ def next_logits(model: nn.Module, tokens: Int[Tensor, "b t"],
 
 
 # %% chapter 12: The library's version
-def greedy(model: nn.Module, source: Int[Tensor, "b s"], *, max_len: int | None = None,
-           use_cache: bool = True) -> list[list[int]]:
+def greedy(model: nn.Module, source: Int[Tensor, "b s"], *,
+           max_len: int | None = None, use_cache: bool = True) -> list[list[int]]:
     """The likeliest word at each step; ids without <bos> and <eos>.
 
-    A sentence ends at <eos> or after ``max_len`` tokens, or twice its source and ten.
+    It ends at <eos> or after ``max_len`` tokens, or twice the source and ten.
     """
-    rows, eos_id = torch.arange(len(source), device=source.device), model.config.eos_id
-    results = [[] for _ in rows]
+    results, eos_id = [[] for _ in source], model.config.eos_id
+    rows = torch.arange(len(source), device=source.device)
     with evaluation_mode(model):
         limits = length_limits(model, source, max_len)
-        memory, cache = model.encode(source), model.new_cache() if use_cache else None
+        cache = model.new_cache() if use_cache else None
+        memory = model.encode(source)
         tokens = torch.full_like(source[:, :1], model.config.bos_id)
         while len(rows):
             logits = next_logits(model, tokens, memory, source, cache)
@@ -96,7 +98,7 @@ def greedy(model: nn.Module, source: Int[Tensor, "b s"], *, max_len: int | None 
 # %% chapter 12: When may the search stop?
 @dataclass(frozen=True)
 class Hypothesis:
-    """A translation: ids without <bos> and <eos>, their log p, and its rank's score."""
+    """A translation: ids without <bos> and <eos>, log p, and its score."""
 
     ids: list[int]
     log_prob: float
@@ -109,8 +111,9 @@ def check_beam(beam_size: int, length_penalty: float) -> None:
         raise ValueError(f"beam_size: expected at least 1, got {beam_size}; "
                          "1 is greedy decoding")
     if not length_penalty >= 0:
-        raise ValueError(f"length_penalty: expected 0 or more, got {length_penalty}; "
-                         "0 compares probabilities, 1 the mean log p of a token")
+        raise ValueError("length_penalty: expected 0 or more, got "
+                         f"{length_penalty}; 0 compares probabilities, 1 the mean "
+                         "log p of a token")
 
 
 # %% chapter 12: When may the search stop?
@@ -126,7 +129,7 @@ class Finished:
         found = self.best + [Hypothesis(ids, p, p / divisor) for ids, p in pairs]
         self.best = sorted(found, key=lambda one: -one.score)[:self.size]
 
-    def settle(self, rows: list[list[int]], totals: list[float], eos_id: int) -> bool:
+    def settle(self, rows: list, totals: list[float], eos_id: int) -> bool:
         """Take out the rows that end in <eos>; True when the search is over."""
         length, filled = len(rows[0]) - 1, [p > -torch.inf for p in totals]
         pairs = [pair for pair, full in zip(zip(rows, totals), filled) if full]
@@ -147,7 +150,8 @@ def start(model: nn.Module, source: Int[Tensor, "b s"], k: int):
     source = source.repeat_interleave(k, dim=0)
     totals = memory.new_full((len(source) // k, k), -torch.inf)
     totals[:, 0] = 0.0
-    return memory, source, torch.full_like(source[:, :1], model.config.bos_id), totals
+    tokens = torch.full_like(source[:, :1], model.config.bos_id)
+    return memory, source, tokens, totals
 
 
 def extend(totals: Float[Tensor, "b k"], tokens: Int[Tensor, "r t"],
@@ -166,7 +170,8 @@ def unsettled(sentences: list[Finished], tokens: Int[Tensor, "r t"],
               totals: Float[Tensor, "b k"], eos_id: int) -> list[int]:
     """Settle each sentence; the numbers of those whose search goes on."""
     beams = zip(sentences, tokens.view(*totals.shape, -1).tolist(), totals.tolist())
-    return [n for n, (one, *beam) in enumerate(beams) if not one.settle(*beam, eos_id)]
+    return [n for n, (one, *beam) in enumerate(beams)
+            if not one.settle(*beam, eos_id)]
 
 
 # %% chapter 12: When may the search stop?
@@ -205,14 +210,15 @@ def encode_sentences(model: nn.Module, tokenizer: Tokenizer,
         raise TypeError("texts: expected a list of sentences, got one string; "
                         "write [text]")
     limit, encoded = model.config.max_len, []
-    for number, (text, ids) in enumerate(zip(texts, tokenizer.encode_batch(texts)), 1):
+    for number, ids in enumerate(tokenizer.encode_batch(texts), start=1):
+        text = texts[number - 1]
         if not text.strip():
             raise ValueError("text: expected a sentence, got an empty one "
                              f"(number {number}); leave it out")
         if len(ids) + 1 > limit:
             raise ValueError(f"text: expected at most {limit - 1} tokens, got "
-                             f"{len(ids)} in sentence {number}, {text[:30]!r}…; split "
-                             "it into shorter sentences")
+                             f"{len(ids)} in sentence {number}, {text[:30]!r}…; "
+                             "split it into shorter sentences")
         encoded.append([*ids, model.config.eos_id])
     return encoded
 
@@ -235,8 +241,9 @@ def translate(model: nn.Module, tokenizer: Tokenizer, texts: list[str], *,
             if beam_size == 1:
                 found = greedy(model, source, use_cache=use_cache)
             else:
-                beams = beam_search(model, source, beam_size=beam_size,
-                                    length_penalty=length_penalty, use_cache=use_cache)
+                beams = beam_search(
+                    model, source, beam_size=beam_size,
+                    length_penalty=length_penalty, use_cache=use_cache)
                 found = [best[0].ids for best in beams]
             results |= zip(rows, map(tokenizer.decode, found))
             bar.update(len(rows))
@@ -262,4 +269,5 @@ class Translator:
         """`inspection.AttentionMaps` of a sentence and its greedy translation."""
         from xformer_lib.inspection import attention_maps
 
-        return attention_maps(self.model, self.tokenizer, text, self.translate(text))
+        said = self.translate(text)
+        return attention_maps(self.model, self.tokenizer, text, said)

@@ -54,8 +54,8 @@ def ngrams(words: list[str] | str, n: int) -> list[tuple[str, ...]]:
 def check_lines(hypotheses: list[str], references: list[str]) -> None:
     """Raise unless these are two lists of one length, and not empty."""
     if isinstance(hypotheses, str) or isinstance(references, str):
-        raise TypeError("hypotheses, references: expected lists of sentences, got one "
-                        "string; write [text]")
+        raise TypeError("hypotheses, references: expected lists of sentences, got "
+                        "one string; write [text]")
     if len(hypotheses) != len(references) or not hypotheses:
         raise ValueError(f"references: expected one for each of {len(hypotheses)} "
                          f"hypotheses, got {len(references)}; both lists must have "
@@ -65,7 +65,7 @@ def check_lines(hypotheses: list[str], references: list[str]) -> None:
 # %% chapter 12: The library's scores
 @dataclass(frozen=True)
 class Score:
-    """A corpus score from 0 to 100, and sacreBLEU's signature: how it was computed."""
+    """A corpus score from 0 to 100, and the signature: how it was computed."""
 
     value: float
     signature: str
@@ -88,15 +88,16 @@ def chrf(hypotheses: list[str], references: list[str]) -> Score:
 
 
 def exact_match(hypotheses: list[str], references: list[str]) -> float:
-    """Percentage of hypotheses equal to their reference, character for character."""
+    """Percentage of hypotheses equal to their reference, to the letter."""
     check_lines(hypotheses, references)
-    return 100 * sum(h == r for h, r in zip(hypotheses, references)) / len(references)
+    hits = sum(h == r for h, r in zip(hypotheses, references))
+    return 100 * hits / len(references)
 
 
 # %% chapter 12: Is the difference real?
 def bleu_counts(hypotheses: list[str],
                 references: list[str]) -> Int[np.ndarray, "n 10"]:
-    """What BLEU needs of each sentence: two lengths, then hits and totals, n = 1 to 4.
+    """BLEU's ten counts a sentence: two lengths, then hits and totals, n = 1 to 4.
 
     `Tokenizer13a` cuts words as sacreBLEU does.
     """
@@ -127,7 +128,8 @@ def resampled_bleu(*counts: Int[np.ndarray, "n 10"],
     Generator and seed are sacreBLEU's, so the draws are, too.
     """
     if samples < 1:
-        raise ValueError(f"samples: expected at least 1, got {samples}; 1000 is usual")
+        raise ValueError(f"samples: expected at least 1, got {samples}; "
+                         "1000 is usual")
     n, rng = len(counts[0]), np.random.default_rng(12345)
     draws = rng.choice(n, size=(samples, n))
     return np.array([[bleu_of_counts(table[draw]) for draw in draws]
@@ -156,8 +158,8 @@ class Comparison:
 def two_sided_p(gaps: Float[np.ndarray, "samples"]) -> float:
     """Twice the share of gaps at 0 or on its rarer side, one gap added; at most 1.
 
-    sacreBLEU takes absolute gaps less their mean and counts those above the real gap.
-    Where one system wins nearly every draw, its p is one-sided: about half of this one.
+    sacreBLEU takes absolute gaps less their mean and counts those above the real
+    gap. Where one system wins nearly every draw, its p is one-sided: about half.
     """
     crossed = min(int((gaps <= 0).sum()), int((gaps >= 0).sum()))
     return min(1.0, 2 * (crossed + 1) / (len(gaps) + 1))
@@ -169,8 +171,8 @@ def paired_bootstrap(first: list[str], second: list[str], references: list[str],
     """Compare two systems on the same resampled test sets (Koehn 2004).
 
     The draws are those of sacreBLEU's paired bootstrap, the p-value is not: it is
-    `two_sided_p`. In trials with equal systems it is below 0.05 in about 5 % of them,
-    sacreBLEU's in about 10 %.
+    `two_sided_p`. In trials with equal systems it is below 0.05 in about 5 % of
+    them, sacreBLEU's in about 10 %.
     """
     check_lines(first, references)
     check_lines(second, references)
@@ -195,9 +197,10 @@ class LengthGroup:
     high: float
 
 
-def bleu_by_length(sources: list[str], hypotheses: list[str], references: list[str], *,
-                   limits: tuple[int, ...] = (8, 12, 16)) -> list[LengthGroup]:
-    """BLEU of sources of up to ``limits[0]`` words, … and longer; no empty group."""
+def bleu_by_length(
+    sources: list[str], hypotheses: list[str], references: list[str], *,
+    limits: tuple[int, ...] = (8, 12, 16)) -> list[LengthGroup]:
+    """BLEU of sources of up to ``limits[0]`` words, …, and longer; none empty."""
     check_lines(hypotheses, references)
     check_lines(sources, references)
     lengths, groups = [max(1, len(source.split())) for source in sources], []
@@ -206,9 +209,9 @@ def bleu_by_length(sources: list[str], hypotheses: list[str], references: list[s
         if chosen:
             said = [hypotheses[n] for n in chosen]
             wanted = [references[n] for n in chosen]
+            score = bleu(said, wanted)
             interval = middle(resampled_bleu(bleu_counts(said, wanted))[0])
-            groups.append(LengthGroup(low + 1, high, len(chosen), bleu(said, wanted),
-                                      *interval))
+            groups.append(LengthGroup(low + 1, high, len(said), score, *interval))
     return groups
 
 
@@ -223,7 +226,7 @@ class WordError:
 
 
 def cut_words(text: str) -> list[str]:
-    """Lower-case words, cut after apostrophes and at punctuation: l' homme dort ."""
+    """Lower-case words, cut after apostrophes and punctuation: l' homme dort ."""
     return re.findall(r"\w+'?|[^\w\s]", text.lower())
 
 
@@ -245,5 +248,6 @@ def worst(sources: list[str], hypotheses: list[str], references: list[str], *,
     metric = CHRF()
     rows = [(metric.sentence_score(hypothesis, [reference]).score, source,
              hypothesis, reference)
-            for source, hypothesis, reference in zip(sources, hypotheses, references)]
+            for source, hypothesis, reference in zip(sources, hypotheses,
+                                                     references)]
     return sorted(rows)[:count]
