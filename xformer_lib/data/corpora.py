@@ -12,14 +12,14 @@ __all__ = ["sentence_keys", "linked_groups", "normalise", "CORPUS_ERRORS", "load
 
 
 # %% chapter 10: A split that does not leak
-from collections import Counter
-from functools import cache
 import gzip
 import hashlib
-from importlib.resources import files
 import json
 import re
 import unicodedata
+from collections import Counter
+from functools import cache
+from importlib.resources import files
 
 from xformer_lib.data._download import CorpusDamaged, CorpusUnavailable, corpus_bytes
 from xformer_lib.data.fragment import fragment_split

@@ -14,15 +14,14 @@ __all__ = ["Example", "split_words", "sample_example", "sample_pairs", "running_
 
 
 # %% chapter 10: A language small enough to know
+import re
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-import re
 
 import numpy as np
 
-from xformer_lib.data._grammar import (
-    Agreement, Phrase, be, elides, noun_phrase, phrase, predicate_noun, random_phrase)
+from xformer_lib.data._grammar import Agreement, Phrase, be, elides, noun_phrase, phrase, predicate_noun, random_phrase
 
 
 @dataclass(frozen=True)

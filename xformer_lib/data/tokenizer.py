@@ -12,11 +12,11 @@ __all__ = ["Tokenizer", "piece_words"]
 
 
 # %% chapter 10: Bytes, so that nothing is unknown
+import os
+import unicodedata
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
-import os
 from pathlib import Path
-import unicodedata
 
 import tokenizers
 from tokenizers import Regex, decoders, models, pre_tokenizers, trainers

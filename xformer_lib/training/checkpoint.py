@@ -28,10 +28,12 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
+
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 from xformer_lib.training.config import TrainConfig, config_from_json, config_to_json

@@ -11,7 +11,8 @@ __all__ = ["TrainConfig", "PRESETS", "preset", "config_to_json", "config_from_js
 
 
 # %% chapter 11: The settings of a run
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
+
 from xformer_lib.nn.transformer import TransformerConfig
 
 

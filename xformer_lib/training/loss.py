@@ -15,6 +15,7 @@ __all__ = ["cross_entropy", "ChunkedCrossEntropy", "translation_loss"]
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
 from xformer_lib.shapes import Float, Int
 
 
