@@ -18,7 +18,6 @@ from tqdm import tqdm
 
 from xformer_lib.data.batching import pad_rows
 from xformer_lib.data.tokenizer import Tokenizer
-from xformer_lib.nn.transformer import DecoderCache
 from xformer_lib.shapes import Float, Int
 
 __all__ = ["next_logits", "greedy", "Hypothesis", "check_beam", "beam_search", "translate", "Translator"]
@@ -53,15 +52,16 @@ def length_limits(model: nn.Module, source: Int[Tensor, "b s"],
 
 # %% chapter 12: The library's version
 def next_logits(model: nn.Module, tokens: Int[Tensor, "b t"],
-                memory: Float[Tensor, "b s m"], source: Int[Tensor, "b s"],
-                cache: DecoderCache | None = None) -> Float[Tensor, "b v"]:
+                memory: Float[Tensor, "b ..."], source: Int[Tensor, "b s"],
+                cache=None) -> Float[Tensor, "b v"]:
     """Logits of the word after ``tokens``, −∞ for <pad> and <bos>.
 
-    With a cache, only the tokens that it does not hold are computed.
+    ``memory`` is what ``model.encode`` gave, (b s m) for a Transformer. With a
+    cache, of ``model.new_cache()``, only the tokens that it does not hold are computed.
     """
     new = tokens if cache is None else tokens[:, cache.length:]
     states = model.states(new, memory, source, cache=cache)
-    logits = model.embedding.logits(states[:, -1])
+    logits = model.embedding.logits(states[:, -1:])[:, 0]
     logits[:, [model.config.pad_id, model.config.bos_id]] = -torch.inf
     return logits
 

@@ -179,7 +179,7 @@ def _bare(rng) -> Phrase:
 
 def _description(rng) -> Phrase:
     """The cats are not tired → Les chats ne sont pas fatigués."""
-    subject = _subject(rng, _pick(rng, ["person", "animal", "thing"]), adjectives=0)
+    subject = _subject(rng, _pick(rng, ["person", "animal", "thing"]), adjectives=0.0)
     word = _pick(rng, [*LEXICON["fits"][subject.agreement.kind][1], "small", "old", "beautiful"])
     forms = {**LEXICON["after"], **LEXICON["before"]}[word]
     return be(subject, _chance(rng, 0.3)).then(phrase(word, f"{forms[subject.agreement.form]}/0"))
