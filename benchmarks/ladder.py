@@ -80,6 +80,7 @@ SYSTEMS = {
     "no-warm-up": System("transformer", Transformer, train={"warmup_steps": 1}),
     "no-smoothing": System("transformer", Transformer, train={"label_smoothing": 0.0}),
     "post-norm": System("transformer", Transformer, model={"norm": "post"}),
+    "post-norm-no-warm-up": System("transformer", Transformer, model={"norm": "post"}, train={"warmup_steps": 1}),
 }
 FAMILIES = tuple(name for name, system in SYSTEMS.items() if name == system.family)
 
