@@ -28,7 +28,7 @@ from xformer_lib.training.config import TrainConfig, config_from_json, config_to
 
 MODEL = TransformerConfig(vocab_size=263, d_model=22, num_heads=2, d_ff=29, num_encoder_layers=1,
                           num_decoder_layers=2, dropout=0.1, positions="learned", max_len=13)
-CONFIG = TrainConfig(corpus="fragment", model=MODEL, max_steps=37, peak_rate=3e-3, seed=11)
+CONFIG = TrainConfig(corpus="fragment", model=MODEL, max_steps=37, warmup_steps=5, peak_rate=3e-3, seed=11)
 STATE = {"step": 3, "epoch": 1, "batch": 2, "tokens": 101, "seconds": 0.7,
          "history": [{"step": 3, "train_loss": 5.1234567890123456, "validation_loss": 1 / 3}]}
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
+from xformer_lib.training import TrainConfig
 from xformer_lib.training import loss as loss_module
 from xformer_lib.training.loss import ChunkedCrossEntropy, cross_entropy, translation_loss
 from xformer_lib.training.schedule import inverse_sqrt, trapezoid
@@ -211,15 +212,31 @@ def test_trapezoid_keeps_its_floor_after_the_end():
     assert trapezoid(99, peak=2.0, warmup=4, total=16, decay=0.25, floor=0.1) == pytest.approx(0.2)
 
 
-def test_trapezoid_whose_warm_up_reaches_into_the_fall():
-    """The warm-up is finished first, and from its last step on the fall is where it would be anyway."""
-    rates = [trapezoid(step, peak=2.0, warmup=14, total=16, decay=0.25, floor=0.1) for step in (7, 13, 14, 15, 16)]
-    assert rates == pytest.approx([1.0, 13 / 7, 2.0, 0.65, 0.2])
+def test_trapezoid_may_warm_up_until_the_fall_begins():
+    rates = [trapezoid(step, peak=2.0, warmup=12, total=16, decay=0.25, floor=0.1) for step in (6, 12, 13, 16)]
+    assert rates == pytest.approx([1.0, 2.0, 1.55, 0.2])
+    assert trapezoid(9, peak=2.0, warmup=9, total=90, decay=0.9) == 2.0  # 90 · (1 − 0.9) is 8.999…
 
 
-def test_trapezoid_falls_over_its_last_quarter_to_two_percent_unless_told_otherwise():
-    rates = [trapezoid(step, peak=2.0, warmup=4, total=16) for step in (12, 13, 14, 16)]
-    assert rates == pytest.approx([2.0, 2 - 0.49, 2 - 0.98, 0.04])
+@pytest.mark.errors
+@pytest.mark.parametrize(("warmup", "total", "decay", "latest"), [(13, 16, 0.25, 12), (600, 1000, 0.5, 500)])
+def test_a_warm_up_that_reaches_into_the_fall_is_refused_where_it_is_set_and_where_it_is_used(
+        warmup, total, decay, latest):
+    message = (rf"^warmup_steps: expected at most {latest}, where the fall begins \(decay {decay} of {total} steps\), "
+               rf"got {warmup}; warm up for fewer steps, or lower decay$")
+    with pytest.raises(ValueError, match=message):
+        trapezoid(1, peak=2.0, warmup=warmup, total=total, decay=decay)
+    settings = {"corpus": "fragment", "model": TransformerConfig(23), "max_steps": total, "warmup_steps": warmup}
+    with pytest.raises(ValueError, match=message):
+        TrainConfig(**settings, decay=decay)
+    TrainConfig(**{**settings, "warmup_steps": latest}, decay=decay)
+    TrainConfig(**settings, decay=decay, schedule="inverse_sqrt")  # falls from the warm-up on, whenever that ends
+
+
+def test_one_step_is_no_warm_up():
+    """So it is allowed with a fall over the whole run, which begins at step 0."""
+    rates = [trapezoid(step, peak=2.0, warmup=1, total=5, decay=1.0, floor=0.0) for step in range(1, 6)]
+    assert rates == pytest.approx([2.0, 1.2, 0.8, 0.4, 0.0])
 
 
 def test_inverse_sqrt_by_hand():
@@ -228,7 +245,7 @@ def test_inverse_sqrt_by_hand():
 
 
 @pytest.mark.parametrize("rate", [
-    lambda step: trapezoid(step, peak=0.7, warmup=37, total=211),
+    lambda step: trapezoid(step, peak=0.7, warmup=37, total=211, decay=0.5),
     lambda step: inverse_sqrt(step, peak=0.7, warmup=37)])
 def test_schedules_rise_to_the_peak_once_and_never_jump(rate):
     rates = np.array([rate(step) for step in range(1, 212)])

@@ -16,6 +16,7 @@ _HOMES = {
     "TrainConfig": "config",
     "UNASKED": "extrapolation",
     "VOWELS": "extrapolation",
+    "check_warmup": "schedule",
     "config_from_json": "config",
     "config_to_json": "config",
     "cross_entropy": "loss",

@@ -14,6 +14,7 @@ __all__ = ["TrainConfig", "PRESETS", "preset", "config_to_json", "config_from_js
 from dataclasses import asdict, dataclass
 
 from xformer_lib.nn.transformer import TransformerConfig
+from xformer_lib.training.schedule import check_warmup
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,8 @@ def check_train_config(config: "TrainConfig") -> None:
     if not 0 < config.decay <= 1:
         raise ValueError(f"decay: expected 0 < decay ≤ 1, got {config.decay}; 0.5 is "
                          "usual")
+    if config.schedule == "trapezoid":
+        check_warmup(config.warmup_steps, config.max_steps, config.decay)
     if not 0 <= config.label_smoothing < 1:
         raise ValueError("label_smoothing: expected 0 ≤ ε < 1, got "
                          f"{config.label_smoothing}; 0.1 is usual")

@@ -258,8 +258,8 @@ def train(config: TrainConfig, folder: str | Path, *, corpus: dict | None = None
     ``corpus`` may bring its own {"train": pairs, "val": pairs}, and ``build`` another
     model: it is called with ``config.model``, and what it returns needs ``config``,
     ``encode``, ``states`` and ``embedding`` as `Transformer` has them. The tokenizer
-    learns from the training sentences alone. Two runs with equal settings on a CPU give
-    equal weights.
+    learns from the training sentences alone. Two runs with equal settings give equal
+    weights on one CPU, with the same versions and number of threads.
     """
     folder = Path(folder)
     corpus = corpus or {split: load_corpus(config.corpus, split)

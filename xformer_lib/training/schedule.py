@@ -7,18 +7,26 @@ Source: ``chapters/11_training.ipynb``
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
 
-__all__ = ["trapezoid", "inverse_sqrt"]
+__all__ = ["check_warmup", "trapezoid", "inverse_sqrt"]
 
 
 # %% chapter 11: The rate
-def trapezoid(step: int, *, peak: float, warmup: int, total: int, decay: float = 0.25,
-              floor: float = 0.02) -> float:
-    """Learning rate at ``step`` (from 1): linear warm-up to ``peak``, level, then a
-    linear fall.
+def check_warmup(warmup: int, total: int, decay: float) -> None:
+    """Refuse a warm-up that ends after the trapezoid's fall has begun."""
+    latest = int(total * (1 - decay) + 1e-6)
+    if warmup > max(1, latest):  # a single step is no warm-up
+        raise ValueError(f"warmup_steps: expected at most {latest}, where the fall "
+                         f"begins (decay {decay} of {total} steps), got {warmup}; warm "
+                         "up for fewer steps, or lower decay")
 
-    The fall takes the last ``decay`` of the ``total`` steps and ends at ``floor`` ·
-    peak.
+
+def trapezoid(step: int, *, peak: float, warmup: int, total: int, decay: float,
+              floor: float = 0.02) -> float:
+    """Rate at ``step`` (from 1): linear warm-up to ``peak``, level, then linear fall.
+
+    The fall takes the last ``decay`` of the steps and ends at ``floor`` · peak.
     """
+    check_warmup(warmup, total, decay)
     fall_from = total * (1 - decay)
     if step <= warmup:
         return peak * step / warmup
@@ -28,6 +36,5 @@ def trapezoid(step: int, *, peak: float, warmup: int, total: int, decay: float =
 
 
 def inverse_sqrt(step: int, *, peak: float, warmup: int) -> float:
-    """The paper's schedule: peak · min(step / warmup, √(warmup / step)),
-    steps from 1."""
+    """The paper's schedule: peak · min(step / warmup, √(warmup / step)), from 1."""
     return peak * min(step / warmup, (warmup / step) ** 0.5)
