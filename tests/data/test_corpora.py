@@ -67,7 +67,20 @@ def test_groups_ignore_case_and_punctuation_and_keep_languages_apart():
     assert len(set(linked_groups([("table", "La table"), ("A table", "table")]))) == 2
 
 
-def test_a_group_keeps_its_part_when_the_corpus_grows():
+def test_a_new_sentence_can_rename_a_group_and_move_it():
+    pairs = [("Many thanks.", "Merci."), ("Thanks!", "Merci !"), ("I see.", "Je vois.")]
+    parts = [corpora._part_of(name) for name in linked_groups(pairs)]
+    grown = linked_groups([*pairs, ("A thousand thanks.", "Merci.")])
+    assert grown == ["en:athousandthanks"] * 2 + ["en:isee", "en:athousandthanks"]
+    assert (parts[0], corpora._part_of(grown[0])) == ("test", "train")
+
+
+def test_the_order_of_the_corpus_does_not_matter():
+    pairs = [("Many thanks.", "Merci."), ("Bye.", "Salut."), ("Thanks!", "Merci !"), ("Hi.", "Salut."), ("Hi.", "Merci.")]
+    assert linked_groups(pairs[::-1]) == linked_groups(pairs)[::-1]
+
+
+def test_a_group_keeps_its_part_when_unrelated_pairs_are_added():
     pairs = [(f"sentence {n}", f"phrase {n}") for n in range(500)]
     before = [corpora._part_of(group) for group in linked_groups(pairs)]
     after = [corpora._part_of(group) for group in linked_groups(pairs + [("new", "nouveau")])]

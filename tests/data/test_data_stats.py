@@ -37,6 +37,7 @@ def test_counts(page, stats):
         "distinct French words": stats["pieces"]["distinct_french_words"],
         "mean words": stats["pieces"]["mean_words"],
         "mean characters": stats["pieces"]["mean_characters"],
+        "padding budget": stats["padding"]["max_tokens"],
     }
 
 

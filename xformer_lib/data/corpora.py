@@ -2,7 +2,7 @@
 """``xformer_lib.data.corpora``, as derived in chapter 10, Data.
 
 Source: ``chapters/10_data.ipynb``
-    A split that does not leak
+    In one visit
     Text that people wrote
 
 Edit the chapter and run ``make export``; what is changed here is lost.
@@ -11,7 +11,7 @@ Edit the chapter and run ``make export``; what is changed here is lost.
 __all__ = ["sentence_keys", "linked_groups", "normalise", "CORPUS_ERRORS", "load_corpus"]
 
 
-# %% chapter 10: A split that does not leak
+# %% chapter 10: In one visit
 import gzip
 import hashlib
 import json
@@ -35,7 +35,7 @@ def sentence_keys(pair: tuple[str, str]) -> tuple[str, str]:
     return f"en:{english}", f"fr:{french}"
 
 
-# %% chapter 10: A split that does not leak
+# %% chapter 10: In one visit
 def linked_groups(pairs: list[tuple[str, str]]) -> list[str]:
     """For each pair the name of its group;
     pairs that share a sentence share a group."""

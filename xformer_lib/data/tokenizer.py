@@ -3,7 +3,7 @@
 
 Source: ``chapters/10_data.ipynb``
     Bytes, so that nothing is unknown
-    Exercise 10.4 · Twins
+    Exercise 10.5 · Twins
 
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
@@ -134,7 +134,7 @@ class Tokenizer(_Decoder):
         return cls(read_inner(Path(path)))
 
 
-# %% chapter 10: Exercise 10.4 · Twins
+# %% chapter 10: Exercise 10.5 · Twins
 def piece_words(pieces: Sequence[str]) -> list[int]:
     """The number of each piece's word, words cut as ``split_words`` cuts them.
 

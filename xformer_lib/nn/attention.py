@@ -181,21 +181,21 @@ class MultiHeadAttention(HeadProjections):
 
     def forward(self, query, key, value, *, mask=None, need_weights=False, cache=None):
         check_inputs(self.d_model, query, key, value)
-        q, place = self.split(self.w_q(query)), self.positions
+        q, scheme = self.split(self.w_q(query)), self.positions
         start = cache.length if cache is not None else 0  # the place of the first query
         if cache is not None and cache.ready:
             k, v = cache.k, cache.v
         else:
             k, v = self.split(self.w_k(key)), self.split(self.w_v(value))
-            if place is not None:
-                q, k = place.turn(q, start), place.turn(k, start)
+            if scheme is not None:
+                q, k = scheme.turn(q, start), scheme.turn(k, start)
             if cache is not None:
                 k, v = cache.update(k, v)
-        bias, value_bias = place.terms(q, k.shape[-2], start) if place else (None, None)
+        terms = scheme.terms(q, k.shape[-2], start) if scheme else (None, None)
         output, weights = attend(
-            q, k, v, mask=check_mask(mask, q, k), bias=bias, value_bias=value_bias,
-            path=self.path, dropout=self.dropout if self.training else 0.0,
-            need_weights=need_weights)
+            q, k, v, mask=check_mask(mask, q, k), bias=terms[0],
+            value_bias=terms[1], path=self.path,
+            dropout=self.dropout if self.training else 0.0, need_weights=need_weights)
         return self.w_o(output.transpose(1, 2).flatten(2)), weights
 
 

@@ -68,7 +68,7 @@ class Residual(nn.Module):
         super().__init__()
         if norm not in ("pre", "post"):
             raise ValueError(f'norm: expected "pre" or "post", got {norm!r}; '
-                             '"pre" trains without care')
+                             '"pre" is the default')
         self.norm_first = norm == "pre"
         self.norm = nn.LayerNorm(d_model)
         self.dropout = Dropout(dropout)

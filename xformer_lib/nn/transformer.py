@@ -3,8 +3,8 @@
 
 Source: ``chapters/09_encoder_decoder.ipynb``
     Two functions
-    Why the embedding is multiplied by $\\sqrt{m}$
-    Exercise 9.3 · Two ways round a sublayer
+    In the library
+    Exercise 9.3 · Two ways through a stack
     The library's masks
     The whole model
     Writing with a cache
@@ -77,7 +77,7 @@ def check_config(config: "TransformerConfig") -> None:
                              f"got {getattr(config, name)}; 0.1 is usual")
     if config.positions not in POSITIONS:
         raise ValueError(f"positions: expected one of {', '.join(POSITIONS)}, "
-                         f"got {config.positions!r}; sinusoidal needs no training")
+                         f"got {config.positions!r}; sinusoidal is the default")
     specials = (config.pad_id, config.bos_id, config.eos_id)
     if len(set(specials)) < 3 or not all(0 <= i < config.vocab_size for i in specials):
         raise ValueError("pad_id, bos_id, eos_id: expected three different ids "
@@ -85,7 +85,7 @@ def check_config(config: "TransformerConfig") -> None:
                          "0, 1, 2 are usual")
 
 
-# %% chapter 9: Why the embedding is multiplied by $\sqrt{m}$
+# %% chapter 9: In the library
 class TokenEmbedding(nn.Module):
     """Ids to vectors times √m; with the same matrix, vectors to logits.
 
@@ -105,7 +105,7 @@ class TokenEmbedding(nn.Module):
         return nn.functional.linear(x, self.weight)
 
 
-# %% chapter 9: Exercise 9.3 · Two ways round a sublayer
+# %% chapter 9: Exercise 9.3 · Two ways through a stack
 def positions_inside(config: TransformerConfig) -> nn.Module | None:
     """For one layer: what ``config.positions`` does inside its self-attention."""
     d_head = head_width(config.d_model, config.num_heads)
@@ -133,7 +133,7 @@ class Encoder(nn.Module):
         return self.norm(x)
 
 
-# %% chapter 9: Exercise 9.3 · Two ways round a sublayer
+# %% chapter 9: Exercise 9.3 · Two ways through a stack
 class Decoder(nn.Module):
     """Decoder layers over one memory; ``cache`` holds a LayerCache for each."""
 

@@ -38,18 +38,18 @@ def _layer_frame(ax: Axes, x: float, bottom: float, top: float, text: str) -> No
 
 def _memory_arrow(ax: Axes, text: str) -> None:
     """From the top of the encoder, over, and into cross-attention."""
-    _arrow(ax, (2.4, 7.9), (2.4, 8.6), head=False)
+    _arrow(ax, (2.4, 7.9), (2.4, 8.65))
     ax.text(2.4, 9.1, text, ha="center", va="center", fontsize=10, weight="bold")
     ax.plot([3.4, 4.9, 4.9], [9.1, 9.1, 5.6], color="#333333", lw=1.2, ls="-", marker="")
-    _arrow(ax, (4.9, 5.6), (6.0, 5.6))
+    _arrow(ax, (4.9, 5.6), (6.2, 5.6))
 
 
-def _arrow(ax: Axes, start: tuple[float, float], end: tuple[float, float], head: bool = True) -> None:
+def _arrow(ax: Axes, start: tuple[float, float], end: tuple[float, float]) -> None:
     ax.annotate(
         "",
         end,
         start,
-        arrowprops={"arrowstyle": "->" if head else "-", "color": "#333333", "lw": 1.2, "shrinkA": 0, "shrinkB": 0},
+        arrowprops={"arrowstyle": "->", "color": "#333333", "lw": 1.2, "shrinkA": 0, "shrinkB": 0},
     )
 
 
@@ -96,46 +96,3 @@ def architecture(config, *, src_len: int, tgt_len: int, ax: Axes | None = None) 
     _memory_arrow(ax, f"memory Z\n{source}")
     ax.text(0.1, 12.4, "yellow: one shared matrix\nblue: attention", ha="left", va="center", fontsize=9)
     return ax
-
-
-def _column(ax: Axes, x: float, start: str, boxes: Sequence[tuple[float, str, str, str | None]]) -> None:
-    """Boxes above each other, each joined to the next by an arrow that carries its output's shape."""
-    ax.text(x, 0.5, start, ha="center", va="center")
-    below, carried = 0.8, None
-    for y, text, kind, shape in boxes:
-        half = 0.3 + 0.17 * text.count("\n")  # of the height of the box
-        _arrow(ax, (x, below), (x, y - half))
-        if carried:
-            ax.text(x + 0.15, (below + y - half) / 2, carried, ha="left", va="center", fontsize=9, color="#333333")
-        ax.text(
-            x,
-            y,
-            text,
-            ha="center",
-            va="center",
-            fontsize=10,
-            bbox={"boxstyle": "round,pad=0.45", "facecolor": _BOX_COLOURS[kind], "edgecolor": "#333333"},
-        )
-        below, carried = y + half, shape
-
-
-def _layer_frame(ax: Axes, x: float, bottom: float, top: float, text: str) -> None:
-    ax.add_patch(plt.Rectangle((x - 2.3, bottom), 4.6, top - bottom - 0.65, fill=False, ls="--", ec="#777777"))
-    ax.text(x - 2.2, top - 0.75, text, ha="left", va="top", fontsize=8, color="#555555")
-
-
-def _memory_arrow(ax: Axes, text: str) -> None:
-    """From the top of the encoder, over, and into cross-attention."""
-    _arrow(ax, (2.4, 7.9), (2.4, 8.6), head=False)
-    ax.text(2.4, 9.1, text, ha="center", va="center", fontsize=10, weight="bold")
-    ax.plot([3.4, 4.9, 4.9], [9.1, 9.1, 5.6], color="#333333", lw=1.2, ls="-", marker="")
-    _arrow(ax, (4.9, 5.6), (6.0, 5.6))
-
-
-def _arrow(ax: Axes, start: tuple[float, float], end: tuple[float, float], head: bool = True) -> None:
-    ax.annotate(
-        "",
-        end,
-        start,
-        arrowprops={"arrowstyle": "->" if head else "-", "color": "#333333", "lw": 1.2, "shrinkA": 0, "shrinkB": 0},
-    )

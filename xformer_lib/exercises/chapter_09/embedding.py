@@ -1,4 +1,4 @@
-"""Chapter 09, exercises on embeddings and on the wiring around a sublayer. Torch is imported where it is used."""
+"""Chapter 09, exercises on embeddings and on the wiring of a stack. Torch is imported where it is used."""
 
 import math
 
@@ -138,31 +138,15 @@ table `positions` (max_len, m) with at least i rows, the input of the first laye
 )
 
 
-def _residual(x, sublayer, norm, order):
-    return x + sublayer(norm(x)) if order == "pre" else norm(x + sublayer(x))
+def _through(pre, post, *, last=True):
+    """A function like the reference, given one step of each order; ``last``: the norm at the end of "pre"."""
 
+    def stack(x, sublayers, norms, order):
+        for sublayer, norm in zip(sublayers, norms):
+            x = (pre if order == "pre" else post)(x, sublayer, norm)
+        return norms[-1](x) if last and order == "pre" else x
 
-def _residual_cases(rng):
-    import torch
-
-    def inputs(batch_size, length, d_model):
-        norm = torch.nn.LayerNorm(d_model, dtype=torch.float64)
-        sublayer = torch.nn.Sequential(torch.nn.Linear(d_model, 4, dtype=torch.float64), torch.nn.Tanh(),
-                                       torch.nn.Linear(4, d_model, dtype=torch.float64))
-        with torch.no_grad():
-            for parameter in (*norm.parameters(), *sublayer.parameters()):
-                parameter.copy_(torch.from_numpy(rng.normal(size=parameter.shape)))
-        return torch.from_numpy(3 * rng.normal(size=(batch_size, length, d_model)) + 1), sublayer, norm
-
-    return [case(*inputs(1, 2, 3), "pre"), case(*inputs(1, 2, 3), "post", note='order "post"'),
-            case(*inputs(2, 5, 6), "pre"), case(*inputs(3, 4, 7), "post", note='order "post"')]
-
-
-def _wiring(pre, post):
-    def residual(x, sublayer, norm, order):
-        return (pre if order == "pre" else post)(x, sublayer, norm)
-
-    return residual
+    return stack
 
 
 def _pre(x, f, norm):
@@ -181,54 +165,85 @@ def _inside_the_branch(x, f, norm):
     return x + norm(f(x))
 
 
-def _step_by_step(x, sublayer, norm, order):
-    inside = norm(x) if order == "pre" else x
-    total = sublayer(inside) + x
-    return total if order == "pre" else norm(total)
+_stack = _through(_pre, _post)
+
+
+def _stack_cases(rng):
+    import torch
+
+    def inputs(batch_size, length, d_model, n, order):
+        norms = [torch.nn.LayerNorm(d_model, dtype=torch.float64) for _ in range(n + (order == "pre"))]
+        sublayers = [torch.nn.Sequential(torch.nn.Linear(d_model, 4, dtype=torch.float64), torch.nn.Tanh(),
+                                         torch.nn.Linear(4, d_model, dtype=torch.float64)) for _ in range(n)]
+        with torch.no_grad():
+            for module in (*norms, *sublayers):
+                for parameter in module.parameters():
+                    parameter.copy_(torch.from_numpy(rng.normal(size=parameter.shape)))
+        return torch.from_numpy(3 * rng.normal(size=(batch_size, length, d_model)) + 1), sublayers, norms, order
+
+    return [case(*inputs(1, 2, 3, 1, "pre")), case(*inputs(1, 2, 3, 1, "post"), note='order "post"'),
+            case(*inputs(2, 5, 6, 3, "pre")), case(*inputs(3, 4, 7, 2, "post"), note='order "post"')]
+
+
+def _one_norm_for_all(x, sublayers, norms, order):
+    return _stack(x, sublayers, [norms[0]] * len(norms), order)
+
+
+def _step_by_step(x, sublayers, norms, order):
+    for n, sublayer in enumerate(sublayers):
+        inside = norms[n](x) if order == "pre" else x
+        total = sublayer(inside) + x
+        x = total if order == "pre" else norms[n](total)
+    for norm in norms[len(sublayers):]:
+        x = norm(x)
+    return x
 
 
 TWO_WAYS = Exercise(
     id="9.3",
-    title="Two ways round a sublayer",
+    title="Two ways through a stack",
     kind="implement",
-    minutes=8,
+    minutes=10,
     difficulty=2,
     requires="torch",
     statement="""\
-Write `residual(x, sublayer, norm, order)`. With `order="post"`, as in the paper, the sublayer sees `x`, its result \
-is added to `x`, and the sum is normalised. With `order="pre"`, the sublayer sees the normalised `x`, and its \
-result is added to `x` itself. `sublayer` and `norm` are functions from (b, i, m) to (b, i, m).""",
+Write `stack(x, sublayers, norms, order)`, with two lists of functions from (b, i, m) to (b, i, m). With \
+`order="post"`, as in the paper, each of the n sublayers sees `x`, its result is added to `x`, and the sum is \
+normalised. With `order="pre"`, each sees the normalised `x`, and its result is added to `x` itself; `norms` then \
+holds n + 1 functions, not n, and the last one acts on what leaves the stack.""",
     hints=(
-        "In which of the two orders is there a path from input to output that passes no norm?",
-        "Draw the two orders: one line for `x` itself, one branch through the sublayer. Where does the norm sit?",
-        "pre: x plus sublayer of norm of x. post: norm of the whole sum.",
+        "In which of the two orders is there a path from input to output that passes no norm but the last one?",
+        "Draw one sublayer in the two orders: one line for `x` itself, one branch. Where does the norm sit?",
+        "pre: x plus sublayer of norm of x, n times, then the last norm. post: norm of the whole sum, n times.",
     ),
-    stub='def residual(x, sublayer, norm, order):\n    return ...',
-    reference=_residual,
-    cases=_residual_cases,
+    stub='def stack(x, sublayers, norms, order):\n    return ...',
+    reference=_stack,
+    cases=_stack_cases,
     returns=("x",),
     misconceptions=(
-        Misconception("the two orders exchanged", _wiring(_post, _pre),
+        Misconception("the two orders exchanged", _through(_post, _pre, last=False),
                       "Both formulas are right, under each other's name. \"pre\" says that the norm comes before "
                       "the sublayer."),
-        Misconception("path through the norm", _wiring(_normalised_path, _post),
+        Misconception("last norm forgotten", _through(_pre, _post, last=False),
+                      "\"post\" is right. In \"pre\" one norm is left over. What leaves the stack, and who brings it "
+                      "back to size?"),
+        Misconception("path through the norm", _through(_normalised_path, _post),
                       "\"post\" is right. In \"pre\" you add to the normalised x: the direct path now passes a norm "
-                      "in every layer."),
-        Misconception("norm of the branch alone", _wiring(_pre, _inside_the_branch),
+                      "at every sublayer."),
+        Misconception("norm of the branch alone", _through(_pre, _inside_the_branch),
                       "\"pre\" is right. In \"post\" the norm comes after the sum; yours sees only what the "
                       "sublayer returned."),
-        Misconception("no residual", _wiring(lambda x, f, n: f(n(x)), lambda x, f, n: n(f(x))),
+        Misconception("no residual", _through(lambda x, f, n: f(n(x)), lambda x, f, n: n(f(x))),
                       "Nothing carries `x` past the sublayer. What is added to what?"),
-        Misconception("always pre", _wiring(_pre, _pre),
-                      "`order` makes no difference to your result. Print it for \"pre\" and \"post\"."),
-        Misconception("always post", _wiring(_post, _post),
-                      "`order` makes no difference to your result. Print it for \"pre\" and \"post\"."),
-        Misconception("normalised twice", _wiring(lambda x, f, n: n(x + f(n(x))), _post),
-                      "In \"pre\" you normalise on the way in and again on the way out. Only one of the two belongs "
-                      "to it."),
+        Misconception("always pre", _through(_pre, _pre),
+                      "`order` makes no difference to your residuals. Write down one sublayer for \"post\"."),
+        Misconception("always post", _through(_post, _post, last=False),
+                      "`order` makes no difference to your result. Write down one sublayer for \"pre\"."),
+        Misconception("one norm for all", _one_norm_for_all,
+                      "Every sublayer gets `norms[0]`. How many norms did you get, and which belongs to which?"),
     ),
     alternatives=(Alternative("step by step", _step_by_step),),
-    success="Only in the pre-norm order does x reach the end untouched.",
+    success="Only in the pre-norm order does x pass all sublayers untouched, and so it needs one norm more.",
 )
 
 EXERCISES = (TIED_MATRIX, EMBEDDING_SIZE, TWO_WAYS)

@@ -76,7 +76,8 @@ def logits_for(model, source, target_in):
     past = torch.ones(length, length, dtype=torch.bool).tril(diagonal=1)
     mask = past & (target_in != pad_id)[:, None, :]
     memory_mask = (source != pad_id)[:, None, :]
-    x = model.decoder(model.embed(target_in), model.encode(source), mask=mask, memory_mask=memory_mask)
+    x = model.decoder(model.embed(target_in), model.encode(source),
+                      mask=mask, memory_mask=memory_mask)
     return model.embedding.logits(x)""",
     reference=_logits(),
     cases=_leak_cases,
@@ -107,8 +108,9 @@ def logits_for(model, source, target_in):
     success="The triangle ends at the diagonal: no place reads the word that it must say.",
 )
 
-LENGTH = 6
+LENGTH, LAYERS = 6, 3
 PAST = np.triu(np.ones((LENGTH, LENGTH), dtype=bool))
+REACHED = PAST & ~np.triu(PAST, k=LAYERS + 1)  # each layer carries a word one place on
 
 
 def _square(answer):
@@ -124,14 +126,14 @@ def _accept_changed(answer):
     square = _square(answer)
     if square is None:
         return f"the answer is a square of {LENGTH} × {LENGTH} entries; yours has shape {np.asarray(answer).shape}."
-    wrong = np.argwhere(square != PAST)
+    wrong = np.argwhere(square != REACHED)
     if not len(wrong):
         return None
     p, t = (int(n) for n in wrong[0])
     said = "changes" if square[p, t] else "does not change"
     return (f"you found that a change of token {p} {said} the logits at place {t}. Repeat that one measurement by "
-            f"hand: does the model run in eval "
-            "mode, is one token really exchanged for another, and are the logits compared with a small tolerance?")
+            f"hand: does the decoder get the narrow mask, does it run in eval mode, is one token really exchanged for "
+            "another, and are the logits compared with a small tolerance?")
 
 
 WHO_CHANGES_WHAT = Exercise(
@@ -141,26 +143,32 @@ WHO_CHANGES_WHAT = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-Take any `Transformer` of this chapter, untrained is enough, a source without padding and a `target_in` (1, 6). \
-Exchange the token at one place p for another word and run the model again. Fill a boolean square `changed` (6, 6): \
-`changed[p, t]` says whether the logits at place t moved by more than a rounding error. The square is a picture of \
-what leaks where.""",
+Take a `Transformer` with three decoder layers, as `model` of this page, untrained, a source without padding and a \
+`target_in` (1, 6). Give its decoder a narrower mask: each place reads itself and the *one* place before it. Exchange \
+the token at one place p for another word and run the decoder again. Fill a boolean square `changed` (6, 6): \
+`changed[p, t]` says whether the logits at place t moved by more than a rounding error. How far does a word get?""",
     hints=(
-        "If you run the model twice on the *same* input, are the logits the same? What must be switched off for "
-        "that?",
-        "`model.eval()`, then compare `model(source, other)` with `model(source, target_in)` place by place: the "
-        "largest absolute difference over the vocabulary.",
+        "Word 0 changes what the first layer says at places 0 and 1. Where does the second layer hear of it?",
+        "The mask is `torch.ones(6, 6).bool().tril().triu(-1)`; `model.decoder(model.embed(target_in), "
+        "model.encode(source), mask=mask)` gives the vectors before the logits. Dropout must be off.",
         "`other = target_in.clone(); other[0, p] = new_id`; then `changed[p] = ((after - before).abs().amax(-1)[0] "
-        "> 1e-5)`.",
+        "> 1e-9)` in float64.",
     ),
     stub="changed = ...",
-    reference=PAST,
+    reference=REACHED,
     accepts=_accept_changed,
     misconceptions=(
-        Misconception("rows and columns swapped", PAST.T,
+        Misconception("mask of the whole past", PAST,
+                      "By your square a word reaches all that follows: that is the causal mask. Print the mask that "
+                      "the decoder got.",
+                      recognise=_is(PAST)),
+        Misconception("one layer", PAST & ~np.triu(PAST, k=2),
+                      "By your square a word gets one place on. That is what one layer does; how many are there?",
+                      recognise=_is(PAST & ~np.triu(PAST, k=2))),
+        Misconception("rows and columns swapped", REACHED.T,
                       "By your square a late token changes early logits. Is the first axis the place you changed, "
                       "and the second the place you looked at?",
-                      recognise=_is(PAST.T)),
+                      recognise=_is(REACHED.T)),
         Misconception("everything changes", np.ones((LENGTH, LENGTH), dtype=bool),
                       "Everything changes everything, even the past. Run the same input twice: is dropout still on?",
                       recognise=_is(np.ones((LENGTH, LENGTH), dtype=bool))),
@@ -168,17 +176,17 @@ what leaks where.""",
                       "Nothing changes at all. Is a token really exchanged for another one, or is the copy never "
                       "used?",
                       recognise=_is(np.zeros((LENGTH, LENGTH), dtype=bool))),
-        Misconception("own place left out", np.triu(np.ones((LENGTH, LENGTH), dtype=bool), k=1),
+        Misconception("own place left out", np.triu(REACHED, k=1),
                       "A token does not move the logits at its own place in your square. `target_in` is shifted: "
                       "may place p read its own token?",
-                      recognise=_is(np.triu(np.ones((LENGTH, LENGTH), dtype=bool), k=1))),
+                      recognise=_is(np.triu(REACHED, k=1))),
         Misconception("only its own place", np.eye(LENGTH, dtype=bool),
                       "Only the diagonal moves. Did you compare all places of the target, or only the one you "
                       "changed?",
                       recognise=_is(np.eye(LENGTH, dtype=bool))),
     ),
-    alternatives=(Alternative("zeros and ones", PAST.astype(int)), Alternative("lists", PAST.tolist())),
-    success="A token moves the logits at its own place and later ones, never earlier ones.",
+    alternatives=(Alternative("zeros and ones", REACHED.astype(int)), Alternative("lists", REACHED.tolist())),
+    success="Each layer carries a word one place on: three layers, three places.",
 )
 
 EXERCISES = (ONE_WORD_TOO_FAR, WHO_CHANGES_WHAT)

@@ -107,6 +107,14 @@ def _by_exponentials(scores, mask):
     return raw / torch.where(total == 0, 1.0, total)
 
 
+def _without_shift(scores, mask):
+    import torch
+
+    raw = torch.where(mask, torch.exp(torch.where(mask, scores, 0.0)), 0.0)
+    total = raw.sum(dim=-1, keepdim=True)
+    return raw / torch.where(total == 0, 1.0, total)
+
+
 def _double_inside(scores, mask):
     return _closed_softmax(scores.double(), mask).to(scores.dtype)
 
@@ -119,15 +127,17 @@ CLOSED_ROWS = Exercise(
     difficulty=3,
     requires="torch",
     statement="""\
-Write `masked_softmax(scores, mask)` in torch: weights over the last axis, exactly 0 where the boolean `mask` (same \
-shape) is False. A row without any True gets zeros. The check also sends a gradient back: it must be free of NaN, \
-in float64, float16 and bfloat16 alike. Return a tensor of the dtype of `scores`.""",
+Chapter 8 filled closed scores with the lowest number before softmax. Now write `masked_softmax(scores, mask)` from \
+`exp` and a sum: weights over the last axis, exactly 0 where the boolean `mask` (same shape) is False, and zeros in \
+a row without any True. The check also sends a gradient back: no NaN, in float64, float16 and bfloat16, for scores \
+in the thousands, too. Return a tensor of the dtype of `scores`.""",
     hints=(
-        "What does softmax give for a row of minus infinities, and what does its gradient hold?",
-        "Replacing a NaN after softmax mends the way forward; on the way back it can still come through, since 0 "
-        "times NaN is NaN. Keep it from arising.",
-        "Fill with the lowest *finite* number of the dtype, `torch.finfo(scores.dtype).min`, take softmax, then set "
-        "forbidden weights to 0.",
+        "What is the sum of the exponentials of a closed row, and what does dividing by it give? And what is the "
+        "exponential of 2000?",
+        "`torch.where` hides a NaN on the way forward; on the way back it comes through, since 0 times NaN is NaN. "
+        "Keep it from arising on either branch.",
+        "Subtract the row's largest open score. Replace what is closed by 0 *before* `exp` as well as after it, and "
+        "divide by the sum, or by 1 where the sum is 0.",
     ),
     stub="def masked_softmax(scores, mask):\n    return ...",
     reference=_closed_softmax,
@@ -139,9 +149,12 @@ in float64, float16 and bfloat16 alike. Return a tensor of the dtype of `scores`
                       "A row of minus infinities becomes NaN, and one NaN spoils a whole batch. What should such a "
                       "row give?"),
         Misconception("repaired on the way forward only", _repaired_forward,
-                      "Your weights are right, but the gradient of a closed row is NaN: the softmax in the middle "
+                      "Your weights are right, but the gradient of a closed row is NaN: something in the middle "
                       "still is, "
                       "and the way back passes through it. Print `scores.grad`."),
+        Misconception("largest score not subtracted", _without_shift,
+                      "Right for small scores. Near 2000 the exponential is infinite: which number may you subtract "
+                      "from a whole row without changing its weights?"),
         Misconception("-1e9 in half precision", _filled(-1e9),
                       "A closed row shares its weight evenly over forbidden keys, and float16 cannot hold -1e9 at "
                       "all: "

@@ -1,102 +1,8 @@
-"""Chapter 10, exercises on target rows, padding and budgets."""
+"""Chapter 10, exercises on padding and budgets."""
 
 import numpy as np
 
 from xformer_lib.exercises.exercise import Alternative, Exercise, Misconception, case
-
-PAD, BOS, EOS = 0, 1, 2
-
-
-def _padded(rows):
-    matrix = np.zeros((len(rows), max(map(len, rows))), dtype=int)
-    for number, row in enumerate(rows):
-        matrix[number, :len(row)] = row
-    return matrix
-
-
-def _rows(rows):
-    return _padded([[BOS, *row] for row in rows]), _padded([[*row, EOS] for row in rows])
-
-
-def _rows_cases(rng):
-    def drawn(*lengths):
-        return [[int(number) for number in rng.integers(4, 60, size=length)] for length in lengths]
-
-    return [case([[5, 6, 7], [8]]), case([[9], [5, 6]]), case(drawn(3, 7, 2, 5)), case(drawn(11, 4, 6)),
-            case([[], [7, 8]], note="an empty sentence")]
-
-
-def _unshifted(rows):
-    whole = _padded([[BOS, *row, EOS] for row in rows])
-    return whole, whole
-
-
-def _end_after_padding(rows):
-    inner = _padded([row or [PAD] for row in rows])
-    return (np.concatenate([np.full((len(rows), 1), BOS), inner], axis=1),
-            np.concatenate([inner, np.full((len(rows), 1), EOS)], axis=1))
-
-
-def _end_in_input(rows):
-    whole = _padded([[BOS, *row, EOS] for row in rows])
-    return whole[:, :-1], whole[:, 1:]
-
-
-def _begin_in_output(rows):
-    return _rows(rows)[0], _padded([[BOS, *row] for row in rows])
-
-
-def _left(rows):
-    return tuple(np.array([[PAD] * (matrix.shape[1] - np.count_nonzero(row)) + [n for n in row if n != PAD] for row in matrix])
-                 for matrix in _rows(rows))
-
-
-def _swapped(rows):
-    return _rows(rows)[::-1]
-
-
-def _by_lists(rows):
-    width = max(len(row) for row in rows) + 1
-    return ([[BOS] + row + [PAD] * (width - 1 - len(row)) for row in rows],
-            [row + [EOS] + [PAD] * (width - 1 - len(row)) for row in rows])
-
-
-SHIFT = Exercise(
-    id="10.5",
-    title="What the decoder reads and says",
-    kind="implement",
-    minutes=10,
-    difficulty=2,
-    statement="""\
-Write `target_rows(rows)` for a list of id lists: the padded matrices `target_in`, where each row begins with `<bos>`, and `target_out`, where each row ends with `<eos>`. \
-The ids of `<pad>`, `<bos>` and `<eos>` are 0, 1 and 2; padding stands on the right.""",
-    hints=(
-        "Write both rows for the sentence `[5, 6]` under each other. What should the model say after it has read 1?",
-        "Add the special id to each row first, and pad afterwards.",
-        "`[1, *row]` and `[*row, 2]` have the same length; fill both up with 0 to the longest row.",
-    ),
-    stub="def target_rows(rows):\n    return ..., ...",
-    reference=_rows,
-    cases=_rows_cases,
-    returns=("target_in", "target_out"),
-    pure=True,
-    misconceptions=(
-        Misconception("no shift", _unshifted,
-                      "Both matrices are the same. At its first place the model reads <bos>; should it also answer <bos>?"),
-        Misconception("end after the padding", _end_after_padding,
-                      "In a short row <eos> comes after the padding. The model would have to say <pad> before it may stop."),
-        Misconception("end in the input", _end_in_input,
-                      "In short rows the decoder reads <eos>, and the padding after it has something to answer for. When is <eos> ever read?"),
-        Misconception("begin in the output", _begin_in_output,
-                      "Nobody has to predict <bos>, and nobody learns to stop. Which special id belongs into target_out?"),
-        Misconception("padding on the left", _left,
-                      "The padding stands on the left, so that words of different rows no longer have the same positions."),
-        Misconception("the two swapped", _swapped,
-                      "These are the right matrices in the other order. Which one does the decoder read?"),
-    ),
-    alternatives=(Alternative("lists", _by_lists),),
-    success="At each place of a row the answer is the next thing to be read.",
-)
 
 WASTE = Exercise(
     id="10.6",
@@ -262,4 +168,4 @@ def batch_sizes(widths, max_tokens):
     success="Rows times longest: that is what the memory sees.",
 )
 
-EXERCISES = (SHIFT, WASTE, BUDGET)
+EXERCISES = (WASTE, BUDGET)

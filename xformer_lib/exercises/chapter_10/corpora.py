@@ -146,4 +146,45 @@ of its group.""",
     success="Nothing in one group is linked to anything in another.",
 )
 
-EXERCISES = (LINKS, TOGETHER)
+NEWCOMERS = ("Cheers! / Merci.", "Thanks a lot. / Merci !", "I see. / Je vous remercie.", "Bless you. / À vos souhaits.")
+
+
+def _renamed(*answers):
+    return dict(zip(NEWCOMERS, answers, strict=True))
+
+
+RENAMED = Exercise(
+    id="10.3",
+    title="A newcomer renames a group",
+    kind="predict",
+    minutes=5,
+    difficulty=2,
+    statement="""\
+To the six pairs of this section *one* new pair is added, in turn each of the four below. Does the group of *Many thanks* then have another name, and so perhaps another part? \
+Answer True or False for each.""",
+    hints=(
+        "Two questions for each newcomer: does it belong to the group at all, and which sentence of the group comes first in the alphabet then?",
+        "Case and punctuation do not count, and English names come before French ones. The name so far is `en:manythanks`.",
+        "The third newcomer shares a sentence with *two* groups, so it joins them.",
+    ),
+    stub="""\
+answer = {"Cheers! / Merci.": ..., "Thanks a lot. / Merci !": ...,
+          "I see. / Je vous remercie.": ..., "Bless you. / À vos souhaits.": ...}""",
+    reference=_renamed(True, False, True, False),
+    misconceptions=(
+        Misconception("every newcomer renames", _renamed(True, True, True, True),
+                      "You say that any new pair changes the name. What is a group named after?"),
+        Misconception("no newcomer renames", _renamed(False, False, False, False),
+                      "You say that a name never changes. Sort the English sentences of the group, the new one among them."),
+        Misconception("linked is enough", _renamed(True, True, True, False),
+                      "Three of the four join the group, as you say. Which of them come before *Many thanks* in the alphabet?"),
+        Misconception("alphabet without links", _renamed(True, False, True, True),
+                      "All that you marked come before *Many thanks*. Does each of them belong to the group?"),
+        Misconception("joined group forgotten", _renamed(True, False, False, False),
+                      "One newcomer shares its English with one group and its French with another. What becomes of the two?"),
+    ),
+    alternatives=(Alternative("NumPy booleans", _renamed(*np.array([True, False, True, False]))),),
+    success="A split belongs to one version of the corpus.",
+)
+
+EXERCISES = (LINKS, TOGETHER, RENAMED)

@@ -86,7 +86,7 @@ def _by_stack(ids, pair, new_id):
 
 
 MERGE = Exercise(
-    id="10.3",
+    id="10.4",
     title="One merge",
     kind="implement",
     minutes=10,
@@ -125,6 +125,8 @@ def _same_ids(answer):
     if not isinstance(answer, (tuple, list)) or len(answer) != 2 or not all(isinstance(text, str) for text in answer):
         return "two strings are expected"
     one, two = (unicodedata.normalize("NFC", text) for text in answer)
+    if [len(text) for text in answer] != [1, 1]:
+        return f"each should be one character long; yours have {len(answer[0])} and {len(answer[1])}"
     if answer[0] == answer[1]:
         return "Python calls these two strings equal; they must differ"
     return None if one == two else "their ids differ: print both strings with `ascii` and compare them in form NFC"
@@ -135,42 +137,47 @@ def _strings(answer):
 
 
 TWINS = Exercise(
-    id="10.4",
+    id="10.5",
     title="Twins",
     kind="explore",
     minutes=6,
     difficulty=2,
     statement="""\
-Find two strings that Python says are different and that every tokenizer of this chapter turns into the same ids. Give them as a pair of strings.""",
+Find two strings of *one* character each that Python says are different and that every tokenizer of this chapter turns into the same ids. Give them as a pair of strings.""",
     hints=(
         "What does the tokenizer do to a text before anything else?",
-        "Form NFC makes one character of a letter and an accent that follows it. Which two spellings does *é* have?",
-        'In Python `"\\u00e9"` is the one, and `"e\\u0301"` is the other.',
+        "Form NFC also replaces some characters by another one that looks the same. Unicode has signs of its own for a few units of measurement.",
+        'The sign for kelvin is `"\\u212a"`. What does `unicodedata.normalize("NFC", "\\u212a")` give, and what does `ascii` print for it?',
     ),
     stub="twins = ...",
-    reference=("\u00e9", "e\u0301"),
+    reference=("\u212a", "K"),
     accepts=_same_ids,
     misconceptions=(
-        Misconception("equal strings", ("chat", "chat"),
+        Misconception("letter and accent", ("\u00e9", "e\u0301"),
+                      "Right, but for the length: the second spelling is two characters. Is there a pair in which nothing is composed?",
+                      recognise=lambda answer: _strings(answer) and answer[0] != answer[1]
+                      and max(map(len, answer)) == 2
+                      and len({unicodedata.normalize("NFC", text) for text in answer}) == 1),
+        Misconception("equal strings", ("c", "c"),
                       "These are equal for Python, too. Look for two that `==` tells apart.",
                       recognise=lambda answer: _strings(answer) and answer[0] == answer[1]),
-        Misconception("case folded", ("Chat", "chat"),
+        Misconception("case folded", ("C", "c"),
                       "A capital is another character, and NFC keeps it. The tokenizer has to give the text back as it was.",
                       recognise=lambda answer: _strings(answer) and answer[0] != answer[1]
                       and answer[0].casefold() == answer[1].casefold()
                       and unicodedata.normalize("NFC", answer[0]) != unicodedata.normalize("NFC", answer[1])),
-        Misconception("spaces dropped", ("le chat", "le  chat"),
-                      "Spaces are part of the text, each of them. `normalise` tidies them in a corpus; the tokenizer does not.",
+        Misconception("spaces alike", (" ", "\u00a0"),
+                      "Spaces are part of the text, each kind of them. `normalise` tidies them in a corpus; the tokenizer does not.",
                       recognise=lambda answer: _strings(answer) and answer[0] != answer[1]
                       and answer[0].split() == answer[1].split()),
-        Misconception("accent dropped", ("été", "ete"),
+        Misconception("accent dropped", ("é", "e"),
                       "An accent changes the word, and NFC never removes one. It only chooses how the accent is written.",
                       recognise=lambda answer: _strings(answer) and any(
                           all(ord(c) < 128 for c in plain) and plain == "".join(
                               c for c in unicodedata.normalize("NFD", other) if not unicodedata.combining(c))
-                          and plain != other for plain, other in (answer, answer[::-1]))),
+                          and unicodedata.normalize("NFC", other) != plain for plain, other in (answer, answer[::-1]))),
     ),
-    alternatives=(Alternative("a cedilla", ["c\u0327a", "\u00e7a"]),),
+    alternatives=(Alternative("ångström and ring", ["\u00c5", "\u212b"]), Alternative("ohm", ("\u2126", "\u03a9"))),
     success="They look the same, so they should mean the same to the model.",
 )
 
