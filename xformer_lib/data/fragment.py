@@ -22,7 +22,15 @@ from itertools import pairwise
 import numpy as np
 
 from xformer_lib.data._grammar import (
-    Agreement, Phrase, be, elides, noun_phrase, phrase, predicate_noun, random_phrase)
+    Agreement,
+    Phrase,
+    be,
+    elides,
+    noun_phrase,
+    phrase,
+    predicate_noun,
+    random_phrase,
+)
 
 
 @dataclass(frozen=True)
