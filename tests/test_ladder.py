@@ -57,7 +57,8 @@ def test_a_system_differs_from_its_family_in_what_its_name_says(ladder):
     made = ladder.Ladder(ladder.SMOKE, Path("/nonexistent/../tmp"))
     full = made.config("transformer", rate=1e-3, seed=5)
     wanted = {"no-scale": {}, "one-head": {"num_heads": 1}, "no-positions": {"positions": "none"},
-              "no-warm-up": {"warmup_steps": 1}, "no-smoothing": {"label_smoothing": 0.0}, "post-norm": {"norm": "post"}}
+              "no-warm-up": {"warmup_steps": 1}, "no-smoothing": {"label_smoothing": 0.0}, "post-norm": {"norm": "post"},
+              "post-norm-no-warm-up": {"norm": "post", "warmup_steps": 1}}
     for name, changes in wanted.items():
         config = made.config(name, rate=1e-3, seed=5)
         flat = [{**vars(c), **vars(c.model), "model": None} for c in (full, config)]
