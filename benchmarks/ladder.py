@@ -3,13 +3,14 @@
     python benchmarks/ladder.py                              whatever is not recorded yet: two hours on one core
     python benchmarks/ladder.py --only gru one-head --seed 2 these systems, these seeds
     python benchmarks/ladder.py --list                       what is recorded, what is missing
+    python benchmarks/ladder.py --long --seed 1              the three families with three times the steps
     python benchmarks/ladder.py --smoke --out FOLDER         the whole path in seconds, on the fragment
 
 One split, one metric: Multi30k English to French, trained on its training part, the learning rate of each family
 chosen by validation loss in short trials, the best weights of a run by validation loss, greedy translations of
 test_2016_flickr scored once by sacreBLEU. Every system reads the same batches, so the same target tokens.
 
-One file a run, results/ladder/SYSTEM-seedN.json, and one a trial; a file that is there is not made again, so that
+One file a run, results/ladder/SYSTEM-seedN.json (results/ladder-long with --long), and one a trial; a file that is there is not made again, so that
 the command can be stopped and started, or run for different systems on several cores.
 """
 
@@ -40,6 +41,7 @@ from xformer_lib.nn.recurrent import GRUAttentionTranslator, GRUTranslator  # no
 from xformer_lib.training import TrainConfig, load_model, save_setup  # noqa: E402
 from xformer_lib.training.loop import build_run, continue_run  # noqa: E402
 
+RECORDS = ROOT / "results" / "ladder"
 SEEDS = (1, 2, 3)
 TRIAL_SEED = 0
 RATES = (1e-3, 2e-3, 4e-3, 8e-3)
@@ -101,16 +103,17 @@ class Scale:
 
 
 FULL = Scale("multi30k", steps=900, warmup=150, validate_every=150, trial_steps=250, trial_warmup=50, max_tokens=2048)
+LONG = replace(FULL, steps=2700, warmup=450)
 SMOKE = Scale("fragment", steps=6, warmup=2, validate_every=3, trial_steps=2, trial_warmup=1, max_tokens=101,
               pairs={"train": 300, "val": 23, "test": 29},
               model={"vocab_size": 300, "d_model": 20, "d_ff": 23, "max_len": 61})
 
 
 class Ladder:
-    """The corpus, its one tokenizer, and the folder of records."""
+    """The corpus, its one tokenizer, the folder of records and that of the trials."""
 
-    def __init__(self, scale: Scale, out: Path):
-        self.scale, self.out = scale, out
+    def __init__(self, scale: Scale, out: Path, trials: Path | None = None):
+        self.scale, self.out, self.trials = scale, out, trials or out
         self.corpus = {split: load_corpus(scale.corpus, split)[: (scale.pairs or {}).get(split)]
                        for split in ("train", "val", "test")}
         sentences = [sentence for pair in self.corpus["train"] for sentence in pair]
@@ -140,7 +143,7 @@ class Ladder:
             run = self.train(family, self.config(family, rate=rate, seed=TRIAL_SEED, trial=True), folder)
             return {"family": family, "rate": rate, **training_record(run)}
 
-        return self.recorded(f"trial-{family}-{rate:g}", make, f"--only {family} --rates")
+        return self.recorded(self.trials / f"trial-{family}-{rate:g}.json", make, f"--only {family} --rates")
 
     def rate(self, family: str) -> float:
         """The rate whose trial ends at the lowest validation loss."""
@@ -161,14 +164,14 @@ class Ladder:
             keep = seed == SEEDS[0] or name in FAMILIES
             return {**record, "hypotheses": hypotheses} if keep else record
 
-        return self.recorded(record_name(name, seed), make, f"--only {name} --seed {seed}")
+        long = "--long " if self.scale is LONG else ""
+        return self.recorded(self.out / f"{record_name(name, seed)}.json", make, f"{long}--only {name} --seed {seed}")
 
-    def recorded(self, stem: str, make: Callable[[Path], dict], options: str) -> dict:
-        """The record of that name: read, or made in a folder of its own and written in one go."""
-        path = self.out / f"{stem}.json"
+    def recorded(self, path: Path, make: Callable[[Path], dict], options: str) -> dict:
+        """The record of that path: read, or made in a folder of its own and written in one go."""
         if path.exists():
             return json.loads(path.read_text(encoding="utf-8"))
-        print(f"{stem} …", flush=True)
+        print(f"{path.stem} …", flush=True)
         with tempfile.TemporaryDirectory() as folder:
             record = {"command": f"python benchmarks/ladder.py {options}", **provenance(), **make(Path(folder))}
         part = path.with_suffix(f".{os.getpid()}.part")
@@ -216,17 +219,21 @@ def summary(record: dict) -> str:
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", nargs="+", metavar="SYSTEM", default=list(SYSTEMS), choices=list(SYSTEMS),
-                        help=f"any of {', '.join(SYSTEMS)} (default: all)")
+    parser.add_argument("--only", nargs="+", metavar="SYSTEM", choices=list(SYSTEMS),
+                        help=f"any of {', '.join(SYSTEMS)} (default: all; with --long the first three)")
     parser.add_argument("--seed", nargs="+", type=int, default=list(SEEDS), help="default: 1 2 3")
     parser.add_argument("--rates", action="store_true", help="only choose the learning rates")
     parser.add_argument("--list", action="store_true", help="say what is recorded and what is missing")
+    parser.add_argument("--long", action="store_true", help="three times the steps, at the rates of the short trials")
     parser.add_argument("--smoke", action="store_true", help="a few steps on the fragment; needs --out")
     parser.add_argument("--out", type=Path, help="folder of the records (default: results/ladder)")
     options = parser.parse_args(arguments)
     if options.smoke and options.out is None:
         parser.error("--smoke: name another folder with --out, these are no results")
-    options.out = options.out or ROOT / "results" / "ladder"
+    if options.smoke and options.long:
+        parser.error("--smoke: expected no --long beside it; leave one out")
+    options.out = options.out or RECORDS.with_name("ladder-long" if options.long else "ladder")
+    options.only = options.only or list(FAMILIES if options.long else SYSTEMS)
     return options
 
 
@@ -240,7 +247,8 @@ def main(arguments: list[str] | None = None) -> None:
         return
     if not options.smoke and git_commit().endswith(("-dirty", "unknown")):
         sys.exit("commit: expected a clean clone, so that the records name what made them; commit or use --smoke")
-    ladder = Ladder(SMOKE if options.smoke else FULL, options.out)
+    scale = SMOKE if options.smoke else LONG if options.long else FULL
+    ladder = Ladder(scale, options.out, trials=RECORDS if options.long else None)
     if options.rates:
         for family in dict.fromkeys(SYSTEMS[name].family for name in options.only):
             print(f"{family}: {ladder.rate(family):g}")
