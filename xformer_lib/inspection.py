@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from xformer_lib._inspection_checks import check_editable, check_heads
 from xformer_lib.data.tokenizer import Tokenizer, piece_words
-from xformer_lib.nn.attention import MultiHeadAttention, record_attention
+from xformer_lib.nn.attention import MultiHeadAttention, record_attention, times
 from xformer_lib.nn.transformer import Transformer
 from xformer_lib.shapes import Float
 
@@ -245,8 +245,7 @@ def edit_attention(model: nn.Module,
                    edits: Mapping[str, Callable[[Tensor], Tensor]]):
     """Inside the block each named layer mixes its values with edited weights.
 
-    An edit takes the layer's own weights (b h i j) and returns others to use.
-    Queries, keys, values and W_O stay the model's.
+    An edit turns the layer's own weights (b h i j) into others; all else stays.
     """
     ask = lambda layer, args, options: (args, {**options, "need_weights": True})
 
@@ -254,8 +253,9 @@ def edit_attention(model: nn.Module,
         def hook(layer, args, options, output):
             cache, weights = options.get("cache"), edit(output[1])
             values = (cache.v if cache is not None
-                      else layer.split(layer.w_v(args[2])))
-            return layer.w_o((weights @ values).transpose(1, 2).flatten(2)), weights
+                      else layer.split(layer.w_v(args[2]), layer.num_kv_heads))
+            mixed = times(weights, values).transpose(1, 2).flatten(2)
+            return layer.w_o(mixed), weights
         return hook
 
     hooks, layers = [], attention_layers(model)

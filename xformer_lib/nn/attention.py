@@ -23,8 +23,17 @@ __all__ = ["explicit_attention", "fused_attention", "attend", "MultiHeadAttentio
 
 
 # %% chapter 8: The same attention, with gradients
+def times(a: Float[Tensor, "*b i n"], b: Float[Tensor, "*g n m"]) -> Tensor:
+    """a @ b; where b has fewer heads, each of them serves several of a's in a row."""
+    if a.ndim < 4 or a.shape[1] <= b.shape[1]:
+        return a @ b
+    rows = a.reshape(*b.shape[:2], -1, a.shape[-1])  # their rows, one below the other
+    return (rows @ b).reshape(*a.shape[:-1], b.shape[-1])
+
+
+# %% chapter 8: The same attention, with gradients
 def explicit_attention(
-    q: Float[Tensor, "*b i d"], k: Float[Tensor, "*b j d"], v: Float[Tensor, "*b j e"],
+    q: Float[Tensor, "*b i d"], k: Float[Tensor, "*g j d"], v: Float[Tensor, "*g j e"],
     *, mask: Tensor | None = None, dropout: float = 0.0, bias: Tensor | None = None,
     value_bias: Float[Tensor, "i j e"] | None = None,
 ) -> tuple[Float[Tensor, "*b i e"], Float[Tensor, "*b i j"]]:
@@ -35,7 +44,7 @@ def explicit_attention(
     dtype. ``value_bias``: query i reads v_j + value_bias_ij. ``dropout`` acts on the
     weights that mix the values; the returned ones are whole.
     """
-    scores = (q / math.sqrt(q.shape[-1])) @ k.transpose(-2, -1)
+    scores = times(q / math.sqrt(q.shape[-1]), k.transpose(-2, -1))
     if bias is not None:
         scores = scores + bias
     if mask is None:
@@ -45,7 +54,7 @@ def explicit_attention(
         weights = scores.masked_fill(~mask, lowest).softmax(dim=-1)
         weights = weights.masked_fill(~mask, 0.0)
     mixing = F.dropout(weights, dropout)
-    output = mixing @ v
+    output = times(mixing, v)
     if value_bias is not None:
         output = output + torch.einsum("...ij,ije->...ie", mixing, value_bias)
     return output, weights
@@ -53,7 +62,7 @@ def explicit_attention(
 
 # %% chapter 8: Two paths to one output
 def fused_attention(
-    q: Float[Tensor, "*b i d"], k: Float[Tensor, "*b j d"], v: Float[Tensor, "*b j e"],
+    q: Float[Tensor, "*b i d"], k: Float[Tensor, "*g j d"], v: Float[Tensor, "*g j e"],
     *, mask: Tensor | None = None, dropout: float = 0.0, bias: Tensor | None = None,
 ) -> Float[Tensor, "*b i e"]:
     """The same output from PyTorch's one kernel, which never stores the weights.
@@ -62,6 +71,8 @@ def fused_attention(
     so that neither the output nor a gradient can become NaN.
     """
     kernel = F.scaled_dot_product_attention
+    if q.ndim == 4 and k.shape[1] < q.shape[1]:  # the kernel wants a key for each head
+        k, v = (x.repeat_interleave(q.shape[1] // k.shape[1], dim=1) for x in (k, v))
     if mask is None:
         return kernel(q, k, v, attn_mask=bias, dropout_p=dropout)
     open_rows = mask.any(dim=-1, keepdim=True)
@@ -141,32 +152,51 @@ def head_width(d_model: int, num_heads: int) -> int:
 
 
 # %% chapter 8: Exercise 8.1 · Give every head its axis
+def check_path(path: str) -> None:
+    """Raise ValueError for a path that `attend` does not know."""
+    if path not in ("auto", "explicit", "fused"):
+        raise ValueError('path: expected "auto", "explicit" or "fused", '
+                         f'got {path!r}; "auto" takes the faster')
+
+
+def key_heads(num_heads: int, num_kv_heads: int | None) -> int:
+    """How many heads of keys and values: as many as of queries, or a divisor of it."""
+    number = num_heads if num_kv_heads is None else num_kv_heads
+    if number < 1 or num_heads % number:
+        fit = ", ".join(str(n) for n in range(1, num_heads + 1) if num_heads % n == 0)
+        raise ValueError(f"num_kv_heads: expected a divisor of num_heads={num_heads}, "
+                         f"got {number}; try one of {fit}")
+    return number
+
+
+# %% chapter 8: Exercise 8.1 · Give every head its axis
 class HeadProjections(nn.Module):
     """The parameters of multi-head attention; all heads stand side by side."""
 
     def __init__(self, d_model: int, num_heads: int, *, d_head: int | None = None,
-                 d_value: int | None = None, dropout: float = 0.0, bias: bool = True,
-                 path: str = "auto", positions: nn.Module | None = None):
+                 d_value: int | None = None, num_kv_heads: int | None = None,
+                 dropout: float = 0.0, bias: bool = True, path: str = "auto",
+                 positions: nn.Module | None = None):
         super().__init__()
-        if path not in ("auto", "explicit", "fused"):
-            raise ValueError('path: expected "auto", "explicit" or "fused", '
-                             f'got {path!r}; "auto" takes the faster')
+        check_path(path)
         self.d_model, self.num_heads = d_model, num_heads
+        self.num_kv_heads = key_heads(num_heads, num_kv_heads)
         self.dropout, self.path, self.positions = dropout, path, positions
         d_head = d_head or head_width(d_model, num_heads)
         d_value = d_value or d_head
         self.w_q = nn.Linear(d_model, num_heads * d_head, bias=bias)
-        self.w_k = nn.Linear(d_model, num_heads * d_head, bias=bias)
-        self.w_v = nn.Linear(d_model, num_heads * d_value, bias=bias)
+        self.w_k = nn.Linear(d_model, self.num_kv_heads * d_head, bias=bias)
+        self.w_v = nn.Linear(d_model, self.num_kv_heads * d_value, bias=bias)
         self.w_o = nn.Linear(num_heads * d_value, d_model, bias=bias)
         for projection in (self.w_q, self.w_k, self.w_v, self.w_o):
             nn.init.xavier_uniform_(projection.weight)
             if bias:
                 nn.init.zeros_(projection.bias)
 
-    def split(self, x: Float[Tensor, "b i hd"]) -> Float[Tensor, "b h i d"]:
-        """Give every head its own axis."""
-        return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+    def split(self, x: Float[Tensor, "b i hd"], heads: int | None = None
+              ) -> Float[Tensor, "b h i d"]:
+        """Give every head its own axis; ``num_heads`` of them if not told otherwise."""
+        return x.unflatten(-1, (heads or self.num_heads, -1)).transpose(1, 2)
 
 
 # %% chapter 8: Exercise 8.1 · Give every head its axis
@@ -174,28 +204,28 @@ class MultiHeadAttention(HeadProjections):
     """concat(head_1 … head_h) W_O, head_n = attention(Q W_Q,n, K W_K,n, V W_V,n).
 
     Vaswani et al. (2017), 3.2.2. ``d_head``, ``d_value``: a head's columns of W_Q, W_K
-    and of W_V, d_model / num_heads if not given. ``positions``: an AttentionPositions,
-    for self-attention. Call with query (b i m), key and value (b j m), ``mask`` (i j),
-    (b i j) or (b h i j), True = may attend; gives output (b i m), weights or None.
+    and of W_V, d_model / num_heads if not given; ``num_kv_heads``: heads of W_K, W_V, if
+    fewer. For self-attention, ``positions``. Call with query (b i m), key, value (b j m),
+    ``mask`` (i j), (b i j) or (b h i j); gives output (b i m), weights or None.
     """
 
     def forward(self, query, key, value, *, mask=None, need_weights=False, cache=None):
         check_inputs(self.d_model, query, key, value)
-        q, scheme = self.split(self.w_q(query)), self.positions
-        start = cache.length if cache is not None else 0  # the place of the first query
+        q, kv = self.split(self.w_q(query)), self.num_kv_heads
+        start, scheme = cache.length if cache is not None else 0, self.positions
         if cache is not None and cache.ready:
             k, v = cache.k, cache.v
         else:
-            k, v = self.split(self.w_k(key)), self.split(self.w_v(value))
+            k, v = self.split(self.w_k(key), kv), self.split(self.w_v(value), kv)
             if scheme is not None:
                 q, k = scheme.turn(q, start), scheme.turn(k, start)
             if cache is not None:
                 k, v = cache.update(k, v)
         terms = scheme.terms(q, k.shape[-2], start) if scheme else (None, None)
+        dropout, mask = self.dropout * self.training, check_mask(mask, q, k)
         output, weights = attend(
-            q, k, v, mask=check_mask(mask, q, k), bias=terms[0],
-            value_bias=terms[1], path=self.path,
-            dropout=self.dropout if self.training else 0.0, need_weights=need_weights)
+            q, k, v, mask=mask, bias=terms[0], value_bias=terms[1], path=self.path,
+            dropout=dropout, need_weights=need_weights)
         return self.w_o(output.transpose(1, 2).flatten(2)), weights
 
 

@@ -85,11 +85,11 @@ class EncoderLayer(nn.Module):
 
     def __init__(self, d_model: int, num_heads: int, d_ff: int, *, dropout: float = 0.0,
                  attention_dropout: float = 0.0, norm: str = "pre", path: str = "auto",
-                 positions: nn.Module | None = None):
+                 positions: nn.Module | None = None, num_kv_heads: int | None = None):
         super().__init__()
         self.self_attention = MultiHeadAttention(
-            d_model, num_heads, dropout=attention_dropout, path=path,
-            positions=positions)
+            d_model, num_heads, num_kv_heads=num_kv_heads, dropout=attention_dropout,
+            path=path, positions=positions)
         self.feed_forward = PositionwiseFeedForward(d_model, d_ff, dropout=dropout)
         self.residuals = nn.ModuleList(
             Residual(d_model, dropout=dropout, norm=norm) for _ in range(2))
@@ -120,9 +120,10 @@ class DecoderLayer(nn.Module):
 
     def __init__(self, d_model: int, num_heads: int, d_ff: int, *, dropout: float = 0.0,
                  attention_dropout: float = 0.0, norm: str = "pre", path: str = "auto",
-                 positions: nn.Module | None = None):
+                 positions: nn.Module | None = None, num_kv_heads: int | None = None):
         super().__init__()
-        settings = {"dropout": attention_dropout, "path": path}
+        settings = {"dropout": attention_dropout, "path": path,
+                    "num_kv_heads": num_kv_heads}
         self.self_attention = MultiHeadAttention(
             d_model, num_heads, positions=positions, **settings)
         self.cross_attention = MultiHeadAttention(d_model, num_heads, **settings)

@@ -44,7 +44,8 @@ class TransformerConfig:
 
     vocab_size: int                 # v
     d_model: int = 256              # m
-    num_heads: int = 4              # h
+    num_heads: int = 4              # h, of queries
+    num_kv_heads: int | None = None  # of keys and values; None: as many
     d_ff: int = 1024                # f
     num_encoder_layers: int = 3
     num_decoder_layers: int = 3
@@ -121,6 +122,7 @@ class Encoder(nn.Module):
             config.d_model, config.num_heads, config.d_ff, dropout=config.dropout,
             attention_dropout=config.attention_dropout, norm=config.norm,
             path=config.attention_path, positions=positions_inside(config),
+            num_kv_heads=config.num_kv_heads,
         ) for _ in range(config.num_encoder_layers))
         is_pre = config.norm == "pre"
         self.norm = nn.LayerNorm(config.d_model) if is_pre else nn.Identity()
@@ -143,6 +145,7 @@ class Decoder(nn.Module):
             config.d_model, config.num_heads, config.d_ff, dropout=config.dropout,
             attention_dropout=config.attention_dropout, norm=config.norm,
             path=config.attention_path, positions=positions_inside(config),
+            num_kv_heads=config.num_kv_heads,
         ) for _ in range(config.num_decoder_layers))
         is_pre = config.norm == "pre"
         self.norm = nn.LayerNorm(config.d_model) if is_pre else nn.Identity()
