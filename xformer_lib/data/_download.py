@@ -5,24 +5,45 @@ Written by hand: no chapter teaches it. ``xformer_lib.data.corpora`` is its only
 
 import hashlib
 import json
+import lzma
 import os
-import shutil
+import struct
 import urllib.error
 import urllib.request
 import zipfile
-from contextlib import suppress
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from http.client import HTTPException
 from importlib.resources import files
+from io import FileIO
 from pathlib import Path
+
+try:
+    from fcntl import LOCK_EX, flock
+except ImportError:  # Windows: of two processes that download at once, one may be told that its file is damaged
+    flock = None
 
 __all__ = ["CorpusDamaged", "CorpusUnavailable", "corpus_bytes"]
 
+TRIES = 3  # in one call; each goes on where the one before it stopped
+PATIENCE = 30  # seconds without a byte, after which a try is given up
+BROKEN_OFF = (ConnectionError, TimeoutError, HTTPException)
+# what a damaged zip makes zipfile raise: besides its own error, those of the decompressors and of nonsense in its tables
+BAD_ZIP = (zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError, struct.error, RuntimeError, ValueError,
+           OverflowError)
+
+
 class CorpusUnavailable(OSError):
-    """A corpus is not on this machine and could not be downloaded."""
+    """A corpus is not on this machine and could not be downloaded, or its file cannot be read or written."""
 
 
 class CorpusDamaged(ValueError):
     """A corpus file is there, but it is not the file that its publisher released."""
+
+
+class _NotWritten(OSError):
+    """The disk, not the network, stopped a download."""
 
 
 # for each file: url, sha256, and the member of the zip that the sha256 is of
@@ -48,11 +69,16 @@ def cache_folder() -> Path:
     return Path(root) / "xformer_lib"
 
 
+# ---------------------------------------------------------------- reading
+
+
 def _checked(path: Path, file: dict, remedy: str) -> bytes:
     """The content of a file whose checksum is right; `remedy` ends the error message."""
     try:
         data = _content(path, file.get("member"))
-    except (zipfile.BadZipFile, EOFError) as error:
+    except OSError as error:
+        raise CorpusUnavailable(f"{path} cannot be read ({_reason(error)}); {remedy}") from None
+    except BAD_ZIP as error:
         raise CorpusDamaged(f"{path}: expected a zip archive, got a damaged one ({error}); {remedy}") from None
     found = hashlib.sha256(data).hexdigest()
     if found != file["sha256"]:
@@ -71,44 +97,102 @@ def _content(path: Path, member: str | None) -> bytes:
     raise zipfile.BadZipFile(f"no {member} inside")
 
 
+# ---------------------------------------------------------------- downloading
+
+
 def _download(name: str, file: dict, path: Path) -> None:
-    """Fetch, verify, and only then give the file its name."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
+    """Fetch, verify, and only then give the file its name; one process at a time, the others wait for its result."""
     try:
-        complete = any(_fetch(file["url"], part) for _ in range(3))
-    except OSError as error:
-        raise CorpusUnavailable(_no_network(name, file["url"], error)) from None
-    if not complete:
-        raise CorpusUnavailable(f"{name}: the download stopped after {part.stat().st_size} bytes; run the "
-                                f"same line again to continue from there")
-    try:
-        _checked(part, file, "the download was deleted; run the same line again")
-    except CorpusDamaged:
-        part.unlink()
+        with _part_of(path) as part:
+            if not path.exists():  # or another process was faster
+                _fetch_whole(name, file["url"], part)
+            if flock is None:
+                part.close()  # Windows neither renames nor deletes an open file
+            unfinished = Path(part.name)
+            if path.exists():
+                unfinished.unlink(missing_ok=True)
+                return
+            try:
+                _checked(unfinished, file, "the download was deleted; run the same line again")
+            except CorpusDamaged:
+                unfinished.unlink()
+                raise
+            os.replace(unfinished, path)
+    except CorpusUnavailable:
         raise
-    os.replace(part, path)
+    except OSError as error:
+        raise CorpusUnavailable(
+            f"{name}: the download cannot be stored in {path.parent} ({_reason(error)}); free some space there, or set "
+            f"XDG_CACHE_HOME to a folder that can be written, or XFORMER_DATA to one that holds the file") from None
 
 
-def _no_network(name: str, url: str, error: OSError) -> str:
+@contextmanager
+def _part_of(path: Path) -> Iterator[FileIO]:
+    """The unfinished download of a file, open for writing at its end, for this process alone."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    name = path.with_name(path.name + ".part")
+    while True:
+        with open(name, "ab", buffering=0) as part:
+            if flock is not None:
+                with suppress(OSError):  # a file system without locks
+                    flock(part, LOCK_EX)
+            # whoever held the lock before us may have renamed or deleted the file that we opened
+            if name.exists() and os.path.samestat(os.stat(name), os.fstat(part.fileno())):
+                yield part
+                return
+
+
+def _fetch_whole(name: str, url: str, part: FileIO) -> None:
+    """A few tries, each from where the one before it stopped; a sentence when they were not enough."""
+    try:
+        complete = any(_fetch(url, part) for _ in range(TRIES))
+    except _NotWritten as error:
+        raise error.__cause__ from None
+    except (OSError, HTTPException) as error:
+        raise CorpusUnavailable(_no_network(name, url, error)) from None
+    if not complete:
+        raise CorpusUnavailable(f"{name}: the download stopped after {part.tell()} bytes; run the "
+                                f"same line again to continue from there")
+
+
+def _no_network(name: str, url: str, error: Exception) -> str:
     return (f"{name} is not on this machine and could not be downloaded from {url} "
-            f"({getattr(error, 'reason', error)}); connect to the network, or set XFORMER_DATA to a folder "
+            f"({_reason(error)}); connect to the network, or set XFORMER_DATA to a folder "
             f"that holds the file, or use the corpus 'fragment', which needs neither")
 
 
-def _fetch(url: str, part: Path) -> bool:
+def _reason(error: Exception) -> str:
+    """What went wrong, in one line, without the file name that the sentence around it has anyway."""
+    return " ".join(str(getattr(error, "reason", None) or getattr(error, "strerror", None) or error
+                        or type(error).__name__).split())
+
+
+def _fetch(url: str, part: FileIO) -> bool:
     """Continue a download where an earlier try stopped; is it complete now?"""
-    start = part.stat().st_size if part.exists() else 0
+    start = part.seek(0, os.SEEK_END)
     request = urllib.request.Request(url, headers={"Range": f"bytes={start}-"})
     try:
-        answer = urllib.request.urlopen(request, timeout=30)
+        answer = urllib.request.urlopen(request, timeout=PATIENCE)
     except urllib.error.HTTPError as error:
         if error.code == 416:  # nothing is left to send
             return True
         raise
-    with answer, open(part, "ab" if answer.status == 206 else "wb") as file:
-        before, announced = file.tell(), answer.headers["Content-Length"]
-        with suppress(ConnectionError, TimeoutError, HTTPException):
-            shutil.copyfileobj(answer, file)
-            return announced is None or file.tell() - before == int(announced)
+    with answer:
+        if answer.status != 206:  # the publisher sends the file from its beginning
+            part.truncate(0)
+            start = part.seek(0)
+        with suppress(*BROKEN_OFF):
+            while block := answer.read1(1 << 16):  # what has come so far, without waiting for more
+                _write(part, block)
+            announced = answer.headers["Content-Length"] or ""
+            return not announced.isdecimal() or part.tell() - start == int(announced)
     return False
+
+
+def _write(part: FileIO, block: bytes) -> None:
+    """Append; an error here is the disk's, and is told apart from those of the network."""
+    try:
+        while block:
+            block = block[part.write(block):]
+    except OSError as error:
+        raise _NotWritten from error
