@@ -130,11 +130,35 @@ def test_files_that_are_no_tokenizer(tmp_path):
     path = tmp_path / "tokenizer.json"
     with pytest.raises(FileNotFoundError):
         Tokenizer.load(path)
+    changed = r"path: expected a tokenizer file, got .*tokenizer.json, which was changed, .*save the tokenizer again"
     TOKENIZER.save(path)
-    path.write_text(path.read_text(encoding="utf-8")[:-100], encoding="utf-8")
-    with pytest.raises(ValueError, match="path: expected a tokenizer file, got .*tokenizer.json, .*save the tokenizer again"):
-        Tokenizer.load(path)
-    TOKENIZER.save(path)
-    path.write_text(path.read_text(encoding="utf-8").replace("<eos>", "<end>"), encoding="utf-8")
-    with pytest.raises(ValueError, match="expected <pad> <bos> <eos> <unk> as ids 0 to 3"):
-        Tokenizer.load(path)
+    whole = path.read_text(encoding="utf-8")
+    older = "{" + whole.split(",", 1)[1]  # without its checksum
+    assert json.loads(older) | {"sha256": json.loads(whole)["sha256"]} == json.loads(whole)
+    for damaged in (whole[:-100], whole.replace("<eos>", "<end>"), older, "", "{}", "Le gros chat jaune"):
+        path.write_text(damaged, encoding="utf-8")
+        with pytest.raises(ValueError, match=changed):
+            Tokenizer.load(path)
+
+
+def test_the_fingerprint_is_that_of_pieces_and_merges(tmp_path):
+    assert Tokenizer.train(TEXTS, vocab_size=401).fingerprint == TOKENIZER.fingerprint
+    others = [Tokenizer.train(TEXTS, vocab_size=400), Tokenizer.train(TEXTS[:-200], vocab_size=401)]
+    assert len({TOKENIZER.fingerprint, *(other.fingerprint for other in others)}) == 3
+    TOKENIZER.save(tmp_path / "tokenizer.json")
+    assert Tokenizer.load(tmp_path / "tokenizer.json").fingerprint == TOKENIZER.fingerprint
+
+
+@pytest.mark.errors
+def test_one_string_is_not_a_list_of_texts():
+    for call in (TOKENIZER.encode_batch, lambda texts: Tokenizer.train(texts, vocab_size=260)):
+        with pytest.raises(TypeError, match=r"texts: expected a list of sentences, got one string; write \[text\]"):
+            call("Le chat")
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("ids", [[4.5], ["5"], 7, None, [None]])
+def test_ids_that_are_no_integers(ids):
+    for method in (TOKENIZER.decode, TOKENIZER.pieces):
+        with pytest.raises(TypeError, match="ids: expected a list of integers, got .*; give decode the ids of one text"):
+            method(ids)

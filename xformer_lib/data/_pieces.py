@@ -3,12 +3,15 @@
 Written by hand: chapter 10 explains bytes and merges, ``xformer_lib.data.tokenizer`` is the only user.
 """
 
+import hashlib
+import json
 import os
+import re
 from pathlib import Path
 
 import tokenizers
 
-__all__ = ["BYTES", "SPECIALS", "read_inner", "readable", "write_whole"]
+__all__ = ["BYTES", "SPECIALS", "fingerprint", "read_inner", "readable", "write_inner"]
 
 SPECIALS = ["<pad>", "<bos>", "<eos>", "<unk>"]
 
@@ -34,24 +37,42 @@ def readable(token: str) -> str:
         return "".join(f"<0x{byte:02X}>" for byte in raw)
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write beside the target, then rename: a reader never sees half a file."""
+def fingerprint(inner: tokenizers.Tokenizer) -> str:
+    """A sha256 of the pieces, by id, and of the merges, in their order; no version of the package changes it."""
+    model = json.loads(inner.to_str(pretty=False))["model"]
+    pieces = sorted(model["vocab"], key=model["vocab"].get)
+    merges = [merge if isinstance(merge, str) else " ".join(merge) for merge in model["merges"]]
+    return hashlib.sha256(json.dumps([pieces, merges]).encode()).hexdigest()
+
+
+# the first entry of a file; its hexadecimal digits are the sha256 of what follows it
+_CHECKSUM = re.compile(rb'\{"sha256":"([0-9a-f]{64})",')
+
+
+def write_inner(path: Path, inner: tokenizers.Tokenizer) -> None:
+    """Write one JSON file with its checksum; beside its place, then renamed: a reader never sees half of it."""
+    rest = inner.to_str(pretty=False).removeprefix("{").encode()
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    beside.write_text(text, encoding="utf-8")
-    os.replace(beside, path)
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        with open(part, "wb") as file:
+            file.write(b'{"sha256":"%s",' % hashlib.sha256(rest).hexdigest().encode() + rest)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    except OSError as error:
+        raise OSError(f"{path} cannot be written ({error.strerror}); free some space there, or name another "
+                      "folder") from None
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def read_inner(path: Path) -> tokenizers.Tokenizer:
-    """The inner tokenizer of a saved file, checked for our four special ids."""
-    try:
-        inner = tokenizers.Tokenizer.from_str(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise
-    except Exception as error:  # the Rust side raises plain Exception for malformed JSON
-        raise ValueError(f"path: expected a tokenizer file, got {path}, which cannot be read "
-                         f"({error}); save the tokenizer again") from None
-    if [inner.token_to_id(name) for name in SPECIALS] != [0, 1, 2, 3]:
-        raise ValueError(f"path: expected {' '.join(SPECIALS)} as ids 0 to 3, got other ids in {path}; "
-                         f"use a file that Tokenizer.save wrote")
-    return inner
+    """The inner tokenizer of a saved file; the checksum is verified before anything is parsed."""
+    data = path.read_bytes()
+    checksum = _CHECKSUM.match(data)
+    rest = data[checksum.end():] if checksum else b""
+    if checksum is None or checksum[1].decode() != hashlib.sha256(rest).hexdigest():
+        raise ValueError(f"path: expected a tokenizer file, got {path}, which was changed, or not written by "
+                         "Tokenizer.save; restore it from a copy, or save the tokenizer again")
+    return tokenizers.Tokenizer.from_str("{" + rest.decode())

@@ -8,22 +8,22 @@ Source: ``chapters/10_data.ipynb``
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
 
-__all__ = ["Tokenizer", "piece_words"]
-
-
-# %% chapter 10: Bytes, so that nothing is unknown
 import os
 import unicodedata
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
+from operator import index
 from pathlib import Path
 
 import tokenizers
 from tokenizers import Regex, decoders, models, pre_tokenizers, trainers
 
-from xformer_lib.data._pieces import BYTES, SPECIALS, read_inner, readable, write_whole
+from xformer_lib.data._pieces import BYTES, SPECIALS, fingerprint, read_inner, readable, write_inner
+
+__all__ = ["Tokenizer", "piece_words"]
 
 
+# %% chapter 10: Bytes, so that nothing is unknown
 def _composed(text: str) -> str:
     """The text in NFC; half of a surrogate pair is no character and is refused."""
     if not isinstance(text, str):
@@ -33,6 +33,14 @@ def _composed(text: str) -> str:
         raise ValueError("text: expected Unicode characters, got half of a surrogate "
                          "pair; read the file again as UTF-8")
     return unicodedata.normalize("NFC", text)
+
+
+def _all_composed(texts: Iterable[str]) -> list[str]:
+    """The same for several texts; a single string would be read letter by letter."""
+    if isinstance(texts, str):
+        raise TypeError("texts: expected a list of sentences, got one string; write "
+                        "[text]")
+    return [_composed(text) for text in texts]
 
 
 # %% chapter 10: Bytes, so that nothing is unknown
@@ -54,13 +62,13 @@ def _learn_merges(texts: Iterable[str], vocab_size: int) -> tokenizers.Tokenizer
         vocab_size=vocab_size, min_frequency=2, special_tokens=SPECIALS,
         show_progress=False,
         initial_alphabet=sorted(BYTES))
-    inner.train_from_iterator((_composed(text) for text in texts), trainer)
+    inner.train_from_iterator(_all_composed(texts), trainer)
     return inner
 
 
 # %% chapter 10: Bytes, so that nothing is unknown
-class _Encoder:
-    """From text to ids."""
+class _Vocabulary:
+    """The pieces, and the merges that make them."""
     pad_id, bos_id, eos_id, unk_id = 0, 1, 2, 3
 
     def __init__(self, inner: tokenizers.Tokenizer):
@@ -68,10 +76,23 @@ class _Encoder:
         # in a text, "<pad>" is five characters
         self._inner.encode_special_tokens = True
 
+    def __repr__(self) -> str:
+        return f"Tokenizer(vocab_size={self.vocab_size})"
+
     @property
     def vocab_size(self) -> int:
         """How many ids there are, the four special ones included."""
         return self._inner.get_vocab_size()
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for equal pieces and merges; it tells which tokenizer made some ids."""
+        return fingerprint(self._inner)
+
+
+# %% chapter 10: Bytes, so that nothing is unknown
+class _Encoder(_Vocabulary):
+    """From text to ids."""
 
     def encode(self, text: str) -> list[int]:
         """The ids of one text, without special tokens."""
@@ -79,14 +100,18 @@ class _Encoder:
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of many texts at once, which is faster."""
-        found = self._inner.encode_batch([_composed(text) for text in texts])
+        found = self._inner.encode_batch(_all_composed(texts))
         return [encoding.ids for encoding in found]
 
 
 # %% chapter 10: Bytes, so that nothing is unknown
 def _checked_ids(ids, size: int) -> list[int]:
     """The ids as a list of Python integers, all inside the vocabulary."""
-    numbers = [int(number) for number in ids]
+    try:
+        numbers = [index(number) for number in ids]
+    except TypeError:
+        raise TypeError("ids: expected a list of integers, got "
+                        f"{ids!r:.40}; give decode the ids of one text") from None
     outside = [number for number in numbers if not 0 <= number < size]
     if outside:
         raise ValueError(f"ids: expected integers from 0 to {size - 1}, got "
@@ -94,6 +119,7 @@ def _checked_ids(ids, size: int) -> list[int]:
     return numbers
 
 
+# %% chapter 10: Bytes, so that nothing is unknown
 class _Decoder(_Encoder):
     """And back, as a text or piece by piece."""
 
@@ -116,9 +142,6 @@ class Tokenizer(_Decoder):
     spells them out. ``decode(encode(text))`` is the text in form NFC, for every string.
     """
 
-    def __repr__(self) -> str:
-        return f"Tokenizer(vocab_size={self.vocab_size})"
-
     @classmethod
     def train(cls, texts: Iterable[str], *, vocab_size: int) -> "Tokenizer":
         """Learn merges from texts, at most until no pair of pieces occurs twice."""
@@ -126,11 +149,11 @@ class Tokenizer(_Decoder):
 
     def save(self, path: str | os.PathLike) -> None:
         """Write one JSON file, completely or not at all."""
-        write_whole(Path(path), self._inner.to_str(pretty=False))
+        write_inner(Path(path), self._inner)
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> "Tokenizer":
-        """Read the file that ``save`` wrote."""
+        """Read the file that ``save`` wrote; a changed one is a ValueError."""
         return cls(read_inner(Path(path)))
 
 
