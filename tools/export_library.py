@@ -39,6 +39,15 @@ def module_docstring(name, cells):
     return "\n".join(lines).replace("\\", "\\\\")
 
 
+def import_line(node):
+    """The import in one line, or with one name a line where that would be wider than 120 columns."""
+    line = ast.unparse(node)
+    if len(line) <= 120:
+        return line
+    start, names = line.split(" import ")
+    return f"{start} import (\n    " + ",\n    ".join(names.split(", ")) + ",\n)"
+
+
 def import_block(cells):
     """What the module imports and uses, each line once, the standard library first and our own last."""
     used = {node.id for cell in cells for node in ast.walk(cell.tree) if isinstance(node, ast.Name)}
@@ -49,7 +58,7 @@ def import_block(cells):
             if node.names:
                 top = (node.module if isinstance(node, ast.ImportFrom) else node.names[0].name).split(".")[0]
                 rank = 2 if top == "xformer_lib" else 0 if top in sys.stdlib_module_names else 1
-                groups[rank].add(ast.unparse(node))
+                groups[rank].add(import_line(node))
     order = {rank: sorted(lines, key=lambda line: (line.startswith("from"), line)) for rank, lines in groups.items()}
     return "\n\n".join("\n".join(order[rank]) for rank in sorted(order) if order[rank])
 
