@@ -281,7 +281,7 @@ PARTS = {
 
 def provenance():
     versions = {"python": sys.version.split()[0], "torch": torch.__version__, "scikit-learn": sklearn.__version__}
-    return {"command": "python benchmarks/variants.py", "commit": git_commit(), "device": cpu_name(), "threads": 1,
+    return {"command": " ".join(["python benchmarks/variants.py", *sys.argv[1:]]), "commit": git_commit(), "device": cpu_name(), "threads": 1,
             "versions": versions, "runs": []}
 
 
