@@ -106,6 +106,7 @@ def test_masks():
     ({"positions": "rotating"}, "positions: expected one of sinusoidal, learned, relative, rotary, alibi, none, got 'rotating'"),
     ({"pad_id": 1}, "pad_id, bos_id, eos_id: expected three different ids below vocab_size=31, got"),
     ({"num_heads": 3}, r"d_model must be divisible by num_heads: got d_model=44, num_heads=3 \(remainder 2\)"),
+    ({"num_heads": 47}, r"got d_model=44, num_heads=47 \(remainder 44\); try d_model=47 or num_heads=44"),
     ({"norm": "sandwich"}, 'norm: expected "pre" or "post"'),
 ])
 def test_configurations_that_no_model_can_have(change, message):

@@ -144,10 +144,11 @@ def head_width(d_model: int, num_heads: int) -> int:
     """d_model / num_heads, or a ValueError that offers numbers which divide."""
     width, rest = divmod(d_model, num_heads)
     if rest:
-        heads = next(n for n in range(num_heads, d_model + 1) if d_model % n == 0)
+        wider = (n for n in range(num_heads, d_model) if d_model % n == 0)
         raise ValueError("d_model must be divisible by num_heads: got "
                          f"d_model={d_model}, num_heads={num_heads} (remainder {rest}); "
-                         f"try d_model={d_model - rest} or num_heads={heads}")
+                         f"try d_model={d_model - rest or num_heads} or num_heads="
+                         f"{next(wider, d_model)}")
     return width
 
 
