@@ -187,7 +187,7 @@ def test_a_truncated_model_is_one_line(run, tmp_path, capsys):
     whole = (folder / "model.safetensors").read_bytes()
     (folder / "model.safetensors").write_bytes(whole[:len(whole) // 2])
     message = fails(capsys, "translate", "--model", str(folder), "Hello world")
-    assert "model.safetensors is truncated or not a checkpoint" in message
+    assert "model.safetensors is truncated, changed or not a checkpoint" in message
 
 
 @pytest.mark.errors

@@ -23,7 +23,8 @@ def pack(run: Path, out: Path) -> int:
     if not largest < torch.finfo(torch.float16).max:
         raise ValueError(f"weights: expected numbers that half precision holds, got {largest}; train with clipping")
     halves = {name: tensor.to(torch.float16) for name, tensor in weights.items()}
-    save_tensors(out / "model.safetensors", halves, {key: state[key] for key in ("step", "tokens")})
+    kept = {key: state[key] for key in ("step", "tokens", "made_for") if key in state}
+    save_tensors(out / "model.safetensors", halves, kept)
     for name in ("config.json", "tokenizer.json"):
         shutil.copyfile(run / name, out / name)
     return sum(path.stat().st_size for path in out.iterdir())

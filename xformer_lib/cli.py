@@ -1,7 +1,7 @@
 """The command ``xformer``: train, evaluate, translate, grade, doctor.
 
 Every mistake a user can make ends in one line on stderr and exit status 2; ``XFORMER_TRACEBACK=1``
-shows where it came from.
+shows where it came from. Ctrl-C ends with exit status 130, and a training run with a checkpoint.
 """
 
 import argparse
@@ -23,12 +23,29 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command; returns the exit status."""
     options = build_parser().parse_args(arguments)
     try:
-        return options.run(options)
+        status = options.run(options)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # who read our output, such as head, has gone: no mistake
+        discard_output()
+        return 0
     except (ValueError, TypeError, OSError, ImportError, FloatingPointError) as error:
         if os.environ.get("XFORMER_TRACEBACK"):
             raise
         print(f"xformer {options.command}: {error}", file=sys.stderr)
+        discard_output()
         return 2
+    except KeyboardInterrupt as error:
+        print(f"xformer {options.command}: {error or 'stopped at once'}", file=sys.stderr)
+        return 130
+
+
+def discard_output() -> None:
+    """Give up what standard output could not take, so that Python does not try again when it ends."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -128,13 +145,13 @@ def with_settings(config, settings: list[str]):
 def convert(name: str, text: str, old):
     """The text as the type that the setting has."""
     try:
-        return type(old)(text)
+        return type(old)(text) if old is not None else int(text)
     except ValueError:
         raise ValueError(f"--set {name}: expected a value like {old!r}, got {text!r}; "
                          f"write {name}={old}") from None
 
 
-def provenance(options) -> dict:
+def provenance(options, processes: int = 1) -> dict:
     """What a recorded number needs beside it: command, commit, device, versions."""
     import torch
 
@@ -142,10 +159,12 @@ def provenance(options) -> dict:
 
     device = pick_device(options.device)
     return {
-        "command": "xformer " + " ".join(sys.argv[1:]),
+        "command": ("xformer " if processes == 1 else f"torchrun --nproc-per-node {processes} -m xformer_lib.cli ")
+        + " ".join(sys.argv[1:]),
         "commit": git_commit(),
         "device": torch.cuda.get_device_name(device) if device.startswith("cuda") else cpu_name(),
         "threads": torch.get_num_threads(),
+        **({"processes": processes} if processes > 1 else {}),
         "versions": {name: metadata.version(name) for name in ("torch", "tokenizers", "sacrebleu")},
     }
 
@@ -170,7 +189,23 @@ def read_lines(path: str) -> list[str]:
 
 
 def write_json(path: Path, data: dict) -> None:
-    path.write_text(json.dumps(data, ensure_ascii=False, indent=1) + "\n", encoding="utf8")
+    write_text(path, json.dumps(data, ensure_ascii=False, indent=1) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """The whole file or, if the disk is full or the user presses Ctrl-C, the one that was there."""
+    from xformer_lib.training.checkpoint import write_atomically
+
+    if path.exists() and not path.is_file():  # a pipe or a device is written to, not replaced
+        path.write_text(text, encoding="utf-8")
+    else:
+        write_atomically(path.resolve(), text.encode("utf-8"))
+
+
+def check_folder(option: str, file: str | None) -> None:
+    """Refuse an output file without a folder before the work, not after it."""
+    if file and not Path(file).resolve().parent.is_dir():
+        raise FileNotFoundError(f"{option}: no folder {Path(file).parent}; make it first")
 
 
 # ---------------------------------------------------------------- evaluate and translate
@@ -191,6 +226,7 @@ def run_evaluate(options) -> int:
     from xformer_lib.training.checkpoint import load_model, load_setup
     from xformer_lib.training.loop import pick_device
 
+    check_folder("--json", options.json)
     folder = chosen_model(options.model)
     model, tokenizer = load_model(folder, device=pick_device(options.device))
     corpus = options.corpus or load_setup(folder)[0].corpus
@@ -254,20 +290,20 @@ def run_record(folder: Path) -> dict:
 def run_translate(options) -> int:
     from xformer_lib.decoding import translate
     from xformer_lib.training.checkpoint import load_model
+    from xformer_lib.training.loop import pick_device
 
     if options.text and options.input:
         raise ValueError("--input: expected no sentences beside it, got both; leave one out")
-    if options.output and not Path(options.output).resolve().parent.is_dir():
-        raise FileNotFoundError(f"--output: no folder {Path(options.output).parent}; make it first")
+    check_folder("--output", options.output)
     lines = options.text or source_lines(options.input)
     places = range(len(lines)) if options.text else [n for n, line in enumerate(lines) if line.strip()]
-    model, tokenizer = load_model(chosen_model(options.model), device=options.device)
+    model, tokenizer = load_model(chosen_model(options.model), device=pick_device(options.device))
     found = translate(model, tokenizer, [lines[n] for n in places], beam_size=options.beam_size,
                       length_penalty=options.length_penalty, progress=not (options.quiet or options.text))
     translations = dict(zip(places, found))
     text = "".join(translations.get(n, "") + "\n" for n in range(len(lines)))
     if options.output:
-        Path(options.output).write_text(text, encoding="utf-8")
+        write_text(Path(options.output), text)
     else:
         sys.stdout.write(text)
     return 0
@@ -275,7 +311,12 @@ def run_translate(options) -> int:
 
 def source_lines(path: str | None) -> list[str]:
     """The lines of a file, or of standard input; line n of the output translates line n."""
-    text = sys.stdin.read() if path is None else Path(path).read_text(encoding="utf-8-sig")
+    try:
+        text = sys.stdin.read() if path is None else Path(path).read_text(encoding="utf-8-sig")
+        text.encode("utf-8")  # Python may pass on bytes of standard input that are no text as half characters
+    except UnicodeError as error:
+        raise ValueError(f"{path or 'standard input'}: expected text in UTF-8, got other bytes at place {error.start}; "
+                         "save the file as UTF-8") from None
     return text.removesuffix("\n").split("\n") if text else []
 
 

@@ -1,6 +1,8 @@
 """Checkpoints: whole or not at all, read back to the bit, and one clear sentence for every broken file."""
 
 import dataclasses
+import errno
+import hashlib
 import json
 import os
 import pickle
@@ -18,6 +20,7 @@ from xformer_lib.training.checkpoint import (
     load_model,
     load_setup,
     load_tensors,
+    made_for,
     save_checkpoint,
     save_model,
     save_setup,
@@ -138,7 +141,7 @@ def test_a_broken_file_is_one_line_that_says_what_to_do(tmp_path, good, damage):
     path.write_bytes(BROKEN[damage](good))
     with pytest.raises(ValueError) as error:
         load_tensors(path)
-    assert is_one_helpful_line(error, path) and "truncated or not a checkpoint" in str(error.value)
+    assert is_one_helpful_line(error, path) and "truncated, changed or not a checkpoint" in str(error.value)
 
 
 @pytest.mark.parametrize("metadata", (None, {"format": "pt"}, {"state": "{not JSON"}))
@@ -163,12 +166,169 @@ def test_weights_of_another_model(tmp_path, tokenizer):
         assert is_one_helpful_line(error, tmp_path) and "do not fit the model" in str(error.value)
 
 
+def a_run(folder, tokenizer):
+    """A folder as a run leaves it."""
+    model, optimizer = trained()
+    state = {**STATE, "made_for": made_for(MODEL, tokenizer)}
+    save_setup(folder, CONFIG, tokenizer)
+    save_model(folder, model, state)
+    save_checkpoint(folder, model, optimizer, state)
+
+
+@pytest.mark.parametrize("change, said", [({"num_heads": 11}, "num_heads=2, config.json says 11"),
+                                          ({"norm": "post"}, "norm=pre, config.json says post"),
+                                          ({"positions": "none"}, "do not fit the model")])
+def test_settings_under_which_the_weights_mean_something_else(tmp_path, tokenizer, change, said):
+    """The shapes fit, so only what the file says of itself can tell."""
+    a_run(tmp_path, tokenizer)
+    save_setup(tmp_path, dataclasses.replace(CONFIG, model=dataclasses.replace(MODEL, **change)), tokenizer)
+    with pytest.raises(ValueError) as error:
+        load_model(tmp_path)
+    assert is_one_helpful_line(error, tmp_path) and (said in str(error.value) or "positions=learned" in str(error.value))
+
+
+def test_another_tokenizer_of_the_same_size(tmp_path, tokenizer):
+    a_run(tmp_path, tokenizer)
+    other = Tokenizer.train(["Le gros chat bleu", "The big blue cat"] * 2, vocab_size=263)
+    assert other.vocab_size == tokenizer.vocab_size
+    other.save(tmp_path / "tokenizer.json")
+    with pytest.raises(ValueError, match="trained with another tokenizer than tokenizer.json; restore") as error:
+        load_model(tmp_path)
+    assert is_one_helpful_line(error, tmp_path)
+
+
+def test_settings_that_may_change(tmp_path, tokenizer):
+    """Dropout and the way attention is computed are free, and so is how long to train."""
+    a_run(tmp_path, tokenizer)
+    free = dataclasses.replace(MODEL, dropout=0.5, attention_dropout=0.3, attention_path="explicit")
+    save_setup(tmp_path, dataclasses.replace(CONFIG, model=free, max_steps=97), tokenizer)
+    assert load_model(tmp_path)[0].config == free
+
+
+def test_a_setting_that_came_later_refuses_no_older_file(tmp_path, tokenizer):
+    a_run(tmp_path, tokenizer)
+    weights, state = load_tensors(tmp_path / "model.safetensors")
+    del state["made_for"]["model"]["num_kv_heads"]
+    save_tensors(tmp_path / "model.safetensors", weights, {**state, "gone": 1})
+    load_model(tmp_path)
+
+
+@pytest.mark.parametrize("lost", ("rng.cpu", "optimizer.exp_avg.embedding.weight"))
+@pytest.mark.parametrize("how", ("gone", "of another shape"))
+def test_nothing_changes_before_everything_fits(tmp_path, tokenizer, lost, how):
+    a_run(tmp_path, tokenizer)
+    path = tmp_path / "checkpoint.safetensors"
+    tensors, state = load_tensors(path)
+    tensors[lost] = torch.zeros(3, dtype=tensors[lost].dtype)
+    if how == "gone":
+        del tensors[lost]
+    save_tensors(path, tensors, state)
+    model, optimizer = trained(seed=5)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    generator = torch.get_rng_state()
+    with pytest.raises(ValueError, match=f"lacks {lost} of shape") as error:
+        load_checkpoint(tmp_path, model, optimizer, device="cpu")
+    assert is_one_helpful_line(error, path) and torch.equal(torch.get_rng_state(), generator)
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+
+
+@pytest.mark.parametrize("change, said", [
+    ({"max_steps": 22.5}, "max_steps: expected int, got 22.5"), ({"max_steps": 3e7}, "max_steps: expected int"),
+    ({"max_steps": "400"}, "max_steps: expected int, got '400'"), ({"seed": True}, "seed: expected int, got True"),
+    ({"clip": float("inf")}, "clip: expected float | int, got inf"), ({"corpus": 3}, "corpus: expected str, got 3"),
+    ({"colour": 3}, "colour: expected one of corpus, model, "), ({"model": {"d_model": 22.0}}, "d_model: expected int"),
+    ({"model": 7}, "cannot be read"), ({"max_steps": 0}, "max_steps: expected a positive number")])
+def test_a_setting_of_a_wrong_kind_is_one_line(tmp_path, tokenizer, change, said):
+    save_setup(tmp_path, CONFIG, tokenizer)
+    (tmp_path / "config.json").write_text(json.dumps({**config_to_json(CONFIG), **change}))
+    with pytest.raises(ValueError) as error:
+        load_setup(tmp_path)
+    assert said in str(error.value) and "config.json cannot be read" in str(error.value)
+    assert "\n" not in str(error.value) and "; restore it or train again" in str(error.value)
+
+
+def test_whole_numbers_are_numbers(tmp_path, tokenizer):
+    save_setup(tmp_path, CONFIG, tokenizer)
+    (tmp_path / "config.json").write_text(json.dumps({**config_to_json(CONFIG), "clip": 2, "peak_rate": 1}))
+    assert load_setup(tmp_path)[0] == dataclasses.replace(CONFIG, clip=2, peak_rate=1)
+
+
 def test_a_missing_file_says_what_to_do(tmp_path):
     with pytest.raises(FileNotFoundError) as error:
         load_tensors(tmp_path / "checkpoint.safetensors")
     assert is_one_helpful_line(error, tmp_path) and "train first" in str(error.value)
     with pytest.raises(FileNotFoundError, match="run: no .*config.json; name the folder that xformer train wrote to"):
         load_setup(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """A file of three tensors, small enough to damage at every place."""
+    path = tmp_path_factory.mktemp("small") / "x.safetensors"
+    save_tensors(path, {"a": torch.arange(5), "b": torch.ones(3, dtype=torch.float16)}, {"step": 7, "loss": 1 / 3})
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("change", (lambda byte: byte ^ 1, lambda byte: byte ^ 128, lambda byte: 0 if byte else 48))
+def test_no_byte_can_change_unseen(tmp_path, small, change):
+    """Header, length, state, checksum, tensors: each byte counts, also one of a number that nobody could tell is wrong."""
+    path = tmp_path / "x.safetensors"
+    for place in range(len(small)):
+        path.write_bytes(small[:place] + bytes([change(small[place])]) + small[place + 1:])
+        with pytest.raises(ValueError) as error:
+            load_tensors(path)
+        assert is_one_helpful_line(error, path)
+
+
+def test_no_byte_can_be_lost_or_added(tmp_path, small):
+    path = tmp_path / "x.safetensors"
+    for place in range(len(small)):
+        for data in (small[:place], small[:place] + small[place + 1:], small[:place] + b"0" + small[place:]):
+            path.write_bytes(data)
+            with pytest.raises(ValueError, match="truncated, changed or not a checkpoint"):
+                load_tensors(path)
+
+
+def test_one_content_one_file(tmp_path, small):
+    """Two files of the same content are equal byte for byte, so a copy can be compared."""
+    for _ in range(3):
+        tensors = {"a": torch.arange(5), "b": torch.ones(3, dtype=torch.float16)}
+        save_tensors(tmp_path / "y.safetensors", tensors, {"step": 7, "loss": 1 / 3})
+        assert (tmp_path / "y.safetensors").read_bytes() == small
+
+
+def test_the_checksum_is_that_of_the_file_with_zeros_in_its_place(small):
+    digest = json.loads(json.loads(small[8:8 + header_length(small)])["__metadata__"]["state"])["sha256"]
+    assert small.count(digest.encode()) == 1
+    assert hashlib.sha256(small.replace(digest.encode(), b"0" * 64)).hexdigest() == digest
+
+
+def test_a_state_may_hold_what_looks_like_a_checksum(tmp_path):
+    state = {"note": '"sha256": "' + "ab" * 32 + '"', "inner": {"sha256": "f" * 64}}
+    save_tensors(tmp_path / "x.safetensors", {"a": torch.zeros(2)}, state)
+    assert load_tensors(tmp_path / "x.safetensors")[1] == state
+
+
+def test_a_file_without_a_checksum_is_refused(tmp_path):
+    path = tmp_path / "x.safetensors"
+    save_file({"x": torch.zeros(3)}, path, metadata={"state": "{}"})
+    with pytest.raises(ValueError, match="no checksum in it") as error:
+        load_tensors(path)
+    assert is_one_helpful_line(error, path)
+
+
+def test_a_full_disk_is_one_line_and_leaves_the_old_file(tmp_path, monkeypatch, good):
+    path = tmp_path / "checkpoint.safetensors"
+    path.write_bytes(good)
+
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="could not be written .No space left on device.; what .* untouched, make room") as error:
+        save_checkpoint(tmp_path, *trained(), STATE)
+    assert "\n" not in str(error.value) and str(tmp_path) in str(error.value)
+    assert [file.name for file in tmp_path.iterdir()] == [path.name] and path.read_bytes() == good
 
 
 def broken_replace(*_):
@@ -232,7 +392,8 @@ def test_nothing_is_pickled(tmp_path, monkeypatch):
     load_checkpoint(tmp_path, model, optimizer, device="cpu")
     data = (tmp_path / "checkpoint.safetensors").read_bytes()
     header = json.loads(data[8:8 + header_length(data)])
-    assert json.loads(header["__metadata__"]["state"]) == STATE
+    stored = json.loads(header["__metadata__"]["state"])
+    assert len(stored.pop("sha256")) == 64 and stored == STATE
     assert len(header) == 1 + sum(1 for name in header if name.split(".")[0] in ("model", "optimizer", "rng"))
 
 

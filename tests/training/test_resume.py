@@ -3,6 +3,7 @@
 import json
 import os
 import runpy
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,9 +15,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from xformer_lib.data import batches
+from xformer_lib.data import Tokenizer, batches
 from xformer_lib.training import loop
-from xformer_lib.training.checkpoint import load_tensors
+from xformer_lib.training.checkpoint import load_tensors, save_tensors
 
 ROOT = Path(__file__).parents[2]
 STEPS, EVERY = 37, 7
@@ -199,6 +200,25 @@ def test_killed_before_the_first_checkpoint(runner, tmp_path):
     runner.run_and_kill("train", tmp_path, "step 3")
     said = runner.run("resume", tmp_path, status=1).strip().splitlines()[-1]
     assert said.startswith("FileNotFoundError: checkpoint: no file ") and "train first" in said
+
+
+def test_a_checkpoint_of_another_run_is_refused(runner, unbroken, tmp_path):
+    """Settings that change what weights mean, another tokenizer, and a state that lacks an entry."""
+    for name, change in (("heads", {"model": {"num_heads": 11}}), ("tokenizer", {}), ("state", {})):
+        folder = tmp_path / name
+        shutil.copytree(unbroken, folder)
+        config = json.loads((folder / "config.json").read_text())
+        config["model"] |= change.get("model", {})
+        (folder / "config.json").write_text(json.dumps(config))
+        if name == "tokenizer":
+            words = [chr(97 + n) * 3 for n in range(26)]
+            Tokenizer.train(words * 2, vocab_size=config["model"]["vocab_size"]).save(folder / "tokenizer.json")
+        if name == "state":
+            tensors, state = load_tensors(folder / "checkpoint.safetensors")
+            save_tensors(folder / "checkpoint.safetensors", tensors, {k: v for k, v in state.items() if k != "epoch"})
+        said = runner.run("resume", folder, status=1).strip().splitlines()[-1]
+        assert said.startswith("ValueError: checkpoint: ") and "; restore " in said
+        assert {"heads": "num_heads=2, config.json says 11", "tokenizer": "another tokenizer", "state": "lacks epoch"}[name] in said
 
 
 def test_each_epoch_has_an_order_of_its_own():

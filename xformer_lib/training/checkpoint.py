@@ -7,13 +7,36 @@ Source: ``chapters/11_training.ipynb``
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
 
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+from torch import Tensor, nn
+
+from xformer_lib.data.tokenizer import Tokenizer
+from xformer_lib.nn.transformer import Transformer, TransformerConfig
+from xformer_lib.training.config import TrainConfig, config_from_json, config_to_json
+
 __all__ = [
     "write_atomically",
+    "CHECKSUM",
+    "find_checksum",
     "save_tensors",
     "load_tensors",
     "optimizer_tensors",
     "restore_optimizer",
-    "restore_weights",
+    "FREE",
+    "made_for",
+    "check_made_for",
+    "check_weights",
+    "check_tensors",
     "save_checkpoint",
     "load_checkpoint",
     "save_setup",
@@ -24,53 +47,69 @@ __all__ = [
 
 
 # %% chapter 11: Files that survive a crash
-import json
-import os
-from collections.abc import Callable
-from pathlib import Path
-
-import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
-from torch import Tensor, nn
-
-from xformer_lib.data.tokenizer import Tokenizer
-from xformer_lib.nn.transformer import Transformer, TransformerConfig
-from xformer_lib.training.config import TrainConfig, config_from_json, config_to_json
-
-
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a file so that a reader, or a crash, sees the old one or the new one,
-    never a part."""
+    never a part. Where the disk refuses, OSError says so and the old one stays."""
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    with open(part, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(part, path)
+    try:
+        with open(part, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    except OSError as error:
+        raise OSError(f"{path}: could not be written ({error.strerror or error}); what "
+                      "stood there is untouched, make room or name another "
+                      "folder") from error
+    finally:
+        part.unlink(missing_ok=True)
 
 
 # %% chapter 11: Files that survive a crash
+CHECKSUM = re.compile(rb'\\"sha256\\": \\"([0-9a-f]{64})')  # JSON inside JSON
+
+
+def find_checksum(data: bytes) -> tuple[re.Match | None, str]:
+    """Where a file's own sha256 stands, and the one its bytes have with zeros there."""
+    place = CHECKSUM.search(data)
+    if place is None:
+        return None, ""
+    hashed = hashlib.sha256(data[:place.start(1)] + b"0" * 64)
+    hashed.update(memoryview(data)[place.end(1):])
+    return place, hashed.hexdigest()
+
+
 def save_tensors(path: Path, tensors: dict[str, Tensor], state: dict) -> None:
-    """One safetensors file: tensors by name, and ``state`` as JSON in its header."""
+    """One safetensors file: tensors by name, and ``state`` as JSON in its header,
+    with the file's checksum."""
     tensors = {name: tensor.detach().cpu().contiguous()
                for name, tensor in tensors.items()}
-    write_atomically(path, save(tensors, metadata={"state": json.dumps(state)}))
+    state = {"sha256": "0" * 64} | state
+    data = save(tensors, metadata={"state": json.dumps(state)})
+    place, digest = find_checksum(data)
+    write_atomically(path, data[:place.start(1)] + digest.encode()
+                     + data[place.end(1):])
 
 
+# %% chapter 11: Files that survive a crash
 def load_tensors(path: Path, *, device: str = "cpu") -> tuple[dict[str, Tensor], dict]:
-    """Read such a file back; a torn or foreign one is a ValueError that names it."""
+    """Read such a file back; ValueError for a torn, changed or foreign one."""
     if not path.exists():
         raise FileNotFoundError(f"checkpoint: no file {path}; train first, or name the "
                                 "folder of a finished run")
+    data = path.read_bytes()
+    place, digest = find_checksum(data)
     try:
-        with safe_open(path, framework="pt", device=device) as file:
-            tensors = {name: file.get_tensor(name) for name in file.keys()}
-            return tensors, json.loads(file.metadata()["state"])
-    except (SafetensorError, KeyError, TypeError, json.JSONDecodeError) as error:
-        raise ValueError(f"checkpoint: {path} is truncated or not a checkpoint "
-                         f"({type(error).__name__}); restore the file from a copy or "
-                         "train again") from error
+        if place is None or place[1] != digest.encode():
+            raise ValueError("no checksum in it" if place is None else "wrong checksum")
+        header = json.loads(data[8:8 + int.from_bytes(data[:8], "little")])
+        state = json.loads(header["__metadata__"]["state"])
+        tensors = {name: tensor.to(device) for name, tensor in load(data).items()}
+    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"checkpoint: {path} is truncated, changed or not a "
+                         f"checkpoint ({str(error).splitlines()[0]}); restore the file "
+                         "from a copy or train again") from error
+    return tensors, {key: value for key, value in state.items() if key != "sha256"}
 
 
 # %% chapter 11: Files that survive a crash
@@ -94,14 +133,51 @@ def restore_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer,
                 for key in ("step", "exp_avg", "exp_avg_sq")}
 
 
-def restore_weights(model: nn.Module, weights: dict[str, Tensor], folder: Path) -> None:
-    """Put the weights into the model; those of another model are a ValueError."""
-    try:
-        model.load_state_dict(weights)
-    except RuntimeError as error:
+# %% chapter 11: Files that survive a crash
+# settings that may change: the weights still fit
+FREE = ("dropout", "attention_dropout", "attention_path", "max_len")
+
+
+def made_for(config: TransformerConfig, tokenizer: Tokenizer) -> dict:
+    """What weights belong to: settings that change their meaning, and a tokenizer."""
+    settings = {name: value for name, value in asdict(config).items()
+                if name not in FREE}
+    return {"model": settings, "tokenizer": tokenizer.fingerprint}
+
+
+def check_made_for(path: Path, stored: dict, here: dict) -> None:
+    """ValueError where a file of weights was made for other settings than these."""
+    for name, value in stored.get("model", {}).items():
+        if here["model"].get(name, value) != value:
+            raise ValueError(f"checkpoint: {path} was trained with {name}={value}, "
+                             f"config.json says {here['model'][name]}; restore both "
+                             "from one run")
+    if stored.get("tokenizer", here["tokenizer"]) != here["tokenizer"]:
+        raise ValueError(f"checkpoint: {path} was trained with another tokenizer than "
+                         "tokenizer.json; restore both from one run")
+
+
+# %% chapter 11: Files that survive a crash
+def check_weights(model: nn.Module, weights: dict[str, Tensor], folder: Path) -> None:
+    """ValueError for weights of another model."""
+    shapes, given = ({name: tensor.shape for name, tensor in some.items()}
+                     for some in (model.state_dict(), weights))
+    if shapes != given:
         raise ValueError(f"checkpoint: {folder} holds weights that do not fit the "
                          "model its config.json describes; restore both from one run, "
-                         "or give the build it was trained with") from error
+                         "or give the build it was trained with")
+
+def check_tensors(path: Path, tensors: dict[str, Tensor], model: nn.Module) -> None:
+    """ValueError unless all that a checkpoint holds beside the weights is there."""
+    expected = {"rng.cpu": torch.get_rng_state().shape}
+    for name, parameter in model.named_parameters():
+        if f"optimizer.step.{name}" in tensors:
+            expected |= {f"optimizer.{key}.{name}": parameter.shape
+                         for key in ("exp_avg", "exp_avg_sq")}
+    for name, shape in expected.items():
+        if name not in tensors or tensors[name].shape != shape:
+            raise ValueError(f"checkpoint: {path} lacks {name} of shape "
+                             f"{tuple(shape)}; restore it from a copy or train again")
 
 
 # %% chapter 11: Files that survive a crash
@@ -118,10 +194,13 @@ def save_checkpoint(folder: Path, model: nn.Module, optimizer: torch.optim.Optim
 def load_checkpoint(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, *,
                     device: str) -> dict:
     """Restore weights, optimiser and random generators; return the run's state."""
-    tensors, state = load_tensors(folder / "checkpoint.safetensors", device=device)
+    path = folder / "checkpoint.safetensors"
+    tensors, state = load_tensors(path, device=device)
     weights = {name[6:]: value for name, value in tensors.items()
                if name.startswith("model.")}
-    restore_weights(model, weights, folder)
+    check_weights(model, weights, folder)
+    check_tensors(path, tensors, model)
+    model.load_state_dict(weights)
     restore_optimizer(model, optimizer, tensors)
     torch.set_rng_state(tensors["rng.cpu"].cpu())
     if "rng.cuda" in tensors and torch.cuda.is_available():
@@ -145,8 +224,8 @@ def load_setup(folder: Path) -> tuple[TrainConfig, Tokenizer]:
         raise FileNotFoundError(f"run: no {path}; name the folder that xformer train "
                                 "wrote to")
     try:
-        config = config_from_json(json.loads(path.read_text()))
-    except (KeyError, TypeError, ValueError) as error:
+        config = config_from_json(json.loads(path.read_text(encoding="utf-8")))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"run: {path} cannot be read ({error}); restore it or train "
                          "again") from error
     return config, Tokenizer.load(folder / "tokenizer.json")
@@ -164,7 +243,10 @@ def load_model(folder: str | Path, *, device: str = "cpu",
     """The model of a run, in evaluation mode, and its tokenizer;
     ``build`` as it was for `train`."""
     config, tokenizer = load_setup(Path(folder))
-    weights, _ = load_tensors(Path(folder) / "model.safetensors", device=device)
+    path = Path(folder) / "model.safetensors"
+    weights, state = load_tensors(path, device=device)
+    check_made_for(path, state.get("made_for", {}), made_for(config.model, tokenizer))
     model = build(config.model).to(device)
-    restore_weights(model, weights, Path(folder))
+    check_weights(model, weights, Path(folder))
+    model.load_state_dict(weights)
     return model.eval(), tokenizer

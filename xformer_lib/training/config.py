@@ -7,11 +7,12 @@ Source: ``chapters/11_training.ipynb``
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
 
-__all__ = ["TrainConfig", "PRESETS", "preset", "config_to_json", "config_from_json"]
+__all__ = ["TrainConfig", "PRESETS", "preset", "config_to_json", "config_from_json", "checked_types"]
 
 
 # %% chapter 11: The settings of a run
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
+from math import isfinite
 
 from xformer_lib.nn.transformer import TransformerConfig
 from xformer_lib.training.schedule import check_warmup
@@ -33,6 +34,7 @@ class TrainConfig:
     clip: float = 1.0                # largest gradient norm
     precision: str = "float32"       # or "bfloat16", or "auto": if the device has it
     validate_every: int = 500        # steps between validations and checkpoints
+    accumulate: int = 1              # parts of a batch, computed one after another
     seed: int = 1
 
     def __post_init__(self):
@@ -46,7 +48,8 @@ CHOICES = {"schedule": ("trapezoid", "inverse_sqrt"),
 
 def check_train_config(config: "TrainConfig") -> None:
     """Raise ValueError for settings that no run can have."""
-    for name in ("max_steps", "max_tokens", "warmup_steps", "validate_every"):
+    for name in ("max_steps", "max_tokens", "warmup_steps", "validate_every",
+                 "accumulate"):
         if getattr(config, name) < 1:
             raise ValueError(f"{name}: expected a positive number, got "
                              f"{getattr(config, name)}; see TrainConfig")
@@ -86,7 +89,6 @@ PRESETS = {
 }
 
 
-# %% chapter 11: The settings of a run
 def preset(name: str) -> TrainConfig:
     """The settings of a named run; an unknown name lists the known ones."""
     if name not in PRESETS:
@@ -95,11 +97,28 @@ def preset(name: str) -> TrainConfig:
     return PRESETS[name]
 
 
+# %% chapter 11: The settings of a run
 def config_to_json(config: TrainConfig) -> dict:
     """Plain numbers and strings, as stored beside a checkpoint."""
     return asdict(config)
 
 
 def config_from_json(data: dict) -> TrainConfig:
-    """The inverse of `config_to_json`."""
-    return TrainConfig(**{**data, "model": TransformerConfig(**data["model"])})
+    """The inverse of `config_to_json`; a value of a wrong type is a ValueError."""
+    model = TransformerConfig(**checked_types(TransformerConfig, data["model"]))
+    return TrainConfig(**checked_types(TrainConfig, {**data, "model": model}))
+
+
+def checked_types(settings: type, data: dict) -> dict:
+    """The same data, where every value has the type of the field it is for."""
+    types = {field.name: field.type for field in fields(settings)}
+    for name, value in data.items():
+        if name not in types:
+            raise ValueError(f"{name}: expected one of {', '.join(types)}; leave it "
+                             "out")
+        wanted = types[name] | int if types[name] is float else types[name]
+        fits = isinstance(value, wanted) and not isinstance(value, bool)
+        if not fits or isinstance(value, float) and not isfinite(value):
+            raise ValueError(f"{name}: expected {getattr(wanted, '__name__', wanted)}, "
+                             f"got {value!r}; see TrainConfig and TransformerConfig")
+    return data

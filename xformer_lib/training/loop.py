@@ -11,9 +11,13 @@ Edit the chapter and run ``make export``; what is changed here is lost.
 import ctypes
 import math
 import platform
+import signal
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +29,8 @@ from xformer_lib.data.batching import Batch, batches
 from xformer_lib.data.corpora import load_corpus
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
-from xformer_lib.training.checkpoint import load_checkpoint, load_setup, save_checkpoint, save_model, save_setup
+from xformer_lib.training import checkpoint as files
+from xformer_lib.training.checkpoint import load_checkpoint, save_checkpoint, save_setup
 from xformer_lib.training.config import TrainConfig
 from xformer_lib.training.loss import translation_loss
 from xformer_lib.training.schedule import inverse_sqrt, trapezoid
@@ -36,11 +41,18 @@ __all__ = [
     "keep_freed_memory",
     "encode_pairs",
     "to_tensors",
+    "summed_loss",
     "validation_loss",
     "Run",
+    "Processes",
+    "add_gradients",
     "learning_rate",
+    "check_finite",
     "train_step",
+    "Stopped",
+    "stop_signals",
     "train",
+    "clear_folder",
     "resume",
 ]
 
@@ -48,11 +60,13 @@ __all__ = [
 # %% chapter 11: The loop
 def pick_device(name: str | None = None) -> str:
     """The device asked for, or the best one here: "cuda", then "mps", then "cpu"."""
-    if name is not None:
-        return name
-    if torch.cuda.is_available():
-        return "cuda"
-    return "mps" if torch.backends.mps.is_available() else "cpu"
+    here = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(),
+            "cpu": True}
+    best = next(kind for kind, there in here.items() if there)
+    if not here.get((name or best).split(":")[0]):
+        raise ValueError("device: expected cpu, cuda or mps, and one that is here, got "
+                         f"{name!r}; leave it out for {best}")
+    return name or best
 
 
 def has_bfloat16(device: str) -> bool:
@@ -93,17 +107,25 @@ def to_tensors(batch: Batch,
                  for array in (batch.source, batch.target_in, batch.target_out))
 
 
+# %% chapter 11: The loop
 @torch.no_grad()
-def validation_loss(model: nn.Module, data: list, *, max_tokens: int,
-                    device: str) -> float:
-    """−log p of a target token, in nats, averaged over the set; no smoothing,
-    no dropout."""
+def summed_loss(model: nn.Module, data: Iterable[Batch],
+                device: str) -> tuple[float, int]:
+    """−log p of all target tokens, in nats, and their number;
+    no smoothing, no dropout."""
     model.eval()
     total, count = 0.0, 0
-    for batch in batches(data, max_tokens=max_tokens):
+    for batch in data:
         loss, tokens = translation_loss(model, *to_tensors(batch, device))
         total, count = total + float(loss), count + tokens
     model.train()
+    return total, count
+
+
+def validation_loss(model: nn.Module, data: list, *, max_tokens: int,
+                    device: str) -> float:
+    """The mean of `summed_loss` over the tokens of a set of pairs."""
+    total, count = summed_loss(model, batches(data, max_tokens=max_tokens), device)
     return total / count
 
 
@@ -125,20 +147,27 @@ class Run:
     batch: int = 0      # batches of this epoch done
     tokens: int = 0     # target tokens seen
     seconds: float = 0.0      # wall clock spent training
-    cpu_seconds: float = 0.0  # the same, summed over the cores that worked
+    cpu_seconds: float = 0.0  # the same, summed over the cores of this process
+    loss_sum: float = 0.0     # training loss since the last validation, in nats
+    loss_tokens: int = 0      # and the target tokens it was summed over
     history: list = field(default_factory=list)  # one dict a validation
+    processes: "Processes" = field(default_factory=lambda: Processes())
 
     def state(self) -> dict:
         """What a checkpoint's header stores."""
-        names = ("step", "epoch", "batch", "tokens", "seconds", "cpu_seconds",
-                 "history")
-        return {name: getattr(self, name) for name in names}
+        return {"made_for": files.made_for(self.config.model, self.tokenizer),
+                **{name: getattr(self, name) for name in KEPT}}
 
 
 # %% chapter 11: The loop
+KEPT = ("step", "epoch", "batch", "tokens", "seconds", "cpu_seconds", "loss_sum",
+        "loss_tokens", "history")  # of a run, in a checkpoint
+
+
 def build_run(config: TrainConfig, folder: Path, tokenizer: Tokenizer,
               corpus: dict | None, device: str, *,
-              build: Callable[[TransformerConfig], nn.Module] = Transformer) -> Run:
+              build: Callable[[TransformerConfig], nn.Module] = Transformer,
+              processes: "Processes | None" = None) -> Run:
     """Data, a freshly initialised model and its optimiser,
     all decided by ``config.seed``."""
     corpus = corpus or {split: load_corpus(config.corpus, split)
@@ -149,8 +178,10 @@ def build_run(config: TrainConfig, folder: Path, tokenizer: Tokenizer,
                                  betas=(0.9, 0.98), eps=1e-9, fused=True)
     encoded = {split: encode_pairs(corpus[split], tokenizer, config.model.max_len)
                for split in ("train", "val")}
-    return Run(config, folder, tokenizer, device, encoded["train"], encoded["val"],
-               model, optimizer)
+    run = Run(config, folder, tokenizer, device, encoded["train"], encoded["val"],
+              model, optimizer, processes=processes or Processes())
+    run.processes.join(run)
+    return run
 
 
 def autocast(config: TrainConfig, device: str):
@@ -158,6 +189,55 @@ def autocast(config: TrainConfig, device: str):
     low = config.precision == "bfloat16"
     low |= config.precision == "auto" and has_bfloat16(device)
     return torch.autocast(torch.device(device).type, dtype=torch.bfloat16, enabled=low)
+
+
+# %% chapter 11: The loop
+class Processes:
+    """Who computes a step: here one process, the whole of it.
+
+    ``rank`` counts the processes from 0 and ``world`` is their number. The group of
+    `training.distributed` stands in for it where there are several.
+    """
+
+    rank, world = 0, 1
+    patience = 0.0  # seconds in which a second signal counts as the first
+
+    def join(self, run: "Run") -> None:
+        """Take on a run, once its model stands."""
+        self.loss = partial(translation_loss, run.model)
+
+    def begin_step(self, run: "Run") -> None:
+        """Called before the gradients of a step."""
+
+    def rows(self, batch: Batch) -> Batch:
+        """The rows of a batch that this process computes."""
+        return Batch(*(array[self.rank::self.world] for array in batch))
+
+    def total(self, *numbers: float) -> list[float]:
+        """Each number, summed over all processes."""
+        return list(numbers)
+
+    def sharing(self, last: bool):
+        """Around one part of a step: gradients are shared with the ``last``."""
+        return nullcontext()
+
+
+# %% chapter 11: The loop
+def add_gradients(run: Run, batch: Batch, tokens: int) -> float:
+    """Add up the gradient of the mean loss of a batch's ``tokens``, part by part;
+    returns the summed loss."""
+    processes, own = run.processes, run.processes.rows(batch)
+    processes.begin_step(run)
+    parts, total = min(run.config.accumulate, len(own.source)), 0.0
+    for n in range(parts):
+        part = Batch(*(array[n::parts] for array in own))
+        with processes.sharing(last=n + 1 == parts):
+            with autocast(run.config, run.device):
+                loss, _ = processes.loss(*to_tensors(part, run.device),
+                                         label_smoothing=run.config.label_smoothing)
+            (loss / (tokens / processes.world)).backward()
+        total = total + loss.detach()
+    return processes.total(float(total))[0]
 
 
 # %% chapter 11: The loop
@@ -170,27 +250,31 @@ def learning_rate(config: TrainConfig, step: int) -> float:
                      decay=config.decay)
 
 
+def check_finite(run: Run, name: str, value: float, step: int) -> None:
+    """Stop a run whose numbers have overflowed, before anything is written."""
+    if not math.isfinite(value):
+        raise FloatingPointError(
+            f"{name}: expected a finite number, got {value} in step {step} (epoch "
+            f"{run.epoch}, batch {run.batch}, both from 0); train again with a lower "
+            "peak_rate, a longer warm-up or precision=float32; what "
+            f"{run.folder} holds is whole")
+
+
 # %% chapter 11: The loop
 def train_step(run: Run, batch: Batch) -> tuple[float, int]:
     """One optimiser step; returns the summed loss and the number of target tokens."""
     config, wall, cpu = run.config, time.perf_counter(), time.process_time()
     for group in run.optimizer.param_groups:
         group["lr"] = learning_rate(config, run.step + 1)
-    with autocast(config, run.device):
-        loss, tokens = translation_loss(
-            run.model, *to_tensors(batch, run.device),
-            label_smoothing=config.label_smoothing)
-    (loss / tokens).backward()
+    tokens = int((batch.target_out != config.model.pad_id).sum())
+    loss = add_gradients(run, batch, tokens)  # waits for the device
     norm = torch.nn.utils.clip_grad_norm_(run.model.parameters(), config.clip)
-    if not norm.isfinite():
-        raise FloatingPointError("gradient: expected finite numbers, got "
-                                 f"{float(norm)} at step {run.step + 1}; lower "
-                                 "peak_rate or warm up longer, the last checkpoint is "
-                                 "whole")
+    check_finite(run, "loss", loss, run.step + 1)
+    check_finite(run, "gradient", float(norm), run.step + 1)
     run.optimizer.step()
     run.optimizer.zero_grad()
     run.step, run.batch, run.tokens = run.step + 1, run.batch + 1, run.tokens + tokens
-    loss = float(loss.detach())  # waits for the device, so that the clocks are right
+    run.loss_sum, run.loss_tokens = run.loss_sum + loss, run.loss_tokens + tokens
     run.seconds += time.perf_counter() - wall
     run.cpu_seconds += time.process_time() - cpu
     return loss, tokens
@@ -198,8 +282,8 @@ def train_step(run: Run, batch: Batch) -> tuple[float, int]:
 
 # %% chapter 11: Pass after pass
 def batch_stream(run: Run):
-    """Batches for ever, epoch after epoch, from where the run stands;
-    the order follows from seed and epoch."""
+    """Batches for ever, in an order that follows from seed and epoch, from where the
+    run stands."""
     while True:
         rng = np.random.default_rng([run.config.seed, run.epoch])
         order = list(batches(run.train_data, max_tokens=run.config.max_tokens, rng=rng))
@@ -207,44 +291,90 @@ def batch_stream(run: Run):
         run.epoch, run.batch = run.epoch + 1, 0
 
 
-def validate(run: Run, train_loss: float) -> None:
+def validate(run: Run) -> None:
     """Add a line to the history, and save the weights when they are the best so far."""
+    held_out = batches(run.validation_data, max_tokens=run.config.max_tokens)
+    own = (part for part in map(run.processes.rows, held_out) if len(part.source))
     with autocast(run.config, run.device):
-        loss = validation_loss(run.model, run.validation_data,
-                               max_tokens=run.config.max_tokens, device=run.device)
+        total, count = run.processes.total(*summed_loss(run.model, own, run.device))
+    loss = total / count
+    check_finite(run, "validation loss", loss, run.step)
     best = min((line["validation_loss"] for line in run.history), default=math.inf)
     run.history.append({"step": run.step, "tokens": run.tokens,
                         "seconds": round(run.seconds, 1),
                         "rate": learning_rate(run.config, run.step),
-                        "train_loss": train_loss, "validation_loss": loss})
-    if loss < best:
-        save_model(run.folder, run.model, run.state())
+                        "train_loss": run.loss_sum / run.loss_tokens,
+                        "validation_loss": loss})
+    run.loss_sum, run.loss_tokens = 0.0, 0
+    if loss < best and run.processes.rank == 0:
+        files.save_model(run.folder, run.model, run.state())
+
+
+# %% chapter 11: Pass after pass
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C or SIGTERM came; the step is done, all is saved. Says how to go on."""
+
+
+@contextmanager
+def stop_signals(patience: float = 0.0):
+    """Collect the first Ctrl-C or SIGTERM in the list it gives; a second one, more
+    than ``patience`` seconds later, is a KeyboardInterrupt. Ignored ones stay so."""
+    asked = []
+
+    def note(number, frame):
+        if asked and time.monotonic() - asked[0] >= patience:
+            raise KeyboardInterrupt
+        asked.append(time.monotonic())
+
+    numbers = [number for number in (signal.SIGINT, signal.SIGTERM)
+               if threading.current_thread() is threading.main_thread()
+               and signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, note) for number in numbers}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)
+
+
+# %% chapter 11: Pass after pass
+def save_or_stop(run: Run, asked: list) -> None:
+    """After a step: validate and save where it is time, or save and raise `Stopped`
+    where any process was asked to stop."""
+    done = run.step == run.config.max_steps
+    due = done or run.step % run.config.validate_every == 0
+    if due:
+        validate(run)
+    stop = run.processes.total(len(asked))[0] > 0 and not done
+    if (due or stop) and run.processes.rank == 0:
+        save_checkpoint(run.folder, run.model, run.optimizer, run.state())
+    if due or stop:
+        run.processes.total(0)  # all wait for the file
+    if stop:
+        raise Stopped(f"stopped after step {run.step} of {run.config.max_steps}, all "
+                      f"is saved; go on with: xformer train --resume {run.folder}")
 
 
 # %% chapter 11: Pass after pass
 def continue_run(run: Run, progress: bool) -> Run:
     """Train to ``max_steps``, validating and saving a checkpoint every
-    ``validate_every`` steps."""
-    config, total, count = run.config, 0.0, 0
+    ``validate_every`` steps; `Stopped` after Ctrl-C or SIGTERM."""
+    config, processes = run.config, run.processes
     run.model.train()
     if run.device == "cpu":
         keep_freed_memory()
     bar = tqdm(total=config.max_steps, initial=run.step, unit="step",
-               disable=not progress)
-    for batch in batch_stream(run):
-        if run.step >= config.max_steps:
-            break
-        loss, tokens = train_step(run, batch)
-        total, count = total + loss, count + tokens
-        bar.update()
-        if run.step % 20 == 0:
-            bar.set_postfix_str(f"loss {total / count:.3f}, "
-                                f"{run.tokens / run.seconds:,.0f} tokens/s")
-        if run.step % config.validate_every == 0 or run.step == config.max_steps:
-            validate(run, total / count)
-            save_checkpoint(run.folder, run.model, run.optimizer, run.state())
-            total, count = 0.0, 0
-    bar.close()
+               disable=not progress or processes.rank > 0)
+    with bar, stop_signals(processes.patience) as asked:
+        for batch in batch_stream(run):
+            if run.step >= config.max_steps:
+                break
+            train_step(run, batch)
+            bar.update()
+            if run.step % 20 == 0:
+                bar.set_postfix_str(f"loss {run.loss_sum / run.loss_tokens:.3f}, "
+                                    f"{run.tokens / run.seconds:,.0f} tokens/s")
+            save_or_stop(run, asked)
     run.model.eval()
     return run
 
@@ -252,37 +382,64 @@ def continue_run(run: Run, progress: bool) -> Run:
 # %% chapter 11: Pass after pass
 def train(config: TrainConfig, folder: str | Path, *, corpus: dict | None = None,
           device: str | None = None, progress: bool = True,
-          build: Callable[[TransformerConfig], nn.Module] = Transformer) -> Run:
+          build: Callable[[TransformerConfig], nn.Module] = Transformer,
+          processes: Processes | None = None) -> Run:
     """Train from the start; ``folder`` gets config, tokenizer, checkpoint, best model.
 
     ``corpus`` may bring its own {"train": pairs, "val": pairs}, and ``build`` another
     model: it is called with ``config.model``, and what it returns needs ``config``,
     ``encode``, ``states`` and ``embedding`` as `Transformer` has them. The tokenizer
     learns from the training sentences alone. Two runs with equal settings give equal
-    weights on one CPU, with the same versions and number of threads.
+    weights on one CPU, with the same versions and number of threads. ``processes`` may
+    be a group that shares the work; it shares the folder, too.
     """
-    folder = Path(folder)
+    folder, processes = Path(folder), processes or Processes()
     corpus = corpus or {split: load_corpus(config.corpus, split)
                         for split in ("train", "val")}
     sentences = [sentence for pair in corpus["train"] for sentence in pair]
     tokenizer = Tokenizer.train(sentences, vocab_size=config.model.vocab_size)
     config = replace(config,
                      model=replace(config.model, vocab_size=tokenizer.vocab_size))
-    save_setup(folder, config, tokenizer)
-    return continue_run(build_run(config, folder, tokenizer, corpus,
-                                  pick_device(device), build=build), progress)
+    if processes.rank == 0:
+        clear_folder(folder, "*.part", "*.safetensors")
+        save_setup(folder, config, tokenizer)
+    run = build_run(config, folder, tokenizer, corpus, pick_device(device), build=build,
+                    processes=processes)
+    return continue_run(run, progress)
 
 
 # %% chapter 11: Pass after pass
+def restore(run: Run) -> None:
+    """Put a run where its checkpoint stood; one of another run is a ValueError."""
+    path, fresh = run.folder / "checkpoint.safetensors", run.state()
+    state = load_checkpoint(run.folder, run.model, run.optimizer, device=run.device)
+    files.check_made_for(path, state.get("made_for", {}), fresh.pop("made_for"))
+    if missing := fresh.keys() - state.keys():
+        raise ValueError(f"checkpoint: {path} lacks {', '.join(sorted(missing))}; "
+                         "restore it from a copy or train again")
+    for name in fresh:
+        setattr(run, name, state[name])
+
+
+# %% chapter 11: Pass after pass
+def clear_folder(folder: Path, *patterns: str) -> None:
+    """Remove what earlier runs left in a folder."""
+    for pattern in patterns:
+        for file in folder.glob(pattern):
+            file.unlink(missing_ok=True)
+
+
 def resume(folder: str | Path, *, corpus: dict | None = None, device: str | None = None,
            progress: bool = True,
-           build: Callable[[TransformerConfig], nn.Module] = Transformer) -> Run:
-    """Go on from a run's last checkpoint, with its ``build``: on a CPU,
-    to the very weights of an unbroken run."""
-    config, tokenizer = load_setup(Path(folder))
-    run = build_run(config, Path(folder), tokenizer, corpus, pick_device(device),
-                    build=build)
-    state = load_checkpoint(run.folder, run.model, run.optimizer, device=run.device)
-    for name, value in state.items():
-        setattr(run, name, value)
+           build: Callable[[TransformerConfig], nn.Module] = Transformer,
+           processes: Processes | None = None) -> Run:
+    """Go on from a run's last checkpoint, with its ``build``: on a CPU, to the very
+    weights of an unbroken run, if as many ``processes`` share it."""
+    folder, processes = Path(folder), processes or Processes()
+    config, tokenizer = files.load_setup(folder)
+    if processes.rank == 0:
+        clear_folder(folder, "*.part")  # half written by a killed run
+    run = build_run(config, folder, tokenizer, corpus, pick_device(device), build=build,
+                    processes=processes)
+    restore(run)
     return continue_run(run, progress)

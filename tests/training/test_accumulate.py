@@ -1,0 +1,75 @@
+"""A batch taken in parts is the same batch: loss, gradient and step do not depend on the number of parts."""
+
+from dataclasses import replace
+
+import pytest
+
+from xformer_lib.data import make_batch
+from xformer_lib.nn.transformer import Transformer, TransformerConfig
+from xformer_lib.training import TrainConfig, loop
+
+MODEL = TransformerConfig(vocab_size=271, d_model=14, num_heads=2, d_ff=13, num_encoder_layers=1, num_decoder_layers=2,
+                          dropout=0.0, max_len=19)
+CONFIG = TrainConfig("own", MODEL, max_steps=17, max_tokens=47, warmup_steps=3, peak_rate=1e-2, clip=0.7, seed=2)
+# seven rows whose lengths differ, so that no two parts hold the same number of target tokens
+ROWS = [([5 + n, 7, 11][:1 + n % 3], [13 + k for k in range(1 + (3 * n) % 5)]) for n in range(7)]
+CORPUS = {"train": [("le chat", "le chat")], "val": [("le chat", "le chat")]}
+
+
+def double(config):
+    return Transformer(config).double()
+
+
+def begin(folder, tokenizer, parts):
+    return loop.build_run(replace(CONFIG, accumulate=parts), folder, tokenizer, CORPUS, "cpu", build=double)
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return loop.Tokenizer.train(["le chat dort"] * 2, vocab_size=271)
+
+
+def gradients(run):
+    return [weight.grad.clone() for weight in run.model.parameters()]
+
+
+@pytest.mark.parametrize("parts", (2, 3, 5, 7, 11))
+def test_the_gradient_is_that_of_the_whole_batch(tmp_path, tokenizer, parts):
+    """Parts of unequal size, parts of one row, and more parts than rows."""
+    batch, found = make_batch(ROWS), []
+    for count in (1, parts):
+        run = begin(tmp_path, tokenizer, count)
+        tokens = int((batch.target_out != 0).sum())
+        found.append((loop.add_gradients(run, batch, tokens), gradients(run)))
+    (loss, whole), (its_loss, parted) = found
+    assert abs(loss - its_loss) < 1e-12 * loss
+    for one, other in zip(whole, parted, strict=True):
+        assert (one - other).abs().max() <= 1e-12 * one.abs().max() + 1e-15
+
+
+def test_no_part_is_computed_without_rows_or_twice(tmp_path, tokenizer, monkeypatch):
+    batch, seen = make_batch(ROWS), []
+    original = loop.to_tensors
+    monkeypatch.setattr(loop, "to_tensors", lambda part, device: (seen.append(part), original(part, device))[1])
+    run = begin(tmp_path, tokenizer, 3)
+    loop.train_step(run, batch)
+    assert [len(part.source) for part in seen] == [3, 2, 2]
+    rows = sorted(tuple(row) for part in seen for row in part.target_out.tolist())
+    assert rows == sorted(tuple(row) for row in batch.target_out.tolist())
+
+
+def test_steps_end_at_the_same_weights(tmp_path, tokenizer):
+    """With clipping and Adam; the counters do not notice the parts either."""
+    whole, parted = begin(tmp_path, tokenizer, 1), begin(tmp_path, tokenizer, 4)
+    for n in (7, 2, 5):
+        losses = [loop.train_step(run, make_batch(ROWS[:n])) for run in (whole, parted)]
+        assert losses[0][1] == losses[1][1] and abs(losses[0][0] - losses[1][0]) < 1e-9
+    for one, other in zip(whole.model.parameters(), parted.model.parameters(), strict=True):
+        assert (one - other).abs().max() < 1e-9
+    assert (whole.step, whole.batch, whole.tokens, whole.loss_tokens) == (3, 3, parted.tokens, parted.loss_tokens)
+
+
+@pytest.mark.errors
+def test_parts_are_counted_from_one():
+    with pytest.raises(ValueError, match="accumulate: expected a positive number, got 0"):
+        replace(CONFIG, accumulate=0)
