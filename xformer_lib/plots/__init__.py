@@ -6,7 +6,7 @@ on both axes. Colours are viridis, cividis and the palette of Okabe and Ito, whi
 colour-blind readers; lines also differ in dash and marker, so that they stay apart in grey.
 
 `maps` holds coloured matrices, `steps` the computation of attention, `heads` several heads together, `grid` all layers and heads, `curves`
-lines, `bands` means over seeds, `seeds` systems in rows, `permutation` rows on the move, `architecture` the encoder–decoder as boxes, `arcs` dependency
+lines, `growth` costs on logarithmic axes, `bands` means over seeds, `seeds` systems in rows, `permutation` rows on the move, `architecture` the encoder–decoder as boxes, `arcs` dependency
 arcs and wirings, `lookup` the hull of a table's values, `trace` one sentence on its way
 through a model, `tree` a beam search, `draws` histograms with zero marked, `style` the common look.
 
@@ -22,6 +22,7 @@ from xformer_lib.plots.bands import band_plot
 from xformer_lib.plots.curves import learning_curve, line_plot
 from xformer_lib.plots.draws import draw_histograms
 from xformer_lib.plots.grid import head_table, interval_plot, map_grid
+from xformer_lib.plots.growth import growth_plot, roofline_plot
 from xformer_lib.plots.heads import head_contributions, head_maps, influence_map
 from xformer_lib.plots.lookup import hull_plot, smooth_plot
 from xformer_lib.plots.maps import attention_map, mask_map, positional_heatmap
@@ -45,6 +46,7 @@ __all__ = [
     "conveyor",
     "dependency_arcs",
     "draw_histograms",
+    "growth_plot",
     "head_contributions",
     "head_maps",
     "head_table",
@@ -61,6 +63,7 @@ __all__ = [
     "positional_heatmap",
     "reach_map",
     "readout_map",
+    "roofline_plot",
     "running_sums",
     "seed_rows",
     "smooth_plot",

@@ -1,0 +1,102 @@
+"""int8: rounding, exact products, layers, and a whole model."""
+
+import pytest
+import torch
+from torch import nn
+
+from xformer_lib.decoding import beam_search, greedy
+from xformer_lib.nn import Transformer, TransformerConfig
+from xformer_lib.nn.cost import measure_cost
+from xformer_lib.nn.quantized import Int8Embedding, Int8Linear, int_product, quantize_int8, quantize_rows
+from xformer_lib.nn.transformer import TokenEmbedding
+
+
+def test_rows_by_hand():
+    whole, scale = quantize_rows(torch.tensor([[1.27, -0.5, 0.004], [0.0, -2.54, 0.3], [0.0, 0.0, 0.0]]))
+    assert whole.dtype == torch.int8 and whole.tolist() == [[127, -50, 0], [0, -127, 15], [0, 0, 0]]
+    torch.testing.assert_close(scale, torch.tensor([[0.01], [0.02], [1e-12]]))
+
+
+def test_no_number_moves_by_more_than_half_a_scale():
+    x = torch.randn(2, 5, 331) * torch.tensor([1e-3, 1.0, 7.0, 1e4, 1e8])[:, None]
+    whole, scale = quantize_rows(x)
+    assert scale.shape == (2, 5, 1) and (whole.abs().amax(dim=-1) == 127).all()
+    assert ((whole * scale - x).abs() <= scale * 0.5001).all()
+
+
+@pytest.mark.parametrize("kernel", [True, False])
+@pytest.mark.parametrize("n,k,o", [(1, 3, 5), (7, 1031, 11), (2, 4096, 3)])
+def test_products_are_exact(n, k, o, kernel, monkeypatch):
+    if not kernel:
+        monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
+    a, b = (torch.randint(-127, 128, shape, dtype=torch.int8) for shape in ((n, k), (o, k)))
+    assert torch.equal(int_product(a, b.t()).long(), a.long() @ b.long().t())
+    full = torch.full((n, k), -127, dtype=torch.int8)
+    assert (int_product(full, full.t()) == 127 * 127 * k).all()
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("shape", [(13,), (5, 13), (2, 3, 13)])
+def test_a_layer_is_near_its_model_and_equal_to_its_rounded_form(shape, bias):
+    linear, x = nn.Linear(13, 7, bias=bias), torch.randn(shape)
+    layer = Int8Linear(linear.weight, linear.bias)
+    (w, s_w), (r, s_r) = quantize_rows(linear.weight.detach()), quantize_rows(x.reshape(-1, 13))
+    rounded = nn.functional.linear(r * s_r, w * s_w, layer.bias).view(*shape[:-1], 7)
+    torch.testing.assert_close(layer(x), rounded, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(layer(x), linear(x).detach(), rtol=0, atol=0.05)
+    assert not list(layer.parameters())
+
+
+def test_an_embedding_reads_rows_and_makes_logits():
+    exact = TokenEmbedding(17, 13)
+    layer, ids, x = Int8Embedding(exact.weight), torch.randint(0, 17, (2, 3)), torch.randn(2, 5, 13)
+    torch.testing.assert_close(layer(ids), exact(ids).detach(), rtol=0, atol=0.02)
+    torch.testing.assert_close(layer.logits(x), exact.logits(x).detach(), rtol=0, atol=0.08)
+    assert layer.weight.shape == (17, 13) and layer.weight.dtype == torch.int8
+
+
+CONFIGS = [{}, {"num_kv_heads": 1}, {"norm": "post"}, {"positions": "relative"}, {"positions": "learned"}]
+
+
+@pytest.fixture(params=CONFIGS, ids=str)
+def model(request):
+    torch.manual_seed(5)
+    sizes = {"vocab_size": 43, "d_model": 20, "num_heads": 2, "d_ff": 37, "max_len": 31}
+    return Transformer(TransformerConfig(**sizes, **request.param)).eval()
+
+
+@torch.no_grad()
+def test_a_model_is_near_and_its_matrices_are_bytes(model):
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    small = quantize_int8(model)
+    source, target = torch.randint(3, 43, (2, 5)), torch.randint(3, 43, (2, 7))
+    exact, ours = model(source, target), small(source, target)
+    assert 0 < (ours - exact).abs().mean() < 0.03 * exact.std()
+    assert not [layer for layer in small.modules() if isinstance(layer, nn.Linear | TokenEmbedding)]
+    wide = [name for name, x in small.state_dict().items() if x.ndim == 2 and x.dtype != torch.int8]
+    assert all("position" in name or "table" in name for name in wide), wide
+    for name, value in model.state_dict().items():
+        assert torch.equal(value, before[name]), "the model itself stays"
+    assert measure_cost(small, source, target).products == measure_cost(model, source, target).products
+
+
+def test_it_decodes_with_and_without_the_cache(model):
+    small, source = quantize_int8(model), torch.randint(3, 43, (3, 5))
+    assert len(greedy(small, source)) == 3
+    assert [one[0].ids for one in beam_search(small, source, beam_size=2)] == \
+        [one[0].ids for one in beam_search(small, source, beam_size=2, use_cache=False)]
+
+
+def test_it_is_for_inference(model):
+    small = quantize_int8(model.train())
+    assert not small.training and model.training
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(
+    "model,found",
+    [(nn.Linear(3, 5, device="meta"), "got meta; move it"), (nn.ReLU(), "got no weights in floating point; move it")],
+)
+def test_errors_say_what_to_do(model, found):
+    with pytest.raises(ValueError, match="model: expected floating-point weights on the CPU, " + found):
+        quantize_int8(model)
