@@ -2,10 +2,11 @@
 """``xformer_lib.nn.variants``, as derived in chapter 15, What next.
 
 Source: ``chapters/15_what_next.ipynb``
-    A classifier
-    A language model
-    A reader of images
-    A listener
+    The machine
+    What is left is an encoder layer
+    The loss and the pen
+    Patches, projected
+    "Cross-attention needs equal dimensions"
 
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
@@ -44,7 +45,7 @@ __all__ = [
 ]
 
 
-# %% chapter 15: A classifier
+# %% chapter 15: The machine
 def masked_mean(
     x: Float[Tensor, "b i m"], mask: Bool[Tensor, "b i"]
 ) -> Float[Tensor, "b m"]:
@@ -53,7 +54,7 @@ def masked_mean(
     return total / mask.sum(dim=1, keepdim=True).clamp(min=1)
 
 
-# %% chapter 15: A classifier
+# %% chapter 15: The machine
 class TokenEncoder(nn.Module):
     """Ids (b i) → vectors (b i m) under any mask: the left half of a Transformer."""
 
@@ -73,7 +74,7 @@ class TokenEncoder(nn.Module):
         return self.encoder(x, mask=mask)
 
 
-# %% chapter 15: A classifier
+# %% chapter 15: The machine
 def left_half(model: Transformer) -> TokenEncoder:
     """The encoder of a translator with its embedding: the same parameters, no copy."""
     half = TokenEncoder(model.config)
@@ -82,7 +83,7 @@ def left_half(model: Transformer) -> TokenEncoder:
     return half
 
 
-# %% chapter 15: A classifier
+# %% chapter 15: The machine
 class SequenceClassifier(nn.Module):
     """Ids (b s) → logits (b c): an encoder, the mean over real tokens, a linear layer.
 
@@ -107,7 +108,7 @@ class SequenceClassifier(nn.Module):
         return self.classify(self.features(ids))
 
 
-# %% chapter 15: A language model
+# %% chapter 15: What is left is an encoder layer
 class LanguageModel(nn.Module):
     """Ids (b t) → logits (b t v) of the token that follows each: decoder-only.
 
@@ -123,7 +124,7 @@ class LanguageModel(nn.Module):
         return self.body.embedding.logits(x)
 
 
-# %% chapter 15: A language model
+# %% chapter 15: The loss and the pen
 def next_token_loss(
     logits: Float[Tensor, "b t v"], ids: Int[Tensor, "b t"], *, pad_id: int = 0,
     counted: Bool[Tensor, "b t"] | None = None,
@@ -137,7 +138,7 @@ def next_token_loss(
     return cross_entropy(logits[:, :-1][asked], ids[:, 1:][asked])
 
 
-# %% chapter 15: A language model
+# %% chapter 15: The loss and the pen
 @torch.inference_mode()
 def write(model: nn.Module, start: Int[Tensor, "b t"], *, max_len: int,
           generator: torch.Generator | None = None) -> list[list[int]]:
@@ -162,7 +163,7 @@ def write(model: nn.Module, start: Int[Tensor, "b t"], *, max_len: int,
             for row in rows]
 
 
-# %% chapter 15: A reader of images
+# %% chapter 15: Patches, projected
 def patches(images: Float[Tensor, "b y x"], size: int) -> Float[Tensor, "b i p"]:
     """Squares of size · size pixels, row by row from the top left, each flattened.
 
@@ -176,7 +177,7 @@ def patches(images: Float[Tensor, "b y x"], size: int) -> Float[Tensor, "b i p"]
     return grid.transpose(2, 3).flatten(3).flatten(1, 2)
 
 
-# %% chapter 15: A reader of images
+# %% chapter 15: Patches, projected
 class VisionTransformer(nn.Module):
     """Images (b y x) → logits (b c): patches are the words, an encoder reads them.
 
@@ -208,7 +209,7 @@ class VisionTransformer(nn.Module):
         return self.classify(z[:, 0] if self.token is not None else z.mean(dim=1))
 
 
-# %% chapter 15: A listener
+# %% chapter 15: "Cross-attention needs equal dimensions"
 class SeriesReader(nn.Module):
     """Words (b t) ask a time series (b j c): logits (b t a), an answer for each word.
 

@@ -2,9 +2,10 @@
 """``xformer_lib.training.variants``, as derived in chapter 15, What next.
 
 Source: ``chapters/15_what_next.ipynb``
-    A classifier
-    A language model
-    A listener
+    15 · What next
+    A second life for an encoder
+    How good can it get?
+    Two clocks: words ask a recording
 
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
@@ -38,7 +39,7 @@ __all__ = [
 ]
 
 
-# %% chapter 15: A classifier
+# %% chapter 15: 15 · What next
 def fit(groups: Sequence[dict], loss: Callable[[], Tensor], *, steps: int) -> float:
     """Adam on ``steps`` fresh losses; the last loss. A group: {"params": …, "lr": …}.
 
@@ -56,7 +57,7 @@ def fit(groups: Sequence[dict], loss: Callable[[], Tensor], *, steps: int) -> fl
     return float(value.detach())
 
 
-# %% chapter 15: A classifier
+# %% chapter 15: A second life for an encoder
 NOUNS = {  # the gender of the usual French noun, which English does not show
     "f": "table house car door street school letter city river kitchen chair bottle "
          "flower window watch church key box plate shirt lamp room leg island song "
@@ -75,7 +76,7 @@ def split_nouns(rng: np.random.Generator, known: int = 14) -> tuple[dict, dict]:
             {gender: nouns[known:] for gender, nouns in shuffled.items()})
 
 
-# %% chapter 15: A classifier
+# %% chapter 15: A second life for an encoder
 def gender_sentences(
     nouns: dict, n: int, rng: np.random.Generator
 ) -> tuple[list[str], Int[np.ndarray, "n"]]:
@@ -90,7 +91,7 @@ def gender_sentences(
     return sentences, labels
 
 
-# %% chapter 15: A language model
+# %% chapter 15: How good can it get?
 PLACES = ("", "in the garden", "near the house", "in front of the school",
           "in the hotel")
 ACTORS = ("cat", "dog", "bird", "horse", "hedgehog", "mouse", "cow",
@@ -117,13 +118,15 @@ def small_language() -> list[str]:
     return sorted(" ".join(start + end) for start in starts for end in ends)
 
 
-# %% chapter 15: A listener
+# %% chapter 15: Two clocks: words ask a recording
 NUM_SOUNDS, BANDS = 8, 6  # words that can be heard; loudness in six bands of pitch
 SOUNDS = np.random.default_rng(15).normal(size=(NUM_SOUNDS, BANDS))
 
 
-def record(words: Sequence[int], rises: Sequence[int], rng: np.random.Generator, *,
-           slow: int = 1) -> tuple[Float[np.ndarray, "j c"], Int[np.ndarray, "j"]]:
+def record(
+    words: Int[np.ndarray, "t"], rises: Int[np.ndarray, "t"], rng: np.random.Generator,
+    *, slow: int = 1,
+) -> tuple[Float[np.ndarray, "j c"], Int[np.ndarray, "j"]]:
     """Frames of seven numbers, and which word sounds in each, −1 in a pause.
 
     A word lasts 2 to 5 frames, a pause 0 to 3, ``slow`` times as many if slow. The last
@@ -135,12 +138,12 @@ def record(words: Sequence[int], rises: Sequence[int], rng: np.random.Generator,
     for place, last in enumerate(lasts):
         heard += [place] * last + [-1] * pauses[place + 1]
     heard = np.array(heard)
-    table = np.column_stack([SOUNDS[list(words)], 2 * np.asarray(rises) - 1])
+    table = np.column_stack([SOUNDS[words], 2 * rises - 1])
     clean = np.vstack([table, np.zeros(BANDS + 1)])[heard]
     return clean + 0.5 * rng.normal(size=clean.shape), heard
 
 
-# %% chapter 15: A listener
+# %% chapter 15: Two clocks: words ask a recording
 def recordings(
     n: int, rng: np.random.Generator, *, num_words: int = 6, slow: int = 1
 ) -> tuple[Int[Tensor, "b t"], Float[Tensor, "b j c"], Bool[Tensor, "b j"],
@@ -149,7 +152,7 @@ def recordings(
     words = rng.integers(NUM_SOUNDS, size=(n, num_words))
     rises = rng.integers(2, size=(n, num_words))
     pairs = [record(*row, rng, slow=slow) for row in zip(words, rises)]
-    heard = pad_rows([row + 2 for _, row in pairs]) - 2  # −2 behind the end
+    heard = pad_rows([(row + 2).tolist() for _, row in pairs]) - 2  # −2 behind the end
     series = np.zeros((*heard.shape, BANDS + 1), dtype=np.float32)
     for row, (frames, _) in enumerate(pairs):
         series[row, :len(frames)] = frames
