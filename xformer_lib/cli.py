@@ -36,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
         discard_output()
         return 2
     except KeyboardInterrupt as error:
-        print(f"xformer {options.command}: {error or 'stopped at once'}", file=sys.stderr)
+        print(f"xformer {options.command}: {str(error) or 'stopped at once'}", file=sys.stderr)
         return 130
 
 
@@ -111,21 +111,25 @@ def add_search(command: argparse.ArgumentParser) -> None:
 
 def run_train(options) -> int:
     from xformer_lib.training.config import preset
+    from xformer_lib.training.distributed import process_group
     from xformer_lib.training.loop import resume, train
 
-    if options.resume:
-        if options.set or options.out:
-            raise ValueError("--resume: expected no --set and no --out, the run keeps its settings; leave them out")
-        run = resume(options.resume, device=options.device, progress=not options.quiet)
-    else:
-        folder = Path(options.out or f"runs/{options.preset}")
-        config = with_settings(preset(options.preset), options.set)
-        folder.mkdir(parents=True, exist_ok=True)
-        write_json(folder / "provenance.json", provenance(options))
-        run = train(config, folder, device=options.device, progress=not options.quiet)
-    last = run.history[-1]
-    print(f"{run.folder}: {run.step} steps, {run.tokens:,} target tokens in {run.seconds / 60:.1f} minutes; "
-          f"validation loss {last['validation_loss']:.3f} nats a token")
+    if options.resume and (options.set or options.out):
+        raise ValueError("--resume: expected no --set and no --out, the run keeps its settings; leave them out")
+    with process_group(options.device) as (processes, device):
+        how = dict(device=device, progress=not options.quiet, processes=processes)
+        if options.resume:
+            run = resume(options.resume, **how)
+        else:
+            folder = Path(options.out or f"runs/{options.preset}")
+            config = with_settings(preset(options.preset), options.set)
+            if processes.rank == 0:
+                folder.mkdir(parents=True, exist_ok=True)
+                write_json(folder / "provenance.json", provenance(options, processes.world))
+            run = train(config, folder, **how)
+    if processes.rank == 0:
+        print(f"{run.folder}: {run.step} steps, {run.tokens:,} target tokens in {run.seconds / 60:.1f} minutes; "
+              f"validation loss {run.history[-1]['validation_loss']:.3f} nats a token")
     return 0
 
 

@@ -61,8 +61,8 @@ def write_inner(path: Path, inner: tokenizers.Tokenizer) -> None:
             os.fsync(file.fileno())
         os.replace(part, path)
     except OSError as error:
-        raise OSError(f"{path} cannot be written ({error.strerror}); free some space there, or name another "
-                      "folder") from None
+        raise OSError(f"{path}: could not be written ({error.strerror}); what stood there is untouched, make room or "
+                      "name another folder") from None
     finally:
         part.unlink(missing_ok=True)
 

@@ -1,0 +1,109 @@
+"""Fifty kills: a run that dies again and again ends with the very weights of a run that was left alone.
+
+SIGKILL cannot be caught, so what these processes leave behind is what a dead machine would leave (but for the disk's own
+cache). Half of them die at a moment of the clock, the others at a named place: inside a step, a validation, a write.
+"""
+
+import random
+import signal
+
+import pytest
+
+from tests.survive.runner import EVERY, STEPS, Runner, assert_same, everything
+from xformer_lib.training.checkpoint import load_model, load_setup, load_tensors
+
+KILLS = 50
+FULL = "could not be written (File too large); what stood there is untouched, make room or name another folder"
+
+
+@pytest.fixture(scope="module")
+def runner(tmp_path_factory):
+    runner = Runner(tmp_path_factory.mktemp("program"))
+    yield runner
+    runner.server.stdin.close()
+    runner.server.wait(60)
+
+
+@pytest.fixture(scope="module")
+def unbroken(runner, tmp_path_factory):
+    """The run that was left alone, and how long it took."""
+    folder = tmp_path_factory.mktemp("unbroken")
+    assert runner.live("train", folder) == 0, runner.errors.read_text()
+    return everything(folder), runner.seconds
+
+
+def places(seconds):
+    """Where the fifty lives end: fixed for ever but for the clock, whose moments follow the speed of the machine."""
+    draw = random.Random(5)
+    for _ in range(KILLS):
+        count = draw.randint(1, 4)
+        yield draw.choice([f"clock {draw.uniform(0, 0.4) * seconds:.4f}"] * 7 + [
+            f"step {draw.randint(1, 11)}", f"after-step {draw.randint(1, 11)}", f"validation {count}",
+            f"after-validation {count}", f"fsync {2 * count}", f"move {2 * count}", f"moved {2 * count}",
+            f"write {2 * count} {draw.random():.3f}"])
+
+
+def whole(folder):
+    """No file under its own name is ever torn; returns the step that the next life begins with, 0 for the start."""
+    if (folder / "model.safetensors").exists():
+        load_model(folder)
+    if not (folder / "checkpoint.safetensors").exists():
+        return 0
+    load_setup(folder)
+    return load_tensors(folder / "checkpoint.safetensors")[1]["step"]
+
+
+def test_fifty_kills(runner, unbroken, tmp_path, record_property):
+    """Killed, looked at, resumed, fifty times over; each run that gets to its end equals the one left alone."""
+    expected, seconds = unbroken
+    folder, runs, step, torn, began = tmp_path / "0", 0, 0, 0, []
+    for place in places(seconds):
+        status = runner.live("resume" if step else "train", folder, place)
+        if status == 0:  # it was faster than its end: one run is done, the next one takes over
+            assert_same(everything(folder), expected)
+            runs += 1
+            folder, step = tmp_path / str(runs), 0
+            status = runner.live("train", folder, "step 7")
+        assert status == -signal.SIGKILL, runner.errors.read_text()
+        torn += len(list(folder.glob("*.part")))
+        before, step = step, whole(folder)
+        assert step >= before and step in (*range(0, STEPS, EVERY), STEPS)
+        began.append(step)
+    assert runner.live("resume" if step else "train", folder) == 0, runner.errors.read_text()
+    assert_same(everything(folder), expected)
+    assert {path.name for path in folder.iterdir()} == {
+        "config.json", "tokenizer.json", "checkpoint.safetensors", "model.safetensors"}  # no part is left
+    record_property("kills", len(began))
+    print(f"{len(began)} kills, {runs + 1} runs to the end, {torn} parts left by the dead; lives began at {began}")
+    assert len(began) == KILLS and len(set(began)) > 5 and torn > 3
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("room, name", [(30_000, "model.safetensors"), (90_000, "checkpoint.safetensors")])
+def test_the_disk_fills_up(runner, unbroken, tmp_path, room, name):
+    """A limit on the size of files stands in for it. One line; nothing torn, nothing left; with room again, the same bits."""
+    assert runner.live("train", tmp_path, "step 11") == -signal.SIGKILL
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert len(before["model.safetensors"]) > 30_000 and len(before["checkpoint.safetensors"]) > 90_000
+    assert runner.live("resume", tmp_path, f"disk {room}") == 1
+    said = runner.errors.read_text().splitlines()[-1]
+    assert said == f"OSError: {tmp_path / name}: {FULL}"
+    after = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert set(after) == set(before) and after["checkpoint.safetensors"] == before["checkpoint.safetensors"]
+    assert runner.live("resume", tmp_path) == 0, runner.errors.read_text()
+    assert_same(everything(tmp_path), unbroken[0])
+
+
+@pytest.mark.errors
+def test_the_disk_is_full_from_the_start(runner, tmp_path):
+    assert runner.live("train", tmp_path, "disk 3000") == 1
+    assert runner.errors.read_text().splitlines()[-1] == f"OSError: {tmp_path / 'tokenizer.json'}: {FULL}"
+    assert [path.name for path in tmp_path.iterdir()] == ["config.json"]
+
+
+@pytest.mark.errors
+def test_a_folder_through_a_file(runner, tmp_path):
+    """Nothing can be made there, not even by an administrator, whom permission bits would not stop."""
+    (tmp_path / "file").write_text("")
+    assert runner.live("train", tmp_path / "file" / "run") == 1
+    assert runner.errors.read_text().splitlines()[-1].startswith("NotADirectoryError: [Errno 20] Not a directory: ")
