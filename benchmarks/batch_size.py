@@ -32,7 +32,7 @@ SEEDS = (1, 2, 3)
 TARGET = 1.0  # nats a token
 MODEL = TransformerConfig(vocab_size=400, d_model=48, num_heads=4, d_ff=96, num_encoder_layers=1, num_decoder_layers=1,
                           dropout=0.0, max_len=64)
-TOKENS_AT_MOST = 900_000  # padding included; a run that has not arrived by then is given up
+STEPS_AT_MOST, TOKENS_AT_MOST = 2000, 900_000  # padding included; a run that has not arrived by then is given up
 
 
 def steps_to_target(size: int, rate: float, seed: int, corpus: dict, tokenizer: Tokenizer) -> dict:
@@ -43,7 +43,7 @@ def steps_to_target(size: int, rate: float, seed: int, corpus: dict, tokenizer: 
     run = loop.build_run(config, Path(tempfile.gettempdir()), tokenizer, corpus, "cpu")
     run.model.train()
     before = None
-    for batch in islice(loop.batch_stream(run), TOKENS_AT_MOST // size):
+    for batch in islice(loop.batch_stream(run), min(STEPS_AT_MOST, TOKENS_AT_MOST // size)):
         try:
             loop.train_step(run, batch)
         except FloatingPointError:
