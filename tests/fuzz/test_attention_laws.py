@@ -22,6 +22,7 @@ SIZES = st.integers(1, 7)
 SEEDS = st.integers(0, 2**32)
 DENSITY = st.sampled_from([0.0, 0.2, 0.5, 0.8, 1.0])
 SCALE = st.sampled_from([1e-3, 1.0, 30.0, 1e4])
+KV_HEADS = st.sampled_from([None, 1])  # of three: each its own keys and values, or one for all
 INSIDE = [name for name in POSITIONS if attention_positions(name, 4, 3) is not None]  # relative, rotary, alibi
 
 
@@ -176,12 +177,12 @@ def test_both_paths_are_the_reference_and_send_no_gradient_to_the_masked(path, n
 
 
 @pytest.mark.parametrize("scheme", ["none", *INSIDE])
-@given(n=SIZES, seed=SEEDS, density=DENSITY, path=st.sampled_from(["explicit", "fused"]))
+@given(n=SIZES, seed=SEEDS, density=DENSITY, path=st.sampled_from(["explicit", "fused"]), kv_heads=KV_HEADS)
 @settings(max_examples=60)
-def test_a_layer_does_not_read_what_is_masked(scheme, n, seed, density, path):
-    """With every position scheme: other tokens behind the mask change no bit, and what nobody reads gets no gradient."""
+def test_a_layer_does_not_read_what_is_masked(scheme, n, seed, density, path, kv_heads):
+    """With every position scheme, and with shared keys: other tokens behind the mask change no bit, and what nobody reads gets no gradient."""
     torch.manual_seed(seed)
-    layer = MultiHeadAttention(12, 3, positions=attention_positions(scheme, 4, 3), path=path).double()
+    layer = MultiHeadAttention(12, 3, num_kv_heads=kv_heads, positions=attention_positions(scheme, 4, 3), path=path).double()
     x, other = tensors(seed, (2, n, 12), (2, n, 12))
     mask = torch.from_numpy(drawn_mask(seed, density, 2, 1, n).repeat(n, axis=1))  # whole columns: tokens are hidden
     hidden = ~mask.any(dim=1)[..., None]
@@ -194,11 +195,11 @@ def test_a_layer_does_not_read_what_is_masked(scheme, n, seed, density, path):
     assert all(p.grad is None or p.grad.isfinite().all() for p in layer.parameters())
 
 
-@given(SIZES, SEEDS, DENSITY)
+@given(SIZES, SEEDS, DENSITY, KV_HEADS)
 @settings(max_examples=60)
-def test_a_layer_without_positions_is_equivariant(n, seed, density):
+def test_a_layer_without_positions_is_equivariant(n, seed, density, kv_heads):
     torch.manual_seed(seed)
-    layer = MultiHeadAttention(12, 3).double()
+    layer = MultiHeadAttention(12, 3, num_kv_heads=kv_heads).double()
     (x,), order = tensors(seed, (2, n, 12)), torch.from_numpy(np.random.default_rng(seed).permutation(n))
     mask = torch.from_numpy(drawn_mask(seed, density, n, n))
     moved = layer(x[:, order], x[:, order], x[:, order], mask=mask[order][:, order])[0]
@@ -217,20 +218,22 @@ def test_a_layer_with_positions_is_not(scheme):
     assert not torch.allclose(moved, layer(x, x, x)[0][:, order], atol=1e-3)
 
 
-def tiny(scheme, norm, seed):
+def tiny(scheme, norm, seed, kv_heads=None):
     torch.manual_seed(seed)
-    config = TransformerConfig(vocab_size=17, d_model=12, num_heads=3, d_ff=13, num_encoder_layers=1, num_decoder_layers=2,
-                               dropout=0.0, norm=norm, positions=scheme, max_offset=3, max_len=23)
+    config = TransformerConfig(vocab_size=17, d_model=12, num_heads=3, num_kv_heads=kv_heads, d_ff=13, num_encoder_layers=1,
+                               num_decoder_layers=2, dropout=0.0, norm=norm, positions=scheme, max_offset=3,
+                               max_len=23)
     return Transformer(config).double().eval()
 
 
 @pytest.mark.parametrize("scheme", list(POSITIONS))
 @settings(max_examples=15)
-@given(s=SIZES, t=SIZES, more=st.integers(0, 5), seed=st.integers(0, 99), norm=st.sampled_from(["pre", "post"]))
-@example(s=1, t=1, more=5, seed=0, norm="pre")
-def test_a_model_sees_neither_padding_nor_the_future(scheme, s, t, more, seed, norm):
+@given(s=SIZES, t=SIZES, more=st.integers(0, 5), seed=st.integers(0, 99), norm=st.sampled_from(["pre", "post"]),
+       kv_heads=KV_HEADS)
+@example(s=1, t=1, more=5, seed=0, norm="pre", kv_heads=1)
+def test_a_model_sees_neither_padding_nor_the_future(scheme, s, t, more, seed, norm, kv_heads):
     """More padding behind source and target changes nothing; nor do other words after the place that is asked for."""
-    model, rng = tiny(scheme, norm, seed), np.random.default_rng(seed)
+    model, rng = tiny(scheme, norm, seed, kv_heads), np.random.default_rng(seed)
     source, target, later = (torch.from_numpy(rng.integers(3, 17, (2, length))) for length in (s, t, t))
     pad = torch.zeros(2, more, dtype=torch.int64)
     with torch.no_grad():

@@ -18,7 +18,7 @@ from xformer_lib.training.checkpoint import load_model, load_tensors
 
 ROOT = Path(__file__).parents[2]
 SMALL = ["--set", "d_model=22", "num_heads=2", "d_ff=29", "num_encoder_layers=1", "num_decoder_layers=1", "max_len=31",
-         "vocab_size=283", "max_tokens=301", "warmup_steps=2", "validate_every=5", "max_steps=23"]
+         "vocab_size=283", "max_tokens=301", "warmup_steps=2", "validate_every=20", "max_steps=101"]
 FULL = "could not be written (File too large); what stood there is untouched, make room or name another folder"
 needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 
@@ -107,7 +107,7 @@ def same_run(one, other):
 def unbroken(commands, tmp_path_factory):
     folder = tmp_path_factory.mktemp("unbroken")
     status, said, errors = commands.run("train", "--preset", "fragment", "--out", folder, "--quiet", *SMALL)
-    assert (status, errors) == (0, "") and ": 23 steps, " in said
+    assert (status, errors) == (0, "") and ": 101 steps, " in said
     return folder
 
 
@@ -124,12 +124,12 @@ def test_ctrl_c_saves_and_says_how_to_go_on(commands, unbroken, tmp_path):
     process.send_signal(signal.SIGINT)
     said, errors = process.communicate(timeout=300)
     assert (process.returncode, said) == (130, "")
-    match = re.fullmatch(r"stopped after step (\d+) of 23, all is saved; go on with: xformer (train --resume \S+)",
+    match = re.fullmatch(r"stopped after step (\d+) of 101, all is saved; go on with: xformer (train --resume \S+)",
                          one_line(errors, "train"))
     step = load_tensors(folder / "checkpoint.safetensors")[1]["step"]
-    assert match and int(match[1]) == step and 5 <= step < 23 and list(folder.glob("*.part")) == []
+    assert match and int(match[1]) == step and 20 <= step < 101 and list(folder.glob("*.part")) == []
     status, said, errors = commands.run(*match[2].split(), "--quiet")
-    assert (status, errors) == (0, "") and ": 23 steps, " in said
+    assert (status, errors) == (0, "") and ": 101 steps, " in said
     assert same_run(folder, unbroken)
 
 

@@ -136,7 +136,7 @@ def publisher(tmp_path, monkeypatch):
                     for language, data in CONTENT.items()}
     server.cache = tmp_path / "cache/xformer_lib/multi30k"
     monkeypatch.setattr(_download, "FILES", server.files)
-    monkeypatch.setattr(_download, "PATIENCE", 0.3)
+    monkeypatch.setattr(_download, "PATIENCE", 1.0)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.delenv("XFORMER_DATA", raising=False)
