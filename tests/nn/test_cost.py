@@ -47,6 +47,13 @@ def test_a_spread_row_counts_once():
     assert measure_cost(lambda row: row.expand(7, 5) + 1, torch.randn(5)).moved == 4 * (5 + 35)
 
 
+def test_a_look_up_reads_its_rows_alone():
+    table, ids, zeros = torch.randn(331, 5), torch.tensor([3, 7]), torch.zeros(11, dtype=torch.long)
+    assert measure_cost(F.embedding, ids, table).moved == 8 * 2 + 2 * 4 * 10
+    assert measure_cost(lambda: table[ids]).moved == 8 * 2 + 2 * 4 * 10
+    assert measure_cost(lambda: table[:2].clone()[zeros]).moved == 2 * 4 * 10 + 4 * 10 + 8 * 11 + 4 * 55
+
+
 def test_arguments_in_lists_and_options_count():
     cost = measure_cost(torch.cat, [torch.randn(3, 5), torch.randn(2, 5)], dim=0)
     assert (cost.moved, cost.calls) == (4 * 50, 1)

@@ -52,14 +52,18 @@ def products_of(operation, args: tuple, out) -> int:
 
 def tensors_in(values) -> list[Tensor]:
     """The tensors among arguments or results, those inside lists included."""
-    values = values if isinstance(values, list | tuple) else [values]
-    inner = [one for v in values for one in (v if isinstance(v, list | tuple) else [v])]
-    return [one for one in inner if isinstance(one, Tensor)]
+    if isinstance(values, list | tuple):
+        return [x for one in values for x in tensors_in(one)]
+    return [values] if isinstance(values, Tensor) else []
 
 
-def size_of(x: Tensor) -> int:
-    """Bytes behind a tensor; one number spread over a row counts once."""
-    return min(x.numel() * x.element_size(), x.untyped_storage().nbytes())
+def bytes_moved(operation, read: list[Tensor], made: list[Tensor]) -> int:
+    """Bytes read and written; a row that is spread counts once, a look-up its rows."""
+    sizes = [min(x.numel() * x.element_size(), x.untyped_storage().nbytes())
+             for x in read + made]
+    if operation._opname in ("embedding", "index", "index_select", "gather"):
+        sizes[0] = min(sizes[0], sizes[-1])  # of the table no more than what is taken
+    return sum(sizes)
 
 
 # %% chapter 13: What a call costs
@@ -78,7 +82,7 @@ class Meter(TorchDispatchMode):
         if kept and not operation._opname.endswith("_"):
             return out  # another view of the same numbers: nothing is computed
         self.products += products_of(operation, args, out)
-        self.moved += sum(map(size_of, read + made))
+        self.moved += bytes_moved(operation, read, made)
         self.largest = max([self.largest, *(x.numel() for x in made)])
         self.calls += 1
         return out
