@@ -31,7 +31,7 @@ CORPUS = {{"train": pairs(53, 3), "val": pairs(11, 7)}}
 MODEL = TransformerConfig(vocab_size=283, d_model=22, num_heads=2, d_ff=29, num_encoder_layers=1,
                           num_decoder_layers=1, dropout=0.2, attention_dropout=0.1, max_len=31)
 CONFIG = TrainConfig(corpus="own", model=MODEL, max_steps={STEPS}, max_tokens=61, warmup_steps=5, peak_rate=3e-3,
-                     validate_every={EVERY}, seed=3)
+                     validate_every={EVERY}, accumulate=2, seed=3)
 
 def die():
     os.kill(os.getpid(), signal.SIGKILL)
