@@ -62,8 +62,14 @@ notebooks: .venv/ready ## run every notebook again and store its outputs
 export: .venv/ready ## write the library from the chapters' export cells
 	@$(FULL) tools/export_library.py
 
-bench: .venv/ready ## measure the library and print one table
-	@PYTHONPATH=. $(FULL) benchmarks/attention_paths.py
+# Written only when all its packages are in, and again when a list of them has changed.
+.venv/bench: .venv/ready requirements-bench.lock
+	@echo "Adding the libraries to compare with ..."
+	@$(FULL) -m pip install $(PIP_FLAGS) --no-deps -r requirements-bench.lock
+	@touch $@
+
+bench: .venv/bench ## measure the library beside others; tables, and results/bench-*.json
+	@PYTHONPATH=. $(FULL) benchmarks/run_all.py $(BENCH)
 
 repository: .venv/ready ## with URL=https://host/you/fork: set the repository's address everywhere
 	@test -n "$(URL)" || { echo "Say which: make repository URL=https://github.com/you/xformer-lib"; exit 1; }

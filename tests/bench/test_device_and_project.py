@@ -1,0 +1,104 @@
+"""The other two: any device's numbers, and what the project itself costs."""
+
+import json
+import sys
+
+import nbformat
+import pytest
+from nbclient.exceptions import CellExecutionError
+
+from benchmarks import device, project, run_all
+
+
+@pytest.fixture(scope="module")
+def smoke(tmp_path_factory):
+    path = tmp_path_factory.mktemp("bench") / "device.json"
+    return device.main(["--device", "cpu", "--smoke", "--json", str(path)]), json.loads(path.read_text(encoding="utf-8"))
+
+
+class TestDevice:
+    def test_a_record_says_where_it_comes_from(self, smoke):
+        record, stored = smoke
+        assert stored == json.loads(json.dumps(record))
+        assert all(stored[name] for name in ("command", "commit", "device", "threads", "torch"))
+
+    def test_it_learns_below_the_peak(self, smoke):
+        rows = smoke[0]["training"]
+        assert [row["precision"] for row in rows] == device.precisions("cpu")
+        for row in rows:
+            assert row["last_loss"] < row["first_loss"]
+            assert 0 < row["fraction_of_peak"] < 1 and row["memory_mb"] > 1 and row["tokens_per_second"] > 1
+        assert set(smoke[0]["peaks"]) == {row["precision"] for row in rows}
+
+    def test_both_paths_by_length(self, smoke):
+        for row in smoke[0]["attention"]:
+            assert row["explicit_over_fused"] == pytest.approx(row["explicit_ms"] / row["fused_ms"], abs=0.02)
+
+    def test_no_device_is_invented(self, monkeypatch):
+        monkeypatch.setattr(device, "has_bfloat16", lambda name: False)
+        assert device.precisions("mps") == ["float32"]
+
+
+class TestProject:
+    def test_an_import_is_timed_without_what_it_stands_on(self):
+        with_torch, _ = project.import_seconds("import torch")
+        without, _ = project.import_seconds("import torch", ("torch", "not_installed_anywhere"))
+        assert without < 0.01 < with_torch
+
+    def test_a_failing_import_is_not_a_time(self):
+        with pytest.raises(project.subprocess.CalledProcessError):
+            project.import_seconds("import a_module_that_is_not_there")
+
+    def test_a_notebook_is_run_whole(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(project, "ROOT", tmp_path)
+        work = "import time\nend = time.process_time() + 0.3\nwhile time.process_time() < end: pass"
+        cells = [nbformat.v4.new_markdown_cell("# A page"), nbformat.v4.new_code_cell(work)]
+        nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "page.ipynb")
+        before = (tmp_path / "page.ipynb").read_bytes()
+        row = project.notebook_seconds(tmp_path / "page.ipynb")
+        assert row["notebook"] == "page.ipynb" and row["code_cells"] == 1
+        assert row["cpu_seconds"] >= 0.3 and row["wall_seconds"] > 0.3
+        assert (tmp_path / "page.ipynb").read_bytes() == before
+
+    def test_a_failing_notebook_is_not_a_time(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(project, "ROOT", tmp_path)
+        nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1 / 0")]), tmp_path / "page.ipynb")
+        with pytest.raises(CellExecutionError):
+            project.notebook_seconds(tmp_path / "page.ipynb")
+
+
+class TestRunAll:
+    @pytest.fixture(autouse=True)
+    def tiny(self, monkeypatch):
+        """One benchmark that writes its file, and one that fails."""
+        monkeypatch.setattr(run_all, "BENCHMARKS", {
+            "good": ((), (), "bench-good.json", 1), "bad": ((), (), "bench-bad.json", 1), "long": ((), (), "bench-long.json", 99)})
+        script = "import sys, pathlib; name = sys.argv[1]; pathlib.Path(sys.argv[-1]).write_text('{}') if 'bad' not in name else sys.exit(3)"
+        real, self.seen = run_all.subprocess.run, []
+
+        def run(command, cwd, env):
+            assert env["OMP_NUM_THREADS"]
+            self.seen.append(command[2].removeprefix("benchmarks."))
+            return real([sys.executable, "-c", script, *command[2:]], cwd=cwd)
+
+        monkeypatch.setattr(run_all.subprocess, "run", run)
+
+    def test_the_short_ones_and_a_failure(self, tmp_path):
+        assert run_all.main(["--out", str(tmp_path)]) == 1
+        assert self.seen == ["good", "bad"]
+        assert [path.name for path in tmp_path.iterdir()] == ["bench-good.json"]
+
+    def test_by_name(self, tmp_path):
+        assert run_all.main(["long", "--out", str(tmp_path)]) == 0
+        assert [path.name for path in tmp_path.iterdir()] == ["bench-long.json"]
+
+    @pytest.mark.errors
+    def test_an_unknown_name(self, capsys):
+        with pytest.raises(SystemExit):
+            run_all.main(["speed"])
+        assert "expected names of good, bad, long, got speed" in capsys.readouterr().err
+
+
+def test_every_benchmark_named_is_there():
+    for name in run_all.BENCHMARKS:
+        assert (run_all.ROOT / "benchmarks" / f"{name}.py").exists(), name

@@ -1,0 +1,50 @@
+"""A recorded comparison is believed only when its own samples give its medians again."""
+
+import copy
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from benchmarks import peers
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORDS = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted((ROOT / "results").glob("bench-*.json"))}
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_record_comes_from_a_commit(name):
+    record = RECORDS[name]
+    assert re.fullmatch("[0-9a-f]{12}", record["commit"]), "recorded from a clean clone"
+    assert record["command"].startswith("python ") and record["device"]
+
+
+def summaries(tables, summarise, clock):
+    """The tables with their summaries taken away and made again."""
+    again = copy.deepcopy(tables)
+    for table in again:
+        for row in table["rows"]:
+            row["over_ours"] = None
+        summarise(table, clock)
+    return again
+
+
+@pytest.mark.parametrize("name", [name for name in RECORDS if name.startswith("bench-peers")])
+class TestPeers:
+    def test_samples_give_the_stored_medians(self, name):
+        record = RECORDS[name]
+        assert summaries(record["training"], peers.summarise_training, record["clock"]) == record["training"]
+        assert summaries(record["decoding"], peers.summarise_decoding, record["clock"]) == record["decoding"]
+
+    def test_nobody_was_idle(self, name):
+        sizes = peers.Sizes(**RECORDS[name]["sizes"])
+        for table in RECORDS[name]["training"]:
+            for row in table["rows"]:
+                peers.check_learns(row["name"], row["losses"], sizes)
+                assert len(row["cpu_seconds"]) == len(table["target_tokens"])
+                assert row["fraction_of_peak"] < 1
+        for table in RECORDS[name]["decoding"]:
+            for row in table["rows"]:
+                exact = row["weights"] == "shipped" and "int8" not in row["name"]
+                assert not exact or row["equal_to_ours"] >= peers.SAME_TOKENS[table["task"]]
