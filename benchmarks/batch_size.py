@@ -27,12 +27,12 @@ from xformer_lib.nn.transformer import TransformerConfig  # noqa: E402
 from xformer_lib.training import TrainConfig, loop  # noqa: E402
 
 SIZES = (64, 128, 256, 512, 1024, 2048, 4096)
-RATES = (2e-3, 4e-3, 8e-3, 16e-3)
+RATES = (4e-3, 8e-3, 16e-3)
 SEEDS = (1, 2, 3)
-TARGET = 1.0  # nats a token
+TARGET = 1.5  # nats a token
 MODEL = TransformerConfig(vocab_size=400, d_model=48, num_heads=4, d_ff=96, num_encoder_layers=1, num_decoder_layers=1,
                           dropout=0.0, max_len=64)
-STEPS_AT_MOST, TOKENS_AT_MOST = 2000, 900_000  # padding included; a run that has not arrived by then is given up
+STEPS_AT_MOST, TOKENS_AT_MOST = 1000, 900_000  # padding included; a run that has not arrived by then is given up
 
 
 def steps_to_target(size: int, rate: float, seed: int, corpus: dict, tokenizer: Tokenizer) -> dict:
