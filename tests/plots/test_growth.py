@@ -53,6 +53,16 @@ def test_the_roof_bends_where_memory_and_processor_meet():
     assert {"1", "4", "64", "balance: 10.0"} <= {text.get_text() for text in ax.texts}
 
 
+def test_numbers_on_the_axes_stay_short():
+    ax = plots.growth_plot({"a": ([2, 4], [3e4, 3e9])}, **AXES)
+    ax.figure.canvas.draw()
+    shown = [text.get_text() for text in ax.get_yticklabels()]
+    assert "100,000" in shown and "$10^{6}$" in shown and "1,000,000" not in shown
+    ax = plots.roofline_plot({"rows": ([1.0, 8.0], [9.0, 60.0])}, peak=70, bandwidth=9)
+    ax.figure.canvas.draw()
+    assert {"10", "20", "50"} <= {text.get_text() for text in ax.get_yticklabels()}
+
+
 @pytest.mark.errors
 @pytest.mark.parametrize(
     "call,fragment",

@@ -129,10 +129,9 @@ class TiledAttention(torch.autograd.Function):
             mixed = shrink * mixed + parts @ v[..., places, :]
             peak = higher
         closed = total == 0
-        total = total.masked_fill(closed, 1.0)
-        log_total = peak.masked_fill(closed, 0.0) + total.log()
+        total, peak = total.masked_fill(closed, 1.0), peak.masked_fill(closed, 0.0)
         output = mixed / total
-        ctx.save_for_backward(q, k, v, mask, output, log_total)
+        ctx.save_for_backward(q, k, v, mask, output, peak + total.log())
         ctx.tile = tile
         return output
 

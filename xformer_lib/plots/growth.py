@@ -96,6 +96,11 @@ def roofline_plot(
     return ax
 
 
+def _plain(value: float, _place: int | None = None) -> str:
+    """12, 0.5, 20,000; from a million on as a power of ten."""
+    return f"{value:,.10g}" if value < 1e6 else f"$10^{{{np.log10(value):.10g}}}$"
+
+
 def _logarithmic(ax: Axes, ticks: np.ndarray | None = None) -> None:
     """Both axes logarithmic, with plain numbers on them; ``ticks`` for the horizontal one, thinned to at most nine."""
     ax.set_xscale("log", base=2)
@@ -107,5 +112,7 @@ def _logarithmic(ax: Axes, ticks: np.ndarray | None = None) -> None:
         ax.xaxis.set_major_locator(LogLocator(base=2, numticks=10))
         ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     ax.xaxis.set_minor_locator(NullLocator())
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    low, high = ax.get_ylim()
+    ax.yaxis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5) if high < 30 * low else (1,), numticks=20))
+    ax.yaxis.set_major_formatter(FuncFormatter(_plain))
     ax.yaxis.set_minor_locator(NullLocator())
