@@ -47,7 +47,8 @@ def products_of(operation, args: tuple, out) -> int:
     if name == "_scaled_dot_product_flash_attention_for_cpu":
         q, k, v = args[:3]
         return q[..., 0].numel() * k.shape[-2] * (k.shape[-1] + v.shape[-1])
-    return flop_registry[packet](*args, out_val=out) // 2 if packet in flop_registry else 0
+    known = packet in flop_registry
+    return flop_registry[packet](*args, out_val=out) // 2 if known else 0
 
 
 def tensors_in(values) -> list[Tensor]:

@@ -82,7 +82,7 @@ def local_attention(
 
 # %% chapter 13: The backward pass
 def tile_scores(q, k, mask, places) -> Tensor:
-    """Scores of all queries with the keys of one tile; the lowest number where closed."""
+    """Scores of all queries with the keys of one tile; minus infinity where closed."""
     scores = (q / math.sqrt(q.shape[-1])) @ k[..., places, :].transpose(-2, -1)
     if mask is None:
         return scores
@@ -113,7 +113,7 @@ def tiled_gradients(d_output, q, k, v, mask, output, log_total, tile):
 
 # %% chapter 13: The backward pass
 class TiledAttention(torch.autograd.Function):
-    """Forward keeps the output and a number a query; backward makes the weights again."""
+    """Forward keeps the output and a number a query; backward remakes the weights."""
 
     @staticmethod
     def forward(ctx, q, k, v, mask, tile):

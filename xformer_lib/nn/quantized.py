@@ -35,7 +35,7 @@ def quantize_rows(
 
 # %% chapter 13: A layer of whole numbers
 def int_product(a: Int[Tensor, "n k"], b: Int[Tensor, "k o"]) -> Tensor:
-    """a @ b for int8 on a CPU, exact: with its int8 instructions, or else in float64."""
+    """a @ b for int8 on a CPU, exact: by its int8 instructions, or else in float64."""
     if torch.backends.mkldnn.is_available() and hasattr(torch, "_int_mm"):
         return torch._int_mm(a, b)
     return a.double() @ b.double()
@@ -43,7 +43,7 @@ def int_product(a: Int[Tensor, "n k"], b: Int[Tensor, "k o"]) -> Tensor:
 
 # %% chapter 13: A layer of whole numbers
 class Int8Linear(nn.Module):
-    """x Wᵀ + b in int8: W is rounded once, x anew in each call, a scale for each row."""
+    """x Wᵀ + b in int8: W rounded once, x anew in each call, a scale for each row."""
 
     def __init__(self, weight: Float[Tensor, "o k"], bias: Tensor | None = None):
         super().__init__()
