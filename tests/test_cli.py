@@ -196,3 +196,13 @@ def test_a_traceback_on_request(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(FileNotFoundError):
         main(["translate", "--input", "nowhere.txt"])
+
+
+@pytest.mark.errors
+def test_a_setting_without_a_value_yet_takes_a_number():
+    from xformer_lib.cli import with_settings
+    from xformer_lib.training import preset
+
+    assert with_settings(preset("fragment"), ["num_kv_heads=2"]).model.num_kv_heads == 2
+    with pytest.raises(ValueError, match="^--set num_kv_heads: expected a value like None, got 'few'"):
+        with_settings(preset("fragment"), ["num_kv_heads=few"])
