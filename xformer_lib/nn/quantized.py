@@ -47,7 +47,7 @@ class Int8Linear(nn.Module):
 
     def __init__(self, weight: Float[Tensor, "o k"], bias: Tensor | None = None):
         super().__init__()
-        whole, scale = quantize_rows(weight.detach())
+        whole, scale = quantize_rows(weight.detach().contiguous())
         self.register_buffer("weight", whole)
         self.register_buffer("scale", scale[:, 0])
         self.register_buffer("bias", None if bias is None else bias.detach().clone())
