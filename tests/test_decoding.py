@@ -10,7 +10,7 @@ import torch
 
 from xformer_lib import decoding
 from xformer_lib.data.tokenizer import Tokenizer
-from xformer_lib.decoding import greedy, next_logits, translate
+from xformer_lib.decoding import Translator, by_columns, greedy, next_logits, translate
 from xformer_lib.nn.transformer import DecoderCache, Transformer, TransformerConfig
 
 V, MAX_LEN = 31, 37
@@ -170,6 +170,17 @@ def test_decoding_leaves_no_trace_in_the_model(training):
         greedy(model, source + V)
     assert model.training is training
     assert all(parameter.grad is None and parameter.requires_grad for parameter in model.parameters())
+
+
+def test_storing_matrices_by_columns_changes_no_number_and_no_word(tokenizer):
+    model, source = build().float(), sources()
+    before, said = {name: value.clone() for name, value in model.state_dict().items()}, greedy(model, source)
+    translator = Translator(model, tokenizer)
+    assert translator.model is model and by_columns(model) is model  # twice is once
+    for name, value in model.state_dict().items():
+        assert torch.equal(value, before[name]) and value.shape == before[name].shape
+        assert value.ndim != 2 or value.stride() == (1, len(value))
+    assert greedy(model, source) == said
 
 
 TEXTS = ["The big yellow cat", "I", "I am", "cat", "The cat", "big big", "an engineer"]

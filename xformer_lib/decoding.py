@@ -20,7 +20,7 @@ from xformer_lib.data.batching import pad_rows
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.shapes import Float, Int
 
-__all__ = ["next_logits", "greedy", "Hypothesis", "check_beam", "beam_search", "translate", "Translator"]
+__all__ = ["next_logits", "greedy", "Hypothesis", "check_beam", "beam_search", "translate", "by_columns", "Translator"]
 
 
 # %% chapter 12: The library's version
@@ -62,7 +62,7 @@ def next_logits(model: nn.Module, tokens: Int[Tensor, "b t"],
     new = tokens if cache is None else tokens[:, cache.length:]
     states = model.states(new, memory, source, cache=cache)
     logits = model.embedding.logits(states[:, -1:])[:, 0]
-    logits[:, [model.config.pad_id, model.config.bos_id]] = -torch.inf
+    logits[:, model.config.pad_id] = logits[:, model.config.bos_id] = -torch.inf
     return logits
 
 
@@ -84,9 +84,9 @@ def greedy(model: nn.Module, source: Int[Tensor, "b s"], *,
             logits = next_logits(model, tokens, memory, source, cache)
             tokens = torch.cat([tokens, logits.argmax(dim=-1, keepdim=True)], dim=1)
             done = (tokens[:, -1] == eos_id) | (tokens.shape[1] > limits)
-            for row, ids in zip(rows[done].tolist(), tokens[done, 1:].tolist()):
-                results[row] = ids[:-1] if ids[-1] == eos_id else ids
             if done.any():
+                for row, ids in zip(rows[done].tolist(), tokens[done, 1:].tolist()):
+                    results[row] = ids[:-1] if ids[-1] == eos_id else ids
                 alive = (~done).nonzero()[:, 0]
                 rows, tokens, memory, source, limits = (
                     x[alive] for x in (rows, tokens, memory, source, limits))
@@ -251,11 +251,20 @@ def translate(model: nn.Module, tokenizer: Tokenizer, texts: list[str], *,
 
 
 # %% chapter 12: From text to text
+def by_columns(model: nn.Module) -> nn.Module:
+    """Store each matrix column by column, as products with a single vector like it."""
+    for parameter in model.parameters():
+        if parameter.ndim == 2:
+            parameter.data = parameter.data.t().contiguous().t()
+    return model
+
+
+# %% chapter 12: From text to text
 class Translator:
     """A trained model and its tokenizer: text in, text out."""
 
     def __init__(self, model: nn.Module, tokenizer: Tokenizer):
-        self.model, self.tokenizer = model, tokenizer
+        self.model, self.tokenizer = by_columns(model), tokenizer
 
     def translate(self, text: str | list[str], *, beam_size: int = 1,
                   length_penalty: float = 1.0) -> str | list[str]:

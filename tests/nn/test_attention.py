@@ -120,6 +120,49 @@ def test_growing_cache_gives_the_uncached_output():
     torch.testing.assert_close(torch.cat(steps, dim=1), whole, atol=1e-13, rtol=0)
 
 
+def test_the_cache_copies_when_its_room_is_full_and_only_then():
+    """50 steps: rooms of 16, 34 and 70 places; what was kept stays, to the bit, through each move."""
+    cache, kept, rooms = KeyValueCache(grows=True), [], []
+    for _ in range(50):
+        k, v = torch.randn(B, H, 1, D), torch.randn(B, H, 1, E)
+        kept.append((k, v))
+        found = cache.update(k, v)
+        rooms.append(cache.rooms[0].data_ptr())
+        for x, own, parts in zip(found, (cache.k, cache.v), zip(*kept)):
+            assert torch.equal(x, torch.cat(parts, dim=2)) and torch.equal(own, x)
+    assert cache.length == 50 and [x.shape[2] for x in cache.rooms] == [70, 70]
+    assert len(dict.fromkeys(rooms)) == 3
+
+
+def test_rows_that_stay_take_their_room_along():
+    cache, order = KeyValueCache(grows=True), torch.tensor([2, 0])
+    before = [torch.randn(3, H, 4, D) for _ in "kv"]
+    cache.update(*before)
+    cache.keep(order)
+    after = [torch.randn(2, H, 1, D) for _ in "kv"]
+    for found, old, new in zip(cache.update(*after), before, after):
+        assert torch.equal(found, torch.cat([old[order], new], dim=2))
+
+
+def test_the_memory_needs_no_spare_room():
+    cache = KeyValueCache(grows=False)
+    k, _ = cache.update(torch.randn(B, J, H, D).transpose(1, 2), torch.randn(B, H, J, E))
+    assert cache.rooms[0].shape[2] == J and k.is_contiguous() and cache.ready
+
+
+def test_auto_takes_the_fused_path_for_one_query_alone(monkeypatch):
+    from xformer_lib.nn import attention
+
+    asked = []
+    monkeypatch.setattr(attention, "fused_attention", lambda *x, **settings: (asked.append(1), fused_attention(*x, **settings))[1])
+    for shape, fused in (((1, H, 1, D), 1), ((B, H, 1, D), 0), ((1, H, 2, D), 0)):
+        asked.clear()
+        q, k = torch.randn(shape), torch.randn(shape[0], H, J, D)
+        output, _ = attend(q, k, k)
+        assert len(asked) == fused
+        torch.testing.assert_close(output, attend(q, k, k, path="explicit")[0])
+
+
 def test_fixed_cache_projects_the_memory_once():
     layer = MultiHeadAttention(M, H, d_head=D).double()
     query, memory = torch.randn(B, I, M).double(), torch.randn(B, J, M).double()

@@ -5,7 +5,14 @@ import dataclasses
 import pytest
 import torch
 
-from xformer_lib.nn.transformer import Transformer, TransformerConfig, causal_mask, target_mask
+from xformer_lib.nn.transformer import (
+    Transformer,
+    TransformerConfig,
+    causal_mask,
+    padding_mask,
+    source_mask,
+    target_mask,
+)
 
 B, S, T, V = 3, 7, 5, 31
 CONFIG = TransformerConfig(vocab_size=V, d_model=44, num_heads=2, d_ff=29, num_encoder_layers=2,
@@ -97,6 +104,24 @@ def test_masks():
     assert causal_mask(2, 1).tolist() == [[True, True, False], [True, True, True]]
     assert target_mask(torch.tensor([[1, 5, 0]]), 0).tolist() == [
         [[True, False, False], [True, True, False], [True, True, False]]]
+
+
+def test_masks_that_hide_nothing_are_left_out():
+    padded = torch.tensor([[5, 6, 7], [5, 6, 0]])
+    assert source_mask(padded[:1], 0) is None
+    assert torch.equal(source_mask(padded, 0), padding_mask(padded, 0))
+    assert target_mask(padded[:, :1], 0, start=2) is None  # the newest token reads all
+    assert target_mask(padded[:, :1], 0).shape == (2, 1, 1) and target_mask(padded[:, :2], 0, start=2).shape == (2, 4)
+
+
+@pytest.mark.parametrize("path", ["explicit", "fused"])
+def test_the_output_does_not_know_whether_its_mask_was_left_out(monkeypatch, path):
+    from xformer_lib.nn import transformer
+
+    model, source, target = build(attention_path=path), ids(S), ids(T, 1)
+    without = model(source, target)
+    monkeypatch.setattr(transformer, "source_mask", padding_mask)
+    torch.testing.assert_close(model(source, target), without, atol=1e-13, rtol=0)
 
 
 @pytest.mark.errors

@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from xformer_lib.nn.products import Linear
 from xformer_lib.shapes import Float
 
 __all__ = ["explicit_attention", "fused_attention", "attend", "MultiHeadAttention", "record_attention", "KeyValueCache"]
@@ -113,11 +114,12 @@ def attend(
 ) -> tuple[Tensor, Tensor | None]:
     """Attention by the path asked for; only the explicit one has weights at hand.
 
-    "auto": explicit for short keys on a CPU, else fused. ``need_weights`` and
-    ``value_bias`` need the weights: they take the explicit path whatever was asked.
+    "auto": explicit for short keys on a CPU, else fused, as for one query alone.
+    ``need_weights`` and ``value_bias`` need the weights: they take the explicit path.
     """
     if path == "auto":
-        is_short = q.device.type == "cpu" and k.shape[-2] < FUSED_FROM
+        is_one = q.shape[0] * q.shape[-2] == 1
+        is_short = q.device.type == "cpu" and k.shape[-2] < FUSED_FROM and not is_one
         path = "explicit" if is_short else "fused"
     if need_weights or value_bias is not None or path == "explicit":
         output, weights = explicit_attention(
@@ -185,10 +187,10 @@ class HeadProjections(nn.Module):
         self.dropout, self.path, self.positions = dropout, path, positions
         d_head = d_head or head_width(d_model, num_heads)
         d_value = d_value or d_head
-        self.w_q = nn.Linear(d_model, num_heads * d_head, bias=bias)
-        self.w_k = nn.Linear(d_model, self.num_kv_heads * d_head, bias=bias)
-        self.w_v = nn.Linear(d_model, self.num_kv_heads * d_value, bias=bias)
-        self.w_o = nn.Linear(num_heads * d_value, d_model, bias=bias)
+        self.w_q = Linear(d_model, num_heads * d_head, bias=bias)
+        self.w_k = Linear(d_model, self.num_kv_heads * d_head, bias=bias)
+        self.w_v = Linear(d_model, self.num_kv_heads * d_value, bias=bias)
+        self.w_o = Linear(num_heads * d_value, d_model, bias=bias)
         for projection in (self.w_q, self.w_k, self.w_v, self.w_o):
             nn.init.xavier_uniform_(projection.weight)
             if bias:
@@ -253,32 +255,48 @@ def record_attention(model: nn.Module):
 
 
 # %% chapter 8: Looking inside, and keeping keys
+def append(room: Tensor | None, new: Tensor, start: int, *, spare: bool) -> Tensor:
+    """Write ``new`` (b h n d) at place ``start`` of ``room``, or of a larger room.
+
+    With ``spare`` the larger room has twice the places needed, 16 at least.
+    """
+    end = start + new.shape[2]
+    if room is None or room.shape[2] < end:
+        places = max(16, 2 * end) if spare else end
+        larger = new.new_empty(*new.shape[:2], places, new.shape[3])
+        if room is not None:
+            larger[:, :, :start] = room[:, :, :start]
+        room = larger
+    room[:, :, start:end] = new
+    return room
+
+
+# %% chapter 8: Looking inside, and keeping keys
 class KeyValueCache:
     """Projected keys (b h j d) and values (b h j e) of one layer, kept between steps.
 
     ``grows=True`` (self-attention): each step's keys and values are appended.
     ``grows=False`` (cross-attention): those of the first step serve every later one.
+    ``length``: keys kept so far, the place of the next one.
     """
 
     def __init__(self, *, grows: bool):
-        self.grows, self.k, self.v = grows, None, None
+        self.grows, self.length, self.k, self.v = grows, 0, None, None
+        self.rooms = (None, None)
 
     @property
     def ready(self) -> bool:
         """Nothing needs to be projected any more."""
         return self.k is not None and not self.grows
 
-    @property
-    def length(self) -> int:
-        """Keys kept so far: the place of the next one."""
-        return 0 if self.k is None else self.k.shape[2]
-
     def update(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        if self.k is not None:
-            k, v = torch.cat([self.k, k], dim=2), torch.cat([self.v, v], dim=2)
-        self.k, self.v = k, v
-        return k, v
+        self.rooms = [append(room, x, self.length, spare=self.grows)
+                      for room, x in zip(self.rooms, (k, v))]
+        self.length += k.shape[2]
+        self.k, self.v = (room[:, :, :self.length] for room in self.rooms)
+        return self.k, self.v
 
     def keep(self, rows: Tensor) -> None:
         """Keep these rows of the batch, in this order (finished sentences leave)."""
-        self.k, self.v = self.k[rows], self.v[rows]
+        self.rooms = [room[rows] for room in self.rooms]
+        self.k, self.v = (room[:, :, :self.length] for room in self.rooms)

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from xformer_lib.nn.attention import KeyValueCache, MultiHeadAttention
+from xformer_lib.nn.products import Linear
 from xformer_lib.shapes import Float
 
 __all__ = ["Dropout", "PositionwiseFeedForward", "Residual", "EncoderLayer", "LayerCache", "DecoderLayer"]
@@ -49,8 +50,8 @@ class PositionwiseFeedForward(nn.Module):
 
     def __init__(self, d_model: int, d_ff: int, *, dropout: float = 0.0):
         super().__init__()
-        self.w_1 = nn.Linear(d_model, d_ff)
-        self.w_2 = nn.Linear(d_ff, d_model)
+        self.w_1 = Linear(d_model, d_ff)
+        self.w_2 = Linear(d_ff, d_model)
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Float[Tensor, "*b m"]) -> Float[Tensor, "*b m"]:

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from xformer_lib.nn.attention import head_width
 from xformer_lib.nn.layers import DecoderLayer, Dropout, EncoderLayer, LayerCache
 from xformer_lib.nn.positions import POSITIONS, attention_positions
+from xformer_lib.nn.products import product
 from xformer_lib.shapes import Bool, Float, Int
 
 __all__ = [
@@ -103,7 +104,7 @@ class TokenEmbedding(nn.Module):
         return nn.functional.embedding(ids, self.weight) * scale
 
     def logits(self, x: Float[Tensor, "b t m"]) -> Float[Tensor, "b t v"]:
-        return nn.functional.linear(x, self.weight)
+        return product(x, self.weight)
 
 
 # %% chapter 9: Exercise 9.3 · Two ways through a stack
@@ -175,8 +176,13 @@ def padding_mask(ids: Int[Tensor, "b j"], pad_id: int) -> Bool[Tensor, "b 1 j"]:
 
 def target_mask(
     target_in: Int[Tensor, "b t"], pad_id: int, start: int = 0
-) -> Bool[Tensor, "*b t j"]:
-    """Neither the future nor padding; rows that continue a cache hold no padding."""
+) -> Bool[Tensor, "*b t j"] | None:
+    """Neither the future nor padding; rows that continue a cache hold no padding.
+
+    None for one newest token behind a cache, which may read all.
+    """
+    if start and target_in.shape[1] == 1:
+        return None
     past = causal_mask(target_in.shape[1], start, device=target_in.device)
     return past if start else past & padding_mask(target_in, pad_id)
 
@@ -194,12 +200,19 @@ def check_ids(
         raise ValueError(f"{name}: expected at most max_len={config.max_len} tokens, "
                          f"got {start + ids.shape[1]}; split the sentence or build the "
                          "model with a larger max_len")
-    if ids.device.type == "cpu" and ids.numel():  # a look stalls a GPU's queue
+    if ids.device.type == "cpu" and ids.numel() and not start:  # a look stalls a GPU
         low, high = int(ids.min()), int(ids.max())
         if low < 0 or high >= config.vocab_size:
             raise ValueError(f"{name}: expected ids from 0 to {config.vocab_size - 1}, "
                              f"got {low if low < 0 else high}; "
                              "was the text encoded by this model's tokenizer?")
+
+
+# %% chapter 9: The whole model
+def source_mask(source: Int[Tensor, "b s"], pad_id: int) -> Bool[Tensor, "b 1 s"] | None:
+    """The padding mask; on a CPU None where nothing is padded, which saves work."""
+    mask = padding_mask(source, pad_id)
+    return None if mask.device.type == "cpu" and bool(mask.all()) else mask
 
 
 # %% chapter 9: The whole model
@@ -239,7 +252,7 @@ class Transformer(TransformerParts):
 
     def encode(self, source: Int[Tensor, "b s"]) -> Float[Tensor, "b s m"]:
         check_ids("source", source, self.config)
-        mask = padding_mask(source, self.config.pad_id)
+        mask = source_mask(source, self.config.pad_id)
         return self.encoder(self.embed(source), mask=mask)
 
     def decode(self, target_in, memory, source, *, cache=None) -> Float[Tensor, "b t v"]:
@@ -249,7 +262,7 @@ class Transformer(TransformerParts):
         start, layers = (cache.length, cache.layers) if cache else (0, None)
         check_ids("target_in", target_in, self.config, start)
         mask = target_mask(target_in, self.config.pad_id, start)
-        memory_mask = padding_mask(source, self.config.pad_id)
+        memory_mask = source_mask(source, self.config.pad_id)
         x = self.embed(target_in, start)
         x = self.decoder(x, memory, mask=mask, memory_mask=memory_mask, cache=layers)
         if cache:

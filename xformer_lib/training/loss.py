@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from xformer_lib.nn.products import product
 from xformer_lib.shapes import Float, Int
 
 
@@ -27,7 +28,7 @@ def cross_entropy(states: Float[Tensor, "n m"], embedding: Float[Tensor, "v m"],
     With label smoothing ε the wanted distribution is 1 − ε on the target plus ε/v on
     every word (Szegedy et al. 2016), so the least possible loss is no longer zero.
     """
-    logits = states @ embedding.T
+    logits = product(states, embedding)
     # bfloat16 is too coarse here
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
     return F.cross_entropy(logits, targets, label_smoothing=label_smoothing,

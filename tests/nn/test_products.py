@@ -1,0 +1,141 @@
+"""oneDNN's product and its gradients are those of PyTorch's own; it is taken only where it belongs."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch.utils.flop_counter import FlopCounterMode
+
+from xformer_lib.nn import products
+from xformer_lib.nn.products import Linear, product
+from xformer_lib.nn.transformer import Transformer, TransformerConfig
+
+N, T, IN, OUT = 3, 5, 29, 17
+needs_onednn = pytest.mark.skipif(not products.HAS_ONEDNN, reason="this PyTorch has no oneDNN")
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """How often oneDNN was asked; here for small matrices, too."""
+    counted, own = [], products.onednn
+    monkeypatch.setattr(products, "WIDE", 1)
+    monkeypatch.setattr(products, "onednn", lambda *args: (counted.append(1), own(*args))[1])
+    return counted
+
+
+def parts(shape=(N, T, IN), dtype=torch.float32, bias=True):
+    torch.manual_seed(1)
+    made = torch.randn(shape), torch.randn(OUT, IN), torch.randn(OUT) if bias else None
+    return [None if part is None else part.to(dtype).requires_grad_() for part in made]
+
+
+@needs_onednn
+@pytest.mark.parametrize("shape", [(T, IN), (N, T, IN), (2, N, T, IN), (1, 2, IN)])
+@pytest.mark.parametrize("bias", [True, False])
+def test_output_and_gradients_are_those_of_float64(calls, shape, bias):
+    ours = parts(shape, bias=bias)
+    exact = [None if part is None else part.detach().double().requires_grad_() for part in ours]
+    weights = torch.randn(*shape[:-1], OUT)
+    results = []
+    for x, w, b in (ours, exact):
+        output = product(x, w, b)
+        (output * weights.to(output.dtype)).sum().backward()
+        results.append([output.detach(), *(part.grad for part in (x, w, b) if part is not None)])
+    assert len(calls) == 3
+    for mine, wanted in zip(*results):
+        assert mine.shape == wanted.shape and mine.dtype == torch.float32
+        torch.testing.assert_close(mine.double(), wanted, atol=5e-5, rtol=1e-5)
+
+
+@needs_onednn
+@pytest.mark.parametrize("frozen", [0, 1, 2])
+def test_what_needs_no_gradient_gets_none(calls, frozen):
+    tensors = parts()
+    tensors[frozen] = tensors[frozen].detach()
+    product(*tensors).sum().backward()
+    assert [tensor.grad is None for tensor in tensors] == [n == frozen for n in range(3)]
+
+
+@needs_onednn
+def test_it_is_as_exact_as_the_product_it_replaces():
+    """Rounding of float32, not of a shorter format, whatever its order of summation."""
+    torch.manual_seed(0)
+    x, w = torch.randn(64, 256), torch.randn(512, 256)
+    exact = x.double() @ w.double().T
+    error = [(y.double() - exact).abs().mean().item() for y in (products.onednn(x, w), F.linear(x, w))]
+    assert error[0] < 4 * error[1] < 1e-4
+
+
+@needs_onednn
+@pytest.mark.parametrize("change", [
+    lambda x, w: (x.t().contiguous().t(), w), lambda x, w: (x, w.t().contiguous().t()),
+    lambda x, w: (x.repeat(1, 2)[:, :IN], w), lambda x, w: (x[:, :1].expand(T, IN), w)])
+def test_any_layout_in_memory(change):
+    x, w, b = (part.detach() for part in parts((T, IN)))
+    x, w = change(x, w)
+    torch.testing.assert_close(products.onednn(x, w, b), F.linear(x, w, b), atol=5e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("shape, dtype", [((1, IN), torch.float32), ((IN,), torch.float32), ((0, IN), torch.float32),
+                                          ((T, IN), torch.float64), ((T, IN), torch.bfloat16)])
+def test_single_rows_and_other_formats_go_the_usual_way(calls, shape, dtype):
+    tensors = parts(shape, dtype)
+    assert torch.equal(product(*tensors), F.linear(*tensors)) and not calls
+
+
+@needs_onednn
+@pytest.mark.parametrize("width, height, asked", [(256, 257, 1), (255, 257, 0), (257, 255, 0)])
+def test_narrow_matrices_go_the_usual_way(calls, monkeypatch, width, height, asked):
+    monkeypatch.setattr(products, "WIDE", 256)
+    product(torch.randn(T, width), torch.randn(height, width))
+    assert len(calls) == asked
+
+
+def test_autocast_decides_for_itself(calls):
+    x, w, b = parts()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert product(x, w, b).dtype == torch.bfloat16
+    assert not calls
+
+
+@needs_onednn
+def test_a_second_derivative_is_refused_rather_than_wrong(calls):
+    x, w, b = parts()
+    (grad,) = torch.autograd.grad(product(x, w, b).square().sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        grad.sum().backward()
+
+
+@needs_onednn
+def test_its_operations_are_counted(calls):
+    x, w, b = parts()
+    with FlopCounterMode(display=False) as counter:
+        product(x, w, b).sum().backward()
+    assert counter.get_total_flops() == 3 * 2 * N * T * IN * OUT
+
+
+def test_linear_has_the_parameters_of_pytorchs():
+    torch.manual_seed(4)
+    ours = Linear(IN, OUT)
+    torch.manual_seed(4)
+    theirs = torch.nn.Linear(IN, OUT)
+    assert isinstance(ours, torch.nn.Linear) and list(ours.state_dict()) == list(theirs.state_dict())
+    assert all(torch.equal(a, b) for a, b in zip(ours.parameters(), theirs.parameters()))
+
+
+@needs_onednn
+def test_the_whole_model_learns_as_with_pytorchs_product(calls, monkeypatch):
+    torch.manual_seed(0)
+    model = Transformer(TransformerConfig(vocab_size=31, d_model=44, num_heads=2, d_ff=29, num_encoder_layers=2,
+                                          num_decoder_layers=3, dropout=0.0, max_len=23))
+    source, target = torch.randint(3, 31, (N, 7)), torch.randint(3, 31, (N, T))
+
+    def gradients():
+        model.zero_grad()
+        model(source, target).log_softmax(-1).square().mean().backward()
+        return [parameter.grad.clone() for parameter in model.parameters()]
+
+    ours = gradients()
+    assert len(calls) > 100
+    monkeypatch.setattr(products, "HAS_ONEDNN", False)
+    for mine, wanted in zip(ours, gradients()):
+        torch.testing.assert_close(mine, wanted, atol=1e-6, rtol=1e-4)
