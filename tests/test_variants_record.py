@@ -40,7 +40,7 @@ def test_every_setting_of_a_part_has_the_same_seeds():
             if run["part"] == part:
                 seeds.setdefault(run["setting"], set()).add(run["seed"])
         assert len({frozenset(each) for each in seeds.values()}) == 1, part
-        assert len(next(iter(seeds.values()))) >= 2, part
+    assert min(len(found("transfer", labels)) for labels in (25, 50, 100, 400)) >= 2
 
 
 def test_simple_methods_give_their_recorded_accuracy_again():
