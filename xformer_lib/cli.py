@@ -78,7 +78,7 @@ def build_parser() -> argparse.ArgumentParser:
     translate.add_argument("--input", metavar="FILE", help="translate the lines of this file; a blank line stays blank")
     translate.add_argument("--output", metavar="FILE", help="write here, line for line (default: standard output)")
     translate.add_argument("--device", help="cpu, cuda or mps (default: cpu)", default="cpu")
-    translate.add_argument("--int8", action="store_true", help="round the weights to eight bits: a quarter of the memory, faster on a CPU")
+    translate.add_argument("--int8", action="store_true", help="round the weights to eight bits: a quarter of the memory")
     add_search(translate)
     translate.set_defaults(run=run_translate)
 
