@@ -8,6 +8,7 @@ Edit the chapter and run ``make export``; what is changed here is lost.
 """
 
 import os
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 
@@ -123,8 +124,7 @@ def speaks_first(store: "dist.Store") -> bool:
 # %% chapter 14: The course's processes
 @contextmanager
 def process_group(device: str | None = None) -> Iterator[tuple[Processes, str]]:
-    """The processes that torchrun started, and the device of this one; without
-    torchrun, this one alone. After an error all end, and one of them says why."""
+    """The processes that torchrun started, or this one alone, and its device."""
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         yield Processes(), pick_device(device)
         return
@@ -132,15 +132,18 @@ def process_group(device: str | None = None) -> Iterator[tuple[Processes, str]]:
     store, rank, world = next(dist.rendezvous("env://"))
     dist.init_process_group("nccl" if device.startswith("cuda") else "gloo",
                             store=store, rank=rank, world_size=world)
+    group = Group(device)
     try:
-        yield Group(device), device
+        yield group, device
     except (Exception, KeyboardInterrupt) as error:
+        traceback.clear_frames(error.__traceback__)  # they hold the wrapped model, too
         if not speaks_first(store):
-            code = 130 if isinstance(error, KeyboardInterrupt) else 1
-            raise SystemExit(code) from error
+            raise SystemExit(130 if isinstance(error, KeyboardInterrupt)
+                             else 1) from None
         if isinstance(error, dist.DistError) or "gloo" in str(error):
             raise ConnectionError(f"processes: one of {world} was lost; start them "
                                   "again with --resume and the run's folder") from error
         raise
     finally:
+        group.loss = None  # whoever frees the group last waits for its threads
         dist.destroy_process_group()
