@@ -173,6 +173,14 @@ def test_mistakes_are_one_line_each(arguments, message, tmp_path, monkeypatch, c
 
 
 @pytest.mark.errors
+def test_a_new_run_does_not_replace_an_old_one(run, capsys):
+    before = {path.name: path.read_bytes() for path in run.iterdir()}
+    said = fails(capsys, "train", "--preset", "fragment", "--out", str(run), "--quiet", *SMALL)
+    assert f"--out: expected a folder without a run, {run} holds one; go on with --resume {run}" in said
+    assert {path.name: path.read_bytes() for path in run.iterdir()} == before
+
+
+@pytest.mark.errors
 def test_sentences_that_cannot_be_translated(run, capsys):
     folder = str(run)
     assert "expected a sentence, got an empty one" in fails(capsys, "translate", "--model", folder, "Hello", "  ")

@@ -124,6 +124,7 @@ def run_train(options) -> int:
             folder = Path(options.out or f"runs/{options.preset}")
             config = with_settings(preset(options.preset), options.set)
             if processes.rank == 0:
+                refuse_used(folder)
                 folder.mkdir(parents=True, exist_ok=True)
                 write_json(folder / "provenance.json", provenance(options, processes.world))
             run = train(config, folder, **how)
@@ -131,6 +132,13 @@ def run_train(options) -> int:
         print(f"{run.folder}: {run.step} steps, {run.tokens:,} target tokens in {run.seconds / 60:.1f} minutes; "
               f"validation loss {run.history[-1]['validation_loss']:.3f} nats a token")
     return 0
+
+
+def refuse_used(folder: Path) -> None:
+    """Raise ValueError when a run lies in the folder: a new one would replace it."""
+    if (folder / "checkpoint.safetensors").exists():
+        raise ValueError(f"--out: expected a folder without a run, {folder} holds one; go on with --resume {folder}, "
+                         "name another folder, or delete it")
 
 
 def with_settings(config, settings: list[str]):
