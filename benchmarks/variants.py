@@ -84,7 +84,7 @@ def bag_of_words(train, train_y, test, test_y, longest=1):
 
 
 def shuffled(sentences, rng):
-    """The same words in random order."""
+    """The same words in random order. A full stop stays with its word, a hint which of two nouns came second."""
     return [" ".join(rng.permutation(sentence.split())) for sentence in sentences]
 
 

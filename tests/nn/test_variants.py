@@ -1,5 +1,6 @@
 """Chapter 15's machines: equal to the parts they are made of, blind where they must be, at home in any size."""
 
+import copy
 import math
 
 import pytest
@@ -77,6 +78,17 @@ def test_the_left_half_is_the_encoder_and_shares_it(positions):
     own = {id(parameter) for parameter in model.parameters()}
     assert all(id(parameter) in own for parameter in half.parameters())
     assert not any("decoder" in name for name, _ in half.named_parameters())
+
+
+@pytest.mark.parametrize("spared", [False, True])
+def test_training_the_half_changes_the_translator_and_training_a_copys_half_does_not(spared):
+    model, ids = Transformer(config()).eval(), tokens()
+    before = model.encode(ids).detach()
+    half = left_half(copy.deepcopy(model) if spared else model)
+    half(ids, mask=padding_mask(ids, 0)).square().sum().backward()
+    torch.optim.SGD(half.parameters(), lr=0.1).step()
+    assert torch.equal(model.encode(ids), before) == spared
+    assert not torch.allclose(half(ids, mask=padding_mask(ids, 0)), before)
 
 
 def test_ids_that_cannot_be_are_refused():

@@ -76,7 +76,10 @@ class TokenEncoder(nn.Module):
 
 # %% chapter 15: The machine
 def left_half(model: Transformer) -> TokenEncoder:
-    """The encoder of a translator with its embedding: the same parameters, no copy."""
+    """The encoder of a translator with its embedding: the same parameters, no copy.
+
+    To train it changes ``model`` too. To spare it, hand over ``copy.deepcopy(model)``.
+    """
     half = TokenEncoder(model.config)
     for name in ("embedding", "positions", "dropout", "encoder"):
         setattr(half, name, getattr(model, name))
