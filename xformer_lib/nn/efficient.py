@@ -113,7 +113,7 @@ def tiled_gradients(d_output, q, k, v, mask, output, log_total, tile):
 
 # %% chapter 13: The backward pass
 class TiledAttention(torch.autograd.Function):
-    """Forward keeps the output and a number a query; backward remakes the weights."""
+    """Keeps inputs, output and a number a query; backward remakes the weights."""
 
     @staticmethod
     def forward(ctx, q, k, v, mask, tile):
@@ -146,7 +146,7 @@ def tiled_attention(
     q: Float[Tensor, "*b i d"], k: Float[Tensor, "*b j d"], v: Float[Tensor, "*b j e"],
     *, tile: int, mask: Tensor | None = None,
 ) -> Float[Tensor, "*b i e"]:
-    """softmax(q kᵀ / √d) v from ``tile`` keys at a time; no tensor has i · j numbers.
+    """softmax(q kᵀ / √d) v from ``tile`` keys at a time: it makes i · tile scores.
 
     Running maximum and sum: Milakov & Gimelshein (2018). Recomputing the weights for
     the gradients: Dao et al. (2022). ``mask`` (True = may attend) broadcasts to

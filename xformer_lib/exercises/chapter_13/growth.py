@@ -191,5 +191,5 @@ memory, the limit: with 4 bytes, and with int8, 1 byte, if the FLOP rate stays?"
             "Intensity is FLOP for each byte, and not the other way round.",
         ),
     ),
-    success="A row more costs next to nothing until the memory's time is used up.",
+    success="That is the least n, by the bound; a real product needs more.",
 )
