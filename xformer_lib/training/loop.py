@@ -401,8 +401,7 @@ def train(config: TrainConfig, folder: str | Path, *, corpus: dict | None = None
     config = replace(config,
                      model=replace(config.model, vocab_size=tokenizer.vocab_size))
     if processes.rank == 0:
-        clear_folder(folder, "*.part", "checkpoint.safetensors",
-                     "model.safetensors")
+        clear_folder(folder, "*.part", "checkpoint.*", "model.*")
         save_setup(folder, config, tokenizer)
     run = build_run(config, folder, tokenizer, corpus, pick_device(device), build=build,
                     processes=processes)
