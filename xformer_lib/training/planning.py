@@ -59,7 +59,8 @@ class Plan:
 
     parameters: int
     flops: int          # of one step, over all devices
-    state_bytes: int    # weights, gradients, Adam's two means, on each device
+    state_bytes: int    # weights, gradients, Adam's two means, on each device;
+    #                     copies that are made for sending are not counted
     sent_bytes: float   # by each device in one step
     step_seconds: float
     hours: float
@@ -76,7 +77,7 @@ def plan(config: TransformerConfig, *, rows: int, source_len: int, target_len: i
     ``rows`` is the batch over all devices, ``real`` the share of target places that
     are no padding. ``flops_per_second`` is what one device reaches, not its peak;
     ``bytes_per_second`` what it sends. Sending is counted as if nothing were computed
-    meanwhile. ``price`` is for one device and one hour.
+    meanwhile, without delays. ``price`` is for one device and one hour.
     """
     parameters = parameter_count(config)
     flops = step_flops(config, rows, source_len, target_len,

@@ -166,7 +166,7 @@ answer = {"steps": ..., "tokens": ...,
                       "You let the steps shrink below the least. S₀ is reached with endless batches only."),
     ),
     alternatives=(Alternative("fractions of integers", {**CRITICAL, "steps, batch 4 times critical": 5 / 4, "tokens": 2}),),
-    success="At the critical batch both cost twice their least; beyond it devices are bought with tokens.",
+    success="At the critical batch steps and tokens both stand at twice their least. A larger batch trades tokens for steps, a smaller one steps for tokens.",
 )
 
 EXERCISES = (NETWORK, TRADE, STATE, HOURS)
