@@ -143,12 +143,14 @@ def _replaced(vectors):
 
 
 def _compare_lists(expected, got):
+    if not isinstance(got, list | tuple) and not (isinstance(got, np.ndarray) and got.ndim):
+        return "your answer is not a list with one array for each process"
+    if len(got) != len(expected):  # before anything is read: an answer may be huge
+        return f"expected {len(expected)} arrays, one for each process, and got {len(got)}"
     try:
         got = [np.asarray(part, dtype=float) for part in got]
     except (TypeError, ValueError):
         return "your answer is not a list with one array for each process"
-    if len(got) != len(expected):
-        return f"expected {len(expected)} arrays, one for each process, and got {len(got)}"
     for p, (one, other) in enumerate(zip(expected, got, strict=True)):
         if one.shape != other.shape:
             return f"process {p} should end with {one.size} numbers and has {other.size}"
