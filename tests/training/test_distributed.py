@@ -246,7 +246,7 @@ def test_with_dropout_a_resumed_group_ends_at_the_same_bits(runner, tmp_path):
     model = {"dropout": 0.2, "attention_dropout": 0.1}
     whole = runner.run("train", tmp_path / "whole", 2, model=model)
     cut = tmp_path / "cut"
-    runner.start("train", cut, 2, model=model, at={"0": {"step": 10, "do": "import signal; signal.raise_signal(2)"}})
+    runner.start("train", cut, 2, model=model, at={"0": {"step": 10, "do": "import signal; signal.raise_signal(signal.SIGTERM)"}})
     runner.end()
     assert read(cut)[1]["step"] == 10
     runner.run("resume", cut, 2)
