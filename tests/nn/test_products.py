@@ -98,6 +98,18 @@ def test_autocast_decides_for_itself(calls):
 
 
 @needs_onednn
+@pytest.mark.parametrize("precision, asked", [("highest", 1), ("high", 0), ("medium", 0)])
+def test_who_asked_for_less_precision_gets_it_from_pytorch(calls, precision, asked):
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(precision)
+    try:
+        product(*(part.detach() for part in parts()))
+    finally:
+        torch.set_float32_matmul_precision(before)
+    assert len(calls) == asked
+
+
+@needs_onednn
 def test_a_second_derivative_is_refused_rather_than_wrong(calls):
     x, w, b = parts()
     (grad,) = torch.autograd.grad(product(x, w, b).square().sum(), x, create_graph=True)
