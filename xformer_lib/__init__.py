@@ -13,7 +13,19 @@ from importlib import import_module
 
 __version__ = "0.4.0"
 
-_PARTS = ("data", "decoding", "evaluation", "exercises", "inspection", "nn", "plots", "pretrained", "reference", "training")
+_PARTS = (
+    "data",
+    "decoding",
+    "evaluation",
+    "exercises",
+    "explorables",
+    "inspection",
+    "nn",
+    "plots",
+    "pretrained",
+    "reference",
+    "training",
+)
 
 __all__ = ["__version__", "load_pretrained", *_PARTS]
 

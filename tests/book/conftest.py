@@ -1,7 +1,5 @@
 """The built book, as the tests see it."""
 
-import os
-import shutil
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -50,13 +48,3 @@ def pages():
 def articles(pages):
     """The pages with text of ours: not the search, the index or the redirect."""
     return {path: page for path, page in pages.items() if path.is_relative_to(HTML / "chapters")}
-
-
-@pytest.fixture(scope="session")
-def chromium():
-    """The path of a Chromium; without one, the tests that need it are skipped."""
-    named = os.environ.get("CHROMIUM")
-    found = named or next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if not found:
-        pytest.skip("no Chromium on this machine: pages were parsed but not opened in a browser")
-    return found

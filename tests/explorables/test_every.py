@@ -1,0 +1,133 @@
+"""What every explorable keeps: a picture without a script, labels, room on a phone, readable in both schemes."""
+
+import dataclasses
+import itertools
+import json
+
+import pytest
+
+from tests.explorables.stage import FIGURE, on_stage, write_page
+from xformer_lib import explorables
+
+NAMES = [name for name in explorables.__all__ if name not in ("Explorable", "translator")]
+browser = pytest.mark.browser
+each = pytest.mark.parametrize("name", NAMES)
+
+# Visible elements of the figure that break a rule, as short descriptions.
+AUDIT = """
+(() => {
+  const figure = document.querySelector("figure.xf");
+  const seen = (e) => e.getClientRects().length && getComputedStyle(e).visibility !== "hidden";
+  const say = (e) => `${e.tagName} ${(e.getAttribute("aria-label") || e.textContent).trim().slice(0, 30)}`;
+  const name = (e) => e.getAttribute("aria-label") || (e.labels && e.labels.length && e.labels[0].textContent.trim()) || (e.tagName === "BUTTON" && e.textContent.trim());
+  const part = (c) => { c /= 255; return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; };
+  const numbers = (s) => (s.match(/[\\d.]+/g) || [0, 0, 0, 0]).map(Number);
+  const light = ([r, g, b]) => 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
+  const behind = (e) => { for (; e; e = e.parentElement) { const c = numbers(getComputedStyle(e).backgroundColor); if (c.length < 4 || c[3] > 0) return c; } return [255, 255, 255]; };
+  const all = [...figure.querySelectorAll("*")].filter(seen);
+  const words = all.filter((e) => [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim()) && !["SCRIPT", "STYLE", "OPTION"].includes(e.tagName));
+  const controls = all.filter((e) => e.matches("button, input, select, textarea, [tabindex]"));
+  const found = [];
+  for (const e of controls) {
+    if (!name(e)) found.push(`no label: ${say(e)}`);
+    const box = e.getBoundingClientRect();
+    if ((box.width < 24 || box.height < 24) && !e.matches(".xf-scroll")) found.push(`small target ${box.width.toFixed(0)}x${box.height.toFixed(0)}: ${say(e)}`);
+  }
+  for (const e of words) {
+    const scale = e.ownerSVGElement ? e.ownerSVGElement.getScreenCTM().a : 1;
+    const size = parseFloat(getComputedStyle(e).fontSize) * scale;
+    if (size < 11.9) found.push(`text of ${size.toFixed(1)} px: ${say(e)}`);
+    const svg = !!e.ownerSVGElement;
+    const inks = light(numbers(getComputedStyle(e)[svg ? "fill" : "color"])), ground = light(behind(svg ? e.ownerSVGElement : e));
+    const contrast = (Math.max(inks, ground) + 0.05) / (Math.min(inks, ground) + 0.05);
+    if (contrast < 4.5 && !(svg && e.dataset.ground) && !e.disabled) found.push(`contrast ${contrast.toFixed(1)}: ${say(e)}`);
+    if (svg) {
+      const frame = e.ownerSVGElement.getBoundingClientRect(), box = e.getBoundingClientRect();
+      if (box.left < frame.left - 1 || box.right > frame.right + 1 || box.top < frame.top - 1 || box.bottom > frame.bottom + 1) found.push(`cut off: ${say(e)}`);
+    }
+  }
+  const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+  if (wide > 0) found.push(`the page is ${wide} px wider than the window`);
+  if (!figure.querySelector("[role=status]")) found.push("nothing is said when a value changes");
+  return found;
+})()
+"""
+
+
+@each
+def test_html_is_the_same_twice_and_closed(name):
+    first, second = (getattr(explorables, name)() for _ in range(2))
+    assert first._repr_html_() == second._repr_html_()
+    assert first.label and first.caption and first.picture
+    assert "http" not in first._repr_html_(), "an explorable names no address"
+    assert len(first._repr_html_().encode()) < 60_000, "style, script and data stay small"
+
+
+@each
+def test_data_can_hold_any_text(name):
+    made = getattr(explorables, name)()
+    data = made._repr_html_().split('class="xf-data">')[1].split("</script>")[0]
+    assert json.loads(data) == json.loads(json.dumps(made.data))
+
+
+@browser
+@each
+def test_labels_room_contrast_keys_and_a_picture(chromium, tmp_path, name):
+    """In a wide window and on a phone, by day and by night; then by Tab alone; then without scripts."""
+    explorable = getattr(explorables, name)()
+
+    async def work(tab):
+        problems = {}
+        for width, theme in itertools.product((1000, 360), ("light", "dark")):
+            await tab.screen(width, 900, dark=theme == "dark")
+            await tab.visit(write_page(tmp_path, explorable, theme))
+            if found := await tab.evaluate(AUDIT):
+                problems[width, theme] = found
+        return problems, await reached_by_tab(tab), await picture_without_script(tab, write_page(tmp_path, explorable))
+
+    problems, (wanted, reached, hidden), (width, height) = on_stage(chromium, tmp_path, explorable, work)
+    assert problems == {}
+    assert wanted == reached > 0, "every control that is not switched off has its turn"
+    assert hidden == "none", "the picture gives way to the script's"
+    assert width > 100 and height > 60
+
+
+async def reached_by_tab(tab):
+    """How many controls there are, how many of them Tab reaches, and how the picture is shown."""
+    wanted = await tab.evaluate(
+        f"[...{FIGURE}.querySelectorAll('button:not(:disabled), input, select, textarea, [tabindex=\"0\"]')]"
+        ".filter((e) => e.getClientRects().length && e.tabIndex >= 0).length"
+    )
+    reached = 0
+    for _ in range(wanted):
+        for kind in ("keyDown", "keyUp"):
+            await tab.send("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9)
+        reached += await tab.evaluate(f"{FIGURE}.contains(document.activeElement)")
+    return wanted, reached, await tab.evaluate(f"getComputedStyle({FIGURE}.querySelector('.xf-picture')).display")
+
+
+async def picture_without_script(tab, address):
+    """Width and height of what a reader without scripts sees."""
+    await tab.send("Emulation.setScriptExecutionDisabled", value=True)
+    await tab.visit(address)
+    tree = await tab.send("DOM.getDocument", depth=-1)
+    picture = await tab.send("DOM.querySelector", nodeId=tree["root"]["nodeId"], selector=".xf-picture")
+    box = await tab.send("DOM.getBoxModel", nodeId=picture["nodeId"])
+    return box["model"]["width"], box["model"]["height"]
+
+
+@browser
+def test_the_audit_notices(chromium, tmp_path):
+    """A figure with each kind of fault is reported."""
+    bad = dataclasses.replace(
+        explorables.soft_lookup(),
+        style=".xf p{color:#ccc;background:#fff} .xf button{min-height:0;height:12px} .xf label{font-size:9px}"
+        " .xf table{width:1200px} .xf-scroll,.xf-row>div{max-width:none;overflow:visible}",
+    )
+
+    async def work(tab):
+        return "\n".join(await tab.evaluate(AUDIT))
+
+    found = on_stage(chromium, tmp_path, bad, work, width=360)
+    for sign in ("contrast", "small target", "text of 9.0 px", "wider than the window"):
+        assert sign in found

@@ -1,0 +1,16 @@
+"""Interactive figures, one function each; what it returns shows itself at the end of a notebook cell.
+
+>>> from xformer_lib import explorables
+>>> explorables.soft_lookup()
+Explorable('soft-lookup')
+"""
+
+from xformer_lib._lazy import lazy_names
+
+_HOMES = {
+    "Explorable": "explorable",
+    "soft_lookup": "lookup",
+    "translator": "translator",
+}
+__all__ = list(_HOMES)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -1,0 +1,182 @@
+// The Transformer of the book in plain arithmetic: pre-norm, sinusoidal positions, one embedding for three uses. Vectors are
+// Float32Array, sums are doubles. The same numbers as xformer_lib.nn gives, to rounding.
+const transformer = (() => {
+  // ---------------------------------------------------------------- weights: a safetensors file of float16
+  const half = (bits) => {
+    const sign = bits & 0x8000 ? -1 : 1, exponent = (bits >> 10) & 31, fraction = bits & 1023;
+    if (exponent === 31) return fraction ? NaN : sign * Infinity;
+    return sign * (exponent ? 2 ** (exponent - 15) * (1 + fraction / 1024) : 2 ** -24 * fraction);
+  };
+  const HALVES = new Float32Array(65536).map((_, bits) => half(bits));
+  const widen = (bytes, start, end) => {
+    const numbers = new Float32Array((end - start) / 2);
+    for (let i = 0; i < numbers.length; i++) numbers[i] = HALVES[bytes[start + 2 * i] | (bytes[start + 2 * i + 1] << 8)];
+    return numbers;
+  };
+  const readTensors = (bytes) => {
+    const view = new DataView(bytes.buffer, bytes.byteOffset);
+    const first = 8 + Number(view.getBigUint64(0, true));
+    const header = JSON.parse(new TextDecoder().decode(bytes.subarray(8, first)));
+    const tensors = {};
+    for (const [name, { dtype, data_offsets: [start, end] }] of Object.entries(header).filter(([name]) => name !== "__metadata__")) {
+      if (dtype !== "F16") throw new Error(`${name}: expected float16 weights, got ${dtype}; build the book again.`);
+      tensors[name] = widen(bytes, first + start, first + end);
+    }
+    return tensors;
+  };
+
+  // ---------------------------------------------------------------- arithmetic; widths are multiples of 4
+  const dot = (a, i, b, j, n) => {
+    let s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+    for (const end = i + n; i < end; i += 4, j += 4) {
+      s0 += a[i] * b[j]; s1 += a[i + 1] * b[j + 1]; s2 += a[i + 2] * b[j + 2]; s3 += a[i + 3] * b[j + 3];
+    }
+    return s0 + s1 + s2 + s3;
+  };
+  // Every row of x times every row of the weight. Four rows of the weight stay in the fast cache while they serve all rows of x,
+  // and each number of x, widened once, serves four sums.
+  const linear = (x, { weight, bias }) => {
+    const outer = bias.length, inner = weight.length / outer, rows = x.length / inner, out = new Float32Array(rows * outer);
+    const wide = new Float64Array(x);
+    for (let o = 0; o < outer; o += 4) {
+      for (let r = 0; r < rows; r++) {
+        let s0 = bias[o], s1 = bias[o + 1], s2 = bias[o + 2], s3 = bias[o + 3];
+        let i0 = o * inner, i1 = i0 + inner, i2 = i1 + inner, i3 = i2 + inner;
+        for (let c = r * inner, end = c + inner; c < end; c++, i0++, i1++, i2++, i3++) {
+          const value = wide[c];
+          s0 += weight[i0] * value; s1 += weight[i1] * value; s2 += weight[i2] * value; s3 += weight[i3] * value;
+        }
+        const at = r * outer + o;
+        out[at] = s0; out[at + 1] = s1; out[at + 2] = s2; out[at + 3] = s3;
+      }
+    }
+    return out;
+  };
+  const layerNorm = (x, { weight, bias }) => {
+    const n = bias.length, out = new Float32Array(x.length);
+    for (let at = 0; at < x.length; at += n) {
+      let mean = 0, square = 0;
+      for (let i = 0; i < n; i++) mean += x[at + i] / n;
+      for (let i = 0; i < n; i++) square += (x[at + i] - mean) ** 2 / n;
+      const scale = 1 / Math.sqrt(square + 1e-5);
+      for (let i = 0; i < n; i++) out[at + i] = (x[at + i] - mean) * scale * weight[i] + bias[i];
+    }
+    return out;
+  };
+  const relu = (x) => x.map((value) => (value > 0 ? value : 0));
+  const add = (x, y) => x.map((value, i) => value + y[i]);
+  const softmaxAt = (x, start, n) => {
+    let top = -Infinity, total = 0;
+    for (let i = start; i < start + n; i++) top = Math.max(top, x[i]);
+    for (let i = start; i < start + n; i++) total += Math.exp(x[i] - top);
+    for (let i = start; i < start + n; i++) x[i] = Math.exp(x[i] - top) / total;
+  };
+  const rowsOf = (x, width) => Array.from({ length: x.length / width }, (_, i) => x.subarray(i * width, (i + 1) * width));
+
+  // One query row against lists of key and value rows. The weights lie head after head: weights[head * keys.length + j].
+  const attend = (query, keys, values, heads) => {
+    const width = query.length / heads, n = keys.length;
+    const scores = new Float64Array(heads * n), mixed = new Float64Array(query.length);
+    for (let head = 0; head < heads; head++) {
+      const at = head * width;
+      for (let j = 0; j < n; j++) scores[head * n + j] = dot(query, at, keys[j], at, width) / Math.sqrt(width);
+      softmaxAt(scores, head * n, n);
+      for (let j = 0; j < n; j++) for (let e = at; e < at + width; e++) mixed[e] += scores[head * n + j] * values[j][e];
+    }
+    return { output: Float32Array.from(mixed), weights: Float32Array.from(scores) };
+  };
+
+  // ---------------------------------------------------------------- the model
+  const part = (tensors, name) => ({ weight: tensors[`${name}.weight`], bias: tensors[`${name}.bias`] });
+  const attentionParts = (tensors, name) => Object.fromEntries(["w_q", "w_k", "w_v", "w_o"].map((one) => [one, part(tensors, `${name}.${one}`)]));
+  const stack = (tensors, name, count, kinds) => Array.from({ length: count }, (_, n) => {
+    const at = `${name}.layers.${n}`;
+    return {
+      ...Object.fromEntries(kinds.map((kind) => [kind, attentionParts(tensors, `${at}.${kind}_attention`)])),
+      inner: part(tensors, `${at}.feed_forward.w_1`), outer: part(tensors, `${at}.feed_forward.w_2`),
+      norms: [...kinds, "feed"].map((_, i) => part(tensors, `${at}.residuals.${i}.norm`)),
+    };
+  });
+
+  class Transformer {
+    constructor(config, tensors) {
+      if (config.norm !== "pre" || config.positions !== "sinusoidal") {
+        throw new Error(`config: expected norm "pre" and positions "sinusoidal", got ${config.norm}, ${config.positions}; this script has only these.`);
+      }
+      this.config = config;
+      this.embedding = tensors["embedding.weight"];
+      this.output = { weight: this.embedding, bias: new Float32Array(config.vocab_size) };
+      this.encoder = stack(tensors, "encoder", config.num_encoder_layers, ["self"]);
+      this.decoder = stack(tensors, "decoder", config.num_decoder_layers, ["self", "cross"]);
+      this.norms = { encoder: part(tensors, "encoder.norm"), decoder: part(tensors, "decoder.norm") };
+    }
+
+    // Scaled token vectors plus positions, row after row.
+    embed(ids, start = 0) {
+      const width = this.config.d_model, x = new Float32Array(ids.length * width), scale = Math.sqrt(width);
+      ids.forEach((id, i) => {
+        for (let c = 0; c < width; c++) {
+          const angle = (start + i) * 10000 ** ((c % 2 - c) / width);
+          x[i * width + c] = this.embedding[id * width + c] * scale + Math.fround(c % 2 ? Math.cos(angle) : Math.sin(angle));
+        }
+      });
+      return x;
+    }
+
+    #feed(layer, x) {
+      return add(x, linear(relu(linear(layerNorm(x, layer.norms.at(-1)), layer.inner)), layer.outer));
+    }
+
+    // The memory of a source and the encoder's weights: weights[layer][query][head * keys + key].
+    encode(source) {
+      const { d_model: width, num_heads: heads } = this.config, weights = [];
+      let x = this.embed(source);
+      for (const layer of this.encoder) {
+        const { w_q, w_k, w_v, w_o } = layer.self, normed = layerNorm(x, layer.norms[0]);
+        const [queries, keys, values] = [w_q, w_k, w_v].map((one) => rowsOf(linear(normed, one), width));
+        const found = queries.map((query) => attend(query, keys, values, heads)), mixed = new Float32Array(x.length);
+        found.forEach(({ output }, i) => mixed.set(output, i * width));
+        weights.push(found.map((one) => one.weights));
+        x = this.#feed(layer, add(x, linear(mixed, w_o)));
+      }
+      const memory = layerNorm(x, this.norms.encoder);
+      const cross = this.decoder.map(({ cross: { w_k, w_v } }) => [w_k, w_v].map((one) => rowsOf(linear(memory, one), width)));
+      return { source, memory, cross, weights };
+    }
+
+    // What the decoder knows after <bos>. A state is never changed, so several can go on from one.
+    begin(encoded) {
+      const empty = this.decoder.map(() => ({ keys: [], values: [] }));
+      return this.step({ encoded, cache: empty, length: 0 }, this.config.bos_id);
+    }
+
+    // Read one more word: the next word's logits, and this row's weights over the words read and over the source.
+    step(state, id) {
+      const { num_heads: heads, max_len: limit } = this.config, { encoded } = state, self = [], cross = [];
+      if (state.length >= limit) throw new Error(`The model writes at most ${limit - 1} pieces.`);
+      let x = this.embed([id], state.length);
+      const cache = this.decoder.map((layer, n) => {
+        let normed = layerNorm(x, layer.norms[0]);
+        const keys = [...state.cache[n].keys, linear(normed, layer.self.w_k)];
+        const values = [...state.cache[n].values, linear(normed, layer.self.w_v)];
+        const own = attend(linear(normed, layer.self.w_q), keys, values, heads);
+        x = add(x, linear(own.output, layer.self.w_o));
+        normed = layerNorm(x, layer.norms[1]);
+        const read = attend(linear(normed, layer.cross.w_q), ...encoded.cross[n], heads);
+        x = this.#feed(layer, add(x, linear(read.output, layer.cross.w_o)));
+        self.push(own.weights);
+        cross.push(read.weights);
+        return { keys, values };
+      });
+      return { encoded, cache, id, parent: state.length ? state : null, length: state.length + 1,
+        self, cross, logits: this.logits(layerNorm(x, this.norms.decoder)) };
+    }
+
+    logits(x) {
+      const { pad_id, bos_id } = this.config, logits = linear(x, this.output);
+      logits[pad_id] = logits[bos_id] = -Infinity; // never said
+      return logits;
+    }
+  }
+  return { Transformer, readTensors };
+})();
