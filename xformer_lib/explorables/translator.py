@@ -87,7 +87,7 @@ def translator() -> Explorable:
         label="The English–French model of this book, running in the page",
         caption="Type a sentence, or take one, and press the button: the model comes from the book itself and runs here; nothing you type "
         "leaves the page. Step through the translation, take another word than the model's and watch it go on from there. Then "
-        "look for a head with a clear habit: encoder 2.2 mostly looks one piece back.",
+        "go through the heads: some have clear habits.",
         data={"examples": list(EXAMPLES), "megabytes": round(size / 1e6, 1), "elsewhere": ELSEWHERE},
         picture=_picture(),
         scripts=tuple(f"translator_{part}.js" for part in ("tokenizer", "model", "search", "load", "views")),

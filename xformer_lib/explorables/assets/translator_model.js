@@ -73,6 +73,12 @@ const transformer = (() => {
   };
   const rowsOf = (x, width) => Array.from({ length: x.length / width }, (_, i) => x.subarray(i * width, (i + 1) * width));
 
+  const joined = (rows) => {
+    const all = new Float32Array(rows.length * rows[0].length);
+    rows.forEach((row, i) => all.set(row, i * row.length));
+    return all;
+  };
+
   // One query row against lists of key and value rows. The weights lie head after head: weights[head * keys.length + j].
   const attend = (query, keys, values, heads) => {
     const width = query.length / heads, n = keys.length;
@@ -134,10 +140,9 @@ const transformer = (() => {
       for (const layer of this.encoder) {
         const { w_q, w_k, w_v, w_o } = layer.self, normed = layerNorm(x, layer.norms[0]);
         const [queries, keys, values] = [w_q, w_k, w_v].map((one) => rowsOf(linear(normed, one), width));
-        const found = queries.map((query) => attend(query, keys, values, heads)), mixed = new Float32Array(x.length);
-        found.forEach(({ output }, i) => mixed.set(output, i * width));
+        const found = queries.map((query) => attend(query, keys, values, heads));
         weights.push(found.map((one) => one.weights));
-        x = this.#feed(layer, add(x, linear(mixed, w_o)));
+        x = this.#feed(layer, add(x, linear(joined(found.map(({ output }) => output)), w_o)));
       }
       const memory = layerNorm(x, this.norms.encoder);
       const cross = this.decoder.map(({ cross: { w_k, w_v } }) => [w_k, w_v].map((one) => rowsOf(linear(memory, one), width)));
@@ -150,31 +155,39 @@ const transformer = (() => {
       return this.step({ encoded, cache: empty, length: 0 }, this.config.bos_id);
     }
 
-    // Read one more word: the next word's logits, and this row's weights over the words read and over the source.
-    step(state, id) {
-      const { num_heads: heads, max_len: limit } = this.config, { encoded } = state, self = [], cross = [];
-      if (state.length >= limit) throw new Error(`The model writes at most ${limit - 1} pieces.`);
-      let x = this.embed([id], state.length);
-      const cache = this.decoder.map((layer, n) => {
-        let normed = layerNorm(x, layer.norms[0]);
-        const keys = [...state.cache[n].keys, linear(normed, layer.self.w_k)];
-        const values = [...state.cache[n].values, linear(normed, layer.self.w_v)];
-        const own = attend(linear(normed, layer.self.w_q), keys, values, heads);
-        x = add(x, linear(own.output, layer.self.w_o));
-        normed = layerNorm(x, layer.norms[1]);
-        const read = attend(linear(normed, layer.cross.w_q), ...encoded.cross[n], heads);
-        x = this.#feed(layer, add(x, linear(read.output, layer.cross.w_o)));
-        self.push(own.weights);
-        cross.push(read.weights);
-        return { keys, values };
+    step(state, id) { return this.advance([state], [id])[0]; }
+
+    // Each state reads one more word, all with one pass over the weights: the next word's logits, and this row's attention weights
+    // over the words read and over the source.
+    advance(states, ids) {
+      const { d_model: width, num_heads: heads, max_len: limit } = this.config;
+      if (states.some((state) => state.length >= limit)) throw new Error(`The model writes at most ${limit - 1} pieces.`);
+      const next = states.map((state, r) => ({ encoded: state.encoded, id: ids[r], parent: state.length ? state : null,
+        length: state.length + 1, cache: [], self: [], cross: [] }));
+      const rows = (x, parts) => parts.map((one) => rowsOf(linear(x, one), width));
+      let x = joined(states.map((state, r) => this.embed([ids[r]], state.length)));
+      this.decoder.forEach((layer, n) => {
+        const { w_q, w_k, w_v, w_o } = layer.self;
+        const [queries, newKeys, newValues] = rows(layerNorm(x, layer.norms[0]), [w_q, w_k, w_v]);
+        const own = next.map((one, r) => {
+          const keys = [...states[r].cache[n].keys, newKeys[r]], values = [...states[r].cache[n].values, newValues[r]];
+          one.cache.push({ keys, values });
+          return attend(queries[r], keys, values, heads);
+        });
+        x = add(x, linear(joined(own.map(({ output }) => output)), w_o));
+        const [consulting] = rows(layerNorm(x, layer.norms[1]), [layer.cross.w_q]);
+        const read = next.map((one, r) => attend(consulting[r], ...one.encoded.cross[n], heads));
+        x = this.#feed(layer, add(x, linear(joined(read.map(({ output }) => output)), layer.cross.w_o)));
+        next.forEach((one, r) => { one.self.push(own[r].weights); one.cross.push(read[r].weights); });
       });
-      return { encoded, cache, id, parent: state.length ? state : null, length: state.length + 1,
-        self, cross, logits: this.logits(layerNorm(x, this.norms.decoder)) };
+      const logits = this.logits(layerNorm(x, this.norms.decoder));
+      return next.map((one, r) => ({ ...one, logits: logits[r] }));
     }
 
+    // A row of logits for each row of x; <pad> and <bos> are never said.
     logits(x) {
-      const { pad_id, bos_id } = this.config, logits = linear(x, this.output);
-      logits[pad_id] = logits[bos_id] = -Infinity; // never said
+      const { vocab_size: size, pad_id, bos_id } = this.config, logits = rowsOf(linear(x, this.output), size);
+      for (const row of logits) row[pad_id] = row[bos_id] = -Infinity;
       return logits;
     }
   }

@@ -70,7 +70,8 @@ const search = (() => {
         return best.map(({ state, ...one }) => ({ ...one, states: statesTo(state) }));
       }
       yield live.map(({ ids }) => ids);
-      rows = live.map((row) => ({ ...row, state: model.step(row.state, row.ids.at(-1)) }));
+      const states = model.advance(live.map(({ state }) => state), live.map(({ ids }) => ids.at(-1)));
+      rows = live.map((row, r) => ({ ...row, state: states[r] }));
     }
   }
 

@@ -1,0 +1,202 @@
+"""The translator's page under a reader's hands: damage, servers, keys, other words, small screens."""
+
+import asyncio
+import functools
+import http.server
+import itertools
+import threading
+
+import pytest
+import torch
+
+from tests.book import browser as tools
+from tests.explorables import live_model as live
+from tests.explorables.stage import FIGURE
+from tests.explorables.test_every import AUDIT
+from xformer_lib import load_pretrained
+from xformer_lib.decoding import next_logits
+
+pytestmark = pytest.mark.browser
+READ = f"{FIGURE}.explorable.read()"
+DONE = f"!{FIGURE}.querySelector('form button').disabled"
+ALERT = f"{FIGURE}.querySelector('[role=alert]').innerText"
+
+
+def visit(chromium, address, work):
+    async def run():
+        async with tools.open_tab(chromium) as tab:
+            await tab.screen(1000, 900)
+            events = await tab.visit(address)
+            return await work(tab), tools.complaints([*events, *tab.events])
+
+    return asyncio.run(run())
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    return live.write_book(tmp_path_factory.mktemp("book"))
+
+
+def test_damage_gives_a_sentence_and_another_try(chromium, tmp_path):
+    """One byte changed, half a file, no file: each is named, and the second click asks for that part alone."""
+    page = live.write_book(tmp_path)
+    parts = {n: tmp_path / "_static" / "translator" / f"part-{n:02d}.js" for n in (2, 5, 11)}
+    whole = {n: path.read_bytes() for n, path in parts.items()}
+    middle = len(whole[2]) // 2
+    letter = next(at for at in range(middle, 2 * middle) if whole[2][at : at + 2].isalnum() and whole[2][at - 3 : at].isalnum())
+    parts[2].write_bytes(whole[2][:letter] + (b"q" if whole[2][letter] != ord("q") else b"r") + whole[2][letter + 1 :])
+    parts[5].write_bytes(whole[5][: len(whole[5]) // 3])
+    parts[11].unlink()
+
+    async def work(tab):
+        await live.click_and_wait(tab)
+        said = [await tab.evaluate(ALERT)]
+        for n in parts:
+            parts[n].write_bytes(whole[n])
+            tab.events.clear()
+            await live.click_and_wait(tab, "Try again")
+            said.append(await tab.evaluate(ALERT))
+            asked = {event["params"]["request"]["url"][-10:] for event in tab.events if event["method"] == "Network.requestWillBeSent"}
+            assert f"part-{n:02d}.js" in asked and f"part-{n - 1:02d}.js" not in asked
+        return said, await tab.evaluate(READ)
+
+    (said, read), _ = visit(chromium, page.as_uri(), work)
+    assert "Part 3 of 16 of the model is damaged" in said[0] and "Try again" in said[0]
+    assert "part-05.js of the model could not be loaded from this book (cut off)" in said[1]
+    assert "part-11.js of the model could not be loaded from this book (absent)" in said[2]
+    assert (said[3], read["translation"]) == ("", "Je suis ingénieur.")
+
+
+def test_a_server_that_names_another_charset(chromium, page, monkeypatch):
+    """Servers call scripts UTF-8, which wins over the charset of an element; the model arrives whole all the same."""
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def guess_type(self, path):
+            return "text/javascript; charset=utf-8" if str(path).endswith(".js") else "text/html; charset=utf-8"
+
+        def log_message(self, *_):
+            pass
+
+    monkeypatch.setattr(tools, "FLAGS", [flag for flag in tools.FLAGS if not flag.startswith("--proxy")])
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=page.parent)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        read, problems = visit(chromium, f"{address}/{page.name}", live.click_and_wait)
+        server.shutdown()
+    assert read["translation"] == "Je suis ingénieur."
+    assert [problem for problem in problems if address not in problem] == []
+
+
+def test_a_notebook_without_the_book(chromium, tmp_path):
+    """Where no files lie beside the page, one sentence says so, and nothing is asked for."""
+    page = live.write_book(tmp_path, files=False)
+
+    async def work(tab):
+        await live.click_and_wait(tab)
+        return await tab.evaluate(ALERT)
+
+    said, problems = visit(chromium, page.as_uri(), work)
+    assert "come with the built book" in said and 'load_pretrained("en-fr").translate(' in said and "Try again" not in said
+    assert problems == []
+
+
+async def key(tab, name):
+    code = {"Enter": 13, "Tab": 9}.get(name, 0)
+    text = {"text": "\r"} if name == "Enter" else {}
+    await tab.send("Input.dispatchKeyEvent", type="keyDown", key=name, code=name, windowsVirtualKeyCode=code, **text)
+    await tab.send("Input.dispatchKeyEvent", type="keyUp", key=name, code=name, windowsVirtualKeyCode=code)
+
+
+async def write(tab, text):
+    """Type a sentence into the field and press Enter."""
+    await tab.evaluate(f"{FIGURE}.querySelector('input').select(), {FIGURE}.querySelector('input').focus()")
+    await tab.send("Input.insertText", text=text)
+    await key(tab, "Enter")
+    await live.until(tab, DONE)
+    return await tab.evaluate(READ)
+
+
+async def audits(tab):
+    """The rules that every explorable keeps, for the figure as it stands: wide and narrow, by day and by night."""
+    problems = {}
+    for width, theme in itertools.product((1000, 360), ("light", "dark")):
+        await tab.screen(width, 900, dark=theme == "dark")
+        await tab.evaluate(f"document.documentElement.dataset.theme = '{theme}', document.body.style.background = '{'#fff' if theme == 'light' else '#14181e'}', 0")
+        await tab.evaluate("new Promise((done) => setTimeout(done, 100))")
+        if found := await tab.evaluate(AUDIT):
+            problems[width, theme] = found
+    await tab.screen(1000, 900)
+    return problems
+
+
+def test_a_reader_at_the_keyboard(chromium, page):
+    """Type, step, take another word, look at a head, walk over the map; empty and overlong texts get a sentence."""
+    seen = {}
+
+    async def work(tab):
+        seen["closed"] = await audits(tab)
+        seen["empty"] = (await write(tab, " "))["trouble"]
+        seen["typed"] = await write(tab, "You are late.")
+        await tab.evaluate(f"[...{FIGURE}.querySelectorAll('button')].find((b) => b.textContent === 'step forward →').focus()")
+        await key(tab, "Enter")
+        seen["step"] = await tab.evaluate(f"[{FIGURE}.querySelector('.xf-say').textContent, document.activeElement.textContent]")
+        other = seen["typed"]["topFive"][1]["piece"]
+        await live.press(tab, "← step back")
+        await live.press(tab, f"take {other}")
+        await live.until(tab, DONE)
+        seen["other"] = await tab.evaluate(READ)
+        await live.press(tab, "the model's own words")
+        await live.until(tab, DONE)
+        seen["own"] = (await tab.evaluate(READ))["translation"]
+        await live.press(tab, "a beam of 4")
+        await live.until(tab, DONE)
+        await live.press(tab, "show translation 2")
+        seen["second"] = await tab.evaluate(READ)
+        await live.press(tab, "decoder")
+        await live.press(tab, "layer 3, head 1")
+        seen["decoder"] = await tab.evaluate(READ)
+        await tab.evaluate(f"{FIGURE}.querySelector('[role=grid]').focus()")
+        for name in ("ArrowDown", "ArrowDown", "ArrowRight"):
+            await key(tab, name)
+        seen["cell"] = await tab.evaluate(f"{FIGURE}.querySelector('.xf-say').textContent")
+        seen["cells"] = await tab.evaluate(f"[...{FIGURE}.querySelectorAll('.xf-heat tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))")
+        seen["open"] = await audits(tab)
+        seen["long"] = (await write(tab, "1" * 300))["trouble"]
+
+    _, problems = visit(chromium, page.as_uri(), work)
+    assert problems == []
+    assert (seen["closed"], seen["open"]) == ({}, {})
+    assert seen["empty"].startswith("Type a sentence first")
+    assert "reads at most 255 pieces, this text has 300" in seen["long"]
+    assert seen["step"][0].startswith("Step 2 of ") and seen["step"][1] == "step forward →"
+    check_choice(seen)
+    check_map(seen)
+
+
+def check_choice(seen):
+    """The second likeliest first word, and what PyTorch says after it."""
+    model, tokenizer = (lambda one: (one.model.eval(), one.tokenizer))(load_pretrained("en-fr"))
+    source = torch.tensor([tokenizer.encode("You are late.") + [2]])
+    with torch.inference_mode():
+        memory, tokens = model.encode(source), torch.tensor([[1]])
+        ranks = next_logits(model, tokens, memory, source)[0].topk(2).indices
+        written = [int(ranks[1])]
+        while written[-1] != 2:
+            tokens = torch.tensor([[1, *written]])
+            written.append(int(next_logits(model, tokens, memory, source).argmax()))
+    assert seen["typed"]["topFive"][0]["id"] == seen["typed"]["written"][0] == ranks[0]
+    assert seen["other"]["written"] == written != seen["typed"]["written"]
+    assert seen["own"] == seen["typed"]["translation"] == load_pretrained("en-fr").translate("You are late.")
+
+
+def check_map(seen):
+    """Rows by what is written, columns by what was read; a dash for what was not read yet."""
+    shown, tokenizer = seen["decoder"], load_pretrained("en-fr").tokenizer
+    assert shown["written"] == shown["hypotheses"][1]["ids"] == seen["second"]["written"]
+    names = [[piece.strip("▁") for piece in tokenizer.pieces(ids)] for ids in (shown["written"], [1, *shown["written"][:-1]])]
+    assert shown["names"] == names
+    count = len(names[0])
+    for i, (row, cells) in enumerate(zip(shown["matrix"], seen["cells"], strict=True)):
+        assert cells == [names[0][i], *(f"{weight:.2f}" for weight in row), *"–" * (count - i - 1)]
+        assert sum(row) == pytest.approx(1, abs=1e-5) and len(row) == i + 1
+    assert seen["cell"] == f"Query {names[0][2]}, key {names[1][1]}: weight {shown['matrix'][2][1]:.2f}."
