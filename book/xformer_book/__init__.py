@@ -1,8 +1,8 @@
-"""What the HTML book needs beyond jupyter-book: a Sphinx extension in four small parts."""
+"""What the HTML book needs beyond jupyter-book: a Sphinx extension in small parts."""
 
 from pathlib import Path
 
-from . import library_mark, mathematics, pages
+from . import library_mark, mathematics, model_files, pages
 
 STATIC = Path(__file__).resolve().parent.parent / "static"
 
@@ -16,5 +16,6 @@ def setup(app):
     app.connect("config-inited", add_static_folder)
     library_mark.setup(app)
     mathematics.setup(app)
+    model_files.setup(app)
     pages.setup(app)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": False}
