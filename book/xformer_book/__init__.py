@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from . import library_mark, mathematics, model_files, pages
+from . import glossary, library_mark, mathematics, model_files, pages, parts
 
 STATIC = Path(__file__).resolve().parent.parent / "static"
 
@@ -10,6 +10,8 @@ STATIC = Path(__file__).resolve().parent.parent / "static"
 def add_static_folder(app, config):
     config.html_static_path.append(str(STATIC))
     app.add_css_file("book.css", priority=900)
+    app.add_css_file("reading.css", priority=901)
+    app.add_js_file("reading.js", loading_method="defer")
 
 
 def setup(app):
@@ -18,4 +20,6 @@ def setup(app):
     mathematics.setup(app)
     model_files.setup(app)
     pages.setup(app)
+    parts.setup(app)
+    glossary.setup(app)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": False}

@@ -26,6 +26,8 @@ def describe(app, pagename, templatename, context, doctree):
     paragraph = next(doctree.findall(nodes.paragraph), None)
     if paragraph is not None:
         text = " ".join(paragraph.astext().split())
+        if pagename.startswith("chapters/solutions/"):  # they all begin alike
+            text = f"{next(doctree.findall(nodes.title)).astext()}. {text}"
         short = text if len(text) <= 200 else text[:199].rsplit(" ", 1)[0] + " …"
         context["metatags"] = f'{context.get("metatags", "")}\n<meta name="description" content="{escape(short)}" />'
 

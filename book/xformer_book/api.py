@@ -1,0 +1,286 @@
+"""The reference of the library, read from its source: signatures as they are written, docstrings as Markdown.
+
+The library is parsed and not imported, so that the book is built without NumPy and torch.
+"""
+
+import ast
+import contextlib
+import io
+import os
+import re
+import sys
+from dataclasses import dataclass
+from functools import cache
+
+from docutils.nodes import make_id
+
+from .house import ROOT, repository
+
+LIBRARY = ROOT / "xformer_lib"
+WIDTH = 88
+ELSEWHERE = {  # what a signature may name that is not ours
+    r"\bnp\.ndarray\b": ("np.ndarray", "https://numpy.org/doc/stable/reference/generated/numpy.ndarray.html"),
+    r"\bnp\.random\.Generator\b": ("np.random.Generator", "https://numpy.org/doc/stable/reference/random/generator.html"),
+    r"(?<!\w)(?:torch\.)?Tensor\b": ("torch.Tensor", "https://docs.pytorch.org/docs/stable/tensors.html"),
+    r"\bnn\.Module\b": ("nn.Module", "https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html"),
+    r"\btorch\.Generator\b": ("torch.Generator", "https://docs.pytorch.org/docs/stable/generated/torch.Generator.html"),
+    r"\btorch\.optim\.Optimizer\b": ("torch.optim.Optimizer", "https://docs.pytorch.org/docs/stable/optim.html"),
+    r"\btorch\.autograd\.Function\b": ("torch.autograd.Function",
+                                       "https://docs.pytorch.org/docs/stable/autograd.html#torch.autograd.Function"),
+    r"\bAxes\b": ("Axes", "https://matplotlib.org/stable/api/_as_gen/matplotlib.axes.Axes.html"),
+}
+SECTIONS = ("Args", "Attributes", "Returns", "Raises")
+
+
+# ---------------------------------------------------------------- finding names
+
+
+@dataclass(frozen=True)
+class Name:
+    """One public name and where it is defined."""
+
+    name: str
+    module: str  # "nn.attention"
+    node: ast.stmt
+    source: str  # of the whole module
+    section: str  # heading of the chapter's section, as "chapter 8: Positions"; "" for a hand-written module
+
+    @property
+    def heading(self):
+        if isinstance(self.node, ast.ClassDef):
+            return f"class `{self.name}`"
+        return f"`{self.name}()`" if isinstance(self.node, ast.FunctionDef) else f"`{self.name}`"
+
+    @property
+    def doc(self):
+        return (ast.get_docstring(self.node) or "") if isinstance(self.node, (ast.ClassDef, ast.FunctionDef)) else ""
+
+
+def path_of(module):
+    """The file of ``nn.attention``, or of the package ``nn``."""
+    file = LIBRARY.joinpath(*module.split(".")).with_suffix(".py")
+    return file if file.exists() else LIBRARY.joinpath(*module.split("."), "__init__.py")
+
+
+@cache
+def parsed(module):
+    source = path_of(module).read_text(encoding="utf-8")
+    return ast.parse(source), source
+
+
+def homes(package):
+    """Every public name of a package or module, with the module that defines it."""
+    tree, _ = parsed(package)
+    imported = {alias.asname or alias.name: node.module.removeprefix("xformer_lib.") for node in tree.body
+                if isinstance(node, ast.ImportFrom) for alias in node.names}
+    values = {target.id: node.value for node in tree.body if isinstance(node, ast.Assign) for target in node.targets
+              if isinstance(target, ast.Name)}
+    if "_HOMES" in values:
+        return {name: f"{package}.{module}" for name, module in ast.literal_eval(values["_HOMES"]).items()}
+    if "__all__" in values:
+        return {name: imported.get(name, package) for name in ast.literal_eval(values["__all__"])}
+    return {node.name: package for node in tree.body
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_")}
+
+
+def defined(node):
+    """The names that a statement at the top of a module defines."""
+    if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+        return [node.name]
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    flat = [one for target in targets for one in (target.elts if isinstance(target, ast.Tuple) else [target])]
+    return [target.id for target in flat if isinstance(target, ast.Name)]
+
+
+def find(name, module):
+    tree, source = parsed(module)
+    for node in tree.body:
+        if name in defined(node):
+            above = re.findall(r"^# %% (chapter .*)$", "\n".join(source.splitlines()[: node.lineno - 1]), re.M)
+            return Name(name, module, node, source, above[-1] if above else "")
+    raise LookupError(f"name: expected a definition of {name} in xformer_lib.{module}, found none; does __all__ name what is not there?")
+
+
+def public_names(package):
+    """Every public name of a package, module by module, in the order of the source."""
+    found = [find(name, module) for name, module in homes(package).items()]
+    order = list(dict.fromkeys(name.module for name in sorted(found, key=lambda n: n.module)))
+    return sorted(found, key=lambda n: (order.index(n.module), n.node.lineno, n.name))
+
+
+# ---------------------------------------------------------------- signatures
+
+
+def first_line(node):
+    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+
+
+def head(node, source):
+    """A definition up to its body, as it is written."""
+    lines = source.splitlines()[first_line(node) - 1 : node.body[0].lineno - 1]
+    if node.body[0].lineno == node.lineno:  # the body stands on the same line
+        lines = [source.splitlines()[node.lineno - 1].split(": ", 1)[0] + ":"]
+    while lines and lines[-1].strip().startswith(("#", '"""')) or lines and not lines[-1].strip():
+        lines.pop()
+    return "\n".join(lines)
+
+
+def interface(node, source):
+    """A class without the bodies: its fields, and its public methods with their docstrings."""
+    parts = [head(node, source)]
+    for part in node.body:
+        if isinstance(part, ast.AnnAssign):
+            parts.append("\n".join(source.splitlines()[part.lineno - 1 : part.end_lineno]))
+        if isinstance(part, ast.FunctionDef) and (part.name in ("__init__", "__call__") or not part.name.startswith("_")):
+            parts.append(("\n" if len(parts) > 1 else "") + head(part, source))
+            if doc := ast.get_docstring(part):
+                quoted = f'"""{doc}"""' if "\n" not in doc else f'"""{doc}\n"""'
+                parts.append("\n".join(f"        {line}".rstrip() for line in quoted.splitlines()))
+    return "\n".join(parts)
+
+
+def signature(name):
+    if isinstance(name.node, ast.ClassDef):
+        return interface(name.node, name.source)
+    if isinstance(name.node, ast.FunctionDef):
+        return head(name.node, name.source).removesuffix(":")
+    lines = name.source.splitlines()[name.node.lineno - 1 : name.node.end_lineno]
+    return "\n".join(lines if len(lines) <= 12 else [*lines[:12], "..."])
+
+
+# ---------------------------------------------------------------- docstrings
+
+
+def escaped(line):
+    """Plain words of a docstring, safe in Markdown; code in backticks and *emphasis* stay."""
+    pieces = re.split(r"(``.+?``|`[^`]+`|(?<![\w*])\*\w[^*()]*\w\*)", line)
+    return "".join(piece if place % 2 else re.sub(r"([\\*_<>\[\]$|])", r"\\\1", piece) for place, piece in enumerate(pieces))
+
+
+def plain_lines(lines):
+    """Lines outside a section: examples become code blocks."""
+    inside = False
+    for line in lines:
+        example = line.lstrip().startswith(">>>") or inside and line.strip()
+        if example and not inside:
+            yield from ("", "```pycon")
+        elif inside and not example:
+            yield from ("```", "")
+        inside = bool(example)
+        yield line if example or line.startswith("    ") else escaped(line)
+    if inside:
+        yield "```"
+
+
+def markdown(doc):
+    """A docstring with Google sections as Markdown."""
+    lines, out, place = doc.splitlines(), [], 0
+    while place < len(lines):
+        found = re.fullmatch(rf"({'|'.join(SECTIONS)}):", lines[place])
+        end = place + 1
+        if not found:
+            while end < len(lines) and not re.fullmatch(rf"({'|'.join(SECTIONS)}):", lines[end]):
+                end += 1
+            out += plain_lines(lines[place:end])
+        else:
+            while end < len(lines) and (not lines[end] or lines[end].startswith(" ")):
+                end += 1
+            out += ["", f"**{found[1]}**", "", *items(lines[place + 1 : end]), ""]
+        place = end
+    return "\n".join(out).strip()
+
+
+def items(lines):
+    """The entries of a section: ``name: text`` with its further lines indented."""
+    for line in lines:
+        entry = re.fullmatch(r" {4}(?! )([\w.*, ]{1,40}?):(?: (.*))?", line)
+        if entry:
+            yield f"- `{entry[1]}`: {escaped(entry[2] or '')}"
+        elif re.match(r" {4}(?! )", line) and line.strip():
+            yield f"- {escaped(line.strip())}" if not line.startswith("     ") else f"  {escaped(line.strip())}"
+        elif line.strip():
+            yield f"  {escaped(line.strip())}"
+
+
+def summary(doc):
+    """The first sentence of a docstring."""
+    first = " ".join(doc.split("\n\n")[0].split())
+    return escaped(re.split(r"(?<=[.;:?]) (?=[A-Z`*])", first)[0]) if first else ""
+
+
+# ---------------------------------------------------------------- links
+
+
+@cache
+def chapter_file(number):
+    """The notebook of ``9`` or ``12b``."""
+    digits, letter = re.fullmatch(r"(\d+)([a-z]?)", number).groups()
+    [path] = (ROOT / "chapters").glob(f"{int(digits):02d}{letter}_*.ipynb")
+    return path.name
+
+
+def origin(name):
+    """Where a name comes from: the section that exports it, and its line in the repository."""
+    line = name.node.lineno
+    source = f"{repository()}/{path_of(name.module).relative_to(ROOT).as_posix()}#L{line}"
+    found = re.fullmatch(r"chapter (\w+): (.*)", name.section)
+    if not found:
+        return f"Hand-written: [source]({source})."
+    plain = re.sub(r"[`$\\']", "", found[2])  # apostrophes curl on the page and leave its anchors
+    place = "" if "$" in found[2] or re.match(rf"{found[1]} · ", found[2]) else f"#{make_id(plain)}"
+    return f"From chapter {found[1]}, [{escaped(found[2])}](../../{chapter_file(found[1])}{place}) · [source]({source})."
+
+
+def types(text):
+    """Links for the types of other libraries that a signature names."""
+    found = {label: link for pattern, (label, link) in ELSEWHERE.items() if re.search(pattern, text)}
+    return " Types: " + ", ".join(f"[`{label}`]({link})" for label, link in found.items()) + "." if found else ""
+
+
+# ---------------------------------------------------------------- pages
+
+
+def anchor(name):
+    return make_id(name.heading.replace("`", ""))
+
+
+def entry(name):
+    text = signature(name)
+    return "\n".join([f"### {name.heading}", "", "```python", text, "```", "", markdown(name.doc), "", origin(name) + types(text), ""])
+
+
+def module_words(module):
+    """What a hand-written module says of itself; of an exported one the chapters say it."""
+    tree, source = parsed(module)
+    doc = ast.get_docstring(tree) or ""
+    return "" if source.startswith("# Generated by") else escaped(" ".join(doc.split("\n\n")[0].split()))
+
+
+def package_page(package):
+    """Everything public in one package: a list of names, then each with its signature, words and origin."""
+    names = public_names(package)
+    lines = [f"- [`{name.name}`](#{anchor(name)}): {summary(name.doc) or 'a constant.'}" for name in sorted(names, key=lambda n: n.name.lower())]
+    for module in dict.fromkeys(name.module for name in names):
+        lines += ["", f"## {escaped(f'xformer_lib.{module}')}", "", module_words(module), ""]
+        lines += [entry(name) for name in names if name.module == module]
+    return "\n".join(lines)
+
+
+def command_help():
+    """What ``xformer`` and each of its commands print under ``--help``."""
+    if str(ROOT) not in sys.path:
+        sys.path.insert(0, str(ROOT))
+    from xformer_lib.cli import build_parser
+
+    lines = []
+    before, os.environ["COLUMNS"] = os.environ.get("COLUMNS"), str(WIDTH)
+    try:
+        for command in ("", "train", "evaluate", "translate", "grade", "doctor"):
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
+                build_parser().parse_args([*command.split(), "--help"])
+            title = f"xformer {command}".strip()
+            lines += [f"## `{title}`", "", "```text", printed.getvalue().rstrip(), "```", ""]
+    finally:
+        os.environ.pop("COLUMNS") if before is None else os.environ.update(COLUMNS=before)
+    return "\n".join(lines)
