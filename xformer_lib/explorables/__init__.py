@@ -9,6 +9,9 @@ from xformer_lib._lazy import lazy_names
 
 _HOMES = {
     "Explorable": "explorable",
+    "permutations": "reordering",
+    "masks": "masking",
+    "scaled_dot_product": "dot_product",
     "soft_lookup": "lookup",
     "translator": "translator",
 }

@@ -1,0 +1,112 @@
+"""The painted masks give the library's weights."""
+
+import numpy as np
+import pytest
+
+from tests.explorables.gestures import drag, focus, keys, middle, read, said
+from tests.explorables.stage import on_stage, readings
+from xformer_lib import explorables
+from xformer_lib.explorables.masking import queries_and_keys
+from xformer_lib.reference.attention import scaled_dot_product_attention
+from xformer_lib.reference.masks import causal_mask, local_mask, padding_mask
+
+N = 6
+PADDING = np.repeat(padding_mask([N - 2], N), N, axis=0)
+EMPTY = np.repeat(np.arange(N)[:, None] != 2, N, axis=1)
+MASKS = {
+    "none": np.ones((N, N), dtype=bool),
+    "causal": causal_mask(N),
+    "padding": PADDING,
+    "both": causal_mask(N) & PADDING,
+    "local": local_mask(N, 1),
+    "empty": EMPTY,
+}
+
+
+@pytest.mark.browser
+def test_weights_are_the_librarys(chromium, tmp_path):
+    rng = np.random.default_rng(3)
+    cases = [({"preset": name}, mask, 1.0) for name, mask in MASKS.items()]
+    cases += [({"preset": "local", "window": window}, local_mask(N, window), 1.0) for window in (0, 2, 5)]
+    for size in (0.0, 4.5, 1000.0):
+        painted = rng.random((N, N)) < 0.5
+        painted[4] = False
+        cases.append(({"mask": painted.tolist(), "size": size}, painted, size))
+    cases.append(({"mask": np.zeros((N, N), dtype=bool).tolist()}, np.zeros((N, N), dtype=bool), 1000.0))
+    q, k = queries_and_keys(N)
+    found = readings(chromium, tmp_path, explorables.masks(), [state for state, _, _ in cases])
+    for (_, mask, size), got in zip(cases, found, strict=True):
+        _, weights = scaled_dot_product_attention(size * q, k, k, mask=mask)
+        np.testing.assert_array_equal(got["mask"], mask)
+        np.testing.assert_allclose(got["weights"], weights, atol=1e-5)
+        np.testing.assert_allclose(got["sums"], mask.any(axis=1), atol=1e-5)
+        assert got["allowed"] == mask.sum()
+        assert ("so zeros" in got["said"]) == (not mask.any(axis=1).all())
+        assert ("none looks ahead" in got["said"]) == (not np.triu(mask, k=1).any())
+        assert ("none reads the last two" in got["said"]) == (not mask[:, -2:].any())
+
+
+@pytest.mark.browser
+def test_arrow_keys_go_and_space_paints(chromium, tmp_path):
+    async def work(tab):
+        await focus(tab, "td[data-place='0 0']")
+        await keys(tab, "ArrowRight", "ArrowRight", "ArrowDown", " ")
+        shown, first = await read(tab), await said(tab)
+        await keys(tab, "Home", " ", "ArrowRight", "Enter", "End", "ArrowLeft", "ArrowLeft", "ArrowLeft", " ")
+        return (
+            shown,
+            first,
+            await read(tab),
+            await said(tab),
+            await tab.evaluate("document.activeElement.getAttribute('aria-label')"),
+        )
+
+    shown, first, hidden, last, focused = on_stage(chromium, tmp_path, explorables.masks(), work)
+    mask = causal_mask(N)
+    mask[1, 2] = True
+    np.testing.assert_array_equal(shown["mask"], mask)
+    assert first.startswith(
+        "big may now read yellow. Its weights are shared by 3 keys. 22 of 36 pairs may be read; 1 pair look"
+    )
+    mask[1, :3] = False
+    np.testing.assert_array_equal(hidden["mask"], mask)
+    assert hidden["weights"][1] == [0] * N and hidden["sums"][1] == 0
+    assert last.startswith(
+        "big no longer reads yellow. It may read nothing: all its weights are 0, and so is its output."
+    )
+    assert focused == "query big, key yellow: hidden"
+
+
+@pytest.mark.browser
+def test_a_pointer_paints_what_it_is_drawn_over(chromium, tmp_path):
+    async def work(tab):
+        spots = [await middle(tab, f"td[data-place='{i} {j}']") for i, j in ((0, 3), (0, 4), (1, 4), (1, 1))]
+        await drag(tab, *spots[:3])
+        one = await read(tab)
+        await drag(tab, spots[3])
+        return one, await read(tab)
+
+    painted, clicked = on_stage(chromium, tmp_path, explorables.masks(), work)
+    mask = causal_mask(N)
+    mask[[0, 0, 1], [3, 4, 4]] = True  # the first cell was hidden, so the pointer shows
+    np.testing.assert_array_equal(painted["mask"], mask)
+    mask[1, 1] = False
+    np.testing.assert_array_equal(clicked["mask"], mask)
+    assert clicked["preset"] == "painted"
+
+
+@pytest.mark.browser
+def test_words_of_a_decoder(chromium, tmp_path):
+    words = ["<bos>", "Je", "suis", "<pad>", "<pad>"]
+    (got,) = readings(chromium, tmp_path, explorables.masks(words=words), [{"preset": "both"}])
+    q, k = queries_and_keys(5)
+    mask = causal_mask(5) & padding_mask([3], 5)
+    np.testing.assert_allclose(got["weights"], scaled_dot_product_attention(q, k, k, mask=mask)[1], atol=1e-5)
+    assert got["said"] == "12 of 25 pairs may be read; none looks ahead; none reads the last two keys."
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("words", [["a", "b"], list("abcdefghi")])
+def test_too_few_or_too_many_words(words):
+    with pytest.raises(ValueError, match=r"words: expected 3 to 8 of them, got \d; "):
+        explorables.masks(words)
