@@ -70,6 +70,15 @@ def test_translate_keeps_order_and_reads_standard_input(run, capsys, monkeypatch
     assert captured.out.splitlines() == together and captured.err == ""
 
 
+def test_the_command_stores_matrices_as_a_translator_does(run, capsys, monkeypatch):
+    from xformer_lib import decoding
+
+    seen, translate = [], decoding.translate
+    monkeypatch.setattr(decoding, "translate", lambda model, *rest, **options: seen.append(model) or translate(model, *rest, **options))
+    assert main(["translate", "--model", str(run), "Hello world"]) == 0 and capsys.readouterr().out
+    assert {value.stride() == (1, len(value)) for value in seen[0].parameters() if value.ndim == 2} == {True}
+
+
 def test_a_file_is_translated_line_by_line_and_blank_lines_stay(run, tmp_path, capsys):
     """Line n of the output translates line n of the input, whatever the lengths; a byte order mark is no word."""
     sentences = ["The big yellow cat", "", "I am an engineer", "   ", "Hello world", "I am not an engineer", ""]

@@ -5,12 +5,13 @@ import dataclasses
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from xformer_lib import decoding
 from xformer_lib.data.tokenizer import Tokenizer
-from xformer_lib.decoding import Translator, by_columns, greedy, next_logits, translate
+from xformer_lib.decoding import Translator, by_columns, evaluation_mode, greedy, likeliest, next_logits, translate
 from xformer_lib.nn.transformer import DecoderCache, Transformer, TransformerConfig
 
 V, MAX_LEN = 31, 37
@@ -170,6 +171,27 @@ def test_decoding_leaves_no_trace_in_the_model(training):
         greedy(model, source + V)
     assert model.training is training
     assert all(parameter.grad is None and parameter.requires_grad for parameter in model.parameters())
+
+
+def test_decoding_leaves_a_part_as_it_was_found():
+    """A frozen encoder in a model that trains stays in evaluation, and the reverse; inside, nothing trains."""
+    for training in (True, False):
+        model = build().train(training)
+        model.encoder.train(not training)
+        before = [part.training for part in model.modules()]
+        with evaluation_mode(model):
+            assert not any(part.training for part in model.modules())
+        assert [part.training for part in model.modules()] == before and len(set(before)) == 2
+
+
+@pytest.mark.parametrize("vocab_size", (1, V, 64, 97, 192, 1000, 8000))
+def test_the_likeliest_word_is_that_of_argmax(vocab_size):
+    """In blocks of 64, of 8, of 1; of several equal ones the first; with words that are forbidden."""
+    rng = np.random.default_rng(vocab_size)
+    for logits in (rng.normal(size=(7, vocab_size)), rng.integers(0, 3, size=(7, vocab_size)).astype(float)):
+        logits[:, :vocab_size // 3] = -np.inf
+        found = likeliest(torch.from_numpy(logits))
+        assert found.shape == (7, 1) and found[:, 0].tolist() == logits.argmax(axis=1).tolist()
 
 
 def test_storing_matrices_by_columns_changes_no_number_and_no_word(tokenizer):

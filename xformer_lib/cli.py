@@ -301,7 +301,7 @@ def run_record(folder: Path) -> dict:
 
 
 def run_translate(options) -> int:
-    from xformer_lib.decoding import translate
+    from xformer_lib.decoding import by_columns, translate
     from xformer_lib.training.checkpoint import load_model
     from xformer_lib.training.loop import pick_device
 
@@ -317,7 +317,7 @@ def run_translate(options) -> int:
         from xformer_lib.nn.quantized import quantize_int8
 
         model = quantize_int8(model)
-    found = translate(model, tokenizer, [lines[n] for n in places], beam_size=options.beam_size,
+    found = translate(by_columns(model), tokenizer, [lines[n] for n in places], beam_size=options.beam_size,
                       length_penalty=options.length_penalty, progress=not (options.quiet or options.text))
     translations = dict(zip(places, found))
     text = "".join(translations.get(n, "") + "\n" for n in range(len(lines)))

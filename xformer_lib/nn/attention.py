@@ -298,5 +298,5 @@ class KeyValueCache:
 
     def keep(self, rows: Tensor) -> None:
         """Keep these rows of the batch, in this order (finished sentences leave)."""
-        self.rooms = [room[rows] for room in self.rooms]
+        self.rooms = [room.index_select(0, rows) for room in self.rooms]
         self.k, self.v = (room[:, :, :self.length] for room in self.rooms)

@@ -62,11 +62,13 @@ def product(
     bias: Float[Tensor, "o"] | None = None,
 ) -> Float[Tensor, "*b o"]:
     """x Wᵀ + b, by oneDNN for wide float32 matrices on a CPU, else as PyTorch does it."""
+    is_one_row = x.ndim < 2 or x.numel() <= x.shape[-1]
+    if is_one_row or not HAS_ONEDNN or min(weight.shape) < WIDE:
+        return F.linear(x, weight, bias)
     is_plain = x.dtype == weight.dtype == torch.float32 and x.device.type == "cpu"
-    is_large = min(weight.shape) >= WIDE and x.ndim > 1 and x.numel() > x.shape[-1]
     as_usual = (torch.is_autocast_enabled("cpu") or torch.compiler.is_compiling()
                 or torch.get_float32_matmul_precision() != "highest")
-    if as_usual or not (HAS_ONEDNN and is_plain and is_large):
+    if as_usual or not is_plain:
         return F.linear(x, weight, bias)
     if torch.is_grad_enabled():
         return OneDnnProduct.apply(x, weight, bias)

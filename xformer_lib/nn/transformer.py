@@ -262,23 +262,26 @@ class Transformer(TransformerParts):
         start, layers = (cache.length, cache.layers) if cache else (0, None)
         check_ids("target_in", target_in, self.config, start)
         mask = target_mask(target_in, self.config.pad_id, start)
-        memory_mask = source_mask(source, self.config.pad_id)
+        seen = cache.memory_mask if start else source_mask(source, self.config.pad_id)
         x = self.embed(target_in, start)
-        x = self.decoder(x, memory, mask=mask, memory_mask=memory_mask, cache=layers)
+        x = self.decoder(x, memory, mask=mask, memory_mask=seen, cache=layers)
         if cache:
-            cache.length += target_in.shape[1]
+            cache.length, cache.memory_mask = start + target_in.shape[1], seen
         return x
 
 
 # %% chapter 9: Writing with a cache
 class DecoderCache:
-    """What a decoder may use again: how far it is, and for each layer a LayerCache."""
+    """What a decoder may use again: its place, the memory's mask, a LayerCache each."""
 
     def __init__(self, num_layers: int):
         self.length = 0  # target tokens already decoded
+        self.memory_mask: Tensor | None = None  # that of the first step
         self.layers = [LayerCache() for _ in range(num_layers)]
 
     def keep(self, rows: Tensor) -> None:
         """Keep these rows of the batch, in this order."""
+        if self.memory_mask is not None:
+            self.memory_mask = self.memory_mask[rows]
         for layer in self.layers:
             layer.keep(rows)
