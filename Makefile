@@ -42,11 +42,11 @@ python:
 # ------------------------------------------------------------------ the two commands
 
 book: .venv-book/ready ## build the HTML book from the stored outputs and say where it lies
-	@$(SMALL) book/fetch_katex.py
+	@$(SMALL) book/fetch.py
 	@$(SMALL) book/build.py
 
 test: .venv/ready ## check everything: library, notebooks, exercises, book
-	@$(FULL) book/fetch_katex.py
+	@$(FULL) book/fetch.py --tests
 	@$(FULL) tools/run_tests.py --jobs $(JOBS)
 
 # ------------------------------------------------------------------ the rest

@@ -114,7 +114,7 @@ def bench_notebooks(paths: list[Path]) -> list[dict]:
 
 def bench_book() -> dict:
     """Seconds to build a copy of the pages from their stored outputs, and what comes out."""
-    subprocess.run([sys.executable, "book/fetch_katex.py"], cwd=ROOT, check=True)  # once a checkout; not part of the time
+    subprocess.run([sys.executable, "book/fetch.py"], cwd=ROOT, check=True)  # once a checkout; not part of the time
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "book"
         shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".venv*", ".git", "_build", "runs", ".hypothesis", "__pycache__"))

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from . import glossary, library_mark, mathematics, model_files, pages, parts
+from . import finish, glossary, library_mark, mathematics, model_files, pages, parts
 
 STATIC = Path(__file__).resolve().parent.parent / "static"
 
@@ -12,6 +12,7 @@ def add_static_folder(app, config):
     app.add_css_file("book.css", priority=900)
     app.add_css_file("reading.css", priority=901)
     app.add_js_file("reading.js", loading_method="defer")
+    app.add_css_file("print.css", priority=901, media="print")
 
 
 def setup(app):
@@ -22,4 +23,5 @@ def setup(app):
     pages.setup(app)
     parts.setup(app)
     glossary.setup(app)
+    finish.setup(app)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": False}

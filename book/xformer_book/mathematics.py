@@ -84,7 +84,7 @@ def visit_block(self, node):
 
 def add_assets(app, config):
     if not (VENDOR / "katex.min.js").exists():
-        raise SystemExit("book/vendor/katex: missing; run 'make book', or python book/fetch_katex.py")
+        raise SystemExit("book/vendor/katex: missing; run 'make book', or python book/fetch.py")
     config.html_static_path.append(str(VENDOR / "static"))
     app.add_css_file("katex/katex.min.css", priority=890)
 

