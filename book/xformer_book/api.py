@@ -187,7 +187,7 @@ def markdown(doc):
                 end += 1
             out += ["", f"**{found[1]}**", "", *items(lines[place + 1 : end]), ""]
         place = end
-    return "\n".join(out).strip()
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(out)).strip()
 
 
 def items(lines):

@@ -1,0 +1,212 @@
+"""What is written into pages when the book is built: the reference, the results, the status, the glossary. No built book is needed."""
+
+import importlib
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+import yaml
+
+import xformer_lib
+from book.xformer_book import api, glossary, house, parts, results, status
+from xformer_lib.cli import build_parser
+from xformer_lib.exercises import registry
+
+ROOT = Path(__file__).resolve().parents[2]
+BACK = ROOT / "chapters" / "back"
+PACKAGES = sorted(path.stem for path in (BACK / "api").glob("*.md") if path.stem not in ("index", "cli"))
+EXERCISES = {exercise.id: exercise for chapter in registry.chapters() for exercise in chapter.exercises}
+
+# ---------------------------------------------------------------- the reference
+
+
+def test_every_part_of_the_library_has_a_page():
+    assert PACKAGES == sorted(set(xformer_lib._PARTS))
+    contents = (ROOT / "_toc.yml").read_text(encoding="utf-8")
+    assert all(f"chapters/back/api/{name}\n" in contents for name in [*PACKAGES, "cli", "index"])
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_public_name_is_explained(package):
+    public = set(importlib.import_module(f"xformer_lib.{package}").__all__)
+    page = api.package_page(package)
+    headings = re.findall(r"^### (.*)$", page, re.M)
+    assert {re.search(r"`(\w+)", heading)[1] for heading in headings} == public
+    anchors = [api.make_id(heading.replace("`", "")) for heading in headings]
+    assert len(set(anchors)) == len(anchors), "two names would share an anchor"
+    assert set(re.findall(r"^- \[`\w+`\]\(#([^)]+)\)", page, re.M)) == set(anchors), "the list at the top and the entries differ"
+
+
+def test_a_name_comes_with_its_signature_its_words_and_its_section():
+    entry = api.entry(api.find("softmax", "reference.attention"))
+    assert 'scores: Float[np.ndarray, "*shape"], axis: int = -1' in entry
+    assert "each at least 0, and 1 in total along `axis`" in entry
+    assert "```pycon\n>>> softmax(np.array([1000.0, 1000.0, -np.inf]))" in entry
+    assert "(../../03_scaled_dot_product_attention.ipynb#the-librarys-softmax)" in entry
+    assert "https://numpy.org/doc/stable/reference/generated/numpy.ndarray.html" in entry
+
+
+def test_a_class_shows_its_fields_and_methods_without_their_bodies():
+    text = api.signature(api.find("TransformerConfig", "nn.transformer"))
+    assert text.startswith("@dataclass(frozen=True)\nclass TransformerConfig:\n    vocab_size: int")
+    assert "check_config" not in text
+    shown = api.signature(api.find("TokenEmbedding", "nn.transformer"))
+    assert "def logits(self" in shown and "return" not in shown
+
+
+def test_google_sections_become_lists_and_words_stay_words():
+    doc = "Mean of a_b * c, [x] and *noun*.\n\nArgs:\n    first: One.\n        More.\n    second: Two.\n\nReturns:\n    A `list`."
+    lines = api.markdown(doc).splitlines()
+    assert lines[0] == r"Mean of a\_b \* c, \[x\] and *noun*."
+    assert lines[2] == "**Args**" and lines[4:7] == ["- `first`: One.", "  More.", "- `second`: Two."]
+    assert "**Returns**" in lines and lines[-1] == "- A `list`."
+
+
+def test_a_name_that_nothing_defines_is_refused():
+    with pytest.raises(LookupError, match="expected a definition of hardmax in xformer_lib.reference.attention"):
+        api.find("hardmax", "reference.attention")
+
+
+def test_pages_are_written_without_numpy_and_torch():
+    """The environment of `make book` has neither."""
+    code = (
+        "import sys\n"
+        "for name in ('numpy', 'torch', 'matplotlib'): sys.modules[name] = None\n"
+        "from book.xformer_book import parts\n"
+        f"for page in {[str(path) for path in BACK.rglob('*.md')]!r}: parts.expanded(open(page, encoding='utf-8').read())\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+
+
+def test_every_command_is_listed():
+    page = parts.expanded("<!-- part command -->")
+    assert re.findall(r"^## `(.*)`$", page, re.M) == ["xformer", *(f"xformer {c}" for c in ("train", "evaluate", "translate", "grade", "doctor"))]
+    assert "--beam-size" in page and "--csv" in page
+
+
+def test_an_unknown_part_names_the_known():
+    with pytest.raises(ValueError, match="expected one of api, .*, got 'weather'"):
+        parts.expanded("<!-- part weather -->")
+
+
+# ---------------------------------------------------------------- results and status
+
+
+def test_every_record_stands_on_the_page():
+    page = results.every_record()
+    files = [path.relative_to(ROOT / "results") for path in (ROOT / "results").rglob("*.json")]
+    assert files
+    for file in files:
+        assert page.count(f"/results/{file.as_posix()})") == 1, file
+        assert page.count(f"<summary>{file.with_suffix('').as_posix()}: ") == 1, file
+        record = json.loads((ROOT / "results" / file).read_text(encoding="utf-8"))
+        assert f"`{record['command']}`" in page and f"`{record['commit'][:12]}`" in page
+
+
+def test_a_new_record_is_shown_with_all_its_numbers(tmp_path):
+    new = {"command": "python new.py", "seed": 5, "value": 2.5, "deep": {"er": 0.125}, "texts": ["a"] * 11, "list": list(range(13)),
+           "rows": [{"name": "a|b", "ms": 7}, {"name": "c", "ms": 3, "inner": [{"k": 17}]}]}
+    (tmp_path / "new-thing.json").write_text(json.dumps(new))
+    page = results.every_record(tmp_path)
+    assert "## Other records" in page and "`python new.py` | 5 | not recorded | not recorded | not recorded |" in page
+    assert "| deep.er | 0.125 |" in page and "| texts | 11 entries |" in page
+    assert "| list | 13 numbers, 0 to 12, median 6 |" in page
+    assert r"| a\|b | 7 |" in page and "**rows.1.inner**" in page and "| 17 |" in page
+    assert results.count(new) == 1 + 1 + 1 + 13 + 3
+
+
+def test_checks_are_counted():
+    cells = ["assert x == 1\nnp.testing.assert_allclose(a, b)", 'check("3.1", mine)\nself.check(3)', "def check(id): pass"]
+    assert status.checks(cells) == (2, 2)
+    path = ROOT / "chapters" / "03_scaled_dot_product_attention.ipynb"
+    text = "\n".join(cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code")
+    assert status.measure(path)["assertions"] == len(re.findall(r"(?m)^\s*(?:assert\b|[\w.]*assert_\w+\()", text))
+
+
+def test_missing_seconds_are_said_to_be_missing(tmp_path):
+    table = status.table(tmp_path / "none.json")
+    assert "No seconds have been recorded" in table and "seconds of a processor" not in table
+    assert table.count("\n| [") == len(house.notebooks())
+
+
+def test_seconds_of_other_cells_are_not_shown(tmp_path):
+    first, second = (ROOT / name for name in house.notebooks()[:2])
+    rows = [{"notebook": first.relative_to(ROOT).as_posix(), "code_cells": status.measure(first)["code"], "cpu_seconds": 7.25, "wall_seconds": 11.5},
+            {"notebook": second.relative_to(ROOT).as_posix(), "code_cells": 1, "cpu_seconds": 13.0, "wall_seconds": 17.0}]
+    record = {"command": "c", "commit": "abc", "device": "d", "threads": 1, "python": "3", "notebooks": rows}
+    (tmp_path / "times.json").write_text(json.dumps(record))
+    lines = status.table(tmp_path / "times.json").splitlines()
+    [one] = [line for line in lines if first.name in line and "solutions" not in line]
+    [two] = [line for line in lines if second.name in line and "solutions" not in line]
+    assert one.endswith("| 7.2 | 11.5 |") and "13.0" not in two and "not recorded since its cells changed" in two
+
+
+# ---------------------------------------------------------------- glossary
+
+
+def test_terms_are_short_and_told_apart():
+    entries = glossary.terms()
+    assert 60 <= len(entries) <= 90
+    assert [entry.term for entry in entries if len(entry.means.split()) > 30] == []
+    assert len({entry.id for entry in entries}) == len(entries)
+    forms = [form.lower() for entry in entries for form in {*entry.forms, *entry.exact, entry.term}]
+    assert sorted(form for form in forms if forms.count(form) > 1) == []
+    assert [entry.term for entry in entries if f"chapters/{entry.page}.ipynb" not in house.notebooks()] == []
+
+
+def test_the_longest_form_is_found():
+    text = "Self-attention and multi-head attention pad; Adam met adam, a beam, key–value caches and masks."
+    assert [text[a:b] for _, a, b in glossary.found_in(text)] == ["Self-attention", "multi-head attention", "Adam", "beam", "masks"]
+
+
+def test_the_index_counts_prose_alone(tmp_path):
+    cells = [nbformat.v4.new_markdown_cell(s) for s in ("# Softmax", "A softmax, `softmax`, $softmax$.\n\n## softmax\n\nNo [mask](softmax.md).")]
+    path = tmp_path / "page.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=[*cells, nbformat.v4.new_code_cell("softmax")]), path)
+    assert [entry.term for entry, _, _ in glossary.found_in(glossary.prose(path))] == ["softmax", "mask"]
+    assert "12b_what_attention_shows" in glossary.uses()["term-alignment"]
+
+
+# ---------------------------------------------------------------- pages written by hand
+
+
+def test_axis_letters_are_those_of_the_library():
+    legend = re.search(r"letters are the same everywhere: (.*?)\.", (ROOT / "xformer_lib" / "shapes.py").read_text(encoding="utf-8"), re.S)[1]
+    letters = dict(re.findall(r"``(\w)``\s+([\w\s-]+)", legend))
+    rows = dict(re.findall(r"^\| `(\w)` \| ([^|:,]+)", (BACK / "notation.md").read_text(encoding="utf-8"), re.M))
+    assert {letter: " ".join(words.split()) for letter, words in letters.items()} == {letter: words.strip() for letter, words in rows.items()}
+
+
+def test_the_ten_weeks_add_up():
+    text = (BACK / "teachers.md").read_text(encoding="utf-8")
+    weeks = re.findall(r"^## Week (\d+).*?\*\*Set\*\* ([\d., ]+) \((\d+) minutes\)", text, re.M | re.S)
+    assert [int(number) for number, _, _ in weeks] == list(range(1, 11))
+    chosen = [re.findall(r"\d+\.\d+", ids) for _, ids, _ in weeks]
+    assert [sum(EXERCISES[id].minutes for id in ids) for ids in chosen] == [int(minutes) for _, _, minutes in weeks]
+    every = [id for ids in chosen for id in ids]
+    assert len(set(every)) == len(every)
+    assert f"take {sum(int(minutes) for _, _, minutes in weeks)} minutes together" in text
+
+
+def test_commands_for_teachers_are_commands():
+    text = (BACK / "teachers.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^xformer ([^#\n]*)", text, re.M) + re.findall(r"`xformer ([^`]*)`", text)
+    assert len(commands) >= 3
+    for command in commands:
+        build_parser().parse_args(command.split())
+
+
+def test_citation_is_valid_and_up_to_date():
+    work = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert work["cff-version"] == "1.2.0" and work["type"] == "software" and work["message"] and work["title"]
+    assert work["authors"] == [{"name": "The authors of xformer-lib"}], "an entity has a name; a person would have a family name"
+    assert work["version"] == xformer_lib.__version__
+    assert work["license"] == ["MIT", "CC-BY-4.0"]
+    known = {"abstract", "authors", "cff-version", "keywords", "license", "message", "title", "type", "version"}
+    assert set(work) <= known
+    assert f"Version {xformer_lib.__version__}." in parts.expanded("<!-- part citation -->")
