@@ -9,6 +9,10 @@ from xformer_lib._lazy import lazy_names
 
 _HOMES = {
     "Explorable": "explorable",
+    "architecture": "stations",
+    "beam": "beam_tree",
+    "heads": "several_heads",
+    "positions": "places",
     "permutations": "reordering",
     "masks": "masking",
     "scaled_dot_product": "dot_product",
