@@ -1,0 +1,148 @@
+"""What helps a reader along: notes on terms, and ticks for the pages that were read to their end."""
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.book.browser import complaints, open_tab
+
+STATIC = Path(__file__).resolve().parents[2] / "book" / "static"
+CONTRAST = """
+(() => {
+  const part = (c) => { c /= 255; return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; };
+  const light = (s) => { const [r, g, b] = s.match(/[\\d.]+/g).map(Number); return 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b); };
+  const style = getComputedStyle(document.querySelector(".term-note"));
+  const [a, b] = [light(style.color), light(style.backgroundColor)];
+  return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05); })()
+"""
+SHOWN = "[...document.querySelectorAll('.term-note')].filter((n) => getComputedStyle(n).display !== 'none').length"
+FITS = """
+[...document.querySelectorAll(".term-note")].filter((note) => {
+  note.style.display = "block";
+  const box = note.getBoundingClientRect(), word = note.previousElementSibling.getBoundingClientRect();
+  note.style.display = "";
+  return box.left < 0 || box.right > innerWidth || box.top < word.top || box.top > word.bottom + 24 || box.width < 120; }).map((n) => n.id)
+"""
+REFUSED = "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('no', 'SecurityError'); } })"
+
+
+def browse(chromium, work):
+    async def run():
+        async with open_tab(chromium) as tab:
+            return await work(tab)
+
+    return asyncio.run(run())
+
+
+def page_of(articles, name):
+    return next(page for page in articles.values() if page.name == f"chapters/{name}")
+
+
+# ---------------------------------------------------------------- without a browser
+
+
+def test_the_script_is_small():
+    assert len((STATIC / "reading.js").read_bytes()) <= 3 * 1024
+
+
+def test_terms_have_notes_where_prose_uses_them(articles):
+    """A few on each chapter, each once, each described, none in a heading, a link, code or a formula."""
+    noted = {}
+    for page in articles.values():
+        terms = page.soup.select("a.term")
+        ids = Counter(term["aria-describedby"] for term in terms)
+        assert all(number == 1 for number in ids.values()), page.name
+        for term in terms:
+            note = term.find_next_sibling()
+            assert note["id"] == term["aria-describedby"] and note["role"] == "tooltip" and len(note.get_text().split()) > 4
+            assert not term.find_parent(["h1", "h2", "h3", "h4", "a", "code", "pre", "thead", "figcaption"]), f"{page.name}: {term}"
+            assert not term.find_parent(class_="math"), f"{page.name}: {term}"
+        noted[page.name] = len(terms)
+    assert max(noted.values()) <= 12
+    chapters = [number for name, number in noted.items() if name.split("/")[1][:2].isdigit()]
+    assert sum(number >= 5 for number in chapters) >= 0.8 * len(chapters)
+    assert not any(number for name, number in noted.items() if "/back/" in name and not name.endswith("misconceptions"))
+
+
+def test_a_page_does_not_note_what_it_introduces(articles):
+    page = page_of(articles, "04_self_attention")
+    assert "term-self-attention" not in " ".join(term["href"] for term in page.soup.select("a.term"))
+    assert page.soup.select_one('a.term[href="back/glossary.html#term-softmax"]')
+
+
+# ---------------------------------------------------------------- in a browser
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_a_note_shows_by_pointer_and_by_keyboard(chromium, articles, dark):
+    page = page_of(articles, "04_self_attention")
+
+    async def work(tab):
+        await tab.screen(360, 740, dark=dark)
+        await tab.visit(page.path.as_uri())
+        seen = [await tab.evaluate(SHOWN)]
+        word = await tab.evaluate(
+            "(() => { const t = document.querySelector('a.term'); t.scrollIntoView({block: 'center'});"
+            " const b = t.getBoundingClientRect(); return [b.left + b.width / 2, b.top + b.height / 2]; })()"
+        )
+        await tab.send("Input.dispatchMouseEvent", type="mouseMoved", x=word[0], y=word[1])
+        seen.append(await tab.evaluate(SHOWN))
+        contrast = await tab.evaluate(CONTRAST)
+        await tab.send("Input.dispatchKeyEvent", type="keyDown", key="Escape", code="Escape", windowsVirtualKeyCode=27)
+        seen.append(await tab.evaluate(SHOWN))
+        await tab.send("Input.dispatchMouseEvent", type="mouseMoved", x=1, y=1)
+        await tab.send("Input.dispatchKeyEvent", type="keyDown", key="Tab", code="Tab", windowsVirtualKeyCode=9)
+        await tab.evaluate("document.querySelectorAll('a.term')[1].focus()")
+        seen.append(await tab.evaluate(SHOWN))
+        return seen, contrast, await tab.evaluate(FITS)
+
+    seen, contrast, sticking_out = browse(chromium, work)
+    assert seen == [0, 1, 0, 1] and contrast >= 4.5 and sticking_out == []
+
+
+@pytest.mark.browser
+def test_pages_read_to_their_end_are_ticked_and_forgotten(chromium, articles):
+    first, index = (page_of(articles, name).path.as_uri() for name in ("02_dictionary_lookup", "index"))
+    ticks = "[...document.querySelectorAll('nav.bd-links .read-tick')].map((m) => m.closest('a').href.split('#')[0].split('/').pop() + m.textContent)"
+    counts = "[...document.querySelectorAll('article .read-count')].map((c) => c.textContent)"
+
+    async def work(tab):
+        await tab.screen(1280, 900)
+        found = [complaints(await tab.visit(index)), await tab.evaluate(counts)]
+        await tab.visit(first)
+        await asyncio.sleep(0.3)
+        found.append(await tab.evaluate(ticks))
+        await tab.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+        await asyncio.sleep(0.5)
+        found.append(await tab.evaluate(ticks))
+        await tab.visit(index)
+        found += [await tab.evaluate(counts), await tab.evaluate(ticks)]
+        await tab.evaluate("document.querySelector('button.read-forget').click()")
+        found += [await tab.evaluate(counts), await tab.evaluate(ticks)]
+        return found
+
+    problems, before, early, ticked, counted, still, forgotten, gone = browse(chromium, work)
+    assert problems == [] and before == [] and early == []
+    assert ticked == still == ["02_dictionary_lookup.html\u00a0✓ (read)"]
+    assert len(counted) == 4 and counted[0] == " · 1 of 2 read" and counted[1] == " · 0 of 5 read"
+    assert forgotten == [] and gone == []
+
+
+@pytest.mark.browser
+def test_nothing_breaks_where_nothing_may_be_kept(chromium, articles):
+    page = page_of(articles, "02_dictionary_lookup")
+
+    async def work(tab):
+        await tab.send("Page.addScriptToEvaluateOnNewDocument", source=REFUSED)
+        events = await tab.visit(page.path.as_uri())
+        await tab.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+        await asyncio.sleep(0.3)
+        kept = await tab.evaluate("(() => { try { return !!localStorage; } catch { return 'refused'; } })()")
+        return kept, complaints([*events, *tab.events])
+
+    kept, problems = browse(chromium, work)
+    assert kept == "refused"
+    assert [line for line in problems if "reading" in line] == []
