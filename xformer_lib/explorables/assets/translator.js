@@ -157,7 +157,7 @@ const start = ({ stage, data, say }) => {
     };
     const large = Math.max(rows.length, columns.length) > LONGEST
       ? h("p", {}, `The large map is drawn for up to ${LONGEST} pieces; this one would have ${rows.length} queries and ${columns.length} keys.`)
-      : [views.map({ matrix, rows, columns, rowAxis, columnAxis, title, marked: part === "encoder" ? -1 : state.at, room: wide > 760 ? wide - 310 : wide, tell }),
+      : [views.map({ matrix, rows, columns, rowAxis, columnAxis, title, marked: part === "encoder" ? -1 : state.at, room: wide >= 770 ? wide - 290 : wide, tell }),
         told, h("p", {}, WHOSE[part], " Dark is 0, bright is 1; each row adds up to 1.")];
     const redraw = (change, text) => { Object.assign(state, change); draw(); say(text); };
     return h("div", {},
