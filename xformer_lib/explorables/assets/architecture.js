@@ -46,8 +46,8 @@ const start = ({ stage, data, say }) => {
   };
   const move = (change) => () => { state.step += change; update(); };
   const back = kit.button("← back", move(-1)), next = kit.button("next →", move(1));
-  const which = h("div", {}), panel = h("div", { style: "flex:1 1 16rem;min-width:0" });
-  stage.append(h("div", { class: "xf-row" }, back, next, controls.step), h("div", { class: "xf-row" }, panel, plan),
+  const which = h("div", {}), chart = h("div", {}), panel = h("div", { style: "flex:1 1 16rem;min-width:0" });
+  stage.append(h("div", { class: "xf-row" }, back, next, controls.step), h("div", { class: "xf-row" }, panel, plan), chart,
     h("div", { class: "xf-row" }, controls.batch, controls.source, controls.target), which);
 
   const grid = () => {
@@ -82,7 +82,8 @@ const start = ({ stage, data, say }) => {
     }
     panel.replaceChildren(h("p", {}, h("b", {}, `${state.step + 1} · ${step.name}`)), h("p", {}, step.what), h("p", {}, step.formula),
       h("p", {}, `(${letters.join(", ")}) = `, h("b", {}, numbers)), h("ul", { style: "margin:0.4rem 0;padding-left:1.2rem" }, [...new Set(letters)].map(axis)),
-      h("p", { style: "overflow-wrap:anywhere" }, "In the library: ", h("code", { style: "color:inherit;background:none;padding:0;border:0" }, step.where.replace("@", ", "))), step.mask ? grid() : "");
+      h("p", { style: "overflow-wrap:anywhere" }, "In the library: ", h("code", { style: "color:inherit;background:none;padding:0;border:0" }, step.where.replace("@", ", "))));
+    chart.replaceChildren(step.mask ? grid() : "");
     const options = pairs.slice(0, state.batch).map(([words], n) => [n, words.slice(0, -1).join(" ")]);
     const keep = which.contains(focused) ? state.sentence : null;
     which.replaceChildren(state.batch > 1 ? kit.choice({ label: "words of", options, value: state.sentence, onchange: (sentence) => { state.sentence = sentence; update(); } }) : "");

@@ -29,7 +29,7 @@ const start = ({ stage, data, say }) => {
   const text = (pieces) => pieces.filter((piece) => piece !== end).join("").replaceAll("\u2581", " ").trim() || "(nothing)";
 
   // ------------------------------------------------ the tree: a column a step, the likeliest on top, a line below what is kept
-  const [pitch, rise, width, high, first] = [116, 46, 84, 38, 60];
+  const [pitch, rise, width, high, first] = [110, 46, 84, 38, 60];
   const looks = { kept: ["var(--xf-first)", "none"], finished: ["var(--xf-third)", "none"], "falls out": ["var(--xf-line)", "4 3"] };
   const tree = () => {
     const { beam, step } = state, rows = beam + fallen;
