@@ -59,7 +59,7 @@ STYLE = """
 .xf .xf-entry input[type="number"] { width: 4rem; padding: 0.1rem 0.2rem; text-align: right; }
 .xf .xf-entry input[aria-invalid="true"] { border: 2px solid var(--xf-second); }
 .xf .xf-made th, .xf .xf-made td { padding: 0.15rem 0.25rem; }
-.xf .xf-made td[role="gridcell"] { cursor: pointer; min-width: 2.9rem; height: 1.9rem; border-color: var(--xf-line); }
+.xf .xf-made td[role="gridcell"] { cursor: pointer; min-width: 2.6rem; height: 1.9rem; border-color: var(--xf-line); }
 .xf .xf-from { outline: 3px solid var(--xf-third); outline-offset: -3px; }
 .xf .xf-deep { outline: 2px dashed var(--xf-third); outline-offset: -2px; }
 .xf .xf-changed { text-decoration: underline; text-decoration-thickness: 2px; font-weight: 700; }

@@ -60,7 +60,10 @@ STYLE = """
 .xf[data-xf="masks"] th[scope="col"] { vertical-align: bottom; }
 .xf[data-xf="masks"] .xf-say { min-height: 3em; }
 .xf[data-xf="masks"] .xf-row > div { min-width: 0; max-width: 100%; }
-@media (max-width: 480px) {
+.xf[data-xf="masks"] .xf-stage { container-type: inline-size; }
+@container (max-width: 860px) {
+  .xf[data-xf="masks"] .xf-row { gap: 0.6rem; }
+  .xf[data-xf="masks"] .xf-axis { width: 4.2rem; max-width: 4.2rem; padding: 0; }
   .xf[data-xf="masks"] td, .xf[data-xf="masks"] .xf-grid td[role="gridcell"] { padding: 0.2rem 0.1rem; min-width: 2.05rem; width: 2.05rem; }
   .xf[data-xf="masks"] th[scope="row"] { padding: 0.15rem 0.25rem 0.15rem 0; }
   .xf[data-xf="masks"] thead th[scope="col"] { writing-mode: vertical-rl; transform: rotate(180deg); text-align: left; padding: 0.3rem 0.1rem; }
