@@ -21,6 +21,7 @@ ICON = re.compile(
 TOKEN = re.compile(r'<span class="(\w{1,3})">([^<]*)</span>')
 CODE = re.compile(r'(<div class="highlight"><pre>)(.*?)(</pre>)', re.S)
 SUMMARY = re.compile(r"(>(?P<title>[^<>]+)</a><details[^>]*>)<summary>(?=<span class=\"toctree-toggle\")")
+TABLE = re.compile(r'<table class="(?P<classes>(?:[^"]* )?(?:table|docutils|dataframe)(?: [^"]*)?)"(?P<row>[^>]*>.*?</tr>)', re.S)
 EMPTY_HEADING = re.compile(r"<th\b[^>]*>(?:\s|<p>\s*</p>)*</th>")  # the corner of a table heads nothing
 # Left out of the pages on which nothing needs them: a piece of the address, and a sign in the HTML that it is needed.
 ONLY_WHERE_USED = {
@@ -95,6 +96,17 @@ def leave_out_unused(text):
     return text
 
 
+def reach_wide_tables(text):
+    """A table that may scroll sideways, one of three columns or more, is reached by the keyboard."""
+
+    def reach(match):
+        wide = len(re.findall(r"<t[hd]\b", match["row"])) >= 3 and "tabindex" not in match["row"].split(">", 1)[0]
+        stop = ' tabindex="0"' if wide else ""
+        return f'<table class="{match["classes"]}"{stop}{match["row"]}'
+
+    return TABLE.sub(reach, text)
+
+
 def run_scripts_later(text):
     """Scripts run in their order when the page stands, except on the search page, whose own lines wait for them."""
     if "searchtools.js" in text:
@@ -110,7 +122,7 @@ def finish(text, icons, styled, done):
         done[what] += times
     text, times = SUMMARY.subn(lambda m: f'{m[1]}<summary aria-label="Pages below {escape(m["title"].strip())}">', text)
     done["pages below"] += times
-    text = EMPTY_HEADING.sub("<td></td>", text)
+    text = reach_wide_tables(EMPTY_HEADING.sub("<td></td>", text))
     return run_scripts_later(leave_out_unused(lighter_code(text, styled)))
 
 

@@ -50,6 +50,15 @@ class Tab:
         """Load a page, let its scripts settle, and return the events it caused."""
         self.events.clear()
         await self.send("Page.navigate", url=address)
+        return await self.arrived()
+
+    async def follow(self, script):
+        """Run a script that leads to another page, such as a click on a link, and wait for that page."""
+        self.events.clear()
+        await self.send("Runtime.evaluate", expression=f"setTimeout(() => {{ {script} }}, 0); 1")
+        return await self.arrived()
+
+    async def arrived(self):
         while not any(event["method"] == "Page.loadEventFired" for event in self.events):
             await self.next()
         await asyncio.sleep(0.15)
@@ -60,13 +69,13 @@ class Tab:
         answer = await self.send("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
         return answer["result"].get("value")
 
-    async def screen(self, width, height, dark=False):
-        """Set the window's size and the reader's preference for light or dark."""
+    async def screen(self, width, height, dark=False, media=""):
+        """Set the window's size, the reader's preference for light or dark, and the medium: "print" for paper."""
         await self.send(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
         )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        await self.send("Emulation.setEmulatedMedia", features=[scheme])
+        await self.send("Emulation.setEmulatedMedia", media=media, features=[scheme])
 
 
 @asynccontextmanager

@@ -1,0 +1,126 @@
+"""One walk through pages in a browser: what each loads, what it complains of, how it is laid out, what axe-core finds."""
+
+import asyncio
+import gzip
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from tests.book.browser import complaints
+
+HERE = Path(__file__).resolve().parent
+AXE = HERE.parents[1] / "book" / "vendor" / "axe-core" / "axe.min.js"
+DESKTOP, PHONE, WIDER_PHONE = (1280, 900), (360, 740), (390, 844)
+LAYOUT = (HERE / "layout.js").read_text(encoding="utf-8")
+THIN = (HERE / "thin.js").read_text(encoding="utf-8")
+# Nothing fades while it is measured, and far sections are laid out like near ones.
+STILL = """
+(() => { const sheet = document.createElement("style");
+  sheet.textContent = "*, *::before, *::after { transition: none !important; animation: none !important; } "
+    + "section { content-visibility: visible !important; }";
+  document.head.append(sheet); return 1; })()
+"""
+RUN_AXE = """
+axe.run(document, { resultTypes: ["violations"], preload: false }).then((result) => result.violations.map((one) =>
+  [one.id, one.nodes.length, one.nodes.slice(0, 3).map((node) => node.target.join(" ")
+    + ": " + [...node.any, ...node.all, ...node.none].map((check) => check.message).join("; "))]))
+"""
+FONTS = "[...document.fonts].filter((f) => f.family.startsWith('KaTeX') && f.status === 'loaded').length"
+FORMULAS = "document.querySelectorAll('.katex').length"
+THEME = "document.documentElement.dataset.theme"
+
+
+@dataclass
+class Findings:
+    """What was seen of one page; an empty list means nothing to complain of."""
+
+    errors: list = field(default_factory=list)
+    layout: dict = field(default_factory=dict)
+    axe: dict = field(default_factory=dict)
+    weight: dict = field(default_factory=dict)
+
+
+@cache
+def compressed(path):
+    """Bytes of a file as a server sends it: text with gzip, fonts and pictures as they are."""
+    content = path.read_bytes()
+    return len(gzip.compress(content, 6)) if path.suffix in {".html", ".css", ".js", ".svg", ".json"} else len(content)
+
+
+def loaded(events):
+    """``(kind, file)`` of every file that a page fetched from the disk: Document, Stylesheet, Script, Font, Image, …"""
+    files = {}
+    for event in events:
+        if event["method"] == "Network.requestWillBeSent":
+            address = urlsplit(event["params"]["request"]["url"])
+            if address.scheme == "file":
+                files[Path(unquote(address.path))] = event["params"].get("type", "Other")
+    return [(kind, path) for path, kind in files.items()]
+
+
+def weight(events):
+    """Compressed bytes by kind of what a page loaded."""
+    total = {}
+    for kind, path in loaded(events):
+        if path.is_file():
+            total[kind] = total.get(kind, 0) + compressed(path)
+    return total
+
+
+def without_figures(sizes):
+    return sum(size for kind, size in sizes.items() if kind not in ("Image", "Media"))
+
+
+async def axe(tab, thin=True):
+    """``[(rule, elements, examples)]`` that axe-core objects to."""
+    if thin:
+        await tab.evaluate(THIN)
+    await tab.evaluate(AXE.read_text(encoding="utf-8") + ";1")
+    found = await tab.evaluate(RUN_AXE)
+    if found is None:
+        return [("axe-core", 0, ["did not answer"])]
+    return [tuple(one) for one in found]
+
+
+async def look(tab, path, *, audit=True, whole=False):
+    """All findings of one page: desktop and phone, light and dark. ``whole`` audits it without thinning first."""
+    seen = Findings()
+    await tab.screen(*DESKTOP)
+    events = await tab.visit(path.as_uri())
+    seen.weight = weight(events)
+    await tab.evaluate(STILL)
+    if await tab.evaluate(FORMULAS) and not await tab.evaluate(FONTS):
+        seen.errors.append("no font for the formulas")
+    seen.layout["desktop, light"] = await tab.evaluate(LAYOUT)
+    if audit:
+        seen.axe["desktop, light"] = await axe(tab, thin=not whole)
+    await tab.screen(*DESKTOP, dark=True)
+    seen.layout["desktop, dark"] = await settled(tab, "dark") or (await tab.evaluate(LAYOUT))
+    if audit:
+        seen.axe["desktop, dark"] = await axe(tab)
+    seen.errors += complaints(tab.events)
+
+    await tab.screen(*PHONE)
+    await tab.visit(path.as_uri())
+    await tab.evaluate(STILL)
+    seen.layout["phone, light"] = await settled(tab, "light") or await tab.evaluate(LAYOUT)
+    await tab.screen(*WIDER_PHONE)
+    seen.layout["wider phone"] = await tab.evaluate(LAYOUT)
+    await tab.screen(*PHONE, dark=True)
+    seen.layout["phone, dark"] = await settled(tab, "dark") or await tab.evaluate(LAYOUT)
+    if audit:
+        seen.axe["phone, dark"] = await axe(tab)
+    seen.errors += complaints(tab.events)
+    for kind in ("layout", "axe"):
+        setattr(seen, kind, {when: found for when, found in getattr(seen, kind).items() if found})
+    return seen
+
+
+async def settled(tab, scheme):
+    """Wait until the page has taken the reader's scheme; what went wrong, or nothing."""
+    for _ in range(40):
+        if await tab.evaluate(THEME) == scheme:
+            return []
+        await asyncio.sleep(0.05)
+    return [f"the page stays {await tab.evaluate(THEME)} where the reader prefers {scheme}"]
