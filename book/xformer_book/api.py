@@ -261,7 +261,7 @@ def package_page(package):
     names = public_names(package)
     lines = [f"- [`{name.name}`](#{anchor(name)}): {summary(name.doc) or 'a constant.'}" for name in sorted(names, key=lambda n: n.name.lower())]
     for module in dict.fromkeys(name.module for name in names):
-        lines += ["", f"## {escaped(f'xformer_lib.{module}')}", "", module_words(module), ""]
+        lines += ["", f"## {escaped(module)}", "", module_words(module), ""]
         lines += [entry(name) for name in names if name.module == module]
     return "\n".join(lines)
 
