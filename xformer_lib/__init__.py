@@ -11,7 +11,7 @@ array([0.5, 0.5])
 import sys
 from importlib import import_module
 
-__version__ = "0.4.0"
+__version__ = "0.5.0"
 
 _PARTS = (
     "data",
