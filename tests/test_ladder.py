@@ -13,7 +13,7 @@ from xformer_lib.evaluation import bleu, chrf
 from xformer_lib.nn import MultiHeadAttention, Transformer, TransformerConfig
 
 ROOT = Path(__file__).parent.parent
-FILES = sorted((ROOT / "results" / "ladder").glob("*.json"))
+FILES = sorted((ROOT / "results").glob("ladder*/*.json"))
 RECORDS = [path for path in FILES if not path.stem.startswith("trial-")]
 TRIALS = [path for path in FILES if path.stem.startswith("trial-")]
 
@@ -144,10 +144,11 @@ def test_records_fit_into_the_repository():
     assert sum(path.stat().st_size for path in FILES) <= 1.5e6
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_a_record_says_where_it_comes_from(ladder, path):
     record = read(path)
-    assert record["command"].startswith("python benchmarks/ladder.py --only ")
+    long = "--long " if path.parent.name == "ladder-long" else ""
+    assert record["command"].startswith(f"python benchmarks/ladder.py {long}--only ")
     assert len(record["commit"]) == 12, "recorded from a clean clone"
     for name in ("device", "threads", "versions", "cpu_minutes", "tokens_per_second", "parameters"):
         assert record[name], name
@@ -157,7 +158,7 @@ def test_a_record_says_where_it_comes_from(ladder, path):
     assert record["history"][-1]["step"] == record["config"]["max_steps"]
 
 
-@pytest.mark.parametrize("path", RECORDS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", RECORDS, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_stored_translations_give_the_stored_scores(ladder, path):
     record = read(path)
     try:
@@ -178,7 +179,7 @@ def test_records_of_a_seed_saw_the_same_tokens():
     seen = {}
     for path in RECORDS:
         record = read(path)
-        seen.setdefault(record["seed"], set()).add(record["tokens"])
+        seen.setdefault((path.parent, record["seed"]), set()).add(record["tokens"])
     assert all(len(tokens) == 1 for tokens in seen.values())
 
 

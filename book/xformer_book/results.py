@@ -17,8 +17,8 @@ GROUPS = {  # heading: (files, what they are, headings of figures that are worth
         {"test set": "corpus", "decoding": "decoding", "BLEU": "bleu.value", "chrF": "chrf.value", "exact, %": "exact_match"},
     ),
     "The ladder": (
-        r"ladder/(?!trial).*",
-        "Recurrent models, the Transformer, and the Transformer less one part, all with the same budget of steps; "
+        r"ladder(-long)?/(?!trial).*",
+        "Recurrent models, the Transformer, and the Transformer less one part, all with the same budget of steps, two of them with three times as many; "
         "[page 12c](../12c_what_each_part_is_worth.ipynb).",
         {"system": "system", "parameters": "parameters", "BLEU": "bleu.value", "chrF": "chrf.value"},
     ),
