@@ -97,10 +97,10 @@ def leave_out_unused(text):
 
 
 def reach_wide_tables(text):
-    """A table that may scroll sideways, one of three columns or more, is reached by the keyboard."""
+    """A table may scroll sideways on a phone, so the keyboard reaches each that has two columns or more."""
 
     def reach(match):
-        wide = len(re.findall(r"<t[hd]\b", match["row"])) >= 3 and "tabindex" not in match["row"].split(">", 1)[0]
+        wide = len(re.findall(r"<t[hd]\b", match["row"])) >= 2 and "tabindex" not in match["row"].split(">", 1)[0]
         stop = ' tabindex="0"' if wide else ""
         return f'<table class="{match["classes"]}"{stop}{match["row"]}'
 
