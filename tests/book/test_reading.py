@@ -146,3 +146,23 @@ def test_nothing_breaks_where_nothing_may_be_kept(chromium, articles):
     kept, problems = browse(chromium, work)
     assert kept == "refused"
     assert [line for line in problems if "reading" in line] == []
+
+
+@pytest.mark.browser
+def test_a_link_to_a_section_leads_there(chromium, articles):
+    """The heading stands at the top of the window, however long the page before it."""
+    places = {"05_permutations": "what-you-can-do-now", "09_encoder_decoder": "takeaways", "12_translation": "beam-search"}
+
+    async def work(tab):
+        await tab.screen(1280, 900)
+        found = {}
+        for name, place in places.items():
+            await tab.visit(page_of(articles, name).path.as_uri() + f"#{place}")
+            before = None
+            while (now := await tab.evaluate(f"document.getElementById('{place}').getBoundingClientRect().top")) != before:
+                before = now  # the page glides there
+                await asyncio.sleep(0.5)
+            found[name] = round(now)
+        return found
+
+    assert all(0 <= top < 200 for top in browse(chromium, work).values())
