@@ -104,7 +104,8 @@ def reach_wide_tables(text):
         stop = ' tabindex="0"' if wide else ""
         return f'<table class="{match["classes"]}"{stop}{match["row"]}'
 
-    return TABLE.sub(reach, text)
+    # The still picture of an explorable scrolls in a box; its script makes boxes that see to this themselves.
+    return TABLE.sub(reach, text).replace('<div class="xf-scroll">', '<div class="xf-scroll" tabindex="0">')
 
 
 def run_scripts_later(text):

@@ -102,3 +102,4 @@ def test_a_table_is_reached_by_keyboard():
     narrow = f'<table class="table">{row.replace("<th><p>one</p></th>", "", 1)}'
     figure = f'<table class="xf-weights">{row}'
     assert finish.reach_wide_tables(narrow) == narrow and finish.reach_wide_tables(figure) == figure
+    assert finish.reach_wide_tables('<div class="xf-scroll">') == '<div class="xf-scroll" tabindex="0">'
