@@ -120,7 +120,7 @@ def number(page):
 def entry_words(entry):
     links = [f"[{number(page)}](../{page}.ipynb)" for page in uses()[entry.id] if page != entry.page]
     lines = [f"({entry.id})=", "", f"**{entry.term}**", f": {escaped(entry.means)}",
-             f"  Introduced in [{number(entry.page)}](../{entry.link})" + (f"; used in {', '.join(links)}" if links else "") + "."]
+             f"  Explained in [{number(entry.page)}](../{entry.link})" + (f"; used in {', '.join(links)}" if links else "") + "."]
     if entry.beware:
         lines.append(f"  Beware of [a misconception](misconceptions.ipynb#{entry.beware}).")
     return "\n".join(lines)
