@@ -95,6 +95,16 @@ def test_the_card_states_the_recorded_numbers():
         assert re.search(rf"\| {row['sentences']:,} \| {row['bleu']:.1f} \| {row['chrf']:.1f} \|", card), row
     assert RECORD["command"] in card and RECORD["commit"] in card and RECORD["device"].split(",")[0] in card
     assert f"{RECORD['minutes']:.0f} minutes" in card
+    assert f"one training run, seed {RECORD['seed']}." in card
+
+
+def test_the_card_says_of_whom_it_counts_the_neighbours():
+    """Chapter 10 counts pairs, the card's own number counts different sentences: each with its population."""
+    card = " ".join((FOLDER / "README.md").read_text(encoding="utf-8").split())
+    stats = json.loads((ROOT / "results" / "data-stats.json").read_text(encoding="utf-8"))
+    sentences, pairs = RECORD["multi_reference"]["sentences"], RECORD["data"]["pairs"]["test"]
+    assert f"of the {sentences:,} different English test sentences {RECORD['data']['percent_one_word_from_training']:.1f} % differ in one word" in card
+    assert re.search(rf"of the {pairs:,} test pairs, [^;]*, {100 * stats['leaks']['test_one_word_apart']['tatoeba']:.1f} % \(the number of chapter 10\)", card)
 
 
 def test_the_card_shows_what_the_model_says(translator):
