@@ -251,15 +251,44 @@ def test_axis_letters_are_those_of_the_library():
     assert {letter: " ".join(words.split()) for letter, words in letters.items()} == {letter: words.strip() for letter, words in rows.items()}
 
 
-def test_the_ten_weeks_add_up():
+def weeks_of_the_plan():
+    """The text of each week, and the text after the last."""
     text = (BACK / "teachers.md").read_text(encoding="utf-8")
-    weeks = re.findall(r"^## Week (\d+).*?\*\*Set\*\* ([\d., ]+) \((\d+) minutes\)", text, re.M | re.S)
-    assert [int(number) for number, _, _ in weeks] == list(range(1, 11))
-    chosen = [re.findall(r"\d+\.\d+", ids) for _, ids, _ in weeks]
-    assert [sum(EXERCISES[id].minutes for id in ids) for ids in chosen] == [int(minutes) for _, _, minutes in weeks]
-    every = [id for ids in chosen for id in ids]
+    parts = re.split(r"^## ", text, flags=re.M)
+    return text, {int(part.split(":")[0].removeprefix("Week ")): part for part in parts if part.startswith("Week ")}
+
+
+def test_the_ten_weeks_add_up():
+    """A week has one list of exercises, or one for each group; groups have as much to do as each other."""
+    text, weeks = weeks_of_the_plan()
+    assert list(weeks) == list(range(1, 11))
+    total, every = 0, []
+    for number, week in weeks.items():
+        [line] = re.findall(r"^\*\*Set\*\* (.*)$", week, re.M)
+        lists = [(ids.split(", "), int(minutes)) for ids, minutes in re.findall(r"((?:\d+\.\d+, )*\d+\.\d+) \((\d+) minutes\)", line)]
+        assert len(lists) == (3 if number == 10 else 1)
+        assert [sum(EXERCISES[id].minutes for id in ids) for ids, _ in lists] == [minutes for _, minutes in lists]
+        assert len({minutes for _, minutes in lists}) == 1, "one group has more to do than another"
+        listed = [id for ids, _ in lists for id in ids]
+        assert listed == re.findall(r"\d+\.\d+", line), "an exercise stands outside the lists"
+        every += listed
+        total += lists[0][1]
     assert len(set(every)) == len(every)
-    assert f"take {sum(int(minutes) for _, _, minutes in weeks)} minutes together" in text
+    assert f"take {total} minutes together" in text and f", {total // 60} of exercises" in text
+
+
+def test_the_hours_of_reading_are_those_of_the_pages():
+    """By the *Time* line of each page that a week has to read; of the three of the tenth week the longest."""
+    text, weeks = weeks_of_the_plan()
+    minutes = {}
+    for number, week in weeks.items():
+        for name in re.findall(r"\]\(\.\./(\d\w+)\.ipynb", re.search(r"^\*\*Read\*\* .*$", week, re.M)[0]):
+            prose = "\n".join(cell.source for cell in nbformat.read(ROOT / "chapters" / f"{name}.ipynb", as_version=4).cells[:4])
+            minutes[name] = int(re.search(r"^\*\*Time\*\* (\d+) minutes", prose, re.M)[1])
+    groups = [minutes.pop(name) for name in list(minutes) if name[:2] in ("13", "14", "15")]
+    assert len(groups) == 3 and len(minutes) == 15
+    assert f" {round((sum(minutes.values()) + max(groups)) / 60)} hours of reading" in text
+    assert f"With {sum(minutes[name] for name in minutes if name[:3] in ('12_', '12a', '12d'))} minutes" in text
 
 
 def test_commands_for_teachers_are_commands():
