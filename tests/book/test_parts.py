@@ -281,7 +281,7 @@ def test_the_hours_of_reading_are_those_of_the_pages():
     """By the *Time* line of each page that a week has to read; of the three of the tenth week the longest."""
     text, weeks = weeks_of_the_plan()
     minutes = {}
-    for number, week in weeks.items():
+    for week in weeks.values():
         for name in re.findall(r"\]\(\.\./(\d\w+)\.ipynb", re.search(r"^\*\*Read\*\* .*$", week, re.M)[0]):
             prose = "\n".join(cell.source for cell in nbformat.read(ROOT / "chapters" / f"{name}.ipynb", as_version=4).cells[:4])
             minutes[name] = int(re.search(r"^\*\*Time\*\* (\d+) minutes", prose, re.M)[1])
