@@ -9,6 +9,7 @@ import io
 import os
 import re
 import sys
+import tokenize
 from dataclasses import dataclass
 from functools import cache
 
@@ -105,7 +106,7 @@ def public_names(package):
     """Every public name of a package, module by module, in the order of the source."""
     found = [find(name, module) for name, module in homes(package).items()]
     order = list(dict.fromkeys(name.module for name in sorted(found, key=lambda n: n.module)))
-    return sorted(found, key=lambda n: (order.index(n.module), n.node.lineno, n.name))
+    return sorted(found, key=lambda n: (order.index(n.module), n.node.lineno, defined(n.node).index(n.name)))
 
 
 # ---------------------------------------------------------------- signatures
@@ -125,27 +126,89 @@ def head(node, source):
     return "\n".join(lines)
 
 
-def interface(node, source):
-    """A class without the bodies: its fields, and its public methods with their docstrings."""
-    parts = [head(node, source)]
-    for part in node.body:
-        if isinstance(part, ast.AnnAssign):
-            parts.append("\n".join(source.splitlines()[part.lineno - 1 : part.end_lineno]))
-        if isinstance(part, ast.FunctionDef) and (part.name in ("__init__", "__call__") or not part.name.startswith("_")):
-            parts.append(("\n" if len(parts) > 1 else "") + head(part, source))
-            if doc := ast.get_docstring(part):
-                quoted = f'"""{doc}"""' if "\n" not in doc else f'"""{doc}\n"""'
-                parts.append("\n".join(f"        {line}".rstrip() for line in quoted.splitlines()))
-    return "\n".join(parts)
+def line_of_bases(node, module):
+    """``(classes of the library, from the class itself up; names of what stands above them and is not ours)``."""
+    tree, _ = parsed(module)
+    imported = {alias.asname or alias.name: (inner.module.removeprefix("xformer_lib."), alias.name) for inner in tree.body
+                if isinstance(inner, ast.ImportFrom) and (inner.module or "").startswith("xformer_lib.") for alias in inner.names}
+    ours, others = [(node, module)], []
+    for base in node.bases:
+        named = ast.unparse(base)
+        home, name = imported.get(named, (module, named))
+        found = next((one for one in parsed(home)[0].body if isinstance(one, ast.ClassDef) and one.name == name), None)
+        above = line_of_bases(found, home) if found else ([], [named])
+        ours += above[0]
+        others += above[1]
+    return ours, others
+
+
+def is_record(classes, others):
+    """Whether a class is built from its fields: a dataclass or a named tuple."""
+    return "NamedTuple" in others or any("dataclass" in ast.unparse(one) for node, _ in classes for one in node.decorator_list)
+
+
+def shown_members(node):
+    return [part for part in node.body if isinstance(part, ast.FunctionDef)
+            and (part.name in ("__init__", "__call__") or not part.name.startswith("_"))]
+
+
+def member(part, source):
+    """A method up to its body, and its docstring."""
+    lines = [head(part, source)]
+    if doc := ast.get_docstring(part):
+        quoted = f'"""{doc}"""' if "\n" not in doc else f'"""{doc}\n"""'
+        lines.append("\n".join(f"        {line}".rstrip() for line in quoted.splitlines()))
+    return "\n".join(lines)
+
+
+def how_built(name, members, others):
+    """What to call where a class has neither fields nor an ``__init__`` of ours."""
+    if "torch.autograd.Function" in others:
+        given = [argument.arg for argument in members["forward"][0].args.args[1:]]  # torch gives the first, ctx, itself
+        return f"    # called as {name}.apply({', '.join(given)})"
+    foreign = [other for other in others if other not in ("object", "nn.Module")]
+    return f"    # built as {foreign[0]} is" if foreign else f"    # built as {name}()"
+
+
+def interface(node, module):
+    """A class without the bodies: how it is built, its fields, and its public methods with their docstrings, inherited ones at the end."""
+    classes, others = line_of_bases(node, module)
+    record, members, groups = is_record(classes, others), {}, []
+    for owner, home in classes:
+        for part in shown_members(owner):
+            members.setdefault(part.name, (part, owner, parsed(home)[1]))
+    for owner, home in reversed(classes) if record else classes[:1]:  # an inherited field comes first, as in the call
+        lines = parsed(home)[1].splitlines()
+        fields = ["\n".join(lines[part.lineno - 1 : part.end_lineno]) for part in owner.body if isinstance(part, ast.AnnAssign)]
+        groups += ["\n".join([*[f"    # from {owner.name}"] * (owner is not node), *fields])] if fields else []
+    if not record and "__init__" not in members:
+        groups.append(how_built(node.name, members, others))
+    first = members.get("__init__", (None, node, ""))[1]
+    if first is not node:
+        part, owner, source = members.pop("__init__")
+        groups.append(f"    # from {owner.name}\n{member(part, source)}")
+    for owner, _ in classes:
+        texts = [member(part, source) for part, origin, source in members.values() if origin is owner]
+        label = f"    # from {owner.name}\n" if owner is not node else "    # its own\n" if first is not node else ""
+        groups += [label + "\n\n".join(texts)] if texts else []
+    return "\n".join([head(node, parsed(module)[1]), "\n\n".join(groups)]).rstrip()
+
+
+def comments(name):
+    """Where a constant's statement begins with the comment above it, if any, and the words of its comments."""
+    lines, start = name.source.splitlines(), name.node.lineno
+    while start > 1 and lines[start - 2].startswith("# ") and not lines[start - 2].startswith("# %%"):
+        start -= 1
+    text = "\n".join(lines[start - 1 : name.node.end_lineno])
+    return start, [token.string.lstrip("# ") for token in tokenize.generate_tokens(io.StringIO(text + "\n").readline) if token.type == tokenize.COMMENT]
 
 
 def signature(name):
     if isinstance(name.node, ast.ClassDef):
-        return interface(name.node, name.source)
+        return interface(name.node, name.module)
     if isinstance(name.node, ast.FunctionDef):
         return head(name.node, name.source).removesuffix(":")
-    lines = name.source.splitlines()[name.node.lineno - 1 : name.node.end_lineno]
-    return "\n".join(lines if len(lines) <= 12 else [*lines[:12], "..."])
+    return "\n".join(name.source.splitlines()[comments(name)[0] - 1 : name.node.end_lineno])
 
 
 # ---------------------------------------------------------------- docstrings
@@ -202,10 +265,27 @@ def items(lines):
             yield f"  {escaped(line.strip())}"
 
 
-def summary(doc):
-    """The first sentence of a docstring."""
-    first = " ".join(doc.split("\n\n")[0].split())
-    return escaped(re.split(r"(?<=[.;:?]) (?=[A-Z`*])", first)[0]) if first else ""
+def value_of(name):
+    """The value of a constant in a few words: itself if it is short, else its keys or its first entries."""
+    node, target = name.node.value, name.node.targets[0] if isinstance(name.node, ast.Assign) else name.node.target
+    if isinstance(target, ast.Tuple) and isinstance(node, ast.Tuple):
+        node = node.elts[[one.id for one in target.elts].index(name.name)]
+    entries = node.keys if isinstance(node, ast.Dict) else node.elts if isinstance(node, (ast.Tuple, ast.List)) else []
+    words = [f"`{ast.get_source_segment(name.source, one)}`" for one in entries]
+    whole = " ".join(ast.get_source_segment(name.source, node).split())
+    if isinstance(node, ast.Dict):
+        return "entries " + ", ".join(words)
+    if len(whole) <= 75:
+        return f"`{whole}`"
+    return ", ".join(words[:4]) + (f" and {len(words) - 4} more" if len(words) > 4 else "") if words else f"`{whole[:70]}…`"
+
+
+def summary(name):
+    """The first paragraph of a docstring, whole; of a constant its value and the comment beside it."""
+    if isinstance(name.node, (ast.ClassDef, ast.FunctionDef)):
+        return escaped(" ".join(name.doc.split("\n\n")[0].split()))
+    said = "; ".join(comments(name)[1])
+    return value_of(name) + (f" ({escaped(said)})" if said else "")
 
 
 # ---------------------------------------------------------------- links
@@ -257,10 +337,13 @@ def module_words(module):
 
 
 def package_page(package):
-    """Everything public in one package: a list of names, then each with its signature, words and origin."""
-    names = public_names(package)
-    lines = [f"- [`{name.name}`](#{anchor(name)}): {summary(name.doc) or 'a constant.'}" for name in sorted(names, key=lambda n: n.name.lower())]
-    for module in dict.fromkeys(name.module for name in names):
+    """Everything public in one package: a list of names in the order of the source, then each with its signature, words and origin."""
+    names, lines = public_names(package), []
+    modules = list(dict.fromkeys(name.module for name in names))
+    for module in modules:
+        lines += ["", f"**{escaped(module)}**", ""] if len(names) >= 4 * len(modules) > 4 else []
+        lines += [f"- [`{name.name}`](#{anchor(name)}): {summary(name)}" for name in names if name.module == module]
+    for module in modules:
         lines += ["", f"## {escaped(module)}", "", module_words(module), ""]
         lines += [entry(name) for name in names if name.module == module]
     return "\n".join(lines)
