@@ -57,6 +57,8 @@ def cell(value):
     if value is None:
         return "–"
     text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    if isinstance(value, str) and "--" in value and "`" not in value:  # a command, to be copied as it is; as a word it would get dashes
+        return "`" + " ".join(text.split()).replace("|", r"\|") + "`"
     return re.sub(r"([\\*_<>\[\]$|`])", r"\\\1", " ".join(text.split()))
 
 
@@ -150,12 +152,12 @@ def origin(name, record):
     spent = f"{minutes:.1f}" if minutes is not None else f"{record['cpu_minutes']} (processor)" if "cpu_minutes" in record else MISSING
     device = cell(record.get("device", MISSING)) + (f", {record['threads']} thread{'s' * (record['threads'] != 1)}" if "threads" in record else "")
     link = f"[{name.removesuffix('.json')}]({repository()}/results/{name})"
-    return [link, code(record.get("command", MISSING)), seed, code(str(record.get("commit", MISSING))[:12]), device, spent]
+    return [link, seed, code(str(record.get("commit", MISSING))[:12]), device, spent, code(record.get("command", MISSING))]
 
 
 def group(heading, words, records, columns):
-    lines = [f"## {heading}", "", words, "", table(["record", "command", "seed", "commit", "device", "minutes"],
-                                                  [origin(name, record) for name, record in records.items()]), ""]
+    lines = [f"## {heading}", "", words, "", '<div class="records">', "", table(["record", "seed", "commit", "device", "minutes", "command"],
+             [origin(name, record) for name, record in records.items()]), "", "</div>", ""]
     if columns:
         rows = [[name.removesuffix(".json"), *(cell(pick(record, path)) for path in columns.values())] for name, record in records.items()]
         lines += [table(["record", *columns], rows), ""]

@@ -58,8 +58,7 @@ def seconds(path, code, record):
 def words(record):
     """Where the seconds come from, or that there are none."""
     if record is None:
-        return ("**No seconds have been recorded for this edition:** the file `results/bench-project.json` is missing. "
-                "`python benchmarks/project.py --json results/bench-project.json` writes it.")
+        return "No seconds have been recorded for this edition."
     return (f"Seconds: `{record['command']}`, commit `{record['commit']}`, {record['device']}, {record['threads']} thread, "
             f"Python {record['python']}.")
 
@@ -68,7 +67,7 @@ def table(file=RECORD):
     """A table for each part of the book, with its sums."""
     record = json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
     headings = ["page", "cells", "code cells", "assertions", "exercise checks"] + ["seconds of a processor", "seconds on the clock"] * bool(record)
-    lines = [words(record), ""]
+    lines = [words(record), ""] if record else []
     for part, folder in PARTS.items():
         rows, totals = [], [0, 0, 0, 0]
         for path in [ROOT / name for name in notebooks() if name.rpartition("/")[0] == folder]:
@@ -79,4 +78,4 @@ def table(file=RECORD):
             rows.append([link, *map(str, numbers), *(seconds(path, found["code"], record) if record else [])])
         rows.append(["**all**", *map(str, totals), *([""] * (len(headings) - 5))])
         lines += [f"## {part}", "", *(f"| {' | '.join(row)} |" for row in (headings, ["---"] * len(headings), *rows)), ""]
-    return "\n".join(lines)
+    return "\n".join(lines if record else [*lines, words(record)])
