@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.explorables.gestures import drag, focus, keys, middle, read, said
-from tests.explorables.stage import on_stage, readings
+from tests.explorables.stage import FIGURE, on_stage, readings
 from xformer_lib import explorables
 from xformer_lib.explorables.masking import queries_and_keys
 from xformer_lib.reference.attention import scaled_dot_product_attention
@@ -42,8 +42,12 @@ def test_weights_are_the_librarys(chromium, tmp_path):
         np.testing.assert_allclose(got["sums"], mask.any(axis=1), atol=1e-5)
         assert got["allowed"] == mask.sum()
         assert ("so zeros" in got["said"]) == (not mask.any(axis=1).all())
-        assert ("none looks ahead" in got["said"]) == (not np.triu(mask, k=1).any())
-        assert ("none reads the last two" in got["said"]) == (not mask[:, -2:].any())
+        ahead, padding = np.triu(mask, k=1).sum(), mask[:, -2:].sum()
+        assert (f"{ahead} pair" in got["said"] and " ahead, " in got["said"]) == (ahead > 0)
+        assert ("o query looks ahead" in got["said"]) == (ahead == 0)
+        assert ("none reads padding" in got["said"]) == (padding == 0)
+        assert (f"{padding} pair" in got["said"] and " padding" in got["said"]) == (padding > 0)
+        assert ("Nothing leaks: " in got["said"]) == (ahead == padding == 0)
 
 
 @pytest.mark.browser
@@ -66,7 +70,7 @@ def test_arrow_keys_go_and_space_paints(chromium, tmp_path):
     mask[1, 2] = True
     np.testing.assert_array_equal(shown["mask"], mask)
     assert first.startswith(
-        "big may now read yellow. Its weights are shared by 3 keys. 22 of 36 pairs may be read; 1 pair look"
+        "big may now read yellow. Its weights are shared by 3 keys. 22 of 36 pairs may be read. 1 pair looks ahead, 3 pairs read padding."
     )
     mask[1, :3] = False
     np.testing.assert_array_equal(hidden["mask"], mask)
@@ -102,7 +106,28 @@ def test_words_of_a_decoder(chromium, tmp_path):
     q, k = queries_and_keys(5)
     mask = causal_mask(5) & padding_mask([3], 5)
     np.testing.assert_allclose(got["weights"], scaled_dot_product_attention(q, k, k, mask=mask)[1], atol=1e-5)
-    assert got["said"] == "12 of 25 pairs may be read; none looks ahead; none reads the last two keys."
+    assert got["said"] == "12 of 25 pairs may be read. Nothing leaks: no query looks ahead, none reads padding."
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("start", ["none", "causal", "padding", "both"])
+def test_the_figure_opens_where_it_is_told_to(chromium, tmp_path, start):
+    explorable = explorables.masks(start=start)
+
+    async def work(tab):
+        pressed = f"[...{FIGURE}.querySelectorAll('[aria-pressed=true]')].map((e) => e.textContent)"
+        return await read(tab), await tab.evaluate(pressed)
+
+    got, pressed = on_stage(chromium, tmp_path, explorable, work)
+    np.testing.assert_array_equal(got["mask"], MASKS[start])
+    assert pressed == [start if start != "both" else "causal and padding"]
+    assert explorable.picture.count("xf-forbidden") == (~MASKS[start]).sum(), "the still picture opens there too"
+
+
+@pytest.mark.errors
+def test_a_start_that_is_none():
+    with pytest.raises(ValueError, match=r"start: expected one of none, causal, padding, both, got 'future'; "):
+        explorables.masks(start="future")
 
 
 @pytest.mark.errors

@@ -161,3 +161,24 @@ def test_presets(chromium, tmp_path):
 
     orders = on_stage(chromium, tmp_path, explorables.permutations(), work)
     assert orders == [[4, 1, 2, 3, 0], [1, 2, 3, 0, 4], [4, 0, 3, 2, 1], [0, 1, 2, 3, 4]]
+
+
+@pytest.mark.browser
+def test_the_output_stays_beside_the_input_and_the_verdict_names_the_first(chromium, tmp_path):
+    """In the book's column of a window of 1200 pixels, 625 pixels for the figure."""
+
+    async def work(tab):
+        tops = f"(() => [...{FIGURE}.querySelectorAll('ol')].map((e) => e.getBoundingClientRect().top))()"
+        cells = f"[...{FIGURE}.querySelectorAll('.xf-verdict td')].map((e) => e.textContent)"
+        found = {}
+        for mode in LAYERS:
+            await tab.evaluate(f"{FIGURE}.explorable.set({{mode: '{mode}', order: [4, 3, 2, 1, 0]}})")
+            found[mode] = await tab.evaluate(tops), await tab.evaluate(cells)
+        return await tab.evaluate(f"{FIGURE}.querySelector('.xf-stage').clientWidth"), found
+
+    width, found = on_stage(chromium, tmp_path, explorables.permutations(), work, width=672)
+    assert 620 <= width <= 626
+    for mode, ((one, other), cells) in found.items():
+        assert abs(one - other) < 1, f"{mode}: the output dropped below the input"
+        counts = [cell for cell in cells if " of 120" in cell]
+        assert {"1 of 120: the first", "120 of 120"} & set(counts) and "1 of 120" not in counts, mode

@@ -19,6 +19,11 @@ MASKS = {
 }
 
 
+CELLS = f"[...{FIGURE}.querySelectorAll('td[role=gridcell]')]"
+PRINTED = f"{CELLS}.map((e) => e.textContent)"
+UNDERLINED = f"{CELLS}.map((e) => e.classList.contains('xf-changed'))"
+
+
 def drawn(seed, size):
     rng = np.random.default_rng(seed)
     return {
@@ -106,19 +111,52 @@ def test_arrow_keys_change_a_number_and_what_changed_is_said(chromium, tmp_path)
     q[2, 1] += 0.1
     np.testing.assert_allclose(state["output"], scaled_dot_product_attention(q, k, v)[0], atol=1e-9)
     # describes? has a 0 in this column; The has zeros in all.
-    assert (
-        heard[0]
-        == "K, cat, names: 3.0 is now 3.1. Changed: 2 of 12 scores, 8 of 12 weights, 6 of 9 numbers of the output."
-    )
-    assert (
-        heard[1]
-        == "V, big, size: 1.0 is now 1.1. Changed: 0 of 12 scores, 0 of 12 weights, 3 of 9 numbers of the output."
-    )
-    assert (
-        heard[2]
-        == "Q, both?, names: 1.0 is now 1.1. Changed: 2 of 12 scores, 4 of 12 weights, 3 of 9 numbers of the output."
-    )
-    assert marked == 2 + 2 + 4 + 3
+    assert heard == [
+        "K, cat, names: 3.0 is now 3.1. Changed: 2 of 12 scores, 8 of 12 weights (3 beyond the second decimal), "
+        "6 of 9 numbers of the output (2 beyond the second decimal).",
+        "V, big, size: 1.0 is now 1.1. Changed: 0 of 12 scores, 0 of 12 weights, "
+        "3 of 9 numbers of the output (1 beyond the second decimal).",
+        "Q, both?, names: 1.0 is now 1.1. Changed: 2 of 12 scores, 4 of 12 weights (1 beyond the second decimal), "
+        "3 of 9 numbers of the output.",
+    ]
+    assert marked == 2 + 2 + (4 - 1) + 3, "what two decimals do not show is not underlined"
+
+
+def test_only_what_is_printed_otherwise_is_underlined(chromium, tmp_path):
+    """A change that two decimals do not show is counted, and said to be too small to see."""
+
+    async def work(tab):
+        before = await tab.evaluate(PRINTED)
+        await focus(tab, 'input[aria-label="K, big, describes"]')
+        await keys(tab, "ArrowUp")
+        return before, await tab.evaluate(PRINTED), await tab.evaluate(UNDERLINED), await said(tab), await read(tab)
+
+    before, after, underlined, heard, state = on_stage(chromium, tmp_path, explorables.scaled_dot_product(), work)
+    assert [one != other for one, other in zip(before, after, strict=True)] == underlined
+    k = K.copy()
+    k[1, 0] += 0.1
+    weights, first = (scaled_dot_product_attention(Q, keys, V)[1] for keys in (k, K))
+    np.testing.assert_allclose(state["weights"], weights, atol=1e-9)
+    changed = np.abs(weights - first) > 1e-12
+    hidden = changed & (np.round(weights, 2) == np.round(first, 2))
+    assert changed.sum() == 8 and hidden.any()
+    assert f"8 of 12 weights ({hidden.sum()} beyond the second decimal)" in heard
+
+
+def test_how_many_weights_a_key_moves():
+    """What chapter 3 says beside the figure: eight from its start, twelve once no query has a 0 in the column."""
+    full = Q + (Q == 0) * 0.7
+    for i, j in np.ndindex(*K.shape):
+        k = K.copy()
+        k[i, j] += 0.5
+        for q, moved in ((Q, 8), (full, 12)):
+            one, other = (scaled_dot_product_attention(q, keys, V)[1] for keys in (K, k))
+            assert (np.abs(one - other) > 1e-9).sum() == moved
+    k = K.copy()
+    k[1, 0] = 4
+    caption = explorables.scaled_dot_product().caption
+    for scale, words in ((1, "describes? gives big 0.73"), (math.sqrt(2), "and 0.85 without the division")):
+        assert f"{scaled_dot_product_attention(scale * Q, k, V)[1][0, 1]:.2f}" in words and words in caption
 
 
 def test_what_is_no_number_is_refused_and_named(chromium, tmp_path):

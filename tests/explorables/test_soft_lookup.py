@@ -48,3 +48,20 @@ def test_a_pointer_drags_the_query(chromium, tmp_path):
 
     moved = on_stage(chromium, tmp_path, explorables.soft_lookup(), work)
     np.testing.assert_allclose(moved, QUERY + np.array([-30, -15]) / (240 / 3.2), atol=0.02)
+
+
+def test_the_map_names_north_and_the_latitude_that_no_output_passes(chromium, tmp_path):
+    async def work(tab):
+        texts = await tab.evaluate(f"[...{FIGURE}.querySelectorAll('svg[role=img] text')].map((e) => e.textContent)")
+        places = f"(() => {{ const c = {FIGURE}.querySelector('svg[role=img]'); return ['line', 'circle'].map((n) => Number(c.querySelector(n).getAttribute(n === 'line' ? 'y1' : 'cy'))); }})()"
+        heights = []
+        for query in ([1.6, 1.6], [-1.6, 1.6], [0.2, -1.6]):
+            await tab.evaluate(f"{FIGURE}.explorable.set({{query: {query}, temperature: 0.01}})")
+            heights.append(await tab.evaluate(places))
+        return texts, heights, await tab.evaluate(f"{FIGURE}.querySelector('label').textContent")
+
+    texts, heights, label = on_stage(chromium, tmp_path, explorables.soft_lookup(), work)
+    assert {"north ↑", "Berlin's latitude"} < set(texts)
+    assert all(dot > line - 1e-6 for line, dot in heights), "an SVG counts downwards"
+    assert heights[2][0] == pytest.approx(heights[2][1], abs=1e-3), "Berlin's key alone: the output lies on the line"
+    assert label == "temperature (0.01 … 10)"

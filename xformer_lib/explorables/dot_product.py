@@ -37,8 +37,9 @@ def scaled_dot_product() -> Explorable:
         name="scaled-dot-product",
         label="Scaled dot-product attention: numbers of Q, K and V to change, and each step up to the output",
         caption="Choose a cell of any step: its sum is written out, and frames show what it was made of. Then change a number "
-        "(arrow keys: 0.1); what changed is underlined. A number of Q moves one row, a number of K can move every row of weights, "
-        "a number of V moves no weight. Try 30 in K, without and with the division.",
+        "(arrow keys: 0.1); what now reads otherwise is underlined. A number of Q moves one row of weights, a number of K the row of "
+        "every query without a 0 in that column, a number of V no weight. Set K, big, describes to 4: describes? gives big 0.73, "
+        "and 0.85 without the division.",
         data={
             "rows": {"q": list(QUESTIONS), "k": list(WORDS), "v": list(WORDS)},
             "columns": {"q": list(KINDS), "k": list(KINDS), "v": list(CONTENTS)},

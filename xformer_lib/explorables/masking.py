@@ -7,8 +7,8 @@ import numpy as np
 from xformer_lib.explorables.explorable import Explorable
 from xformer_lib.explorables.pictures import matrix_table
 from xformer_lib.reference.attention import scaled_dot_product_attention
-from xformer_lib.reference.masks import causal_mask
-from xformer_lib.shapes import Float
+from xformer_lib.reference.masks import causal_mask, padding_mask
+from xformer_lib.shapes import Bool, Float
 
 WORDS = ("The", "big", "yellow", "cat", "<pad>", "<pad>")
 
@@ -21,8 +21,21 @@ def queries_and_keys(length: int) -> tuple[Float[np.ndarray, "i d"], Float[np.nd
     )
 
 
-def masks(words: Sequence[str] = WORDS) -> Explorable:
+def first_masks(length: int) -> dict[str, tuple[str, Bool[np.ndarray, "n n"]]]:
+    """The masks that the figure can open with, each with a title for the weights; the last two keys are padding."""
+    causal, padding = causal_mask(length), np.repeat(padding_mask([length - 2], length), length, axis=0)
+    return {
+        "none": ("without a mask", np.ones((length, length), dtype=bool)),
+        "causal": ("under a causal mask", causal),
+        "padding": ("under a padding mask", padding),
+        "both": ("under a causal and a padding mask", causal & padding),
+    }
+
+
+def masks(words: Sequence[str] = WORDS, *, start: str = "causal") -> Explorable:
     """A mask over every pair of ``words``, which are queries and keys at once; the last two count as padding.
+
+    The figure opens with the mask ``start``: "none", "causal", "padding" or "both".
 
     >>> masks(["<bos>", "Je", "suis", "<pad>", "<pad>"]).data["words"]
     ['<bos>', 'Je', 'suis', '<pad>', '<pad>']
@@ -31,18 +44,20 @@ def masks(words: Sequence[str] = WORDS) -> Explorable:
     if not 3 <= len(words) <= 8:
         raise ValueError(f"words: expected 3 to 8 of them, got {len(words)}; a larger grid does not fit a phone")
     q, k = queries_and_keys(len(words))
-    mask = causal_mask(len(words))
+    starts = first_masks(len(words))
+    if start not in starts:
+        raise ValueError(f"start: expected one of {', '.join(starts)}, got {start!r}; paint another mask in the figure")
+    title, mask = starts[start]
     _, weights = scaled_dot_product_attention(q, k, k, mask=mask)
-    table = matrix_table(
-        weights, rows=words, columns=words, title="Weights under a causal mask: each row adds up to 1", mask=mask
-    )
+    table = matrix_table(weights, rows=words, columns=words, title=f"Weights {title}: each row adds up to 1", mask=mask)
     return Explorable(
         name="masks",
         label="Masks: a grid of queries and keys to paint, and the attention weights that remain",
-        caption="Click or drag over the left grid to hide keys from queries and to show them again; or go through it with the arrow "
+        caption="Click or drag over the mask to hide keys from queries and to show them again; or go through it with the arrow "
         "keys and press space. Each row of weights adds up to 1 over the keys that are left. Hide a whole row: its weights are zeros. "
-        "At score size 0 the keys that may be read share equally.",
-        data={"words": words, "q": q.tolist(), "k": k.tolist(), "preset": "causal", "window": 1, "size": 1.0},
+        "The scores are multiplied by the factor before the softmax: at 0 the keys that may be read share equally; the "
+        "larger it is, the more the best of them gets.",
+        data={"words": words, "q": q.tolist(), "k": k.tolist(), "preset": start, "window": 1, "size": 1.0},
         picture=table,
         style=STYLE,
     )

@@ -59,7 +59,8 @@ def permutations() -> Explorable:
         label="Permutations: words to reorder before five attention layers, and what becomes of the output's rows",
         caption="Drag a word by its name, press its arrows, or focus it and use the arrow keys. In self-attention every output row "
         "moves with its word and keeps its numbers. Then choose another layer: a causal mask or positions change the numbers, while "
-        "cross-attention and the mean do not move at all. The table tries this order, and all 120.",
+        "cross-attention and the mean do not move at all. The table tries this order, and all 120. The vectors are random numbers: "
+        "no weight says what a word means.",
         data={
             "words": list(WORDS),
             "asking": list(ASKING),
@@ -85,7 +86,7 @@ STYLE = """
 .xf-strip { display: inline-flex; font-variant-numeric: tabular-nums; font-size: 0.875rem; }
 .xf-strip > span { width: 2.4rem; padding: 0.2rem 0; text-align: center; }
 .xf-strip.xf-fine > span { width: 2.9rem; }
-.xf-fate { font-size: 0.8125rem; line-height: 1.2; color: var(--xf-quiet); padding-left: 0.3rem; }
+.xf-fate { width: 6.4rem; font-size: 0.8125rem; line-height: 1.2; color: var(--xf-quiet); padding-left: 0.3rem; }
 .xf-fate.xf-other { color: var(--xf-second); font-weight: 600; }
 .xf-moving { position: relative; z-index: 1; }
 .xf .xf-step[aria-disabled="true"] { color: var(--xf-quiet); border-style: dotted; cursor: default; }

@@ -50,10 +50,10 @@ const start = ({ stage, data, say }) => {
 
   // ------------------------------------------------ controls
   const presets = kit.choice({ label: "mask", value: state.preset, onchange: (preset) => set({ preset }), options: [
-    ["none", "none"], ["causal", "causal"], ["padding", "padding of the last two"], ["both", "causal and padding"], ["local", "local window"],
+    ["none", "none"], ["causal", "causal"], ["padding", "padding"], ["both", "causal and padding"], ["local", "local window"],
     ["empty", `nothing for ${names[empty]}`]] });
   const reach = kit.slider({ label: "window", min: 0, max: n - 1, step: 1, value: state.window, show: (x) => number(x, 0), oninput: (window) => set({ preset: "local", window }) });
-  const size = kit.slider({ label: "score size", min: 0, max: 10, step: 0.5, value: state.size, show: (x) => number(x, 1),
+  const size = kit.slider({ label: "factor on the scores", min: 0, max: 10, step: 0.5, value: state.size, show: (x) => number(x, 1),
     oninput: (x) => { state.size = x; update(`The scores are multiplied by ${number(x, 1)}.`); } });
   const weights = h("div", {});
   stage.append(presets, h("div", { class: "xf-row" }, h("div", {}, h("p", {}, "Mask: \u2713 may be read"), kit.scroll("Mask", table)), weights),
@@ -74,10 +74,11 @@ const start = ({ stage, data, say }) => {
     const padding = mask.flatMap((row) => row.slice(real)).filter(Boolean).length;
     const silent = names.filter((_, i) => !mask[i].some(Boolean));
     const pairs = (count) => count === 1 ? "1 pair" : `${count} pairs`;
-    return [`${allowed} of ${n * n} pairs may be read`,
-      ahead ? `${pairs(ahead)} look ahead` : "none looks ahead",
-      padding ? `${pairs(padding)} read the last two keys` : "none reads the last two keys",
-      ...(silent.length ? [`${silent.join(", ")}: nothing to read, so zeros`] : [])].join("; ") + ".";
+    const verb = (count, one, many) => `${pairs(count)} ${count === 1 ? one : many}`;
+    const leaks = !ahead && !padding ? ["Nothing leaks: no query looks ahead, none reads padding"]
+      : [`${ahead ? verb(ahead, "looks ahead", "look ahead") : "No query looks ahead"}, ${padding ? verb(padding, "reads padding", "read padding") : "none reads padding"}`];
+    return [`${allowed} of ${n * n} pairs may be read`, ...leaks,
+      ...(silent.length ? [`${silent.join(", ")}: nothing to read, so zeros`] : [])].join(". ") + ".";
   };
   const update = (news = "") => {
     const scores = kit.attention(q, k, k).scores.map((row) => row.map((score) => score * state.size));

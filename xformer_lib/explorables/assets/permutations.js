@@ -16,7 +16,7 @@ const start = ({ stage, data, say }) => {
     self: { name: "Self-attention", map: "rows and columns move with the words", run: (rows) => attend(rows, rows) },
     causal: { name: "Causal self-attention", map: "the words move, the mask stays", mask: causal, run: (rows) => attend(rows, rows, causal) },
     positions: { name: "Self-attention with positions", map: "they depend on the places", run: (rows) => attend(added(rows), added(rows)) },
-    cross: { name: "Cross-attention", map: "the columns move with the words", still: asking, run: (rows) => attend(askingX, rows) },
+    cross: { name: "Cross-attention", map: "the columns move with the words (the vectors are random: no weight is a translation)", still: asking, run: (rows) => attend(askingX, rows) },
     mean: { name: "The mean of self-attention", map: "rows and columns move with the words", still: ["mean"], run: (rows) => {
       const { weights, output } = attend(rows, rows);
       return { weights, output: [kit.transpose(output).map((column) => column.reduce((sum, value) => sum + value, 0) / n)] };
@@ -137,7 +137,7 @@ const start = ({ stage, data, say }) => {
   };
   const result = (question, gap, count) => h("tr", {}, h("th", { scope: "row" }, question),
     count === null ? h("td", { colspan: 2 }, "no output row belongs to a word")
-      : [h("td", {}, gap < same ? "yes: 0.0" : `no: ${zero(gap)}`), h("td", {}, `${count} of ${orders.length}`)]);
+      : [h("td", {}, gap < same ? "yes: 0.0" : `no: ${zero(gap)}`), h("td", {}, `${count} of ${orders.length}${count === 1 ? ": the first" : ""}`)]);
 
   const update = () => {
     answer = solve();

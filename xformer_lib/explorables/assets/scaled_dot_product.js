@@ -72,7 +72,7 @@ const start = ({ stage, data, say }) => {
   const scale = kit.choice({ label: `divide by ${root}`, value: "yes", options: [["yes", "yes"], ["no", "no"]],
     onchange: (value) => change({ scaled: value === "yes" }, value === "yes" ? `The scores are divided by ${root}.` : "The scores are not divided.") });
   const hide = kit.choice({ label: "mask", value: state.mask, options: [["none", "none"], ["causal", "causal"], ["padding", `${rows.k.at(-1)} is padding`]],
-    onchange: (mask) => change({ mask }, { none: "Every query may read every key.", causal: "Query i may read the first i keys.", padding: `No query may read ${rows.k.at(-1)}.` }[mask]) });
+    onchange: (mask) => change({ mask }, { none: "Every query may read every key.", causal: `As if the queries stood in this order, at ${rows.k.slice(0, rows.q.length).join(", ")}: query i may read the first i keys.`, padding: `No query may read ${rows.k.at(-1)}.` }[mask]) });
   const again = kit.button("Start again", () => set(first()));
   const trace = h("p", { class: "xf-trace", role: "status" });
   stage.append(
@@ -89,19 +89,22 @@ const start = ({ stage, data, say }) => {
     const hidden = before.mask[i][j] !== answer.mask[i][j];
     return (name === "scaled" && hidden) || Math.abs(before[name][i][j] - answer[name][i][j]) > 1e-12 * Math.abs(before[name][i][j]);
   };
+  const printed = (from, name, i, j) => from.mask[i][j] || name === "scores" || name === "output" ? number(from[name][i][j]) : name === "scaled" ? "\u2212\u221e" : "0";
+  const seen = (before, name, i, j) => differs(before, name, i, j) && printed(before, name, i, j) !== printed(answer, name, i, j);
   const update = (before = null) => {
     answer = solve();
     for (const name of ["scores", "scaled", "weights", "output"]) cells[name].forEach((line, i) => line.forEach((cell, j) => {
       const hidden = name !== "scores" && name !== "output" && !answer.mask[i][j];
-      cell.textContent = hidden ? (name === "scaled" ? "\u2212\u221e" : "0") : number(answer[name][i][j]);
-      cell.className = [hidden && "xf-forbidden", differs(before, name, i, j) && "xf-changed"].filter(Boolean).join(" ");
+      cell.textContent = printed(answer, name, i, j);
+      cell.className = [hidden && "xf-forbidden", seen(before, name, i, j) && "xf-changed"].filter(Boolean).join(" ");
       cell.style = name === "weights" && !hidden ? kit.shade(answer.weights[i][j]) : "";
     }));
     point();
   };
   const count = (before) => `Changed: ${steps.map(([name, word]) => {
-    const all = cells[name].flatMap((line, i) => line.map((_, j) => differs(before, name, i, j)));
-    return `${all.filter(Boolean).length} of ${all.length} ${word}`;
+    const places = cells[name].flatMap((line, i) => line.map((_, j) => [name, i, j]));
+    const changed = places.filter((place) => differs(before, ...place)), small = changed.filter((place) => !seen(before, ...place)).length;
+    return `${changed.length} of ${places.length} ${word}${small ? ` (${small} beyond the second decimal)` : ""}`;
   }).join(", ")}.`;
   const change = (next, news) => {
     const before = answer;

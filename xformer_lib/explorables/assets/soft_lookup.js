@@ -34,7 +34,11 @@ const start = ({ stage, data, say }) => {
   // ------------------------------------------------ the map of values: the answer stays in their triangle
   const [east, north] = data.frame;
   const spot = ([x, y]) => [(x - east[0]) / (east[1] - east[0]) * side, (north[1] - y) / (north[1] - north[0]) * side];
-  const chart = s("svg", { viewBox: `0 0 ${side} ${side}`, width: side, height: side, role: "img", "aria-label": "Values and output" },
+  const top = values.reduce((best, value, j) => (value[1] > values[best][1] ? j : best), 0);
+  const chart = s("svg", { viewBox: `0 0 ${side} ${side}`, width: side, height: side, role: "img", "aria-label": `Values and output, north at the top; a dashed line at ${cities[top]}'s latitude` },
+    s("text", { x: 4, y: 16 }, "north \u2191"),
+    line([0, spot(values[top])[1]], [side, spot(values[top])[1]], { stroke: "var(--xf-quiet)", "stroke-dasharray": "5 4" }),
+    s("text", { x: 4, y: spot(values[top])[1] - 6 }, `${cities[top]}'s latitude`),
     s("polygon", { points: values.map((value) => spot(value).join()).join(" "), fill: "var(--xf-soft)", stroke: "var(--xf-line)" }),
     values.map((value, j) => [
       s("rect", { x: spot(value)[0] - 4, y: spot(value)[1] - 4, width: 8, height: 8, fill: "var(--xf-first)" }),
@@ -43,7 +47,7 @@ const start = ({ stage, data, say }) => {
   chart.append(found);
 
   const heat = kit.slider({
-    label: "temperature", min: -2, max: 1, step: 0.05, value: Math.log10(state.temperature), show: (x) => number(10 ** x),
+    label: "temperature (0.01 \u2026 10)", min: -2, max: 1, step: 0.05, value: Math.log10(state.temperature), show: (x) => number(10 ** x),
     oninput: (x) => { state.temperature = 10 ** x; update(); },
   });
   const reset = kit.button("Start again", () => set({ query: [...data.query], temperature: data.temperature }));
