@@ -18,7 +18,7 @@ from xformer_lib.decoding import next_logits
 
 pytestmark = pytest.mark.browser
 READ = f"{FIGURE}.explorable.read()"
-DONE = f"!{FIGURE}.querySelector('form button').disabled"
+DONE = f"!{FIGURE}.querySelector('[aria-busy=true]')"
 ALERT = f"{FIGURE}.querySelector('[role=alert]').innerText"
 
 
@@ -171,6 +171,87 @@ def test_a_reader_at_the_keyboard(chromium, page):
     assert seen["step"][0].startswith("Step 2 of ") and seen["step"][1] == "step forward →"
     check_choice(seen)
     check_map(seen)
+
+
+async def take(tab, text):
+    """Type a piece into the field beneath the five, press Enter; what is read then, and what is said."""
+    await tab.evaluate(f"{FIGURE}.querySelector('input[size]').focus()")
+    if text:
+        await tab.send("Input.insertText", text=text)
+    await key(tab, "Enter")
+    await live.until(tab, DONE)
+    said = await tab.evaluate(f"[{FIGURE}.querySelector('.xf-say').textContent, document.activeElement === {FIGURE}.querySelector('input[size]'), {ALERT}]")
+    return await tab.evaluate(READ), said
+
+
+def test_a_readers_own_words(chromium, page):
+    """*rive*, which is none of the five, is taken as the Python tokenizer cuts it; so are many pieces and unknown text."""
+    seen, tokenizer = {}, load_pretrained("en-fr").tokenizer
+
+    async def work(tab):
+        await live.click_and_wait(tab)
+        await write(tab, "He sat on the bank of the river.")
+        for _ in range(5):
+            await live.press(tab, "step forward →")
+        seen["before"] = await tab.evaluate(READ)
+        seen["nothing"] = await take(tab, "")
+        seen["rive"] = await take(tab, "rive")
+        seen["row"] = await tab.evaluate(f"[...{FIGURE}.querySelectorAll('.xf-five tbody tr')].map((r) => [r.cells[0].textContent, r.cells[3].textContent])")
+        seen["several"] = await take(tab, "rive du Zorblat 日")
+        seen["inside"] = await take(tab, "+rive")
+        seen["end"] = await take(tab, "<eos>")
+        seen["much"] = await take(tab, "日本" * 12)
+        seen["open"] = await audits(tab)
+
+    _, problems = visit(chromium, page.as_uri(), work)
+    assert (problems, seen["open"]) == ([], {})
+    begun = tokenizer.encode("Il s'assit sur la")
+    at, words = len(begun), {name: seen[name][0]["written"] for name in ("rive", "several", "inside", "end")}
+    assert seen["before"]["at"] == at and seen["before"]["written"][:at] == begun
+    assert tokenizer.pieces([seen["before"]["written"][at]]) == ["▁banque"]
+    assert "▁rive" not in [one["piece"] for one in seen["before"]["topFive"]]
+    assert seen["nothing"][1][2].startswith("Type a French piece or word first")
+    rive = tokenizer.encode("Il s'assit sur la rive")[at:]
+    assert words["rive"][: at + len(rive)] == begun + rive
+    assert seen["rive"][0]["translation"] == "Il s'assit sur la rive du fleuve."
+    assert seen["rive"][1] == [f"You took {' '.join(tokenizer.pieces(rive))} at step 6; the model goes on: Il s'assit sur la rive du fleuve.", True, ""]
+    assert seen["row"][5] == [tokenizer.pieces(rive)[0], "written"] and len(seen["row"]) == 6
+    several = tokenizer.encode("Il s'assit sur la rive du Zorblat 日")
+    assert words["several"][: len(several)] == several and seen["several"][0]["chosen"] == list(range(at, len(several)))
+    assert words["inside"][: at + 1] == [*begun, *tokenizer.encode("rive")] != tokenizer.encode("Il s'assit sur la rive")
+    assert words["end"] == [*begun, 2]
+    count = len(tokenizer.encode(" " + "日本" * 12))
+    assert "room for" in seen["much"][1][2] and f"yours are {count};" in seen["much"][1][2]
+
+
+def test_what_is_shown_says_whose_translation_it_is(chromium, page):
+    """Source and translation stand together; a press while the model works is not lost; nothing to translate leaves nothing."""
+    shown, seen = f"{FIGURE}.querySelector('.xf-said')?.textContent", {}
+    busy = f"[{FIGURE}.querySelector('.xf-working').textContent, getComputedStyle({FIGURE}.querySelector('.xf-said').parentElement).opacity]"
+
+    async def work(tab):
+        await live.click_and_wait(tab)
+        await tab.evaluate(f"{FIGURE}.querySelector('input').value = 'Hello world.', 0")
+        await live.press(tab, "Translate")
+        seen["busy"] = await tab.evaluate(f"(() => {{ const f = {FIGURE}; f.querySelector('input').value = 'The cat is in the garden. ' + 'I am here. '.repeat(9);"
+            f" f.querySelector('form button').click(); const said = {busy}; f.querySelector('input').value = 'You are late.'; f.querySelector('form button').click(); return said; }})()")
+        await live.until(tab, DONE)
+        seen["last"] = await tab.evaluate(shown), await tab.evaluate(busy)
+        await tab.evaluate(f"{FIGURE}.querySelector('input').focus()")
+        await tab.send("Input.insertText", text="!")
+        seen["list"] = [await tab.evaluate(f"{FIGURE}.querySelector('select').value")]
+        await tab.evaluate(f"(() => {{ const e = {FIGURE}.querySelector('select'); e.selectedIndex = 1; e.dispatchEvent(new Event('change')); }})()")
+        await live.until(tab, DONE)
+        seen["list"] += [await tab.evaluate(f"{FIGURE}.querySelector('input').value"), await tab.evaluate(shown)]
+        await write(tab, " ")
+        seen["none"] = await tab.evaluate(shown), (await tab.evaluate(ALERT))[:21]
+
+    _, problems = visit(chromium, page.as_uri(), work)
+    assert problems == []
+    assert seen["busy"] == ["translating…", "0.5"]
+    assert seen["last"] == ("You are late. → Vous êtes en retard.", ["", "1"])
+    assert seen["list"] == ["", "I am an engineer.", "I am an engineer. → Je suis ingénieur."]
+    assert seen["none"] == (None, "Type a sentence first")
 
 
 def check_choice(seen):

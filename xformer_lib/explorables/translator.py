@@ -70,7 +70,7 @@ def _picture() -> str:
     return (
         f'<p>{escape(EXAMPLES[0])} → <span lang="fr">Je suis ingénieur.</span></p>'
         f'<ol class="xf-pieces" aria-label="Pieces of the source">{pieces}</ol>'
-        f'<div class="xf-scroll"><table class="xf-next"><caption>Greedy decoding, step by step</caption><thead><tr>{heads}</tr></thead>'
+        f'<div class="xf-scroll"><table class="xf-next xf-stored-next"><caption>Greedy decoding, step by step</caption><thead><tr>{heads}</tr></thead>'
         f"<tbody>{rows}</tbody></table></div>{table}"
     )
 
@@ -86,7 +86,7 @@ def translator() -> Explorable:
         name="translator",
         label="The English–French model of this book, running in the page",
         caption="Type a sentence, or take one, and press the button: the model comes from the book itself and runs here; nothing you type "
-        "leaves the page. Step through the translation, take another word than the model's and watch it go on from there. Then "
+        "leaves the page. Step through the translation, take another word than the model's, one of the five or your own, and watch it go on from there. Then "
         "go through the heads: some have clear habits.",
         data={"examples": list(EXAMPLES), "megabytes": round(size / 1e6, 1), "elsewhere": ELSEWHERE},
         picture=_picture(),

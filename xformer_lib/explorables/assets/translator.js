@@ -6,24 +6,46 @@ const start = ({ stage, data, say }) => {
   const state = { text: data.examples[0], method: "greedy", prefix: [], chosen: [], at: 0, shown: 0, part: "cross", layer: 1, head: 1 };
   const kept = {}; // the parts of the model that have arrived
   let engine = null, arriving = null, result = null, runs = 0;
+  let wanted = { text: state.text, prefix: [], chosen: [], at: 0 }; // what was asked for last
   const times = {};
 
   // ---------------------------------------------------------------- controls
   const id = kit.fresh("text"), picker = kit.fresh("examples");
   const field = h("input", { type: "text", id, maxlength: 600, value: state.text, autocomplete: "off", lang: "en" });
-  const examples = h("select", { id: picker }, data.examples.map((text) => h("option", {}, text)));
-  examples.addEventListener("change", () => { field.value = examples.value; if (engine) ask(); });
+  const examples = h("select", { id: picker }, h("option", { value: "" }, "an example"), data.examples.map((text) => h("option", {}, text)));
+  // The list names the example that stands in the field, else none, so that every example can be chosen again.
+  const follow = () => { examples.value = data.examples.includes(field.value) ? field.value : ""; };
+  follow();
+  field.addEventListener("input", follow);
+  examples.addEventListener("change", () => {
+    if (!examples.value) return follow();
+    field.value = examples.value;
+    if (engine || arriving) ask();
+  });
   const go = kit.button(`Load the model (${data.megabytes} MB) and translate`, null, { type: "submit", onclick: null });
   const method = kit.choice({ label: "decoding", options: [["greedy", "greedy"], ["beam", "a beam of 4"]], value: state.method,
-    onchange: (value) => { state.method = value; if (engine) ask(field.value === state.text ? state : {}); } });
+    onchange: (value) => { state.method = value; if (engine) ask(field.value === wanted.text ? wanted : {}); } });
   const form = h("form", { class: "xf-say-it" }, h("label", { for: id }, "English sentence"), field,
     h("div", { class: "xf-row" }, go, h("p", { class: "xf-control" }, h("label", { for: picker }, "or take"), examples), method));
   form.addEventListener("submit", (event) => { event.preventDefault(); ask(); });
-  const trouble = h("div", { role: "alert" });
-  const loading = h("div", {}), opening = h("div", {}), body = h("div", {});
+  const trouble = h("div", { role: "alert" }), working = h("p", { class: "xf-working", "aria-live": "polite" });
+  const loading = h("div", {}), opening = h("div", { class: "xf-stored" }), body = h("div", {});
   opening.append(h("p", {}, h("strong", {}, "One translation, stored with the page:")),
     ...stage.closest("figure").querySelector(".xf-picture").cloneNode(true).childNodes);
-  stage.append(form, trouble, loading, body, opening);
+  stage.append(form, trouble, loading, working, body, opening);
+
+  // The reader's own next words; the form outlives every drawing, and with it what was typed.
+  const mine = kit.fresh("piece");
+  const own = h("input", { type: "text", id: mine, maxlength: 60, autocomplete: "off", autocapitalize: "off", spellcheck: "false", lang: "fr", size: 14, "aria-describedby": `${mine}-hint` });
+  const ownForm = h("form", { class: "xf-control" }, h("label", { for: mine }, "or another piece"), own, h("button", { type: "submit", "aria-label": "take the piece in the field" }, "take it"),
+    h("span", { id: `${mine}-hint` }, "A word; with + before it, the end of the word begun."));
+  ownForm.addEventListener("submit", (event) => { event.preventDefault(); takeTyped(); });
+  const busy = (text) => {
+    working.textContent = text;
+    body.setAttribute("aria-busy", String(!!text));
+    form.setAttribute("aria-busy", String(!!text));
+  };
+  const forget = () => { result = null; body.replaceChildren(); };
 
   const complain = (text, retry) => trouble.replaceChildren(...(text ? [h("p", {}, text)] : []), ...(retry ? [kit.button("Try again", retry)] : []));
 
@@ -50,10 +72,10 @@ const start = ({ stage, data, say }) => {
   // ---------------------------------------------------------------- from a sentence to paths
   const pause = () => new Promise((resolve) => setTimeout(resolve));
   const solve = async (run) => {
-    const { tokenizer, model } = engine, ids = tokenizer.encode(state.text), longest = model.config.max_len - 1;
+    const { tokenizer, model } = engine, { text, prefix, chosen, at } = wanted, ids = tokenizer.encode(text), longest = model.config.max_len - 1;
     if (ids.length > longest) throw new Error(`The model reads at most ${longest} pieces, this text has ${ids.length}; split it into shorter sentences.`);
     const began = performance.now(), source = [...ids, model.config.eos_id], encoded = model.encode(source);
-    const walk = search.decode(model, encoded, state);
+    const walk = search.decode(model, encoded, { method: state.method, prefix });
     let next = walk.next(), words = 0;
     for (let breath = began; !next.done; next = walk.next(), words++) {
       if (performance.now() - breath > 40) { await pause(); breath = performance.now(); }
@@ -61,26 +83,32 @@ const start = ({ stage, data, say }) => {
     }
     times.translation = performance.now() - began;
     times.step = times.translation / (words + 1);
-    return { source, encoded, paths: next.value };
+    return { text, prefix, chosen, at, source, encoded, paths: next.value };
   };
-  const ask = async ({ prefix = [], chosen = [], at = 0, again = false } = {}) => {
+  // A later press always wins: the run before it stops at its next step.
+  const ask = async ({ text = field.value, prefix = [], chosen = [], at = 0, again = false } = {}) => {
     const run = ++runs, clicked = performance.now(), first = !engine;
-    Object.assign(state, { text: field.value, prefix, chosen, at, shown: 0 });
-    complain(state.text.trim() ? "" : "Type a sentence first: there is nothing to translate.");
-    if (!state.text.trim()) return;
-    go.disabled = true;
+    wanted = { text, prefix, chosen, at };
+    complain(text.trim() ? "" : "Type a sentence first: there is nothing to translate.");
+    if (!text.trim()) { busy(""); forget(); return; }
+    busy(engine ? "translating…" : "loading…");
     try {
       if (!engine) await (arriving ??= load(again).finally(() => { arriving = null; }));
+      if (run !== runs) return;
+      busy("translating…");
+      await pause();
       const found = run === runs ? await solve(run) : null;
       if (found === null) return;
       result = found;
+      Object.assign(state, { text, prefix, chosen, shown: 0, at: Math.min(at, found.paths[0].ids.length - 1) });
       if (first) times.first = performance.now() - clicked;
       draw();
-      say(`${said(path())} ${path().ids.length} steps.`);
+      say(`${text} → ${said(path())} ${path().ids.length} steps.`);
     } catch (reason) {
       if (run !== runs) return;
+      forget();
       complain(reason.message, engine || loader.folder() === null ? null : () => ask({ again: true }));
-    } finally { if (run === runs) go.disabled = false; }
+    } finally { if (run === runs) busy(""); }
   };
 
   // ---------------------------------------------------------------- what is shown
@@ -103,16 +131,40 @@ const start = ({ stage, data, say }) => {
     cross: "A row is named by the French piece it is about to write; it looks at the English pieces.",
   };
   const topFive = () => search.topWords(path().states[state.at], 5).map((one) => ({ ...one, piece: engine.tokenizer.piece(one.id) }));
+  // The five, and the piece that was written if it is none of them.
+  const offered = () => {
+    const five = topFive(), id = path().ids[state.at];
+    return five.some((one) => one.id === id) ? five
+      : [...five, { id, probability: search.probability(path().states[state.at], id), piece: engine.tokenizer.piece(id) }];
+  };
   const go_to = (t) => { state.at = Math.min(path().ids.length - 1, Math.max(0, t)); draw(); tellStep(); };
   const tellStep = () => {
     const [best] = topFive();
     say(`Step ${state.at + 1} of ${path().ids.length}: the model gives ${views.percent(best.probability)} to ${best.piece}; written: ${engine.tokenizer.piece(path().ids[state.at])}.`);
   };
-  const take = async (word) => {
-    const before = path().ids.slice(0, state.at);
-    field.value = state.text;
-    await ask({ prefix: [...before, word], chosen: [...state.chosen.filter((t) => t < state.at), state.at], at: state.at });
-    say(`You took ${engine.tokenizer.piece(word)} at step ${state.at + 1}; the model goes on: ${said(path())}`);
+  // Take one piece or several, from the present step on.
+  const take = async (...words) => {
+    const { text } = result, { at } = state, steps = words.map((_, n) => at + n);
+    await ask({ text, prefix: [...path().ids.slice(0, at), ...words], chosen: [...state.chosen.filter((t) => t < at), ...steps], at });
+    if (result) say(`You took ${engine.tokenizer.pieces(words).join(" ")} at step ${at + 1}; the model goes on: ${said(path())}`);
+  };
+  // What is typed as pieces: a new word where one may begin; after a plus it goes on with the word before.
+  const typedPieces = (typed) => {
+    const { tokenizer, model } = engine, before = tokenizer.decode(path().ids.slice(0, state.at));
+    const text = typed.replaceAll("▁", " ").trimEnd();
+    if (text === tokenizer.piece(model.config.eos_id)) return [model.config.eos_id];
+    if (/^\+./.test(text)) return tokenizer.encode(text.slice(1));
+    return tokenizer.encode(/^[\p{L}\p{N}]/u.test(text) && before && !/['’(\- ]$/.test(before) ? ` ${text}` : text);
+  };
+  const takeTyped = async () => {
+    complain("");
+    try {
+      const words = typedPieces(own.value), most = search.limitOf(engine.model, result.source) - state.at;
+      if (!words.length) throw new Error("Type a French piece or word first: there is nothing to take.");
+      if (words.length > most) throw new Error(`At this step the translation has room for ${most} pieces, yours are ${words.length}; type less.`);
+      own.value = "";
+      await take(...words);
+    } catch (reason) { complain(reason.message); }
   };
 
   const spelling = () => {
@@ -121,17 +173,18 @@ const start = ({ stage, data, say }) => {
       bytes ? `, here even in single bytes (${bytes} of them, such as <0xF0>), about which the model has learned next to nothing.` : ", at worst in single bytes.");
   };
   const draw = () => {
-    const { tokenizer } = engine, { ids } = path(), { at, chosen } = state, inside = body.contains(document.activeElement) && nameOf(document.activeElement);
+    const { tokenizer } = engine, { ids } = path(), { at, chosen } = state, active = document.activeElement;
+    const inside = body.contains(active) && (active === own ? own : nameOf(active));
     const written = tokenizer.pieces(ids), before = tokenizer.decode(ids.slice(0, at));
     body.replaceChildren(
-      h("p", { class: "xf-said", lang: "fr" }, said(path()) || "(nothing)"),
+      h("p", { class: "xf-said" }, h("span", { lang: "en" }, result.text), " → ", h("strong", { lang: "fr" }, said(path()) || "(nothing)")),
       ended(path()) ? "" : h("p", {}, `Cut after ${ids.length} pieces: no <eos> came within twice the source and ten.`),
       h("h3", {}, "What the model reads"), views.pieceList("Pieces of the source", tokenizer.pieces(result.source), result.source, "en"), spelling(),
       h("h3", {}, "How it writes"), views.steps(written, { at, chosen: (t) => chosen.includes(t), onstep: go_to }),
       h("div", { class: "xf-row" }, kit.button("← step back", () => go_to(at - 1), { disabled: at === 0 }),
         kit.button("step forward →", () => go_to(at + 1), { disabled: at === ids.length - 1 }),
-        kit.button("the model's own words", () => ask(), { disabled: !chosen.length })),
-      views.candidates(topFive(), { caption: `Step ${at + 1} of ${ids.length}, ${at ? `after “${before}”` : "at the beginning"}`, taken: ids[at], ontake: take }),
+        kit.button("the model's own words", () => ask({ text: result.text }), { disabled: !chosen.length })),
+      views.candidates(offered(), { caption: `Step ${at + 1} of ${ids.length}, ${at ? `after “${before}”` : "at the beginning"}`, taken: ids[at], ontake: take }), ownForm,
       path().score !== undefined
         ? views.hypotheses(result.paths, { shown: state.shown, text: said, onshow: (n) => { state.shown = n; state.at = Math.min(state.at, path().ids.length - 1); draw(); say(`Shown: ${said(path())}`); } }) : "",
       h("h3", {}, "Where it looks"), drawHeads());
@@ -140,6 +193,7 @@ const start = ({ stage, data, say }) => {
   // What had the focus before a new drawing gets it again; if it is gone, the present step does.
   const nameOf = (element) => element.getAttribute("aria-label") || element.textContent;
   const refocus = (name) => {
+    if (name === own) return own.focus({ preventScroll: true });
     const all = [...body.querySelectorAll("button:not(:disabled), [tabindex]")];
     (all.find((one) => nameOf(one) === name) || all.find((one) => one.getAttribute("aria-pressed") === "true")).focus({ preventScroll: true });
   };
@@ -173,9 +227,10 @@ const start = ({ stage, data, say }) => {
     Object.assign(state, rest);
     method.set(state.method);
     field.value = text;
+    follow();
     await ask({ prefix, chosen, at });
     if (!result) return;
-    Object.assign(state, { shown, at });
+    Object.assign(state, { shown, at: Math.min(at, result.paths[shown].ids.length - 1) });
     draw();
   };
   const read = () => ({ ...state, times, trouble: trouble.textContent, ...(result && engine ? {

@@ -26,6 +26,8 @@ const search = (() => {
   };
   const topWords = (state, count) => largest([logSoftmax(state.logits)], count).map(({ id, value }) => ({ id, probability: Math.exp(value) }));
 
+  const probability = (state, id) => Math.exp(logSoftmax(state.logits)[id]);
+
   // As many words as twice the source and ten, at most the model's limit.
   const limitOf = (model, source) => Math.min(2 * source.length + 10, model.config.max_len - 1);
   const statesTo = (state) => { const states = []; for (let at = state; at; at = at.parent) states.unshift(at); return states; };
@@ -84,5 +86,5 @@ const search = (() => {
   }
 
   const finish = (steps) => { let next = steps.next(); while (!next.done) next = steps.next(); return next.value; };
-  return { greedy, beam, decode, topWords, finish };
+  return { greedy, beam, decode, topWords, probability, limitOf, finish };
 })();

@@ -13,14 +13,14 @@ const views = (() => {
       "aria-pressed": String(t === at), "aria-label": `step ${t + 1}, ${piece}${chosen(t) ? ", your choice" : ""}`,
       lang: "fr", class: chosen(t) ? "xf-yours" : null })));
 
-  // Five next words of one step, and a button to take each.
-  const candidates = (rows, { caption, taken, ontake }) => h("table", { class: "xf-next" },
+  // The next words of one step, and a button to take each.
+  const candidates = (rows, { caption, taken, ontake }) => kit.scroll(caption, h("table", { class: "xf-next xf-five" },
     h("caption", {}, caption),
-    h("thead", {}, h("tr", {}, ["next piece", "id", "probability", "take"].map((word) => h("th", { scope: "col" }, word)))),
+    h("thead", {}, h("tr", {}, ["next piece", "id", "probability", "take"].map((word) => h("th", { scope: "col", class: word === "id" ? "xf-id" : null }, word)))),
     h("tbody", {}, rows.map(({ id, piece, probability }) => h("tr", {},
-      h("th", { scope: "row", lang: "fr" }, piece), h("td", {}, id),
+      h("th", { scope: "row", lang: "fr" }, piece), h("td", { class: "xf-id" }, id),
       h("td", { class: "xf-bar", style: `--share:${number(100 * probability, 1)}%` }, percent(probability)),
-      h("td", {}, id === taken ? "written" : kit.button("take it", () => ontake(id), { "aria-label": `take ${piece}` }))))));
+      h("td", {}, id === taken ? "written" : kit.button("take it", () => ontake(id), { "aria-label": `take ${piece}` })))))));
 
   const hypotheses = (paths, { shown, text, onshow }) => h("table", { class: "xf-next" },
     h("caption", {}, "What the beam has finished, best first: score = log p ÷ length"),
