@@ -36,6 +36,12 @@ def plain_search(app, config):
     app.add_js_file(None, body=SEARCH_FROM_A_FOLDER, priority=600)
 
 
+def settle(app, config):
+    """Stands in the page itself, since it must run before the browser lays the page out."""
+    lines = (Path(__file__).resolve().parent / "settle.js").read_text(encoding="utf-8").splitlines()
+    app.add_js_file(None, body="\n".join(line for line in lines if not line.startswith("//")), priority=610)
+
+
 def drop_font_preloads(app, exception):
     """Take out the theme's preloads of icon fonts: browsers refuse them for file:// addresses, and icons are SVG."""
     if exception is None:
@@ -49,5 +55,6 @@ def drop_font_preloads(app, exception):
 def setup(app):
     app.connect("config-inited", drop_thebe, priority=900)
     app.connect("config-inited", plain_search)
+    app.connect("config-inited", settle)
     app.connect("html-page-context", describe, priority=900)
     app.connect("build-finished", drop_font_preloads)
