@@ -8,7 +8,7 @@ from xformer_lib.explorables.explorable import Explorable, asset
 from xformer_lib.explorables.pictures import matrix_table, number
 
 END = "<eos>"
-START = {"source": 0, "beam": 2, "penalty": 0.0, "step": 2}
+START = {"source": 0, "beam": 1, "penalty": 0.0, "step": 1}
 FALLEN = 2  # how many of the extensions that fall out are shown
 
 
@@ -37,7 +37,7 @@ def beam() -> Explorable:
     return Explorable(
         name="beam",
         label="A beam search over the shipped model's next words, drawn as a tree",
-        caption="Step forward with beam size 1, then with 2: the larger beam keeps a beginning that is second for a while, and ends with a better "
+        caption="Step forward with beam size 1, then again with 2: the larger beam keeps a beginning that is second for a while, and ends with a better "
         "sum. Then raise the length penalty: the sums stay, and the scores may name another winner. Recorded from the shipped model; "
         "at most eight pieces.",
         data={"end": END, "fallen": FALLEN, "start": START, "sentences": [{k: v for k, v in one.items() if k != "found"} for one in sentences]},

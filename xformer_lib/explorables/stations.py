@@ -97,8 +97,9 @@ def architecture() -> Explorable:
     return Explorable(
         name="architecture",
         label="The encoder–decoder station by station, with the shape of every array",
-        caption="Walk from the ids to the probabilities, and say each shape before you read it. Then add sentences to the batch: short ones are filled "
-        "up with &lt;pad&gt;, and the masks close it. Make source and target longer, and see which shapes hold s, which t, and which both.",
+        caption="Walk from the ids to the probabilities, or press a box, and say each shape before you read it. Then add sentences to the batch, or "
+        "make source and target longer: rows longer than their words are filled up with &lt;pad&gt;, and the masks close it. See which shapes "
+        "hold s, which t, and which both.",
         data={
             "sizes": SIZES,
             "letters": LETTERS,

@@ -47,7 +47,7 @@ const start = ({ stage, data, say }) => {
   const move = (change) => () => { state.step += change; update(); };
   const back = kit.button("← back", move(-1)), next = kit.button("next →", move(1));
   const which = h("div", {}), chart = h("div", {}), panel = h("div", { style: "flex:1 1 16rem;min-width:0" });
-  stage.append(h("div", { class: "xf-row" }, back, next, controls.step), h("div", { class: "xf-row" }, panel, plan), chart,
+  stage.append(h("div", { class: "xf-row" }, back, next, controls.step), h("div", { class: "xf-row" }, plan, panel), chart,
     h("div", { class: "xf-row" }, controls.batch, controls.source, controls.target), which);
 
   const grid = () => {

@@ -29,14 +29,14 @@ const start = ({ stage, data, say }) => {
   const text = (pieces) => pieces.filter((piece) => piece !== end).join("").replaceAll("\u2581", " ").trim() || "(nothing)";
 
   // ------------------------------------------------ the tree: a column a step, the likeliest on top, a line below what is kept
-  const [pitch, rise, width, high, first] = [110, 46, 84, 38, 60];
+  const [pitch, rise, width, high, first] = [80, 46, 68, 38, 50];
   const looks = { kept: ["var(--xf-first)", "none"], finished: ["var(--xf-third)", "none"], "falls out": ["var(--xf-line)", "4 3"] };
   const tree = () => {
     const { beam, step } = state, rows = beam + fallen;
     const wide = first + pitch * step + 8, tall = rise * rows + 26;
-    const at = (column, rank) => [column ? first + pitch * (column - 1) + 12 : 2, 22 + rise * rank];
+    const at = (column, rank) => [column ? first + pitch * (column - 1) + 2 : 1, 22 + rise * rank];
     const winner = answer.over ? answer.best[0].pieces : null;
-    const picture = s("svg", { viewBox: `0 0 ${wide} ${tall}`, width: wide, height: tall, style: "max-width:none", role: "img",
+    const picture = s("svg", { viewBox: `0 0 ${wide} ${tall}`, width: wide, height: tall, style: "max-width:none;font-size:12px", role: "img",
       "aria-label": `Tree of ${step} steps with ${beam === 1 ? "one beginning" : `${beam} beginnings`} kept; the same in the table below` });
     const [rootX, rootY] = at(0, 0);
     picture.append(s("line", { x1: first, x2: wide - 4, y1: 20 + rise * beam, y2: 20 + rise * beam, stroke: "var(--xf-second)", "stroke-dasharray": "2 4", "stroke-width": 1.5 }),
@@ -58,7 +58,7 @@ const start = ({ stage, data, say }) => {
   };
 
   // ------------------------------------------------ controls
-  const pick = kit.choice({ label: "sentence", options: sentences.map(({ source }, n) => [n, source]), value: state.source, onchange: (source) => { state = { ...state, source, step: 2 }; update(); } });
+  const pick = kit.choice({ label: "sentence", options: sentences.map(({ source }, n) => [n, source]), value: state.source, onchange: (source) => { state = { ...state, source, step: 1 }; update(); } });
   const size = kit.slider({ label: "beam size", min: 1, max: 4, step: 1, value: state.beam, show: String, oninput: (beam) => { state.beam = beam; update(); } });
   const alpha = kit.slider({ label: "length penalty α", min: 0, max: 1.5, step: 0.25, value: state.penalty, oninput: (penalty) => { state.penalty = penalty; update(); } });
   const go = (change) => () => { state.step = change(state.step); update(); };

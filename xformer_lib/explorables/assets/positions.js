@@ -47,7 +47,7 @@ const start = ({ stage, data, say }) => {
       s("text", { x: middle, y: side + 10, "text-anchor": "middle" }, title));
   };
   const [BLUE, ORANGE, FAINT] = ["var(--xf-first)", "var(--xf-second)", "var(--xf-line)"];
-  const table = (caption, heads, rows) => kit.scroll(caption, h("table", {}, h("caption", {}, caption),
+  const table = (caption, heads, rows, style = null) => kit.scroll(caption, h("table", { style }, h("caption", {}, caption),
     h("thead", {}, h("tr", {}, heads.map((word) => h("th", { scope: "col" }, word)))),
     h("tbody", {}, rows.map(([name, ...cells]) => h("tr", {}, h("th", { scope: "row" }, name), cells.map((cell) => h("td", {}, cell)))))));
 
@@ -105,13 +105,14 @@ const start = ({ stage, data, say }) => {
       say(`Pair ${state.pair} turns by ${number(omega, 4)} radians a place and comes round every ${number(2 * Math.PI / omega, 1)} places; at place ${state.place} it holds ${number(sine)} and ${number(cosine)}.`);
       return [h("p", {}, "The whole table, bright for 1 and dark for −1; for each pair the sine above the cosine"), h("div", { class: "xf-row" }, heat,
         table("The chosen pair", ["number", `k = ${state.pair}`], [["frequency", number(omega, 4)], ["wavelength", number(2 * Math.PI / omega, 1)], [`sine at ${state.place}`, number(sine, 3)], [`cosine at ${state.place}`, number(cosine, 3)]])),
-        h("p", {}, `The row of place ${state.place} as eight hands: to the right the sine, upwards the cosine`),
-        h("div", { class: "xf-row" }, answer.frequencies.map((_, k) => dial(`k = ${k}`, [[answer.row[2 * k], answer.row[2 * k + 1], BLUE]], k === state.pair)))];
+        h("p", {}, `The row of place ${state.place} as eight hands: to the right the cosine, upwards the sine`),
+        h("div", { class: "xf-row" }, answer.frequencies.map((_, k) => dial(`k = ${k}`, [[answer.row[2 * k + 1], answer.row[2 * k], BLUE]], k === state.pair)))];
     },
     similarity: () => {
       const near = [0, 1, 3, 10, 19].map((offset) => [-offset, offset].map((step) => answer.similarity[state.place + step]));
       const rest = (value) => (value === undefined ? "–" : number(value, 3));
-      say(`Place ${state.place} is as similar to place ${(state.place + 3) % length} as ${number(kit.dot(row(state.place, state.width), row((state.place + 3) % length, state.width)) / (state.width / 2))}; the curve keeps its shape and moves with the place.`);
+      const other = state.place + 3 < length ? state.place + 3 : state.place - 3;
+      say(`Places ${Math.min(state.place, other)} and ${Math.max(state.place, other)}: similarity ${number(answer.similarity[other])}; so it is for any two places 3 apart.`);
       return [h("p", {}, `Dot product of row ${state.place} with every row, 1 for the same row; dashed: the same for place ${Math.floor(length / 2)}`), curve(),
         table("Similarity by distance", ["distance", "before", "after"], [0, 1, 3, 10, 19].map((offset, n) => [offset, ...near[n].map(rest)]))];
     },
@@ -119,12 +120,12 @@ const start = ({ stage, data, say }) => {
       const { place, offset, pair } = state, most = Math.max(...answer.turned.map((value, j) => Math.abs(value - answer.moved[j])));
       const [sine, cosine] = answer.turned.slice(2 * pair, 2 * pair + 2);
       say(`Pair ${pair} turns by ${degrees(answer.angles[pair])}, wherever it stands: row ${place} becomes row ${place + offset}.`);
-      return [h("p", {}, `Blue: row ${place}. Orange: the same, turned by M for δ = ${whole(offset)}; clockwise is forwards. Below each: its pair and angle`),
-        h("div", { class: "xf-row" }, answer.frequencies.map((_, k) => dial(`${k}: ${degrees(answer.angles[k])}`, [[answer.row[2 * k], answer.row[2 * k + 1], BLUE, "4 3"], [answer.turned[2 * k], answer.turned[2 * k + 1], ORANGE]], k === pair, `pair ${k} turns by ${degrees(answer.angles[k])}`))),
+      return [h("p", {}, `Blue: row ${place}. Orange: the same, turned by M for δ = ${whole(offset)}; counterclockwise is forwards. Below each: its pair and angle`),
+        h("div", { class: "xf-row" }, answer.frequencies.map((_, k) => dial(`${k}: ${degrees(answer.angles[k])}`, [[answer.row[2 * k + 1], answer.row[2 * k], BLUE, "4 3"], [answer.turned[2 * k + 1], answer.turned[2 * k], ORANGE]], k === pair, `pair ${k} turns by ${degrees(answer.angles[k])}`))),
         table(`Pair ${pair}: the block of M, and where it leads`, ["entry", "M, sine", "M, cosine", `row ${place}`, "M · row", `row ${whole(place + offset)}`], [
           ["sine", number(Math.cos(answer.angles[pair])), number(Math.sin(answer.angles[pair])), number(answer.row[2 * pair]), number(sine), number(answer.moved[2 * pair])],
           ["cosine", number(-Math.sin(answer.angles[pair])), number(Math.cos(answer.angles[pair])), number(answer.row[2 * pair + 1]), number(cosine), number(answer.moved[2 * pair + 1])]]),
-        h("p", {}, `Largest difference between M · row ${place} and row ${whole(place + offset)}, over all ${dim} columns: ${number(most, 12)}`)];
+        h("p", {}, `Largest difference between M · row ${place} and row ${whole(place + offset)}, over all ${dim} columns: ${most < 1e-12 ? "0, up to rounding" : number(most, 12)}`)];
     },
     rotary: () => {
       const [m, n] = [state.query + state.shift, state.key + state.shift];
@@ -135,8 +136,8 @@ const start = ({ stage, data, say }) => {
           const hand = (x, ...look) => [x[a] / far, x[b] / far, ...look];
           return dial(`pair ${k}`, [hand(data.q, BLUE, "2 5"), hand(data.k, ORANGE, "2 5"), hand(answer.q, BLUE), hand(answer.k, ORANGE)]);
         })),
-        table("The score: a sum over the pairs", ["places", ...answer.parts.map((_, k) => `pair ${k}`), "score"],
-          [[`m = ${m}, n = ${n}`, ...answer.parts.map((part) => number(part, 3)), number(answer.score, 3)]]),
+        table("The score: a sum over the pairs", ["places", "score", ...answer.parts.map((_, k) => `pair ${k}`)],
+          [[`m = ${m}, n = ${n}`, number(answer.score, 3), ...answer.parts.map((part) => number(part, 3))]], "white-space:nowrap"),
         h("p", {}, `The offset n − m is ${whole(n - m)}; with query and key at place 0 the score is ${number(kit.dot(data.q, data.k), 3)}.`)];
     },
   };
