@@ -1,8 +1,9 @@
 // The first screen of a long chapter stands sooner if the sections below it are laid out afterwards, one at a time, when the
-// browser has nothing else to do. A page that is opened at a place of its own, or followed to one, is laid out whole at once.
+// browser has nothing else to do. A page that is opened at a place of its own, followed to one, or come back to, is laid out whole at once.
 (() => {
   const root = document.documentElement;
-  if (location.hash || !window.requestIdleCallback) return;
+  const [visit] = performance.getEntriesByType("navigation");
+  if (location.hash || !window.requestIdleCallback || (visit && visit.type !== "navigate")) return;
   root.classList.add("settling");
   const all = () => root.classList.remove("settling");
   const one = () => {

@@ -163,6 +163,10 @@ def test_a_link_to_a_section_leads_there(chromium, articles):
                 before = now  # the page glides there
                 await asyncio.sleep(0.5)
             found[name] = round(now)
+        await tab.visit(page_of(articles, "09_encoder_decoder").path.as_uri())
+        await tab.evaluate("document.querySelector('.bd-sidebar-secondary a[href=\"#takeaways\"]').click()")
+        await asyncio.sleep(3)  # the page glides there
+        found["followed"] = await tab.evaluate("document.getElementById('takeaways').getBoundingClientRect().top")
         return found
 
     assert all(0 <= top < 200 for top in browse(chromium, work).values())
