@@ -1,8 +1,9 @@
 // Leaves one of each kind where a page has thousands of equal parts, so that an audit ends in seconds: a formula becomes one
-// letter in its colour; of the coloured words of code that look alike on the same ground, the first stays marked; of a table its first eight rows.
+// letter in its colour; of the coloured words of code that look alike on the same ground, the first stays marked; of a table
+// its first five rows stay.
 (() => {
   for (const formula of document.querySelectorAll(".katex")) formula.replaceChildren("x");
-  for (const row of document.querySelectorAll("tbody > tr:nth-child(n + 9)")) row.remove();
+  for (const row of document.querySelectorAll("tbody > tr:nth-child(n + 6)")) row.remove();
   const seen = new Set(), same = [];
   const ground = (e) => { let all = ""; for (; e; e = e.parentElement) all += getComputedStyle(e).backgroundColor; return all; };
   for (const block of document.querySelectorAll("pre")) { // first read all, then change: else the page is styled anew for each word
