@@ -89,14 +89,21 @@ if __name__ == "__main__":
     for line in sys.stdin:
         job = json.loads(line)
         children = []
-        store = torch.distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)  # as torchrun has it
-        for rank in range(job["processes"]):
+        # Fork first: a child forked beside the store's thread may inherit a lock that nobody will open.
+        wires = [os.pipe() for _ in range(job["processes"])]
+        for rank, (listen, _) in enumerate(wires):
             number = os.fork()
             if number == 0:
-                child(job, rank, store.port)
+                child(job, rank, int(os.read(listen, 9)))
             children.append(number)
+        store = torch.distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)  # as torchrun has it
+        for listen, tell in wires:
+            os.write(tell, str(store.port).encode())
+            os.close(listen)
+            os.close(tell)
         print(json.dumps(children), flush=True)
         print(json.dumps([os.waitstatus_to_exitcode(os.waitpid(number, 0)[1]) for number in children]), flush=True)
+        del store  # and its thread, before the next fork
 """
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "",
                "GLOO_SOCKET_IFNAME": "lo"}
