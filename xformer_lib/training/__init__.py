@@ -68,6 +68,7 @@ _HOMES = {
     "recordings": "variants",
     "restore_optimizer": "checkpoint",
     "resume": "loop",
+    "return_unused_memory": "loop",
     "right_by_place": "extrapolation",
     "ring_bytes": "planning",
     "save_checkpoint": "checkpoint",

@@ -39,6 +39,7 @@ __all__ = [
     "pick_device",
     "has_bfloat16",
     "keep_freed_memory",
+    "return_unused_memory",
     "encode_pairs",
     "to_tensors",
     "summed_loss",
@@ -76,6 +77,10 @@ def has_bfloat16(device: str) -> bool:
     return device == "cpu" and torch.cpu._is_avx512_bf16_supported()
 
 
+# %% chapter 11: The loop
+_GLIBC = ctypes.CDLL(None) if platform.libc_ver()[0] == "glibc" else None
+
+
 def keep_freed_memory() -> None:
     """Have the C library keep large freed blocks for the next step instead of returning
     them.
@@ -83,11 +88,17 @@ def keep_freed_memory() -> None:
     Otherwise every step pays for fresh pages again. It holds for the
     rest of the process, and does nothing where the C library is not glibc.
     """
-    if platform.libc_ver()[0] == "glibc":
+    if _GLIBC:
         trim_threshold, mmap_max = -1, -4  # names of mallopt(3)
-        library = ctypes.CDLL(None)
-        library.mallopt(trim_threshold, 2**31 - 1)
-        library.mallopt(mmap_max, 0)
+        _GLIBC.mallopt(trim_threshold, 2**31 - 1)
+        _GLIBC.mallopt(mmap_max, 0)
+
+
+def return_unused_memory() -> None:
+    """Hand the pages that hold no block at present back to the operating system;
+    with glibc alone, see malloc_trim(3)."""
+    if _GLIBC:
+        _GLIBC.malloc_trim(0)
 
 
 # %% chapter 11: The loop
@@ -371,6 +382,8 @@ def continue_run(run: Run, progress: bool) -> Run:
                 break
             train_step(run, batch)
             bar.update()
+            if run.device == "cpu" and run.step % 10 == 0:
+                return_unused_memory()
             if run.step % 20 == 0:
                 bar.set_postfix_str(f"loss {run.loss_sum / run.loss_tokens:.3f}, "
                                     f"{run.tokens / run.seconds:,.0f} tokens/s")
