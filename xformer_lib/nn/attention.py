@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from xformer_lib.nn._edges import in_full_precision, is_transformed
 from xformer_lib.nn.products import Linear
 from xformer_lib.shapes import Float
 
@@ -28,8 +29,17 @@ def times(a: Float[Tensor, "*b i n"], b: Float[Tensor, "*g n m"]) -> Tensor:
     """a @ b; where b has fewer heads, each of them serves several of a's in a row."""
     if a.ndim < 4 or a.shape[1] <= b.shape[1]:
         return a @ b
-    rows = a.reshape(*b.shape[:2], -1, a.shape[-1])  # their rows, one below the other
+    height = a.shape[1] // b.shape[1] * a.shape[2]  # their rows, one below the other
+    rows = a.reshape(*b.shape[:2], height, a.shape[-1])
     return (rows @ b).reshape(*a.shape[:-1], b.shape[-1])
+
+
+def scaled_products(q: Float[Tensor, "*b i d"], k: Float[Tensor, "*g j d"]) -> Tensor:
+    """q kᵀ / √d; in float32 where q is float16, for scores may pass its end at 65,504."""
+    if q.dtype != torch.float16:
+        return times(q / math.sqrt(q.shape[-1]), k.transpose(-2, -1))
+    with in_full_precision(q):
+        return scaled_products(q.float(), k.float())
 
 
 # %% chapter 8: The same attention, with gradients
@@ -45,7 +55,7 @@ def explicit_attention(
     dtype. ``value_bias``: query i reads v_j + value_bias_ij. ``dropout`` acts on the
     weights that mix the values; the returned ones are whole.
     """
-    scores = times(q / math.sqrt(q.shape[-1]), k.transpose(-2, -1))
+    scores = scaled_products(q, k)
     if bias is not None:
         scores = scores + bias
     if mask is None:
@@ -54,7 +64,7 @@ def explicit_attention(
         lowest = torch.finfo(scores.dtype).min
         weights = scores.masked_fill(~mask, lowest).softmax(dim=-1)
         weights = weights.masked_fill(~mask, 0.0)
-    mixing = F.dropout(weights, dropout)
+    mixing = F.dropout(weights, dropout).to(v.dtype)
     output = times(mixing, v)
     if value_bias is not None:
         output = output + torch.einsum("...ij,ije->...ie", mixing, value_bias)
@@ -71,6 +81,8 @@ def fused_attention(
     Rows that may attend to nothing are opened for the kernel and closed after it,
     so that neither the output nor a gradient can become NaN.
     """
+    if is_transformed(q, k, v):  # torch.func asks for derivatives that no kernel has
+        return explicit_attention(q, k, v, mask=mask, dropout=dropout, bias=bias)[0]
     kernel = F.scaled_dot_product_attention
     if q.ndim == 4 and k.shape[1] < q.shape[1]:  # the kernel wants a key for each head
         k, v = (x.repeat_interleave(q.shape[1] // k.shape[1], dim=1) for x in (k, v))
