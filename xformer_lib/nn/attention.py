@@ -17,6 +17,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from xformer_lib._checks import check_share
+from xformer_lib.nn._checks import check_inputs, check_path, check_tensor, head_sizes
 from xformer_lib.nn._edges import in_full_precision, is_transformed
 from xformer_lib.nn.products import Linear
 from xformer_lib.shapes import Float
@@ -104,6 +106,7 @@ def check_mask(mask: Tensor | None, q: Tensor, k: Tensor) -> Tensor | None:
     """Give a mask (i j), (b i j) or (b h i j) its head axis, or say what is wrong."""
     if mask is None:
         return None
+    check_tensor("mask", mask)
     if mask.dtype != torch.bool:
         raise TypeError(f"mask: expected torch.bool, True = may attend, got {mask.dtype};"
                         " write mask.bool(), or mask == 0 for an additive mask")
@@ -141,50 +144,6 @@ def attend(
 
 
 # %% chapter 8: Exercise 8.1 · Give every head its axis
-def check_inputs(d_model: int, query: Tensor, key: Tensor, value: Tensor) -> None:
-    """Raise ValueError unless the three inputs are (b, i, m), (b, j, m), (b, j, m)."""
-    for name, x in (("query", query), ("key", key), ("value", value)):
-        if x.ndim != 3 or x.shape[-1] != d_model:
-            raise ValueError(f"{name}: expected (batch, length, d_model={d_model}), got "
-                             f"{tuple(x.shape)}; add the batch axis or check d_model")
-    shapes = [tuple(x.shape) for x in (query, key, value)]
-    if not (shapes[0][0] == shapes[1][0] and shapes[1][:2] == shapes[2][:2]):
-        raise ValueError(
-            "key and value: expected one value for each key and one batch size, "
-            "got query {}, key {}, value {}; align them".format(*shapes))
-
-
-def head_width(d_model: int, num_heads: int) -> int:
-    """d_model / num_heads, or a ValueError that offers numbers which divide."""
-    width, rest = divmod(d_model, num_heads)
-    if rest:
-        wider = (n for n in range(num_heads, d_model) if d_model % n == 0)
-        raise ValueError("d_model must be divisible by num_heads: got "
-                         f"d_model={d_model}, num_heads={num_heads} (remainder {rest}); "
-                         f"try d_model={d_model - rest or num_heads} or num_heads="
-                         f"{next(wider, d_model)}")
-    return width
-
-
-# %% chapter 8: Exercise 8.1 · Give every head its axis
-def check_path(path: str) -> None:
-    """Raise ValueError for a path that `attend` does not know."""
-    if path not in ("auto", "explicit", "fused"):
-        raise ValueError('path: expected "auto", "explicit" or "fused", '
-                         f'got {path!r}; "auto" takes the faster')
-
-
-def key_heads(num_heads: int, num_kv_heads: int | None) -> int:
-    """How many heads of keys and values: as many as of queries, or a divisor of it."""
-    number = num_heads if num_kv_heads is None else num_kv_heads
-    if number < 1 or num_heads % number:
-        fit = ", ".join(str(n) for n in range(1, num_heads + 1) if num_heads % n == 0)
-        raise ValueError(f"num_kv_heads: expected a divisor of num_heads={num_heads}, "
-                         f"got {number}; try one of {fit}")
-    return number
-
-
-# %% chapter 8: Exercise 8.1 · Give every head its axis
 class HeadProjections(nn.Module):
     """The parameters of multi-head attention; all heads stand side by side."""
 
@@ -194,11 +153,11 @@ class HeadProjections(nn.Module):
                  positions: nn.Module | None = None):
         super().__init__()
         check_path(path)
+        check_share("dropout", dropout)
+        sizes = head_sizes(d_model, num_heads, num_kv_heads, d_head, d_value)
+        self.num_kv_heads, d_head, d_value = sizes
         self.d_model, self.num_heads = d_model, num_heads
-        self.num_kv_heads = key_heads(num_heads, num_kv_heads)
         self.dropout, self.path, self.positions = dropout, path, positions
-        d_head = d_head or head_width(d_model, num_heads)
-        d_value = d_value or d_head
         self.w_q = Linear(d_model, num_heads * d_head, bias=bias)
         self.w_k = Linear(d_model, self.num_kv_heads * d_head, bias=bias)
         self.w_v = Linear(d_model, self.num_kv_heads * d_value, bias=bias)
