@@ -146,7 +146,7 @@ def test_gradients_of_each_example_and_second_derivatives(name):
     attention, (q, k, v) = ATTENTION[name], qkv()
     many = torch.stack([q, 2 * q])
     each = vmap(grad(lambda q: attention(q, k, v).square().sum()))(many)
-    for one, found in zip(many, each):
+    for one, found in zip(many, each, strict=True):
         torch.testing.assert_close(found, grad(lambda q: attention(q, k, v).square().sum())(one), atol=1e-10, rtol=0)
     curved = hessian(lambda s: attention(s * q, k, v).square().sum())(torch.tensor(0.7, dtype=torch.float64))
     slope = grad(lambda s: attention(s * q, k, v).square().sum())

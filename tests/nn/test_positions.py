@@ -140,7 +140,7 @@ def test_names_and_draws_of_the_default_model_are_those_of_trained_models():
     assert torch.equal(model.embedding.weight, torch.randn(V, 22) / 22**0.5)
     for layer in model.encoder.layers:  # nothing else draws between the layers' own parameters
         fresh = type(layer)(22, 1, 29)
-        assert all(torch.equal(a, b) for a, b in zip(layer.parameters(), fresh.parameters()))
+        assert all(torch.equal(a, b) for a, b in zip(layer.parameters(), fresh.parameters(), strict=True))
 
 
 @pytest.mark.errors
