@@ -1,8 +1,10 @@
 """Attention in PyTorch: both paths, empty rows in every precision, masks, cache, recording, errors."""
 
+import numpy as np
 import pytest
 import torch
 
+from xformer_lib.nn import DecoderLayer, EncoderLayer, PositionwiseFeedForward
 from xformer_lib.nn.attention import (
     KeyValueCache,
     MultiHeadAttention,
@@ -39,7 +41,7 @@ def test_fused_equals_explicit_forward_and_backward(masked):
     explicit, _ = explicit_attention(*tensors, mask=mask)
     fused = fused_attention(*tensors, mask=mask)
     torch.testing.assert_close(fused, explicit, atol=1e-13, rtol=0)
-    for ours, theirs in zip(backward(fused, tensors), backward(explicit, tensors)):
+    for ours, theirs in zip(backward(fused, tensors), backward(explicit, tensors), strict=True):
         torch.testing.assert_close(ours, theirs, atol=1e-12, rtol=0)
 
 
@@ -51,7 +53,7 @@ def test_a_row_that_may_attend_to_nothing_is_zero_both_ways(path, dtype, scale):
     output, weights = attend(*tensors, mask=mask, path=path, need_weights=path == "explicit")
     empty = ~mask.any(-1).expand(B, H, I)
     assert (output[empty] == 0).all()
-    assert weights is None or (weights[empty] == 0).all()
+    assert (weights is None) == (path == "fused") and (weights is None or (weights[empty] == 0).all())
     assert output.isfinite().all() and (output[~empty] != 0).any()
     gradients = backward(output, tensors)
     assert all(g.isfinite().all() for g in gradients)
@@ -128,7 +130,7 @@ def test_the_cache_copies_when_its_room_is_full_and_only_then():
         kept.append((k, v))
         found = cache.update(k, v)
         rooms.append(cache.rooms[0].data_ptr())
-        for x, own, parts in zip(found, (cache.k, cache.v), zip(*kept)):
+        for x, own, parts in zip(found, (cache.k, cache.v), zip(*kept, strict=True), strict=True):
             assert torch.equal(x, torch.cat(parts, dim=2)) and torch.equal(own, x)
     assert cache.length == 50 and [x.shape[2] for x in cache.rooms] == [70, 70]
     assert len(dict.fromkeys(rooms)) == 3
@@ -140,7 +142,7 @@ def test_rows_that_stay_take_their_room_along():
     cache.update(*before)
     cache.keep(order)
     after = [torch.randn(2, H, 1, D) for _ in "kv"]
-    for found, old, new in zip(cache.update(*after), before, after):
+    for found, old, new in zip(cache.update(*after), before, after, strict=True):
         assert torch.equal(found, torch.cat([old[order], new], dim=2))
 
 
@@ -186,8 +188,23 @@ def test_recording_names_the_layers_and_leaves_no_hook():
 
 @pytest.mark.errors
 @pytest.mark.parametrize("call, message", [
-    (lambda: MultiHeadAttention(512, 7), r"d_model=512, num_heads=7 \(remainder 1\); try d_model=511 or num_heads=8"),
-    (lambda: MultiHeadAttention(M, H, d_head=D, path="fast"), r'path: expected "auto", "explicit" or "fused"'),
+    (lambda: MultiHeadAttention(512, 7), r"d_model=512, num_heads=7 \(remainder 1\); try d_model=504 or num_heads=8"),
+    (lambda: MultiHeadAttention("32", 4), "d_model: expected a whole number, 1 or more, got '32'; pass a size such as 64"),
+    (lambda: MultiHeadAttention(32, None), "num_heads: expected a whole number, 1 or more, got None"),
+    (lambda: MultiHeadAttention(32, 0), "num_heads: expected a whole number, 1 or more, got 0"),
+    (lambda: MultiHeadAttention(32, 4, d_head=0), "d_head: expected a whole number, 1 or more, got 0"),
+    (lambda: MultiHeadAttention(32, 4, d_value=2.5), "d_value: expected a whole number, 1 or more, got 2.5"),
+    (lambda: MultiHeadAttention(32, 4, dropout=1.5), "dropout: expected 0 ≤ dropout < 1, got 1.5; 0.1 is usual"),
+    (lambda: MultiHeadAttention(32, 4, num_kv_heads="2"), "num_kv_heads: expected a divisor of num_heads=4, got '2'; try one of 1, 2, 4"),
+    (lambda: PositionwiseFeedForward("32", 4), "d_model: expected a whole number, 1 or more, got '32'"),
+    (lambda: EncoderLayer(32, 4, -7), "d_ff: expected a whole number, 1 or more, got -7"),
+    (lambda: DecoderLayer(32, 4, 64, norm="middle"), 'norm: expected "pre" or "post", got \'middle\''),
+    (lambda: layer_on(np.ones((B, I, M))), r"query: expected a torch.Tensor, got ndarray of shape \(2, 5, 17\); write torch.from_numpy\(query\)"),
+    (lambda: layer_on(torch.randn(B, I, M), [[1.0]]), r"key: expected a torch.Tensor, got list; write torch.tensor\(key\)"),
+    (lambda: layer_on("a dog"), "query: expected a torch.Tensor, got 'a dog'; pass vectors"),
+    (lambda: layer_on(torch.ones(B, I, M, dtype=torch.int64)), r"query: expected floating-point numbers, got torch.int64; write query.float\(\), or embed the ids first"),
+    (lambda: layer_on(torch.randn(B, I, M), mask=np.ones((I, I), dtype=bool)), r"mask: expected a torch.Tensor, got ndarray of shape \(5, 5\); write torch.from_numpy\(mask\)"),
+    (lambda: MultiHeadAttention(M, H, d_head=D, path="fast"), r'path: expected "auto", "explicit" or "fused", got \'fast\''),
     (lambda: layer_on(torch.randn(I, M)), r"query: expected \(batch, length, d_model=17\), got \(5, 17\)"),
     (lambda: layer_on(torch.randn(B, I, M + 2)), r"query: expected .* got \(2, 5, 19\)"),
     (lambda: layer_on(torch.randn(B, I, M), torch.randn(B + 1, J, M)), r"one batch size, got query \(2, 5, 17\)"),

@@ -54,7 +54,7 @@ def test_a_grouped_layer_is_a_full_one_with_repeated_weights(path, num_kv_heads,
         output, _ = layer(inputs[0], inputs[1], inputs[1], mask=mask)
         (output * torch.arange(output.numel()).sin().view(output.shape)).sum().backward()
         results.append((output.detach(), inputs[0].grad, inputs[1].grad))
-    for ours, theirs in zip(*results):
+    for ours, theirs in zip(*results, strict=True):
         torch.testing.assert_close(ours, theirs, atol=1e-12, rtol=0)
     theirs = dict(full.named_parameters())
     for name, parameter in grouped.named_parameters():
@@ -70,7 +70,7 @@ def test_as_many_as_heads_is_the_layer_without_the_argument():
         torch.manual_seed(3)
         layer, x = MultiHeadAttention(M, H, d_head=D, **settings), torch.randn(B, I, M)
         states.append((*layer.state_dict().values(), layer(x, x, x)[0]))
-    assert all(torch.equal(a, b) for other in states[1:] for a, b in zip(states[0], other))
+    assert all(torch.equal(a, b) for other in states[1:] for a, b in zip(states[0], other, strict=True))
 
 
 @pytest.mark.parametrize("path", ["explicit", "fused"])

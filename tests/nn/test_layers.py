@@ -53,6 +53,38 @@ def test_dropout_keeps_the_mean_and_the_share():
     assert abs(columns - 0.25).max() < 6 * math.sqrt(0.25 * 0.75 / 101)
 
 
+@pytest.mark.parametrize("p", [1e-6, 1e-4, 0.003, 0.02, 0.06, 0.94, 0.98, 0.999, 0.999999])
+def test_dropout_is_right_near_its_ends(p):
+    """The share dropped over 30 million draws, within five standard errors; what stays is scaled so that the mean does."""
+    torch.manual_seed(1)
+    layer, x, draws = Dropout(p), torch.ones(1000, 1009), 30
+    made = [layer(x) for _ in range(draws)]
+    zeros = sum(int((y == 0).sum()) for y in made)
+    number = draws * x.numel()
+    assert abs(zeros / number - p) < 5 * math.sqrt(p * (1 - p) / number)
+    kept = torch.cat([y[y != 0].unique() for y in made])
+    torch.testing.assert_close(kept, torch.full_like(kept, 1 / (1 - p)), rtol=1e-5, atol=0)
+
+
+@pytest.mark.parametrize("p", [0.07, 0.1, 0.3, 0.5, 0.9])
+def test_dropout_between_its_ends_is_within_a_512th(p):
+    torch.manual_seed(2)
+    share = float((Dropout(p)(torch.ones(3001, 1009)) == 0).double().mean())
+    assert abs(share - p) < 1 / 512 + 5 * math.sqrt(p * (1 - p) / 3001 / 1009)
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("p", [1.0, 1.5, -0.3, float("nan"), float("inf"), "0.1", None, True, [0.1], torch.tensor(0.1)])
+def test_dropout_outside_its_range_is_refused(p):
+    with pytest.raises(ValueError, match=r"p: expected 0 ≤ p < 1, got .*; 0\.1 is usual") as caught:
+        Dropout(p)
+    assert "\n" not in str(caught.value)
+
+
+def test_dropout_of_nothing():
+    assert Dropout(0.5)(torch.ones(0, 3)).shape == (0, 3) and Dropout(0.01)(torch.ones(2, 0)).shape == (2, 0)
+
+
 def test_dropout_gradient_passes_where_the_value_passed():
     x = torch.ones(7, 13, requires_grad=True)
     y = Dropout(0.5)(x)

@@ -140,14 +140,14 @@ def test_names_and_draws_of_the_default_model_are_those_of_trained_models():
     assert torch.equal(model.embedding.weight, torch.randn(V, 22) / 22**0.5)
     for layer in model.encoder.layers:  # nothing else draws between the layers' own parameters
         fresh = type(layer)(22, 1, 29)
-        assert all(torch.equal(a, b) for a, b in zip(layer.parameters(), fresh.parameters()))
+        assert all(torch.equal(a, b) for a, b in zip(layer.parameters(), fresh.parameters(), strict=True))
 
 
 @pytest.mark.errors
 @pytest.mark.parametrize("change, message", [
     ({"positions": "Rotary"}, "expected one of sinusoidal, learned, relative, rotary, alibi, none, got 'Rotary'"),
-    ({"positions": "rotary", "num_heads": 2}, "rotary turns pairs of dimensions, got heads of width 11; take an even"),
-    ({"positions": "relative", "max_offset": 0}, "max_offset: expected a positive number, got 0"),
+    ({"positions": "rotary", "num_heads": 2}, "rotary turns pairs of dimensions, got heads of width 11; try d_model=20 or num_heads=11"),
+    ({"positions": "relative", "max_offset": 0}, "max_offset: expected a whole number, 1 or more, got 0"),
 ])
 def test_schemes_that_cannot_be_built(change, message):
     with pytest.raises(ValueError, match=message):

@@ -41,7 +41,7 @@ def test_output_and_gradients_are_those_of_float64(calls, shape, bias):
         (output * weights.to(output.dtype)).sum().backward()
         results.append([output.detach(), *(part.grad for part in (x, w, b) if part is not None)])
     assert len(calls) == 3
-    for mine, wanted in zip(*results):
+    for mine, wanted in zip(*results, strict=True):
         assert mine.shape == wanted.shape and mine.dtype == torch.float32
         torch.testing.assert_close(mine.double(), wanted, atol=5e-5, rtol=1e-5)
 
@@ -131,7 +131,7 @@ def test_linear_has_the_parameters_of_pytorchs():
     torch.manual_seed(4)
     theirs = torch.nn.Linear(IN, OUT)
     assert isinstance(ours, torch.nn.Linear) and list(ours.state_dict()) == list(theirs.state_dict())
-    assert all(torch.equal(a, b) for a, b in zip(ours.parameters(), theirs.parameters()))
+    assert all(torch.equal(a, b) for a, b in zip(ours.parameters(), theirs.parameters(), strict=True))
 
 
 @needs_onednn
@@ -149,5 +149,5 @@ def test_the_whole_model_learns_as_with_pytorchs_product(calls, monkeypatch):
     ours = gradients()
     assert len(calls) > 100
     monkeypatch.setattr(products, "HAS_ONEDNN", False)
-    for mine, wanted in zip(ours, gradients()):
+    for mine, wanted in zip(ours, gradients(), strict=True):
         torch.testing.assert_close(mine, wanted, atol=1e-6, rtol=1e-4)

@@ -11,7 +11,7 @@ from xformer_lib.nn.transformer import TransformerConfig
 from xformer_lib.training.loss import translation_loss
 
 B, S, T, V, M = 3, 7, 5, 31, 22
-CONFIG = TransformerConfig(vocab_size=V, d_model=M, num_encoder_layers=1, num_decoder_layers=1, dropout=0.0, max_len=23)
+CONFIG = TransformerConfig(vocab_size=V, d_model=M, num_heads=1, num_encoder_layers=1, num_decoder_layers=1, dropout=0.0, max_len=23)
 BOTH = pytest.mark.parametrize("kind", [GRUTranslator, GRUAttentionTranslator])
 
 
@@ -198,7 +198,7 @@ def test_runs_in_bfloat16(kind):
 @pytest.mark.errors
 @BOTH
 @pytest.mark.parametrize(("changes", "message"), [
-    ({"d_model": 23}, "^d_model: expected an even number, got 23; "),
+    ({"d_model": 23, "positions": "none"}, "^d_model: expected an even number, got 23; "),
     ({"num_encoder_layers": 2}, "expected 1 and 1, got 2 and 1; "),
     ({"num_decoder_layers": 3}, "expected 1 and 1, got 1 and 3; "),
 ])

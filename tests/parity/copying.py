@@ -1,4 +1,8 @@
-"""Copy PyTorch's weights into our layers, and compare what comes out."""
+"""Pair our parameters with PyTorch's, copy the weights, and compare what comes out and what goes back.
+
+A pair is (our parameter, PyTorch's, a third of it or None). The pairs of a module must name every parameter of both
+sides once: a projection that is missing, is not registered, or is not asked for, cannot pass unseen.
+"""
 
 import torch
 
@@ -10,41 +14,54 @@ def perturb(module):
             parameter += 0.1 * torch.randn_like(parameter)
 
 
-def copy_attention(ours, theirs):
+def same_names(ours, theirs):
+    """Of two modules of one kind: weight with weight, bias with bias."""
+    assert dict(ours.named_parameters()).keys() == dict(theirs.named_parameters()).keys()
+    return [(ours.get_parameter(name), other, None) for name, other in theirs.named_parameters()]
+
+
+def attention_pairs(ours, theirs):
     """torch keeps W_Q, W_K, W_V as the rows of one matrix."""
-    with torch.no_grad():
-        for linear, weight in zip((ours.w_q, ours.w_k, ours.w_v), theirs.in_proj_weight.chunk(3)):
-            linear.weight.copy_(weight)
-        ours.w_o.weight.copy_(theirs.out_proj.weight)
+    pairs = same_names(ours.w_o, theirs.out_proj)
+    for third, linear in enumerate((ours.w_q, ours.w_k, ours.w_v)):
+        pairs.append((linear.weight, theirs.in_proj_weight, third))
         if theirs.in_proj_bias is not None:
-            for linear, bias in zip((ours.w_q, ours.w_k, ours.w_v), theirs.in_proj_bias.chunk(3)):
-                linear.bias.copy_(bias)
-            ours.w_o.bias.copy_(theirs.out_proj.bias)
+            pairs.append((linear.bias, theirs.in_proj_bias, third))
+    return pairs
 
 
-def copy_encoder_layer(ours, theirs):
-    copy_attention(ours.self_attention, theirs.self_attn)
-    copy_rest(ours, theirs, [theirs.norm1, theirs.norm2])
-
-
-def copy_decoder_layer(ours, theirs):
-    copy_attention(ours.self_attention, theirs.self_attn)
-    copy_attention(ours.cross_attention, theirs.multihead_attn)
-    copy_rest(ours, theirs, [theirs.norm1, theirs.norm2, theirs.norm3])
-
-
-def copy_rest(ours, theirs, norms):
-    ours.feed_forward.w_1.load_state_dict(theirs.linear1.state_dict())
-    ours.feed_forward.w_2.load_state_dict(theirs.linear2.state_dict())
+def layer_pairs(ours, theirs):
+    """An encoder layer, or a decoder layer with its cross-attention and a norm more."""
+    pairs = attention_pairs(ours.self_attention, theirs.self_attn)
+    norms = [theirs.norm1, theirs.norm2]
+    if hasattr(theirs, "multihead_attn"):
+        pairs += attention_pairs(ours.cross_attention, theirs.multihead_attn)
+        norms.append(theirs.norm3)
+    pairs += same_names(ours.feed_forward.w_1, theirs.linear1) + same_names(ours.feed_forward.w_2, theirs.linear2)
     for residual, norm in zip(ours.residuals, norms, strict=True):
-        residual.norm.load_state_dict(norm.state_dict())
+        pairs += same_names(residual.norm, norm)
+    return pairs
 
 
-def copy_stack(ours, theirs, copy_layer):
-    for layer, other in zip(ours.layers, theirs.layers, strict=True):
-        copy_layer(layer, other)
-    if theirs.norm is not None:
-        ours.norm.load_state_dict(theirs.norm.state_dict())
+def stack_pairs(ours, theirs):
+    pairs = [pair for layer, other in zip(ours.layers, theirs.layers, strict=True) for pair in layer_pairs(layer, other)]
+    return pairs + (same_names(ours.norm, theirs.norm) if theirs.norm is not None else [])
+
+
+def part(tensor, third):
+    return tensor if third is None else tensor.chunk(3)[third]
+
+
+def copy(pairs, ours, theirs):
+    """Give our parameters PyTorch's values, once it is certain that none on either side is left out."""
+    named = {id(mine): mine for mine, _, _ in pairs}
+    missing = [name for name, parameter in ours.named_parameters() if id(parameter) not in named]
+    assert not missing, f"not paired: {missing}"
+    assert len(pairs) == len(named) == len(list(ours.parameters())), "a pair names what is no parameter of the module"
+    assert sum(mine.numel() for mine in named.values()) == sum(parameter.numel() for parameter in theirs.parameters())
+    with torch.no_grad():
+        for mine, other, third in pairs:
+            mine.copy_(part(other, third))
 
 
 def gradients(output, inputs):
@@ -53,5 +70,15 @@ def gradients(output, inputs):
     return torch.autograd.grad((output * weights).sum(), inputs)
 
 
+def both_gradients(output, expected, inputs, pairs):
+    """Two lists: of our output, and of the expected one; the inputs' gradients, then those of every pair."""
+    ours = gradients(output, [*inputs, *(mine for mine, _, _ in pairs)])
+    whole = list({id(other): other for _, other, _ in pairs}.values())
+    found = gradients(expected, [*inputs, *whole])
+    of = dict(zip(map(id, whole), found[len(inputs):], strict=True))
+    return ours, [*found[:len(inputs)], *(part(of[id(other)], third) for _, other, third in pairs)]
+
+
 def largest_difference(ours, theirs):
+    assert len(ours) > 0
     return max(float((a - b).detach().abs().max()) for a, b in zip(ours, theirs, strict=True))

@@ -75,7 +75,7 @@ def test_relative_is_relative_attention():
     output, weights = explicit_attention(q, k, v, bias=bias, value_bias=value_bias)
     for n in range(H):
         expected = reference.relative_attention(*(a[:, n].detach().numpy() for a in (q, k, v)), *tables)
-        for ours, theirs in zip((output[:, n], weights[:, n]), expected):
+        for ours, theirs in zip((output[:, n], weights[:, n]), expected, strict=True):
             assert np.abs(ours.detach().numpy() - theirs).max() < TOLERANCE
 
 
@@ -90,7 +90,7 @@ def test_both_paths_agree_forward_and_backward(scheme, masked):
         output, _ = layer(x, x, x, mask=mask)
         uneven = torch.arange(output.numel(), dtype=output.dtype).reshape(output.shape).cos()
         found.append([output, *torch.autograd.grad((output * uneven).sum(), [x, *layer.parameters()])])
-    for ours, theirs in zip(*found):
+    for ours, theirs in zip(*found, strict=True):
         assert (ours - theirs).abs().max() < TOLERANCE
 
 

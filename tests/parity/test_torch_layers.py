@@ -5,13 +5,13 @@ import torch
 from torch import nn
 
 from tests.parity.copying import (
-    copy_attention,
-    copy_decoder_layer,
-    copy_encoder_layer,
-    copy_stack,
-    gradients,
+    attention_pairs,
+    both_gradients,
+    copy,
     largest_difference,
+    layer_pairs,
     perturb,
+    stack_pairs,
 )
 from xformer_lib.nn.attention import MultiHeadAttention
 from xformer_lib.nn.layers import DecoderLayer, EncoderLayer
@@ -55,18 +55,19 @@ def source_mask():
 def test_multi_head_attention(bias, masked, path, record):
     ours = MultiHeadAttention(M, H, bias=bias, path=path)
     theirs = nn.MultiheadAttention(M, H, bias=bias, batch_first=True)
-    copy_attention(ours, theirs)
+    perturb(theirs)
+    copy(pairs := attention_pairs(ours, theirs), ours, theirs)
     query, memory = torch.randn(B, T, M, requires_grad=True), torch.randn(B, S, M, requires_grad=True)
     mask = source_mask() if masked else None
     output, _ = ours(query, memory, memory, mask=None if mask is None else mask[:, None, :])
     expected, _ = theirs(query, memory, memory, key_padding_mask=None if mask is None else ~mask)
     record("forward", [output], [expected])
-    record("gradient", gradients(output, [query, memory]), gradients(expected, [query, memory]))
+    record("gradient", *both_gradients(output, expected, [query, memory], pairs))
 
 
 def test_attention_weights_of_every_head(record):
     ours, theirs = MultiHeadAttention(M, H), nn.MultiheadAttention(M, H, batch_first=True)
-    copy_attention(ours, theirs)
+    copy(attention_pairs(ours, theirs), ours, theirs)
     query, memory = torch.randn(B, T, M), torch.randn(B, S, M)
     _, weights = ours(query, memory, memory, mask=source_mask()[:, None, :], need_weights=True)
     _, expected = theirs(query, memory, memory, key_padding_mask=~source_mask(), average_attn_weights=False)
@@ -78,14 +79,13 @@ def test_encoder_layer(norm, record):
     ours = EncoderLayer(M, H, F, norm=norm)
     theirs = nn.TransformerEncoderLayer(M, H, F, dropout=0.0, norm_first=norm == "pre", batch_first=True)
     perturb(theirs)
-    copy_encoder_layer(ours, theirs)
+    copy(pairs := layer_pairs(ours, theirs), ours, theirs)
     x = torch.randn(B, S, M, requires_grad=True)
     output = ours(x, mask=source_mask()[:, None, :])
     expected = theirs(x, src_key_padding_mask=~source_mask())
     real = source_mask()[..., None]  # torch may write anything into padded places
     record("forward", [output * real], [expected * real])
-    record("gradient", gradients(output * real, [x, *ours.feed_forward.parameters()]),
-           gradients(expected * real, [x, *theirs.linear1.parameters(), *theirs.linear2.parameters()]))
+    record("gradient", *both_gradients(output * real, expected * real, [x], pairs))
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
@@ -93,13 +93,12 @@ def test_decoder_layer(norm, record):
     ours = DecoderLayer(M, H, F, norm=norm)
     theirs = nn.TransformerDecoderLayer(M, H, F, dropout=0.0, norm_first=norm == "pre", batch_first=True)
     perturb(theirs)
-    copy_decoder_layer(ours, theirs)
+    copy(pairs := layer_pairs(ours, theirs), ours, theirs)
     x, memory = torch.randn(B, T, M, requires_grad=True), torch.randn(B, S, M, requires_grad=True)
     output = ours(x, memory, mask=causal_mask(T), memory_mask=source_mask()[:, None, :])
     expected = theirs(x, memory, tgt_mask=~causal_mask(T), memory_key_padding_mask=~source_mask())
     record("forward", [output], [expected])
-    record("gradient", gradients(output, [x, memory, *ours.feed_forward.parameters()]),
-           gradients(expected, [x, memory, *theirs.linear1.parameters(), *theirs.linear2.parameters()]))
+    record("gradient", *both_gradients(output, expected, [x, memory], pairs))
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
@@ -112,11 +111,28 @@ def test_whole_stack(norm, record):
     if norm == "post":
         theirs.encoder.norm, theirs.decoder.norm = None, None
     perturb(theirs)
-    copy_stack(encoder, theirs.encoder, copy_encoder_layer)
-    copy_stack(decoder, theirs.decoder, copy_decoder_layer)
+    pairs = stack_pairs(encoder, theirs.encoder) + stack_pairs(decoder, theirs.decoder)
+    copy(pairs, nn.ModuleList([encoder, decoder]), theirs)
     x, y = torch.randn(B, S, M, requires_grad=True), torch.randn(B, T, M, requires_grad=True)
     mask = source_mask()
     output = decoder(y, encoder(x, mask=mask[:, None, :]), mask=causal_mask(T), memory_mask=mask[:, None, :])
     expected = theirs(x, y, tgt_mask=~causal_mask(T), src_key_padding_mask=~mask, memory_key_padding_mask=~mask)
     record("forward", [output], [expected])
-    record("gradient", gradients(output, [x, y]), gradients(expected, [x, y]))
+    record("gradient", *both_gradients(output, expected, [x, y], pairs))
+
+
+def test_a_projection_that_is_not_registered_is_noticed():
+    """The comparison can fail: a module that computes with w_q, and does not own it, would never train it."""
+    ours, theirs = MultiHeadAttention(M, H), nn.MultiheadAttention(M, H, batch_first=True)
+    hidden = ours.w_q
+    del ours.w_q
+    object.__setattr__(ours, "w_q", hidden)
+    with pytest.raises(AssertionError, match="no parameter of the module"):
+        copy(attention_pairs(ours, theirs), ours, theirs)
+
+
+def test_a_projection_that_gets_no_pair_is_noticed():
+    ours, theirs = MultiHeadAttention(M, H), nn.MultiheadAttention(M, H, batch_first=True)
+    ours.w_extra = nn.Linear(M, M)
+    with pytest.raises(AssertionError, match="not paired: .*w_extra.weight"):
+        copy(attention_pairs(ours, theirs), ours, theirs)

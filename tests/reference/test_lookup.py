@@ -139,11 +139,11 @@ class TestErrors:
     @pytest.mark.parametrize(
         "change,fragment",
         [
-            (lambda q, k, v: (q.tolist(), k, v), "query: expected an array (*b, width), got list; convert with"),
-            (lambda q, k, v: (np.float64(1.0), k, v), "query: expected an array (*b, width), got ()"),
-            (lambda q, k, v: (q, k[0], v), f"keys: expected a matrix (key, width), got ({WIDTH},); convert with"),
-            (lambda q, k, v: (q, k, v[:, 0]), f"values: expected a matrix (key, width), got ({NUM_KEYS},)"),
-            (lambda q, k, v: (q, k[None], v), f"keys: expected a matrix (key, width), got (1, {NUM_KEYS}, {WIDTH})"),
+            (lambda q, k, v: (q.tolist(), k, v), "query: expected an array (*b, width), got list; write np.array(query)"),
+            (lambda q, k, v: (np.float64(1.0), k, v), "query: expected an array (*b, width), got np.float64(1.0)"),
+            (lambda q, k, v: (q, k[0], v), f"keys: expected a matrix (key, width), got shape ({WIDTH},); add the missing axis"),
+            (lambda q, k, v: (q, k, v[:, 0]), f"values: expected a matrix (key, width), got shape ({NUM_KEYS},)"),
+            (lambda q, k, v: (q, k[None], v), f"keys: expected a matrix (key, width), got shape (1, {NUM_KEYS}, {WIDTH}); index the others away"),
             (
                 lambda q, k, v: (q, k, v[:-1]),
                 f"keys, values: expected one value for each key, and at least one pair, "
@@ -165,4 +165,4 @@ class TestErrors:
     def test_a_temperature_that_is_none(self, table, temperature):
         with pytest.raises(ValueError) as caught:
             soft_lookup(*table, temperature=temperature)
-        assert f"temperature: expected a number above 0, got {temperature!r}; for the limit at 0" in str(caught.value)
+        assert f"temperature: expected a positive number, got {temperature!r}; for the limit at 0" in str(caught.value)

@@ -45,13 +45,13 @@ def test_numpy_integers_are_lengths_too():
 @pytest.mark.parametrize(
     "make,fragment",
     [
-        (lambda: causal_mask(-1), "length: expected a whole number of positions, 0 or more, got -1; pass an int"),
-        (lambda: causal_mask(3.0), "length: expected a whole number of positions, 0 or more, got 3.0"),
-        (lambda: local_mask("3", 1), "length: expected a whole number of positions, 0 or more, got '3'"),
-        (lambda: local_mask(3, -2), "window: expected a whole number of positions, 0 or more, got -2"),
-        (lambda: padding_mask([2], None), "max_len: expected a whole number of positions, 0 or more, got None"),
-        (lambda: padding_mask([2, -1], 3), "lengths: expected a whole number of positions, 0 or more, got -1"),
-        (lambda: padding_mask([2.5], 3), "lengths: expected a whole number of positions, 0 or more, got 2.5"),
+        (lambda: causal_mask(-1), "length: expected a whole number, 0 or more, got -1; pass an int"),
+        (lambda: causal_mask(3.0), "length: expected a whole number, 0 or more, got 3.0"),
+        (lambda: local_mask("3", 1), "length: expected a whole number, 0 or more, got '3'"),
+        (lambda: local_mask(3, -2), "window: expected a whole number, 0 or more, got -2"),
+        (lambda: padding_mask([2], None), "max_len: expected a whole number, 0 or more, got None"),
+        (lambda: padding_mask([2, -1], 3), "lengths: expected a whole number, 0 or more, got -1"),
+        (lambda: padding_mask([2.5], 3), "lengths: expected a whole number, 0 or more, got 2.5"),
         (lambda: padding_mask([2, 4], 3), "lengths: expected at most max_len=3, got 4; shorten that row"),
     ],
 )

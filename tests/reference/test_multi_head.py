@@ -195,9 +195,14 @@ class TestErrors:
         self.ask("mask: expected a shape that fits the scores (3, 5, 7), got (7, 5)", [*inputs, *weights],
                  mask=np.ones((NUM_KEYS, NUM_QUERIES), dtype=bool))
 
-    @pytest.mark.parametrize("shape,num_heads", [((5, 7), 2), ((5, 6), 0), ((2, 3, 6), 3)])
+    @pytest.mark.parametrize("shape,num_heads", [((5, 7), 2), ((2, 3, 6), 3)])
     def test_a_wide_matrix_that_cannot_be_cut(self, shape, num_heads):
         with pytest.raises(ValueError) as caught:
             per_head(np.ones(shape), num_heads)
         assert f"wide: expected (m, h·d) with h = {num_heads} equal heads" in str(caught.value)
         assert f"got shape {shape}; change the number of heads" in str(caught.value)
+
+    @pytest.mark.parametrize("num_heads", [0, -2, 1.5])
+    def test_a_number_of_heads_that_is_none(self, num_heads):
+        with pytest.raises(ValueError, match=f"num_heads: expected a whole number, 1 or more, got {num_heads}; pass the number"):
+            per_head(np.ones((5, 6)), num_heads)

@@ -194,7 +194,7 @@ class TestErrors:
         )
 
     def test_a_matrix_that_is_a_list(self, own):
-        fragment = f"w_k: expected ({WIDTH}, columns), got list; one row for each number of a vector"
+        fragment = f"w_k: expected ({WIDTH}, columns), got list; write np.array(w_k)"
         self.ask([own[0], own[1], own[2].tolist(), own[3]], fragment, self_attention)
 
     def test_a_matrix_of_heads(self, own):

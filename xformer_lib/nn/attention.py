@@ -17,6 +17,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from xformer_lib._checks import check_share
+from xformer_lib.nn._checks import check_inputs, check_path, check_tensor, head_sizes
+from xformer_lib.nn._edges import in_full_precision, is_transformed
 from xformer_lib.nn.products import Linear
 from xformer_lib.shapes import Float
 
@@ -28,8 +31,17 @@ def times(a: Float[Tensor, "*b i n"], b: Float[Tensor, "*g n m"]) -> Tensor:
     """a @ b; where b has fewer heads, each of them serves several of a's in a row."""
     if a.ndim < 4 or a.shape[1] <= b.shape[1]:
         return a @ b
-    rows = a.reshape(*b.shape[:2], -1, a.shape[-1])  # their rows, one below the other
+    height = a.shape[1] // b.shape[1] * a.shape[2]  # their rows, one below the other
+    rows = a.reshape(*b.shape[:2], height, a.shape[-1])
     return (rows @ b).reshape(*a.shape[:-1], b.shape[-1])
+
+
+def scaled_products(q: Float[Tensor, "*b i d"], k: Float[Tensor, "*g j d"]) -> Tensor:
+    """q kᵀ / √d; in float32 where q is float16, for scores may pass its end at 65,504."""
+    if q.dtype != torch.float16:
+        return times(q / math.sqrt(q.shape[-1]), k.transpose(-2, -1))
+    with in_full_precision(q):
+        return scaled_products(q.float(), k.float())
 
 
 # %% chapter 8: The same attention, with gradients
@@ -45,7 +57,7 @@ def explicit_attention(
     dtype. ``value_bias``: query i reads v_j + value_bias_ij. ``dropout`` acts on the
     weights that mix the values; the returned ones are whole.
     """
-    scores = times(q / math.sqrt(q.shape[-1]), k.transpose(-2, -1))
+    scores = scaled_products(q, k)
     if bias is not None:
         scores = scores + bias
     if mask is None:
@@ -54,7 +66,7 @@ def explicit_attention(
         lowest = torch.finfo(scores.dtype).min
         weights = scores.masked_fill(~mask, lowest).softmax(dim=-1)
         weights = weights.masked_fill(~mask, 0.0)
-    mixing = F.dropout(weights, dropout)
+    mixing = F.dropout(weights, dropout).to(v.dtype)
     output = times(mixing, v)
     if value_bias is not None:
         output = output + torch.einsum("...ij,ije->...ie", mixing, value_bias)
@@ -71,6 +83,8 @@ def fused_attention(
     Rows that may attend to nothing are opened for the kernel and closed after it,
     so that neither the output nor a gradient can become NaN.
     """
+    if is_transformed(q, k, v):  # torch.func asks for derivatives that no kernel has
+        return explicit_attention(q, k, v, mask=mask, dropout=dropout, bias=bias)[0]
     kernel = F.scaled_dot_product_attention
     if q.ndim == 4 and k.shape[1] < q.shape[1]:  # the kernel wants a key for each head
         k, v = (x.repeat_interleave(q.shape[1] // k.shape[1], dim=1) for x in (k, v))
@@ -92,6 +106,7 @@ def check_mask(mask: Tensor | None, q: Tensor, k: Tensor) -> Tensor | None:
     """Give a mask (i j), (b i j) or (b h i j) its head axis, or say what is wrong."""
     if mask is None:
         return None
+    check_tensor("mask", mask)
     if mask.dtype != torch.bool:
         raise TypeError(f"mask: expected torch.bool, True = may attend, got {mask.dtype};"
                         " write mask.bool(), or mask == 0 for an additive mask")
@@ -129,50 +144,6 @@ def attend(
 
 
 # %% chapter 8: Exercise 8.1 · Give every head its axis
-def check_inputs(d_model: int, query: Tensor, key: Tensor, value: Tensor) -> None:
-    """Raise ValueError unless the three inputs are (b, i, m), (b, j, m), (b, j, m)."""
-    for name, x in (("query", query), ("key", key), ("value", value)):
-        if x.ndim != 3 or x.shape[-1] != d_model:
-            raise ValueError(f"{name}: expected (batch, length, d_model={d_model}), got "
-                             f"{tuple(x.shape)}; add the batch axis or check d_model")
-    shapes = [tuple(x.shape) for x in (query, key, value)]
-    if not (shapes[0][0] == shapes[1][0] and shapes[1][:2] == shapes[2][:2]):
-        raise ValueError(
-            "key and value: expected one value for each key and one batch size, "
-            "got query {}, key {}, value {}; align them".format(*shapes))
-
-
-def head_width(d_model: int, num_heads: int) -> int:
-    """d_model / num_heads, or a ValueError that offers numbers which divide."""
-    width, rest = divmod(d_model, num_heads)
-    if rest:
-        wider = (n for n in range(num_heads, d_model) if d_model % n == 0)
-        raise ValueError("d_model must be divisible by num_heads: got "
-                         f"d_model={d_model}, num_heads={num_heads} (remainder {rest}); "
-                         f"try d_model={d_model - rest or num_heads} or num_heads="
-                         f"{next(wider, d_model)}")
-    return width
-
-
-# %% chapter 8: Exercise 8.1 · Give every head its axis
-def check_path(path: str) -> None:
-    """Raise ValueError for a path that `attend` does not know."""
-    if path not in ("auto", "explicit", "fused"):
-        raise ValueError('path: expected "auto", "explicit" or "fused", '
-                         f'got {path!r}; "auto" takes the faster')
-
-
-def key_heads(num_heads: int, num_kv_heads: int | None) -> int:
-    """How many heads of keys and values: as many as of queries, or a divisor of it."""
-    number = num_heads if num_kv_heads is None else num_kv_heads
-    if number < 1 or num_heads % number:
-        fit = ", ".join(str(n) for n in range(1, num_heads + 1) if num_heads % n == 0)
-        raise ValueError(f"num_kv_heads: expected a divisor of num_heads={num_heads}, "
-                         f"got {number}; try one of {fit}")
-    return number
-
-
-# %% chapter 8: Exercise 8.1 · Give every head its axis
 class HeadProjections(nn.Module):
     """The parameters of multi-head attention; all heads stand side by side."""
 
@@ -182,11 +153,11 @@ class HeadProjections(nn.Module):
                  positions: nn.Module | None = None):
         super().__init__()
         check_path(path)
+        check_share("dropout", dropout)
+        sizes = head_sizes(d_model, num_heads, num_kv_heads, d_head, d_value)
+        self.num_kv_heads, d_head, d_value = sizes
         self.d_model, self.num_heads = d_model, num_heads
-        self.num_kv_heads = key_heads(num_heads, num_kv_heads)
         self.dropout, self.path, self.positions = dropout, path, positions
-        d_head = d_head or head_width(d_model, num_heads)
-        d_value = d_value or d_head
         self.w_q = Linear(d_model, num_heads * d_head, bias=bias)
         self.w_k = Linear(d_model, self.num_kv_heads * d_head, bias=bias)
         self.w_v = Linear(d_model, self.num_kv_heads * d_value, bias=bias)

@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from xformer_lib.nn._edges import in_full_precision, is_transformed
 from xformer_lib.nn.attention import explicit_attention
 from xformer_lib.shapes import Bool, Float
 
@@ -69,7 +70,7 @@ def local_attention(
     check_local(q, k, v, window)
     length = q.shape[-2]
     size = max(1, min(window, length))
-    blocks = -(-length // size)
+    blocks = max(1, -(-length // size))
     mask = band_mask(length, size, blocks, window, causal, q.device)
     if key_mask is not None:
         open_keys = bands(key_mask[..., None].to(q.dtype), size, blocks) > 0
@@ -150,8 +151,14 @@ def tiled_attention(
 
     Running maximum and sum: Milakov & Gimelshein (2018). Recomputing the weights for
     the gradients: Dao et al. (2022). ``mask`` (True = may attend) broadcasts to
-    (*b i j); a row that may attend to nothing gives zeros.
+    (*b i j); a row that may attend to nothing gives zeros. float16 is computed in
+    float32; inside torch.func's transforms all scores are made at once.
     """
     if tile < 1:
         raise ValueError(f"tile: expected at least 1 key, got {tile}; 128 is usual")
-    return TiledAttention.apply(q, k, v, mask, tile)
+    if is_transformed(q, k, v):
+        return explicit_attention(q, k, v, mask=mask)[0]
+    if q.dtype != torch.float16:
+        return TiledAttention.apply(q, k, v, mask, tile)
+    with in_full_precision(q):
+        return TiledAttention.apply(q.float(), k.float(), v.float(), mask, tile).half()

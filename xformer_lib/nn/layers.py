@@ -14,6 +14,9 @@ Edit the chapter and run ``make export``; what is changed here is lost.
 import torch
 from torch import Tensor, nn
 
+from xformer_lib._checks import check_share
+from xformer_lib.nn._checks import check_norm, check_sizes
+from xformer_lib.nn._edges import is_transformed
 from xformer_lib.nn.attention import KeyValueCache, MultiHeadAttention
 from xformer_lib.nn.products import Linear
 from xformer_lib.shapes import Float
@@ -26,17 +29,19 @@ class Dropout(nn.Module):
     """Zeroes elements with probability p in training; scales the rest by 1 / (1 - p).
 
     PyTorch's own generator draws one element at a time on a CPU; here one 64-bit draw
-    serves eight elements, so p is rounded to a multiple of 1/256.
+    serves eight elements, so p is rounded to a multiple of 1/256. Within 1/16 of 0 and
+    of 1, where that would be coarse, PyTorch draws, to full precision.
     """
 
     def __init__(self, p: float = 0.0):
         super().__init__()
+        check_share("p", p)
         self.p = p
 
     def forward(self, x: Float[Tensor, "*b m"]) -> Float[Tensor, "*b m"]:
         if not self.training or self.p == 0.0:
             return x
-        if x.device.type != "cpu":
+        if x.device.type != "cpu" or not 1 / 16 < self.p < 15 / 16 or is_transformed(x):
             return nn.functional.dropout(x, self.p)
         draws = torch.empty(x.numel() // 8 + 1, dtype=torch.int64).random_(-2**63, None)
         bytes_ = draws.view(torch.uint8)[:x.numel()].view(x.shape)
@@ -50,6 +55,7 @@ class PositionwiseFeedForward(nn.Module):
 
     def __init__(self, d_model: int, d_ff: int, *, dropout: float = 0.0):
         super().__init__()
+        check_sizes(d_model=d_model, d_ff=d_ff)
         self.w_1 = Linear(d_model, d_ff)
         self.w_2 = Linear(d_ff, d_model)
         self.dropout = Dropout(dropout)
@@ -67,9 +73,7 @@ class Residual(nn.Module):
 
     def __init__(self, d_model: int, *, dropout: float = 0.0, norm: str = "pre"):
         super().__init__()
-        if norm not in ("pre", "post"):
-            raise ValueError(f'norm: expected "pre" or "post", got {norm!r}; '
-                             '"pre" is the default')
+        check_norm(norm)
         self.norm_first = norm == "pre"
         self.norm = nn.LayerNorm(d_model)
         self.dropout = Dropout(dropout)

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.utils.flop_counter import flop_registry, shape_wrapper
 
+from xformer_lib.nn._edges import is_transformed
 from xformer_lib.shapes import Float
 
 __all__ = ["product", "Linear"]
@@ -21,6 +22,8 @@ __all__ = ["product", "Linear"]
 # %% chapter 8: One product, two libraries
 def onednn(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x Wᵀ + b by oneDNN, in full float32 precision, without gradients."""
+    if bias is not None:
+        bias = bias.contiguous()  # oneDNN reads it as one row of memory
     return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
 
 
@@ -56,6 +59,14 @@ def product_flops(x_shape, weight_shape, *rest, out_shape=None, **options) -> in
 COUNTED = flop_registry.setdefault(ONEDNN, shape_wrapper(product_flops))
 
 
+def is_plain(x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
+    """Ordinary float32 tensors on a CPU whose sizes meet: what oneDNN may be given."""
+    given = (x, weight) if bias is None else (x, weight, bias)
+    fits = x.shape[-1:] == weight.shape[1:] and (bias is None or bias.shape == weight.shape[:1])
+    return fits and all(one.dtype == torch.float32 and one.layout == torch.strided
+                        and one.device.type == "cpu" for one in given)
+
+
 # %% chapter 8: One product, two libraries
 def product(
     x: Float[Tensor, "*b m"], weight: Float[Tensor, "o m"],
@@ -65,10 +76,9 @@ def product(
     is_one_row = x.ndim < 2 or x.numel() <= x.shape[-1]
     if is_one_row or not HAS_ONEDNN or min(weight.shape) < WIDE:
         return F.linear(x, weight, bias)
-    is_plain = x.dtype == weight.dtype == torch.float32 and x.device.type == "cpu"
     as_usual = (torch.is_autocast_enabled("cpu") or torch.compiler.is_compiling()
                 or torch.get_float32_matmul_precision() != "highest")
-    if as_usual or not is_plain:
+    if as_usual or not is_plain(x, weight, bias) or is_transformed(x, weight, bias):
         return F.linear(x, weight, bias)
     if torch.is_grad_enabled():
         return OneDnnProduct.apply(x, weight, bias)

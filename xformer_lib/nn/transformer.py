@@ -18,7 +18,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from xformer_lib.nn.attention import head_width
+from xformer_lib.nn._checks import check_config, check_given, check_ids, head_width
+from xformer_lib.nn._edges import is_transformed
 from xformer_lib.nn.layers import DecoderLayer, Dropout, EncoderLayer, LayerCache
 from xformer_lib.nn.positions import POSITIONS, attention_positions
 from xformer_lib.nn.products import product
@@ -65,28 +66,6 @@ class TransformerConfig:
         check_config(self)
 
 
-# %% chapter 9: Two functions
-def check_config(config: "TransformerConfig") -> None:
-    """Raise ValueError for sizes or names that no model can be built from."""
-    for name in ("vocab_size", "d_model", "num_heads", "d_ff",
-                 "num_encoder_layers", "num_decoder_layers", "max_len", "max_offset"):
-        if getattr(config, name) < 1:
-            raise ValueError(f"{name}: expected a positive number, "
-                             f"got {getattr(config, name)}; see TransformerConfig")
-    for name in ("dropout", "attention_dropout"):
-        if not 0.0 <= getattr(config, name) < 1.0:
-            raise ValueError(f"{name}: expected 0 ≤ {name} < 1, "
-                             f"got {getattr(config, name)}; 0.1 is usual")
-    if config.positions not in POSITIONS:
-        raise ValueError(f"positions: expected one of {', '.join(POSITIONS)}, "
-                         f"got {config.positions!r}; sinusoidal is the default")
-    specials = (config.pad_id, config.bos_id, config.eos_id)
-    if len(set(specials)) < 3 or not all(0 <= i < config.vocab_size for i in specials):
-        raise ValueError("pad_id, bos_id, eos_id: expected three different ids "
-                         f"below vocab_size={config.vocab_size}, got {specials}; "
-                         "0, 1, 2 are usual")
-
-
 # %% chapter 9: In the library
 class TokenEmbedding(nn.Module):
     """Ids to vectors times √m; with the same matrix, vectors to logits.
@@ -119,6 +98,7 @@ class Encoder(nn.Module):
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
+        check_given(config, TransformerConfig)
         self.layers = nn.ModuleList(EncoderLayer(
             config.d_model, config.num_heads, config.d_ff, dropout=config.dropout,
             attention_dropout=config.attention_dropout, norm=config.norm,
@@ -142,6 +122,7 @@ class Decoder(nn.Module):
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
+        check_given(config, TransformerConfig)
         self.layers = nn.ModuleList(DecoderLayer(
             config.d_model, config.num_heads, config.d_ff, dropout=config.dropout,
             attention_dropout=config.attention_dropout, norm=config.norm,
@@ -188,31 +169,11 @@ def target_mask(
 
 
 # %% chapter 9: The whole model
-def check_ids(
-    name: str, ids: Tensor, config: TransformerConfig, start: int = 0
-) -> None:
-    """Raise ValueError unless ids (b i) are in the vocabulary and fit into max_len."""
-    if ids.ndim != 2 or ids.is_floating_point():
-        raise ValueError(f"{name}: expected integer ids (batch, length), got "
-                         f"{ids.dtype} {tuple(ids.shape)}; "
-                         "one sentence is a batch of one: ids[None]")
-    if start + ids.shape[1] > config.max_len:
-        raise ValueError(f"{name}: expected at most max_len={config.max_len} tokens, "
-                         f"got {start + ids.shape[1]}; split the sentence or build the "
-                         "model with a larger max_len")
-    if ids.device.type == "cpu" and ids.numel() and not start:  # a look stalls a GPU
-        low, high = int(ids.min()), int(ids.max())
-        if low < 0 or high >= config.vocab_size:
-            raise ValueError(f"{name}: expected ids from 0 to {config.vocab_size - 1}, "
-                             f"got {low if low < 0 else high}; "
-                             "was the text encoded by this model's tokenizer?")
-
-
-# %% chapter 9: The whole model
 def source_mask(source: Int[Tensor, "b s"], pad_id: int) -> Bool[Tensor, "b 1 s"] | None:
     """The padding mask; on a CPU None where nothing is padded, which saves work."""
     mask = padding_mask(source, pad_id)
-    return None if mask.device.type == "cpu" and bool(mask.all()) else mask
+    look = mask.device.type == "cpu" and not is_transformed(mask)
+    return None if look and bool(mask.all()) else mask
 
 
 # %% chapter 9: The whole model
@@ -221,6 +182,7 @@ class TransformerParts(nn.Module):
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
+        check_given(config, TransformerConfig)
         self.config = config
         self.embedding = TokenEmbedding(config.vocab_size, config.d_model)
         self.positions = POSITIONS[config.positions](config.d_model, config.max_len)

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from xformer_lib.nn._checks import check_choice, check_given
 from xformer_lib.nn.layers import Dropout
 from xformer_lib.nn.positions import POSITIONS
 from xformer_lib.nn.transformer import (
@@ -60,6 +61,7 @@ class TokenEncoder(nn.Module):
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
+        check_given(config, TransformerConfig)
         self.config = config
         self.embedding = TokenEmbedding(config.vocab_size, config.d_model)
         self.positions = POSITIONS[config.positions](config.d_model, config.max_len)
@@ -191,8 +193,8 @@ class VisionTransformer(nn.Module):
     def __init__(self, config: TransformerConfig, *, num_patches: int, patch_size: int,
                  pool: str = "token"):
         super().__init__()
-        if pool not in ("token", "mean"):
-            raise ValueError(f'pool: expected "token" or "mean", got {pool!r}; use one')
+        check_given(config, TransformerConfig)
+        check_choice("pool", pool, ("token", "mean"), "use one")
         self.patch_size, width = patch_size, config.d_model
         self.project = nn.Linear(patch_size**2, width)
         self.positions = POSITIONS[config.positions](width, num_patches + 1)

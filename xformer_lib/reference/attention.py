@@ -13,6 +13,7 @@ import math
 
 import numpy as np
 
+from xformer_lib.reference._checks import check_array, check_mask, check_qkv, check_scorer
 from xformer_lib.shapes import Bool, Float
 
 __all__ = ["softmax", "scaled_dot_product_attention", "additive_attention"]
@@ -30,6 +31,7 @@ def softmax(
     >>> softmax(np.array([1000.0, 1000.0, -np.inf]))
     array([0.5, 0.5, 0. ])
     """
+    check_array("scores", scores)
     scores = 1.0 * scores  # integers become float64; float32 stays float32
     peak = scores.max(axis=axis, keepdims=True, initial=-np.inf)
     peak = np.where(np.isneginf(peak), 0.0, peak)  # avoids -inf - (-inf)
@@ -46,7 +48,7 @@ def _attend(
 ) -> tuple[Float[np.ndarray, "*b i e"], Float[np.ndarray, "*b i j"]]:
     """The half that every kind of attention shares: mask, softmax, blend."""
     if mask is not None:
-        _check_mask(mask, scores.shape)
+        check_mask(mask, scores.shape)
         scores = np.where(mask, scores, -np.inf)
     weights = softmax(scores)
     return weights @ v, weights
@@ -71,54 +73,9 @@ def scaled_dot_product_attention(
     array([[1.],
            [2.]])
     """
-    _check_arrays(q, k, v)
-    _check_widths(q.shape[-1], k.shape[-1])
+    check_qkv(q, k, v)
     scores = q @ k.swapaxes(-1, -2) / math.sqrt(q.shape[-1])
     return _attend(scores, v, mask)
-
-
-# %% chapter 3: The library's version
-def _got(value: object) -> str:
-    if isinstance(value, np.ndarray):
-        return f"got shape {value.shape}"
-    return f"got {type(value).__name__}"
-
-
-def _check_arrays(q: object, k: object, v: object) -> None:
-    """Refuse anything but (*b i d), (*b j d) and (*b j e)."""
-    for name, array in (("q", q), ("k", k), ("v", v)):
-        if not isinstance(array, np.ndarray) or array.ndim < 2:
-            raise ValueError(f"{name}: expected an array (*b, position, width), "
-                             f"{_got(array)}; for a single vector write {name}[None]")
-    if not q.shape[:-2] == k.shape[:-2] == v.shape[:-2]:
-        got = f"{q.shape[:-2]}, {k.shape[:-2]} and {v.shape[:-2]}"
-        raise ValueError(f"q, k, v: expected the same batch axes, got {got}; "
-                         "repeat or index one of them until they agree")
-    if k.shape[-2] != v.shape[-2]:
-        raise ValueError(f"v: expected one value for each of the {k.shape[-2]} keys, "
-                         f"got {v.shape[-2]}; keys and values come in pairs")
-
-
-# %% chapter 3: The library's version
-def _check_widths(d_q: int, d_k: int) -> None:
-    if d_q != d_k or d_q == 0:
-        raise ValueError(f"q, k: expected the same width of at least 1, got {d_q} "
-                         f"and {d_k}; project one of them, or use additive_attention")
-
-
-def _check_mask(mask: object, shape: tuple[int, ...]) -> None:
-    """Refuse a mask that is not boolean, or does not fit scores of this shape."""
-    if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
-        got = mask.dtype if isinstance(mask, np.ndarray) else type(mask).__name__
-        raise ValueError(f"mask: expected booleans (True = may attend), got {got}; "
-                         "write a comparison such as mask == 1")
-    try:
-        fits = np.broadcast_shapes(mask.shape, shape) == shape
-    except ValueError:
-        fits = False
-    if not fits:
-        raise ValueError(f"mask: expected a shape that fits the scores {shape}, "
-                         f"got {mask.shape}; a mask over keys needs mask[:, None, :]")
 
 
 # %% chapter 3: The two projections
@@ -139,20 +96,7 @@ def additive_attention(
     different widths. `mask` as in `scaled_dot_product_attention`.
     Source: Bahdanau et al. (2015), where v_a, W_a, U_a are w_v, w_q, w_k.
     """
-    _check_arrays(q, k, v)
-    _check_scorer(q.shape[-1], k.shape[-1], w_q, w_k, w_v)
+    check_qkv(q, k, v, same_width=False)
+    check_scorer(q.shape[-1], k.shape[-1], w_q, w_k, w_v)
     hidden = np.tanh((q @ w_q)[..., :, None, :] + (k @ w_k)[..., None, :, :])
     return _attend(hidden @ w_v, v, mask)
-
-
-# %% chapter 3: The two projections
-def _check_scorer(d_q: int, d_k: int, w_q: object, w_k: object, w_v: object) -> None:
-    """Refuse anything but (q a), (k a) and (a,); q and k are widths."""
-    if np.ndim(w_v) != 1:
-        raise ValueError(f"w_v: expected one vector (a,), {_got(w_v)}; "
-                         "it makes one score of a numbers, it does not project values")
-    for name, matrix, d_in in (("w_q", w_q, d_q), ("w_k", w_k, d_k)):
-        expected = (d_in, len(w_v))
-        if np.shape(matrix) != expected:
-            raise ValueError(f"{name}: expected shape {expected}, {_got(matrix)}; "
-                             f"rows for the width of {name[-1]}, columns for w_v")

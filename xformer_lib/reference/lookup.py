@@ -7,10 +7,9 @@ Source: ``chapters/02_dictionary_lookup.ipynb``
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
 
-import numbers
-
 import numpy as np
 
+from xformer_lib.reference._checks import check_number, check_table
 from xformer_lib.reference.attention import softmax
 from xformer_lib.shapes import Float
 
@@ -35,8 +34,9 @@ def soft_lookup(
     >>> output, weights
     (array([5.]), array([0.5, 0.5]))
     """
-    _check_table(query, keys, values)
-    _check_temperature(temperature)
+    check_table(query, keys, values)
+    advice = "for the limit at 0 call hard_lookup"
+    check_number("temperature", temperature, finite=False, advice=advice)
     gaps = _gaps(query, keys)
     with np.errstate(over="ignore"):  # a gap may reach minus infinity: weight 0
         weights = softmax(gaps / temperature)
@@ -67,33 +67,7 @@ def hard_lookup(
     >>> hard_lookup(np.array([3.0, 4.0]), keys, values)
     (array([10.]), array([0., 1.]))
     """
-    _check_table(query, keys, values)
+    check_table(query, keys, values)
     gaps = _gaps(query, keys)
     weights = softmax(np.where(gaps == 0.0, gaps, -np.inf))
     return weights @ values, weights
-
-
-# %% chapter 2: The library's version
-def _check_table(query: object, keys: object, values: object) -> None:
-    """Refuse anything but (*b d), (j d) and (j e) with at least one key."""
-    table = "a matrix (key, width)"
-    for name, array, expected in (("query", query, "an array (*b, width)"),
-                                  ("keys", keys, table), ("values", values, table)):
-        axes = array.ndim if isinstance(array, np.ndarray) else 0
-        if axes < 1 or (expected == table and axes != 2):
-            got = getattr(array, "shape", type(array).__name__)
-            raise ValueError(f"{name}: expected {expected}, got {got}; "
-                             "convert with np.asarray, or add the missing axis")
-    if not len(keys) == len(values) > 0:
-        raise ValueError("keys, values: expected one value for each key, and at least "
-                         f"one pair, got {len(keys)} keys and {len(values)} values; "
-                         "they are the rows of two tables")
-    if query.shape[-1] != keys.shape[-1]:
-        raise ValueError(f"query: expected the width of the keys, {keys.shape[-1]}, "
-                         f"got {query.shape[-1]}; make both vectors in the same way")
-
-
-def _check_temperature(temperature: object) -> None:
-    if not isinstance(temperature, numbers.Real) or not temperature > 0:
-        raise ValueError("temperature: expected a number above 0, "
-                         f"got {temperature!r}; for the limit at 0 call hard_lookup")

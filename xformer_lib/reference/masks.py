@@ -7,23 +7,18 @@ Source: ``chapters/03_scaled_dot_product_attention.ipynb``
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
 
-import numbers
 from collections.abc import Sequence
 
 import numpy as np
 
+from xformer_lib._checks import check_whole
+from xformer_lib.reference._checks import check_lengths
 from xformer_lib.shapes import Bool, Int
 
 __all__ = ["causal_mask", "padding_mask", "local_mask"]
 
 
 # %% chapter 3: Three masks
-def _check_count(name: str, value: object) -> None:
-    if not isinstance(value, numbers.Integral) or value < 0:
-        raise ValueError(f"{name}: expected a whole number of positions, 0 or more, "
-                         f"got {value!r}; pass an int such as {name}=4")
-
-
 def causal_mask(length: int) -> Bool[np.ndarray, "i j"]:
     """Position i may attend to itself and to what came before: j ≤ i.
 
@@ -32,7 +27,7 @@ def causal_mask(length: int) -> Bool[np.ndarray, "i j"]:
            [1, 1, 0],
            [1, 1, 1]])
     """
-    _check_count("length", length)
+    check_whole("length", length, advice="pass an int such as length=4")
     position = np.arange(length)
     return position[None, :] <= position[:, None]
 
@@ -49,12 +44,7 @@ def padding_mask(
     array([[1, 1, 1, 0],
            [1, 0, 0, 0]])
     """
-    _check_count("max_len", max_len)
-    for length in lengths:
-        _check_count("lengths", length)
-        if length > max_len:
-            raise ValueError(f"lengths: expected at most max_len={max_len}, "
-                             f"got {length}; shorten that row or raise max_len")
+    check_lengths(lengths, max_len)
     return np.arange(max_len)[None, :] < np.asarray(lengths, dtype=np.int64)[:, None]
 
 
@@ -68,7 +58,7 @@ def local_mask(length: int, window: int) -> Bool[np.ndarray, "i j"]:
            [0, 1, 1, 1],
            [0, 0, 1, 1]])
     """
-    _check_count("length", length)
-    _check_count("window", window)
+    check_whole("length", length, advice="pass an int such as length=4")
+    check_whole("window", window, advice="pass an int such as window=1")
     position = np.arange(length)
     return np.abs(position[:, None] - position[None, :]) <= window

@@ -10,6 +10,7 @@ Edit the chapter and run ``make export``; what is changed here is lost.
 
 import numpy as np
 
+from xformer_lib.reference._checks import check_heads, check_wide
 from xformer_lib.reference.attention import scaled_dot_product_attention
 from xformer_lib.shapes import Bool, Float
 
@@ -35,7 +36,7 @@ def multi_head_attention(
     >>> output.tolist(), weights.shape
     ([[3.0, 3.0], [3.0, 3.0]], (3, 2, 2))
     """
-    _check_heads(x, context, w_q, w_k, w_v, w_o)
+    check_heads(x, context, w_q, w_k, w_v, w_o)
     q = np.einsum("...im,hmd->...hid", x, w_q)
     k = np.einsum("...jc,hcd->...hjd", context, w_k)
     v = np.einsum("...jc,hce->...hje", context, w_v)
@@ -44,34 +45,6 @@ def multi_head_attention(
     heads, weights = scaled_dot_product_attention(q, k, v, mask=mask)
     blocks = w_o.reshape(len(w_v), -1, w_o.shape[1])  # (h, e, o)
     return np.einsum("...hie,heo->...io", heads, blocks), weights
-
-
-# %% chapter 6: The library's version
-def _check_heads(x, context, w_q, w_k, w_v, w_o) -> None:
-    """Refuse arrays whose sizes do not meet."""
-    for name, array in (("x", x), ("context", context)):
-        if not isinstance(array, np.ndarray) or array.ndim < 2:
-            raise ValueError(
-                f"{name}: expected an array (*b, position, width), got shape "
-                f"{np.shape(array)}; for one word write {name}[None]")
-    one, other = x.shape[:-2], context.shape[:-2]
-    if one != other:
-        raise ValueError("x, context: expected the same batch axes, got "
-                         f"{one} and {other}; repeat one until they agree")
-    h = len(w_q) if np.ndim(w_q) == 3 else "h"
-    widths = x.shape[-1], context.shape[-1], context.shape[-1]
-    for name, w, m in zip(("w_q", "w_k", "w_v"), (w_q, w_k, w_v), widths):
-        if np.ndim(w) != 3 or np.shape(w)[:2] != (h, m):
-            raise ValueError(f"{name}: expected ({h}, {m}, head width), got "
-                             f"shape {np.shape(w)}; per_head cuts a wide one")
-    d, rows = np.shape(w_q)[2], h * np.shape(w_v)[2]
-    if np.shape(w_k)[2] != d:
-        raise ValueError(f"w_k: expected head width {d} as in w_q, got "
-                         f"{np.shape(w_k)[2]}; they meet in a dot product")
-    if np.ndim(w_o) != 2 or len(w_o) != rows:
-        raise ValueError(f"w_o: expected {rows} rows, one for each number of "
-                         f"the joined heads, got shape {np.shape(w_o)}; "
-                         "its shape is (h·e, m)")
 
 
 # %% chapter 6: Wide matrices and PyTorch
@@ -83,8 +56,5 @@ def per_head(
     >>> per_head(np.array([[1.0, 2.0, 3.0, 4.0]]), 2).tolist()
     [[[1.0, 2.0]], [[3.0, 4.0]]]
     """
-    if np.ndim(wide) != 2 or num_heads < 1 or np.shape(wide)[1] % num_heads:
-        raise ValueError(
-            f"wide: expected (m, h·d) with h = {num_heads} equal heads, got "
-            f"shape {np.shape(wide)}; change the number of heads")
+    check_wide(wide, num_heads)
     return np.stack(np.split(wide, num_heads, axis=1))

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from xformer_lib._checks import shown
+from xformer_lib.reference._checks import check_array, check_order
 from xformer_lib.shapes import Float, Int
 
 __all__ = ["permutation_matrix", "PermutationCheck", "check_invariant", "check_equivariant"]
@@ -29,6 +31,7 @@ def permutation_matrix(
     >>> permutation_matrix([2, 0, 1]) @ np.array([10.0, 20.0, 30.0])
     array([30., 10., 20.])
     """
+    check_order(order)
     order = list(order)
     if sorted(order) != list(range(len(order))):
         raise ValueError(f"order: expected each of 0 to {len(order) - 1} once, "
@@ -103,9 +106,10 @@ def _check(
     claim: str, fn: Callable, x: np.ndarray, expect: Callable,
     rng: np.random.Generator | None,
 ) -> PermutationCheck:
-    if not isinstance(x, np.ndarray) or x.ndim == 0:
-        raise ValueError(f"x: expected an array with the tokens along its first axis, "
-                         f"got {type(x).__name__}; stack them with np.stack")
+    check_array("x", x, "an array with the tokens along its first axis")
+    if not callable(fn):
+        raise ValueError(f"fn: expected a function of x, got {shown(fn)}; write "
+                         "lambda x: layer(x)")
     rng = np.random.default_rng(0) if rng is None else rng
     result, tried, possible = _run(fn, x), 0, math.factorial(len(x))
     if claim == "equivariant" and result.shape[:1] != (len(x),):

@@ -18,6 +18,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from xformer_lib._checks import check_whole
+from xformer_lib.reference._checks import (
+    check_array,
+    check_even,
+    check_mask,
+    check_number,
+    check_offsets,
+    check_places,
+    check_qkv,
+    check_tables,
+)
 from xformer_lib.reference.attention import softmax
 from xformer_lib.shapes import Bool, Float, Int
 
@@ -46,14 +57,9 @@ def gaussian_kernel(
     >>> gaussian_kernel(np.array([0, 2, 4]), width=2.0).round(2)
     array([1.  , 0.61, 0.14])
     """
-    _check_positive("width", width)
+    check_offsets("offset", offset)
+    check_number("width", width)
     return np.exp(-0.5 * (np.asarray(offset) / width) ** 2)
-
-
-def _check_positive(name: str, value: float) -> None:
-    if not value > 0:
-        raise ValueError(f"{name}: expected a positive number, got {value}; "
-                         f"try {name}=1.0")
 
 
 # %% chapter 7: A similarity that falls with distance
@@ -68,8 +74,9 @@ def fourier_coefficients(
     >>> fourier_coefficients(2, width=2.0, period=32.0).round(3)
     array([0.157, 0.29 , 0.23 ])
     """
-    _check_positive("width", width)
-    _check_positive("period", period)
+    check_whole("num_terms", num_terms, advice="pass a number such as 8")
+    check_number("width", width)
+    check_number("period", period)
     angle = 2 * np.pi * np.arange(num_terms + 1) / period
     falling = np.exp(-0.5 * (angle * width) ** 2)
     return np.sqrt(2 * np.pi) * width / period * np.where(angle > 0, 2.0, 1.0) * falling
@@ -85,6 +92,8 @@ def fourier_positions(
     At offsets up to period / 2 the neighbouring bells add at most about
     exp(-(period / width)² / 8): 1e-14 for width = period / 16, 0.14 for period / 4.
     """
+    check_whole("length", length, advice="pass the number of rows")
+    check_number("period", period)
     if 2 * length > period:
         raise ValueError(f"period: expected at least 2 · length = {2 * length}, got "
                          f"{period}; far places would meet the next bell curve")
@@ -101,10 +110,8 @@ def frequencies(dim: int, *, base: float = 10000.0) -> Float[np.ndarray, "pairs"
     >>> frequencies(4)
     array([1.  , 0.01])
     """
-    if dim <= 0 or dim % 2:
-        raise ValueError(f"dim: expected an even number above 0, got {dim}; "
-                         "sines and cosines come in pairs")
-    _check_positive("base", base)
+    check_even(dim)
+    check_number("base", base)
     return base ** (-2.0 * np.arange(dim // 2) / dim)
 
 
@@ -121,9 +128,7 @@ def sinusoidal_positions(
     array([[0.  , 1.  , 0.  , 1.  ],
            [0.84, 0.54, 0.01, 1.  ]])
     """
-    if length < 0:
-        raise ValueError(f"length: expected 0 or more places, got {length}; "
-                         "pass the number of rows")
+    check_whole("length", length, advice="pass the number of rows")
     angles = np.arange(length)[:, None] * frequencies(dim, base=base)
     return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(length, dim)
 
@@ -140,6 +145,7 @@ def shift_matrix(
     array([[1., 0.],
            [0., 1.]])
     """
+    check_number("offset", offset, positive=False)
     angles = offset * frequencies(dim, base=base)
     sine = np.arange(0, dim, 2)
     matrix = np.zeros((dim, dim))
@@ -159,6 +165,8 @@ def learned_positions(
     array([[2. , 3. ],
            [0.5, 1. ]])
     """
+    check_array("table", table, axes=2)
+    check_places("positions", positions)
     for place in positions:
         if place not in range(len(table)):
             raise ValueError(f"positions: expected places from 0 to {len(table) - 1}, "
@@ -177,20 +185,11 @@ def relative_index(
            [0, 1, 2, 2],
            [0, 0, 1, 2]])
     """
-    if max_offset < 0:
-        raise ValueError(f"max_offset: expected 0 or more places, got {max_offset}; "
-                         "offsets beyond it are clipped to it")
+    check_whole("query_len", query_len, advice="pass the number of rows of q")
+    check_whole("key_len", key_len, advice="pass the number of rows of k")
+    check_whole("max_offset", max_offset, advice="offsets beyond it are clipped to it")
     offset = np.arange(key_len)[None, :] - np.arange(query_len)[:, None]
     return np.clip(offset, -max_offset, max_offset) + max_offset
-
-
-def _check_tables(q: object, v: object, key_table: object, value_table: object) -> None:
-    for name, table, vectors in (("key_table", key_table, q), ("value_table", value_table, v)):
-        rows, width = len(key_table), np.shape(vectors)[-1]
-        if np.shape(table) != (rows, width) or rows % 2 == 0:
-            raise ValueError(f"{name}: expected (2c + 1, {width}) with one odd number of "
-                             f"rows for both tables, got shape {np.shape(table)}; "
-                             "one row for each offset from -c to c")
 
 
 # %% chapter 7: Relative positions
@@ -206,12 +205,16 @@ def relative_attention(
     offsets beyond ±c to the outer rows. Gives `(output, weights)`.
     Source: Shaw et al. (2018), equations 3 and 4.
     """
-    _check_tables(q, v, key_table, value_table)
+    check_qkv(q, k, v)
+    check_tables(q, v, key_table, value_table)
     rows = relative_index(q.shape[-2], k.shape[-2], len(key_table) // 2)
     scores = q @ k.swapaxes(-1, -2)
     scores = scores + np.einsum("...id,ijd->...ij", q, key_table[rows])
     scores = scores / np.sqrt(q.shape[-1])
-    weights = softmax(scores if mask is None else np.where(mask, scores, -np.inf))
+    if mask is not None:
+        check_mask(mask, scores.shape)
+        scores = np.where(mask, scores, -np.inf)
+    weights = softmax(scores)
     output = weights @ v + np.einsum("...ij,ije->...ie", weights, value_table[rows])
     return output, weights
 
@@ -231,9 +234,8 @@ def rotary(
     array([[1.  , 0.  ],
            [0.54, 0.84]])
     """
-    if np.shape(positions) != x.shape[-2:-1]:
-        raise ValueError(f"positions: expected one place for each of {x.shape[-2:-1]} "
-                         f"rows, got shape {np.shape(positions)}; try np.arange")
+    check_array("x", x, "an array (*b, position, width)", axes=2)
+    check_places("positions", positions, x.shape[-2])
     x = 1.0 * x  # integers become float64; float32 stays float32
     angles = np.asarray(positions)[:, None] * frequencies(x.shape[-1], base=base)
     cos, sin = np.cos(angles).astype(x.dtype), np.sin(angles).astype(x.dtype)
@@ -252,9 +254,8 @@ def alibi_slopes(num_heads: int) -> Float[np.ndarray, "h"]:
     array([0.25      , 0.0625    , 0.015625  , 0.00390625, 0.5       ,
            0.125     ])
     """
-    if num_heads < 1:
-        raise ValueError(f"num_heads: expected 1 or more, got {num_heads}; "
-                         "each head has a slope of its own")
+    advice = "each head has a slope of its own"
+    check_whole("num_heads", num_heads, least=1, advice=advice)
     power = 2 ** (num_heads.bit_length() - 1)  # the largest one within num_heads
     slopes = 2.0 ** (-8.0 * np.arange(1, power + 1) / power)
     between = 2.0 ** (-4.0 * np.arange(1, 2 * power + 1, 2) / power)
@@ -273,9 +274,8 @@ def alibi_bias(
     >>> alibi_bias(8, 1, 3, start=2)[0]
     array([[-1. , -0.5,  0. ]])
     """
-    for name, length in (("query_len", query_len), ("key_len", key_len)):
-        if length < 0:
-            raise ValueError(f"{name}: expected 0 or more places, got {length}; "
-                             "pass the number of rows of q or k")
+    check_whole("query_len", query_len, advice="pass the number of rows of q")
+    check_whole("key_len", key_len, advice="pass the number of rows of k")
+    check_number("start", start, positive=False, advice="pass the first query's place")
     i, j = start + np.arange(query_len)[:, None], np.arange(key_len)[None, :]
     return 0.0 - alibi_slopes(num_heads)[:, None, None] * np.abs(i - j)

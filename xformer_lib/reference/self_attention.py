@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from xformer_lib._checks import check_whole, shown
+from xformer_lib.reference._checks import check_projections
 from xformer_lib.reference.attention import scaled_dot_product_attention
 from xformer_lib.shapes import Bool, Float
 
@@ -38,32 +40,8 @@ def self_attention(
     array([[3., 0.],
            [0., 3.]])
     """
-    _check_projections(x, x, w_q, w_k, w_v)
+    check_projections(x, x, w_q, w_k, w_v)
     return scaled_dot_product_attention(x @ w_q, x @ w_k, x @ w_v, mask=mask)
-
-
-# %% chapter 4: All words at once
-def _check_projections(x, context, w_q, w_k, w_v) -> None:
-    """Refuse sequences without a width, and matrices that do not fit them."""
-    for name, array in (("x", x), ("context", context)):
-        if not isinstance(array, np.ndarray) or array.ndim < 2:
-            raise ValueError(f"{name}: expected an array (*b, position, width), got "
-                             f"{_shape(array)}; for a single vector write {name}[None]")
-    pairs = ("w_q", w_q, x), ("w_k", w_k, context), ("w_v", w_v, context)
-    for name, matrix, array in pairs:
-        rows = matrix.shape[:-1] if isinstance(matrix, np.ndarray) else None
-        if rows != array.shape[-1:]:
-            raise ValueError(f"{name}: expected ({array.shape[-1]}, columns), got "
-                             f"{_shape(matrix)}; one row for each number of a vector")
-    if w_q.shape[1] != w_k.shape[1]:
-        raise ValueError(f"w_q, w_k: expected the same number of columns, got "
-                         f"{w_q.shape[1]} and {w_k.shape[1]}; queries meet keys")
-
-
-def _shape(value: object) -> str:
-    if isinstance(value, np.ndarray):
-        return f"shape {value.shape}"
-    return type(value).__name__
 
 
 # %% chapter 4: The library's version
@@ -86,7 +64,7 @@ def cross_attention(
     >>> cross_attention(ask, context, np.eye(1), w_k, w_v)[0]
     array([[2.5, 2.5]])
     """
-    _check_projections(x, context, w_q, w_k, w_v)
+    check_projections(x, context, w_q, w_k, w_v)
     q, k, v = x @ w_q, context @ w_k, context @ w_v
     return scaled_dot_product_attention(q, k, v, mask=mask)
 
@@ -115,6 +93,8 @@ def layer_cost(kind: str, length: int, width: int, *, taps: int = 3) -> LayerCos
     >>> layer_cost("self-attention", length=4, width=6)
     LayerCost(products=624, parameters=108, depth=3)
     """
+    for name, number in (("length", length), ("width", width), ("taps", taps)):
+        check_whole(name, number, advice="pass a number such as 4")
     square = width * width
     costs = {
         "self-attention": (length * (3 * square + 2 * length * width), 3 * square, 3),
@@ -122,7 +102,7 @@ def layer_cost(kind: str, length: int, width: int, *, taps: int = 3) -> LayerCos
         "convolution": (taps * length * square, taps * square, 1),
         "dense": (length**2 * square, length**2 * square, 1),
     }
-    if kind not in costs:
-        raise ValueError(f"kind: expected one of {', '.join(costs)}, got {kind!r}; "
+    if not isinstance(kind, str) or kind not in costs:
+        raise ValueError(f"kind: expected one of {', '.join(costs)}, got {shown(kind)}; "
                          "choose a layer of this list")
     return LayerCost(*costs[kind])

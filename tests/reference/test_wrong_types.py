@@ -1,0 +1,113 @@
+"""Whatever stands where an array or a number belongs: one line that names the argument and says what to write instead.
+
+Every argument of every public function is exchanged in turn, the others stay right.
+"""
+
+import inspect
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from xformer_lib import reference
+
+pytestmark = pytest.mark.errors
+
+I, J, M, D, E, H, A, C = 5, 7, 6, 2, 3, 2, 11, 2  # queries, keys, widths, heads, hidden numbers, clipped offset
+
+
+def drawn(*shape):
+    return np.random.default_rng(3).normal(size=shape)
+
+
+X, CONTEXT = drawn(I, M), drawn(J, M)
+Q, K, V = drawn(I, D), drawn(J, D), drawn(J, E)
+OPEN = np.ones((I, J), dtype=bool)
+RIGHT = {
+    "additive_attention": {"q": Q, "k": K, "v": V, "w_q": drawn(D, A), "w_k": drawn(D, A), "w_v": drawn(A), "mask": OPEN},
+    "alibi_bias": {"num_heads": 3, "query_len": I, "key_len": J, "start": 2},
+    "alibi_slopes": {"num_heads": 3},
+    "causal_mask": {"length": I},
+    "check_equivariant": {"fn": np.square, "x": X},
+    "check_invariant": {"fn": np.square, "x": X},
+    "cross_attention": {"x": X, "context": CONTEXT, "w_q": drawn(M, D), "w_k": drawn(M, D), "w_v": drawn(M, E), "mask": OPEN},
+    "fourier_coefficients": {"num_terms": 3, "width": 2.0, "period": 32.0},
+    "fourier_positions": {"length": I, "num_terms": 3, "width": 2.0, "period": 32.0},
+    "frequencies": {"dim": M, "base": 100.0},
+    "gaussian_kernel": {"offset": drawn(I), "width": 2.0},
+    "hard_lookup": {"query": Q, "keys": K, "values": V},
+    "layer_cost": {"kind": "dense", "length": I, "width": M, "taps": 3},
+    "learned_positions": {"table": X, "positions": [1, 0]},
+    "local_mask": {"length": I, "window": 2},
+    "multi_head_attention": {"x": X, "context": CONTEXT, "w_q": drawn(H, M, D), "w_k": drawn(H, M, D), "w_v": drawn(H, M, E),
+                             "w_o": drawn(H * E, M), "mask": OPEN},
+    "padding_mask": {"lengths": [3, 1], "max_len": 4},
+    "per_head": {"wide": drawn(M, H * D), "num_heads": H},
+    "permutation_matrix": {"order": [2, 0, 1]},
+    "relative_attention": {"q": Q, "k": K, "v": V, "key_table": drawn(2 * C + 1, D), "value_table": drawn(2 * C + 1, E),
+                           "mask": OPEN},
+    "relative_index": {"query_len": I, "key_len": J, "max_offset": C},
+    "rotary": {"x": Q, "positions": range(I), "base": 100.0},
+    "scaled_dot_product_attention": {"q": Q, "k": K, "v": V, "mask": OPEN},
+    "self_attention": {"x": X, "w_q": drawn(M, D), "w_k": drawn(M, D), "w_v": drawn(M, E), "mask": np.ones((I, I), dtype=bool)},
+    "shift_matrix": {"dim": M, "offset": 1.5, "base": 100.0},
+    "sinusoidal_positions": {"length": I, "dim": M, "base": 100.0},
+    "soft_lookup": {"query": Q, "keys": K, "values": V, "temperature": 0.5},
+    "softmax": {"scores": Q},
+}
+OBJECTS = np.array([[None, 1.0], [2.0, "three"]], dtype=object)
+WRONG = {
+    "None": None, "a text": "rotary!", "an object": object(), "a set": {0.5, 1.5}, "a function": len,
+    "a list": [[0.5, 1.5], [2.5, 3.5]], "a tensor": torch.ones(2, 3), "a tensor with a gradient": torch.ones(2, 3, requires_grad=True),
+    "an array of objects": OBJECTS, "an array of texts": np.array([["a", "b"]]), "an array of complex numbers": np.ones((2, 3)) * 1j,
+    "not a number": float("nan"),
+}
+
+
+FUNCTIONS = {name: found for name in RIGHT if inspect.isfunction(found := getattr(reference, name))}
+FUNCTIONS["self_attention"] = reference.self_attention.self_attention  # the module keeps the short name
+
+
+def swapped():
+    for name, right in RIGHT.items():
+        for argument in right:
+            for kind in WRONG:
+                optional = argument == "mask" and kind == "None"
+                callable_ = argument == "fn" and kind == "a function"
+                numbers = (name, argument) == ("gaussian_kernel", "offset") and kind in ("a list", "not a number")
+                if not optional and not callable_ and not numbers:
+                    yield pytest.param(name, argument, kind, id=f"{name}-{argument}-{kind}")
+
+
+def test_no_function_is_left_out():
+    public = {name for name in reference.__all__ if inspect.isfunction(getattr(reference, name))}
+    assert public | {"self_attention"} == RIGHT.keys() == FUNCTIONS.keys()
+    for name, right in RIGHT.items():
+        FUNCTIONS[name](**right)
+        left = inspect.signature(FUNCTIONS[name]).parameters.keys() - right.keys()
+        assert left <= {"axis", "rng"}, f"{name}: {left}"
+
+
+@pytest.mark.parametrize("name, argument, kind", swapped())
+def test_one_line_names_the_argument(name, argument, kind):
+    with pytest.raises(ValueError) as caught:
+        FUNCTIONS[name](**{**RIGHT[name], argument: WRONG[kind]})
+    said = str(caught.value)
+    assert re.fullmatch(rf"[\w, ]*\b{argument}\b[\w, ]*: expected [^\n]+, got [^\n]+; [^\n]+", said), said
+    assert len(said) < 250
+
+
+@pytest.mark.parametrize("convert, given", [
+    ("np.array(q)", Q.tolist()), ("q.detach().numpy()", torch.from_numpy(Q).requires_grad_()), ("q.astype(float)", Q.astype(object))])
+def test_the_advice_works_when_it_is_followed(convert, given):
+    with pytest.raises(ValueError, match=re.escape(f"; write {convert}")):
+        reference.scaled_dot_product_attention(given, K, V)
+    output, _ = reference.scaled_dot_product_attention(eval(convert, {"np": np, "q": given}), K, V)
+    np.testing.assert_allclose(output, reference.scaled_dot_product_attention(Q, K, V)[0])
+
+
+def test_booleans_are_no_scores():
+    """NumPy's product of two boolean arrays is boolean: three matches would count as one."""
+    with pytest.raises(ValueError, match=r"q: expected numbers, got an array of bool; write q.astype\(float\)"):
+        reference.scaled_dot_product_attention(Q > 0, K > 0, V)

@@ -1,0 +1,199 @@
+"""What the layers and models refuse, before anything is computed: sizes, options, inputs and ids.
+
+Written by hand: chapters 8 and 9 show what the layers do, each calls one function of these. A mask is checked in
+chapter 8 itself, where its meaning is explained.
+"""
+
+import numbers
+
+import torch
+from torch import Tensor
+
+from xformer_lib._checks import check_share, check_whole, is_whole, shown
+from xformer_lib.nn._edges import is_transformed
+from xformer_lib.nn.positions import POSITIONS
+
+__all__ = [
+    "check_choice",
+    "check_config",
+    "check_given",
+    "check_ids",
+    "check_inputs",
+    "check_norm",
+    "check_path",
+    "check_sizes",
+    "check_tensor",
+    "head_sizes",
+    "head_width",
+    "key_heads",
+]
+
+SIZES = ("vocab_size", "d_model", "num_heads", "d_ff", "num_encoder_layers", "num_decoder_layers", "max_len", "max_offset")
+
+# ---------------------------------------------------------------- sizes and options
+
+
+def check_sizes(advice: str = "pass a size such as 64", **sizes: object) -> None:
+    """Raise ValueError unless each size, given by its name, is a whole number of at least 1."""
+    for name, size in sizes.items():
+        check_whole(name, size, least=1, advice=advice)
+
+
+def check_choice(name: str, value: object, choices: tuple[str, ...], advice: str) -> None:
+    """Raise ValueError unless the value is one of these words; they are listed."""
+    if not isinstance(value, str) or value not in choices:
+        *others, last = (f'"{choice}"' for choice in choices)
+        raise ValueError(f"{name}: expected {', '.join(others)} or {last}, got {shown(value)}; {advice}")
+
+
+def check_norm(norm: object) -> None:
+    """Raise ValueError for a place of the norm that no residual knows."""
+    check_choice("norm", norm, ("pre", "post"), '"pre" is the default')
+
+
+def check_path(path: object, name: str = "path") -> None:
+    """Raise ValueError for a path that `attend` does not know."""
+    check_choice(name, path, ("auto", "explicit", "fused"), '"auto" takes the faster')
+
+
+def sizes_that_fit(d_model: int, num_heads: int) -> str:
+    """Advice: a width for these heads, or a number of heads for this width; an even width leaves heads of even width."""
+    wide = max(1, d_model // (2 * num_heads)) * 2 * num_heads
+    pair = 1 + (d_model % 2 == 0)
+    fit = [n for n in range(1, d_model + 1) if d_model % (n * pair) == 0]
+    return f"try d_model={wide} or num_heads={next((n for n in fit if n >= num_heads), fit[-1])}"
+
+
+def head_width(d_model: int, num_heads: int) -> int:
+    """d_model / num_heads, or a ValueError that offers numbers which divide."""
+    width, rest = divmod(d_model, num_heads)
+    if rest:
+        raise ValueError(
+            f"d_model must be divisible by num_heads: got d_model={d_model}, num_heads={num_heads} (remainder {rest}); "
+            + sizes_that_fit(d_model, num_heads)
+        )
+    return width
+
+
+def key_heads(num_heads: int, num_kv_heads: int | None) -> int:
+    """How many heads of keys and values: as many as of queries, or a divisor of it."""
+    number = num_heads if num_kv_heads is None else num_kv_heads
+    if not is_whole(number) or number < 1 or num_heads % number:
+        fit = ", ".join(str(n) for n in range(1, num_heads + 1) if num_heads % n == 0)
+        raise ValueError(
+            f"num_kv_heads: expected a divisor of num_heads={num_heads}, got {shown(number)}; try one of {fit}"
+        )
+    return number
+
+
+def head_sizes(
+    d_model: int, num_heads: int, num_kv_heads: int | None, d_head: int | None, d_value: int | None
+) -> tuple[int, int, int]:
+    """The number of key heads, a head's columns of keys, and of values; what is None follows from the others."""
+    check_sizes(d_model=d_model, num_heads=num_heads)
+    d_head = head_width(d_model, num_heads) if d_head is None else d_head
+    d_value = d_head if d_value is None else d_value
+    check_sizes(d_head=d_head, d_value=d_value)
+    return key_heads(num_heads, num_kv_heads), d_head, d_value
+
+
+def check_positions(name: object, d_model: int, num_heads: int) -> None:
+    """Raise ValueError for an unknown scheme, or a width without the pairs that it turns."""
+    if not isinstance(name, str) or name not in POSITIONS:
+        raise ValueError(
+            f"positions: expected one of {', '.join(POSITIONS)}, got {shown(name)}; sinusoidal is the default"
+        )
+    if name in ("sinusoidal", "rotary") and d_model % 2:
+        nearest = f"{d_model - 1} or {d_model + 1}" if d_model > 1 else "2"
+        raise ValueError(
+            f"d_model: expected an even number with {name} positions, got {d_model}; try {nearest}, "
+            "sines and cosines come in pairs"
+        )
+    width = head_width(d_model, num_heads)
+    if name == "rotary" and width % 2:
+        raise ValueError(
+            f"positions: rotary turns pairs of dimensions, got heads of width {width}; "
+            + sizes_that_fit(d_model, num_heads)
+        )
+
+
+def check_config(config) -> None:
+    """Raise ValueError for settings that no model can be built from."""
+    check_sizes("see TransformerConfig", **{name: getattr(config, name) for name in SIZES})
+    for name in ("dropout", "attention_dropout"):
+        check_share(name, getattr(config, name))
+    check_norm(config.norm)
+    check_path(config.attention_path, "attention_path")
+    check_positions(config.positions, config.d_model, config.num_heads)
+    key_heads(config.num_heads, config.num_kv_heads)
+    specials = (config.pad_id, config.bos_id, config.eos_id)
+    if not all(is_whole(i) and 0 <= i < config.vocab_size for i in specials) or len(set(specials)) < 3:
+        raise ValueError(
+            f"pad_id, bos_id, eos_id: expected three different ids below vocab_size={config.vocab_size}, "
+            f"got {specials}; 0, 1, 2 are usual"
+        )
+
+
+def check_given(config: object, wanted: type) -> None:
+    """Raise ValueError unless a model is given its settings in one object."""
+    if not isinstance(config, wanted):
+        name = wanted.__name__
+        raise ValueError(f"config: expected a {name}, got {shown(config)}; write {name}(vocab_size=…, d_model=…)")
+
+
+# ---------------------------------------------------------------- inputs
+
+
+def check_tensor(name: str, x: object, otherwise: str = "pass vectors (batch, length, width)") -> None:
+    """Raise ValueError for anything but a tensor, with the line that makes one of an array or a list."""
+    if isinstance(x, Tensor):
+        return
+    if isinstance(x, list | tuple | numbers.Number):
+        otherwise = f"write torch.tensor({name})"
+    elif type(x).__module__ == "numpy":
+        otherwise = f"write torch.from_numpy({name})"
+    raise ValueError(f"{name}: expected a torch.Tensor, got {shown(x)}; {otherwise}")
+
+
+def check_inputs(d_model: int, query: Tensor, key: Tensor, value: Tensor) -> None:
+    """Raise ValueError unless the three inputs are (b, i, m), (b, j, m), (b, j, m)."""
+    for name, x in (("query", query), ("key", key), ("value", value)):
+        check_tensor(name, x)
+        if not x.is_floating_point():
+            raise ValueError(
+                f"{name}: expected floating-point numbers, got {x.dtype}; write {name}.float(), or embed the ids first"
+            )
+        if x.ndim != 3 or x.shape[-1] != d_model:
+            raise ValueError(
+                f"{name}: expected (batch, length, d_model={d_model}), got {tuple(x.shape)}; "
+                "add the batch axis or check d_model"
+            )
+    q, k, v = (tuple(x.shape) for x in (query, key, value))
+    if q[0] != k[0] or k[:2] != v[:2]:
+        raise ValueError(
+            "key and value: expected one value for each key and one batch size, "
+            f"got query {q}, key {k}, value {v}; align them"
+        )
+
+
+def check_ids(name: str, ids: Tensor, config, start: int = 0) -> None:
+    """Raise ValueError unless ids (b i) are in the vocabulary and fit into max_len."""
+    check_tensor(name, ids, "encode the text with a tokenizer, and write torch.tensor([ids])")
+    is_kind = ids.dtype in (torch.int64, torch.int32)
+    if ids.ndim != 2 or not is_kind:
+        advice = "one sentence is a batch of one: ids[None]" if is_kind else f"write {name}.long()"
+        raise ValueError(
+            f"{name}: expected integer ids (batch, length), got {ids.dtype} {tuple(ids.shape)}; {advice}"
+        )
+    if start + ids.shape[1] > config.max_len:
+        raise ValueError(
+            f"{name}: expected at most max_len={config.max_len} tokens, got {start + ids.shape[1]}; "
+            "split the sentence or build the model with a larger max_len"
+        )
+    if ids.device.type == "cpu" and ids.numel() and not start and not is_transformed(ids):  # a look stalls a GPU
+        low, high = int(ids.min()), int(ids.max())
+        if low < 0 or high >= config.vocab_size:
+            raise ValueError(
+                f"{name}: expected ids from 0 to {config.vocab_size - 1}, got {low if low < 0 else high}; "
+                "was the text encoded by this model's tokenizer?"
+            )
