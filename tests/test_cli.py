@@ -323,6 +323,10 @@ def test_a_damaged_provenance_is_named_before_the_work(run, tmp_path, capsys, mo
     (["translate", "--input", "folder"], "--input: expected a file, got the folder folder; name a file in it"),
     (["translate", "--model", "deep", "Hi"], "run: deep/config.json cannot be read (it is nested too deeply); restore it or train again"),
     (["train", "--resume", "deep"], "run: deep/config.json cannot be read (it is nested too deeply); restore it or train again"),
+    (["train", "--resume", ""], "run: no config.json; name the folder that xformer train wrote to"),
+    (["train", "--preset", "fragment", "--out", ""], "--out: expected the name of a folder, got ''; leave the option out for runs/fragment"),
+    (["train", "--preset", "fragment", "--out", "deep/config.json"], "--out: expected a folder, got the file deep/config.json; name another"),
+    (["train", "--preset", "fragment", "--set", "seed=x", "--set", "d_model=16"], "--set seed: expected a whole number, got 'x'"),
     (["translate", "--model", "two\nlines", "Hi"], "run: no two\\nlines/config.json"),
 ])
 def test_mistakes_are_one_line_each(arguments, message, tmp_path, monkeypatch, capsys):

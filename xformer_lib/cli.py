@@ -123,7 +123,7 @@ def build_parser() -> argparse.ArgumentParser:
     start.add_argument("--preset", help="fragment, multi30k or tatoeba")
     start.add_argument("--resume", metavar="FOLDER", help="go on from this run's last checkpoint")
     train.add_argument("--out", metavar="FOLDER", help="where the run is written (default: runs/PRESET)")
-    train.add_argument("--set", nargs="+", metavar="NAME=VALUE", default=[],
+    train.add_argument("--set", nargs="+", action="extend", metavar="NAME=VALUE", default=[],
                        help="change settings of the preset, for example max_steps=2000 dropout=0.3")
     train.add_argument("--device", help="cpu, cuda or mps (default: the best one here)")
     train.add_argument("--quiet", action="store_true", help="no progress bar")
@@ -181,15 +181,18 @@ def run_train(options) -> int:
     from xformer_lib.training.loop import resume, train
 
     check_device(options.device)
-    if options.resume and (options.set or options.out):
+    if options.out == "":
+        raise ValueError(f"--out: expected the name of a folder, got ''; leave the option out for runs/{options.preset}")
+    resumed = options.resume is not None
+    if resumed and (options.set or options.out is not None):
         raise ValueError("--resume: expected no --set and no --out, the run keeps its settings; leave them out")
     with process_group(options.device) as (processes, device):
         how = dict(device=device, progress=not options.quiet, processes=processes)
-        if options.resume:
+        if resumed:
             with settings_of(Path(options.resume)):
                 run = resume(options.resume, **how)
         else:
-            folder = Path(options.out or f"runs/{options.preset}")
+            folder = Path(f"runs/{options.preset}" if options.out is None else options.out)
             config = with_settings(preset(options.preset), options.set)
             if processes.rank == 0:
                 refuse_used(folder)
@@ -205,7 +208,9 @@ def run_train(options) -> int:
 
 
 def refuse_used(folder: Path) -> None:
-    """Raise ValueError when a run lies in the folder: a new one would replace it."""
+    """Raise ValueError when a run lies in the folder, which a new one would replace, or when no folder can be there."""
+    if folder.is_file():
+        raise NotADirectoryError(f"--out: expected a folder, got the file {folder}; name another")
     if (folder / "checkpoint.safetensors").exists():
         raise ValueError(f"--out: expected a folder without a run, {folder} holds one; go on with --resume {folder}, "
                          "name another folder, or delete it")
@@ -342,13 +347,14 @@ def load(options, folder: Path):
 
 
 def run_evaluate(options) -> int:
+    check_search(options)
+    check_device(options.device)
+    check_output("--json", options.json)
+
     from xformer_lib.data.corpora import load_corpus
     from xformer_lib.decoding import translate
     from xformer_lib.evaluation import bleu, chrf, exact_match
 
-    check_search(options)
-    check_device(options.device)
-    check_output("--json", options.json)
     folder = chosen_model(options.model)
     model, tokenizer, config = load(options, folder)
     origin = record_of(folder, options) if options.json else {}
@@ -429,20 +435,21 @@ def read_provenance(path: Path) -> dict:
 
 
 def run_translate(options) -> int:
-    from xformer_lib.decoding import by_columns, translate
-
     if options.text and options.input:
         raise ValueError("--input: expected no sentences beside it, got both; leave one out")
     check_search(options)
     check_device(options.device)
     check_no_folder("--input", options.input)
     check_output("--output", options.output)
+    if options.int8 and options.device != "cpu":
+        raise ValueError(f"--int8: expected --device cpu beside it, got {options.device}; leave one of the two out")
     if sys.stdin.isatty() and not (options.text or options.input):
         say(options, "reads sentences from here, one a line, until Ctrl-D; --help has other ways")
     lines = options.text or read_lines(options.input)
     places = range(len(lines)) if options.text else [n for n, line in enumerate(lines) if line.strip()]
-    if options.int8 and options.device != "cpu":
-        raise ValueError(f"--int8: expected --device cpu beside it, got {options.device}; leave one of the two out")
+
+    from xformer_lib.decoding import by_columns, translate
+
     folder = chosen_model(options.model)
     model, tokenizer, config = load(options, folder)
     what = "sentence" if options.text else "line"
