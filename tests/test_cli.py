@@ -248,6 +248,7 @@ def test_without_git_a_run_is_trained_and_scored(tmp_path, capsys, monkeypatch):
     assert "git            not on the path; runs then record no commit" in capsys.readouterr().out
 
 
+@pytest.mark.skipif(shutil.which("git") is None, reason="this machine has no git")
 @pytest.mark.errors
 def test_a_commit_is_that_of_the_library_or_unknown(tmp_path, capsys, monkeypatch):
     """In a clone its commit; in an environment inside another repository not that one's; refused: unknown, and said."""
@@ -385,6 +386,20 @@ def test_a_byte_order_mark_on_standard_input_is_no_word(run, capsys, monkeypatch
         assert main(["translate", "--model", str(run), "--quiet"]) == 0
         said.append(capsys.readouterr().out)
     assert said[0] == said[1] and said[0].count("\n") == 2
+
+
+def test_whoever_waits_at_a_terminal_is_told_for_what(run, capsys, monkeypatch):
+    import io
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr("sys.stdin", Terminal("Hello world\n"))
+    assert main(["translate", "--model", str(run), "--quiet"]) == 0
+    assert capsys.readouterr().err.splitlines() == [
+        "xformer translate: reads sentences from here, one a line, until Ctrl-D; --help has other ways",
+        f"xformer translate: model {run}"]
 
 
 def test_letters_that_no_model_here_has_read(capsys):
