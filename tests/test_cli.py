@@ -1,7 +1,11 @@
 """The command line from training to translation, and every mistake a user can make at it."""
 
+import hashlib
 import json
+import os
+import re
 import shutil
+import subprocess
 
 import pytest
 
@@ -67,7 +71,7 @@ def test_translate_keeps_order_and_reads_standard_input(run, capsys, monkeypatch
     monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(sentences)))
     assert main(["translate", "--model", str(run), "--quiet"]) == 0
     captured = capsys.readouterr()
-    assert captured.out.splitlines() == together and captured.err == ""
+    assert captured.out.splitlines() == together and captured.err == f"xformer translate: model {run}\n"
 
 
 def test_the_command_stores_matrices_as_a_translator_does(run, capsys, monkeypatch):
@@ -113,7 +117,7 @@ def test_evaluate_with_a_beam_says_so(run, tmp_path, capsys):
     command = ["evaluate", str(run), "--split", "val", "--json", str(path), "--quiet"]
     assert main([*command, "--beam-size", "2", "--length-penalty", "0.7"]) == 0
     captured = capsys.readouterr()
-    assert "beam 2, length penalty 0.7:" in captured.out and captured.err == ""
+    assert "beam 2, length penalty 0.7:" in captured.out and captured.err == f"xformer evaluate: model {run}\n"
     record = json.loads(path.read_text())
     assert (record["decoding"], record["beam_size"], record["length_penalty"]) == ("beam", 2, 0.7)
     assert set(record["evaluation"]) == {"command", "commit", "device", "threads", "versions"}
@@ -131,11 +135,32 @@ def test_without_a_run_the_shipped_model_translates(tmp_path, capsys, monkeypatc
     assert record["corpus"] == "fragment" and record["config"]["corpus"] == "tatoeba" and record["decoding"] == "greedy"
 
 
-def test_translate_takes_the_newest_run(run, tmp_path, capsys, monkeypatch):
-    shutil.copytree(run, tmp_path / "runs" / "copy")
+def test_a_run_is_used_when_it_is_named_and_never_otherwise(run, tmp_path, capsys, monkeypatch):
+    """A toy run that lies in runs/ is not taken for the translator; which model spoke stands on standard error."""
+    from xformer_lib import load_pretrained
+
+    shutil.copytree(run, tmp_path / "runs" / "toy run")
     monkeypatch.chdir(tmp_path)
-    assert main(["translate", "Hello world"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 1
+    assert main(["translate", "Where is the station?"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == load_pretrained("en-fr").translate("Where is the station?") + "\n"
+    assert captured.err == "xformer translate: model en-fr, which comes with the library\n"
+    assert main(["translate", "--model", "runs/toy run", "Where is the station?"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out != "Où se trouve la gare ?\n" and captured.err == "xformer translate: model 'runs/toy run'\n"
+
+
+def test_every_command_names_its_model(run, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("xformer_lib.decoding.translate", lambda model, tokenizer, lines, **_: ["Le chat"] * len(lines))
+    fragment = ["--corpus", "fragment", "--split", "val", "--quiet"]
+    shutil.copytree(run, tmp_path / "runs" / "newer")
+    assert main(["evaluate", *fragment]) == 0
+    assert capsys.readouterr().err == "xformer evaluate: model en-fr, which comes with the library\n"
+    assert main(["evaluate", "runs/newer", *fragment]) == 0
+    assert capsys.readouterr().err == "xformer evaluate: model runs/newer\n"
+    assert main(["train", "--resume", "runs/newer", "--quiet"]) == 0
+    assert capsys.readouterr().err == "xformer train: model runs/newer; translate with it: --model runs/newer\n"
 
 
 def test_resume_of_a_finished_run_changes_nothing(run, tmp_path, capsys):
@@ -151,13 +176,117 @@ def test_doctor_finds_everything_here(capsys, tmp_path, monkeypatch):
     assert main(["doctor"]) == 0
     out = capsys.readouterr().out
     assert "everything the course needs is here" in out
-    assert "multi30k    not in XFORMER_DATA; downloaded once when first used" in out
+    assert f"multi30k       not in XFORMER_DATA ({tmp_path}); 1.3 MB are downloaded once, when first used" in out
+    for name in ("scikit-learn", "git", "cache", "tokenizers", "xformer-lib"):
+        assert re.search(rf"(?m)^{name} +\S", out), name
 
 
+def test_doctor_names_no_variable_that_is_not_set(capsys, monkeypatch, tmp_path):
+    monkeypatch.delenv("XFORMER_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert main(["doctor"]) == 0
+    out = capsys.readouterr().out
+    assert "XFORMER_DATA" not in out and "XDG" not in out
+    assert "tatoeba        not here; 3.4 MB are downloaded once, when first used" in out
+    assert f"cache          {tmp_path / 'xformer_lib'}, " in out and not (tmp_path / "xformer_lib").exists()
+
+
+@pytest.mark.errors
+def test_doctor_says_that_the_cache_cannot_be_made(capsys, monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert main(["doctor"]) == 0
+    assert "cannot be written; set XDG_CACHE_HOME to a folder that can" in capsys.readouterr().out
+
+
+@pytest.mark.errors
 def test_doctor_names_what_is_missing(capsys, monkeypatch):
-    monkeypatch.setattr("xformer_lib.cli.PACKAGES", ("numpy", "no_such_package"))
+    monkeypatch.setattr("xformer_lib._needs.is_missing", lambda package: package in ("tqdm", "scikit-learn"))
     assert main(["doctor"]) == 1
-    assert "verdict     missing: no_such_package; pip install" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert re.search(r"(?m)^tqdm +missing$", out)
+    assert out.splitlines()[-1] == "verdict        missing: tqdm, scikit-learn; pip install tqdm scikit-learn"
+    monkeypatch.setattr("xformer_lib._needs.is_missing", lambda package: package in ("torch", "psutil"))
+    assert main(["doctor"]) == 1
+    out = capsys.readouterr().out
+    assert out.splitlines()[-1] == ("verdict        missing: torch; pip install torch --index-url "
+                                    "https://download.pytorch.org/whl/cpu")
+    assert "6.0 GB and 9 minutes" in out and "psutil         missing, for xformer grade alone; pip install psutil" in out
+
+
+@pytest.mark.errors
+def test_a_command_names_all_that_it_lacks(capsys, monkeypatch):
+    monkeypatch.setattr("xformer_lib._needs.is_missing", lambda package: package in ("torch", "tqdm", "psutil"))
+    torch = "pip install torch --index-url https://download.pytorch.org/whl/cpu && pip install tqdm"
+    assert fails(capsys, "translate", "Hello") == f"xformer translate: torch, tqdm: not installed here; {torch}\n"
+    assert fails(capsys, "train", "--preset", "fragment") == f"xformer train: torch, tqdm: not installed here; {torch}\n"
+    assert fails(capsys, "grade", "x.ipynb") == "xformer grade: psutil: not installed here; pip install psutil\n"
+
+
+# ---------------------------------------------------------------- provenance
+
+
+def git(folder, *arguments):
+    done = subprocess.run(["git", "-c", "user.name=n", "-c", "user.email=e", *arguments], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.errors
+def test_without_git_a_run_is_trained_and_scored(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    folder, record = tmp_path / "run", tmp_path / "record.json"
+    assert main(["train", "--preset", "fragment", "--out", str(folder), "--quiet", *SMALL]) == 0
+    said = "xformer: git is not on the path; the commit is recorded as unknown"
+    assert capsys.readouterr().err.splitlines()[0] == said
+    assert json.loads((folder / "provenance.json").read_text())["commit"] == "unknown"
+    monkeypatch.setattr("xformer_lib.decoding.translate", lambda model, tokenizer, lines, **_: ["Le chat"] * len(lines))
+    assert main(["evaluate", "--corpus", "fragment", "--split", "val", "--quiet", "--json", str(record)]) == 0
+    assert capsys.readouterr().err.count(said) == 1
+    assert json.loads(record.read_text())["commit"] == "unknown"
+    assert main(["doctor"]) == 0
+    assert "git            not on the path; runs then record no commit" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="this machine has no git")
+@pytest.mark.errors
+def test_a_commit_is_that_of_the_library_or_unknown(tmp_path, capsys, monkeypatch):
+    """In a clone its commit; in an environment inside another repository not that one's; refused: unknown, and said."""
+    from xformer_lib.cli import git_commit
+
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
+    assert git_commit(tmp_path) == "unknown" and capsys.readouterr().err == ""
+    (tmp_path / "clone").mkdir()
+    git(tmp_path / "clone", "init", "-q")
+    (tmp_path / "clone" / "cli.py").write_text("")
+    git(tmp_path / "clone", "add", ".")
+    git(tmp_path / "clone", "commit", "-qm", "One")
+    assert git_commit(tmp_path / "clone") == git(tmp_path / "clone", "rev-parse", "--short=12", "HEAD")
+    (tmp_path / "clone" / "lib").mkdir()
+    (tmp_path / "clone" / "lib" / "cli.py").write_text("")
+    assert git_commit(tmp_path / "clone" / "lib") == "unknown" and capsys.readouterr().err == ""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "git").write_text("#!/bin/sh\necho 'fatal: detected dubious ownership in repository' >&2\nexit 128\n")
+    (tmp_path / "bin" / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    assert git_commit(tmp_path / "clone") == "unknown"
+    assert capsys.readouterr().err == ("xformer: git refused (fatal: detected dubious ownership in repository); "
+                                       "the commit is recorded as unknown\n")
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("damage", [b"{", b"\xff", b"[1]", b"[" * 10**5], ids=["torn", "bytes", "list", "deep"])
+def test_a_damaged_provenance_is_named_before_the_work(run, tmp_path, capsys, monkeypatch, damage):
+    monkeypatch.setattr("xformer_lib.decoding.translate", None)
+    folder = tmp_path / "copy"
+    shutil.copytree(run, folder)
+    (folder / "provenance.json").write_bytes(damage)
+    said = fails(capsys, "evaluate", str(folder), "--split", "val", "--quiet", "--json", str(tmp_path / "record.json"))
+    assert said.startswith(f"xformer evaluate: provenance: {folder / 'provenance.json'} cannot be read (")
+    assert said.endswith("); restore it, or delete it to do without\n")
+
+
+# ---------------------------------------------------------------- mistakes
 
 
 @pytest.mark.errors
@@ -165,9 +294,7 @@ def test_doctor_names_what_is_missing(capsys, monkeypatch):
     (["train", "--preset", "wmt14"], "preset: expected one of fragment, multi30k, tatoeba, got 'wmt14'"),
     (["train", "--preset", "fragment", "--set", "depth=3"], "--set: expected NAME=VALUE with a name of corpus"),
     (["train", "--preset", "fragment", "--set", "max_steps=many"],
-     "--set max_steps: expected a value like "),
-    (["train", "--preset", "fragment", "--set", "num_heads=7"],
-     "d_model must be divisible by num_heads: got d_model=128, num_heads=7 (remainder 2)"),
+     "--set max_steps: expected a whole number, got 'many'; for example max_steps=800"),
     (["train", "--resume", "nowhere"], "run: no nowhere/config.json; name the folder that xformer train wrote to"),
     (["train", "--resume", "nowhere", "--set", "seed=2"], "--resume: expected no --set"),
     (["translate", "--model", "nowhere", "Hello world"], "run: no nowhere/config.json"),
@@ -175,10 +302,49 @@ def test_doctor_names_what_is_missing(capsys, monkeypatch):
     (["translate", "--input", "nowhere.txt", "Hello world"], "--input: expected no sentences beside it, got both"),
     (["translate", "--output", "no/folder.txt", "Hello world"], "--output: no folder no; make it first"),
     (["evaluate", "nowhere"], "run: no nowhere/config.json"),
+    (["translate", "--beam-size", "1000000000", "Hi"], "--beam-size: expected a whole number from 1 to 100, got 1000000000"),
+    (["translate", "--beam-size", "0", "Hi"], "--beam-size: expected a whole number from 1 to 100, got 0"),
+    (["evaluate", "--beam-size", "-3"], "--beam-size: expected a whole number from 1 to 100, got -3"),
+    (["translate", "--length-penalty", "1000", "Hi"], "--length-penalty: expected a number from 0 to 10, got 1000"),
+    (["translate", "--length-penalty", "nan", "Hi"], "--length-penalty: expected a number from 0 to 10, got nan"),
+    (["evaluate", "--length-penalty=-inf"], "--length-penalty: expected a number from 0 to 10, got -inf"),
+    (["train", "--preset", "fragment", "--set", "d_model=1000000"], "--set: expected a model that can be trained in "),
+    (["train", "--preset", "fragment", "--set", "vocab_size=4000000000"], "--set: expected a model that can be trained in "),
+    (["train", "--preset", "fragment", "--set", "num_encoder_layers=1000000000"], "--set: expected a model that can be trained in "),
+    (["train", "--preset", "fragment", "--set", "peak_rate=inf"], "--set peak_rate: expected a finite number, got 'inf'"),
+    (["train", "--preset", "fragment", "--set", "num_kv_heads=abc"], "--set num_kv_heads: expected a whole number or None, got 'abc'"),
+    (["translate", "--device", "cpu:x", "Hi"], "device: expected cpu, cuda or mps, and one that is here, got 'cpu:x'; leave it out"),
+    (["train", "--preset", "fragment", "--device", "cpu:x"], "got 'cpu:x'; leave it out for "),
+    (["evaluate", "--device", "cpu:-1"], "got 'cpu:-1'; leave it out for "),
+    (["translate", "--output", "folder", "Hi"], "--output: expected a file, got the folder folder; name a file in it"),
+    (["translate", "--output", "", "Hi"], "--output: expected the name of a file, got ''; leave the option out"),
+    (["evaluate", "--json", "folder"], "--json: expected a file, got the folder folder; name a file in it"),
+    (["grade", "x.ipynb", "--csv", "folder"], "--csv: expected a file, got the folder folder; name a file in it"),
+    (["grade", "x.ipynb", "--json", "folder"], "--json: expected a file, got the folder folder; name a file in it"),
+    (["translate", "--input", "folder"], "--input: expected a file, got the folder folder; name a file in it"),
+    (["translate", "--model", "deep", "Hi"], "run: deep/config.json cannot be read (it is nested too deeply); restore it or train again"),
+    (["train", "--resume", "deep"], "run: deep/config.json cannot be read (it is nested too deeply); restore it or train again"),
+    (["train", "--resume", ""], "run: no config.json; name the folder that xformer train wrote to"),
+    (["train", "--preset", "fragment", "--out", ""], "--out: expected the name of a folder, got ''; leave the option out for runs/fragment"),
+    (["train", "--preset", "fragment", "--out", "deep/config.json"], "--out: expected a folder, got the file deep/config.json; name another"),
+    (["train", "--preset", "fragment", "--set", "seed=x", "--set", "d_model=16"], "--set seed: expected a whole number, got 'x'"),
+    (["translate", "--model", "two\nlines", "Hi"], "run: no two\\nlines/config.json"),
 ])
 def test_mistakes_are_one_line_each(arguments, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("xformer_lib.decoding.translate", None)  # nothing is decoded before
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "config.json").write_text("[" * 100_000)
     assert message in fails(capsys, *arguments)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["deep", "folder"]
+
+
+@pytest.mark.errors
+def test_sizes_that_do_not_fit_each_other(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    said = fails(capsys, "train", "--preset", "fragment", "--set", "num_heads=7")
+    assert "d_model must be divisible by num_heads: got d_model=128, num_heads=7 (remainder 2)" in said
 
 
 @pytest.mark.errors
@@ -194,7 +360,77 @@ def test_sentences_that_cannot_be_translated(run, capsys):
     folder = str(run)
     assert "expected a sentence, got an empty one" in fails(capsys, "translate", "--model", folder, "Hello", "  ")
     assert "expected at most 30 tokens" in fails(capsys, "translate", "--model", folder, "cat " * 40)
-    assert "beam_size: expected at least 1, got 0" in fails(capsys, "translate", "--model", folder, "Hello", "--beam-size", "0")
+
+
+@pytest.mark.errors
+def test_a_sentence_is_named_by_the_line_it_stands_in(run, tmp_path, capsys, monkeypatch):
+    import io
+
+    text = "Hello world\n\n  \n" + "cat " * 40 + "\n"
+    (tmp_path / "in.txt").write_text(text)
+    options = ["translate", "--model", str(run), "--quiet"]
+    assert "expected at most 30 tokens, got 42 in line 4, 'cat cat" in fails(capsys, *options, "--input", str(tmp_path / "in.txt"))
+    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    assert " in line 4, 'cat cat" in fails(capsys, *options)
+    assert " in sentence 2, 'cat cat" in fails(capsys, *options, "Hello world", "cat " * 40)
+    assert "got an empty one (sentence 2)" in fails(capsys, *options, "Hello world", " ")
+
+
+@pytest.mark.errors
+def test_a_byte_order_mark_on_standard_input_is_no_word(run, capsys, monkeypatch):
+    import io
+
+    said = []
+    for start in (b"", b"\xef\xbb\xbf"):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(start + b"The big yellow cat\r\nHello world")))
+        assert main(["translate", "--model", str(run), "--quiet"]) == 0
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1] and said[0].count("\n") == 2
+
+
+def test_whoever_waits_at_a_terminal_is_told_for_what(run, capsys, monkeypatch):
+    import io
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr("sys.stdin", Terminal("Hello world\n"))
+    assert main(["translate", "--model", str(run), "--quiet"]) == 0
+    assert capsys.readouterr().err.splitlines() == [
+        "xformer translate: reads sentences from here, one a line, until Ctrl-D; --help has other ways",
+        f"xformer translate: model {run}"]
+
+
+def test_letters_that_no_model_here_has_read(capsys):
+    """Only the script is judged: accents and signs that are rare pass without a word."""
+    assert main(["translate", "My name is 你好.", "I am naïve, Ångström: 5 €! 😀", "Привет"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.count("\n") == 3
+    assert captured.err.splitlines() == [
+        "xformer translate: sentences 1, 3 hold letters that this model has never read, such as 你; "
+        "what it writes for them means nothing",
+        "xformer translate: model en-fr, which comes with the library"]
+
+
+def test_letters_are_told_apart_by_their_script():
+    from xformer_lib.cli import unread_letters
+
+    class Read:
+        vocab_size = 3
+
+        def pieces(self, ids):
+            return ["<bos>", "▁abcé", "<0xE4>"]
+
+    assert unread_letters(Read(), ["Öl, 1½ µm", "ᾳ λ", "שלום", "한국", "ｆｕｌｌ", "٣"]) == ["µ", "ᾳ", "ש", "한", "", ""]
+
+
+def test_the_version(capsys):
+    import xformer_lib
+
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0 and capsys.readouterr().out == f"xformer {xformer_lib.__version__}\n"
 
 
 @pytest.mark.errors
@@ -221,5 +457,71 @@ def test_a_setting_without_a_value_yet_takes_a_number():
     from xformer_lib.training import preset
 
     assert with_settings(preset("fragment"), ["num_kv_heads=2"]).model.num_kv_heads == 2
-    with pytest.raises(ValueError, match="^--set num_kv_heads: expected a value like None, got 'few'"):
-        with_settings(preset("fragment"), ["num_kv_heads=few"])
+    for word in ("None", "none"):
+        assert with_settings(preset("fragment"), ["num_kv_heads=2", f"num_kv_heads={word}"]).model.num_kv_heads is None
+    with pytest.raises(ValueError, match="^--set max_steps: expected a whole number, got 'None'"):
+        with_settings(preset("fragment"), ["max_steps=None"])
+
+
+@pytest.mark.errors
+def test_the_advice_about_a_setting_can_be_followed():
+    """For every setting that is no text: a wrong value, the example in the message, and the same settings as before."""
+    from dataclasses import fields
+
+    from xformer_lib.cli import with_settings
+    from xformer_lib.training import preset
+
+    config, tried = preset("tatoeba"), 0
+    for field in (*fields(config), *fields(config.model)):
+        if field.type is not str and field.name != "model":
+            with pytest.raises(ValueError, match=f"^--set {field.name}: expected .*, got 'x'; for example ") as caught:
+                with_settings(config, [f"{field.name}=x"])
+            assert with_settings(config, [str(caught.value).split("for example ")[1]]) == config
+            tried += 1
+    assert tried > 20
+
+
+# ---------------------------------------------------------------- errors of others
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("error, words", [
+    (RuntimeError("CUDA error: gone\nCompile with TORCH_USE_CUDA_DSA"),
+     "RuntimeError: CUDA error: gone; if nothing here explains it, XFORMER_TRACEBACK=1 shows where it arose"),
+    (RuntimeError("[enforce fail at alloc_cpu.cpp:127] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes."),
+     "memory: expected enough for the model and a batch, got too little; take a smaller beam, batch or model"),
+    (MemoryError(), "memory: expected enough for the model and a batch, got too little; take a smaller beam, batch or model"),
+    (ZeroDivisionError("division by zero"), "ZeroDivisionError: division by zero; if nothing here explains it, "),
+    (OverflowError(34, "Numerical result out of range"), "OverflowError: (34, 'Numerical result out of range'); if"),
+    (RecursionError("maximum recursion depth exceeded"), "RecursionError: maximum recursion depth exceeded; if"),
+    (RuntimeError(), "RuntimeError: without words; if"),
+])
+def test_what_torch_and_python_raise_is_one_line_too(run, capsys, monkeypatch, error, words):
+    def breaks(*_, **__):
+        raise error
+
+    monkeypatch.setattr("xformer_lib.decoding.translate", breaks)
+    assert fails(capsys, "translate", "--model", str(run), "Hi").startswith(f"xformer translate: {words}")
+    monkeypatch.setenv("XFORMER_TRACEBACK", "1")
+    with pytest.raises(type(error)):
+        main(["translate", "--model", str(run), "Hi"])
+
+
+@pytest.mark.errors
+def test_a_bug_of_ours_is_not_hidden(run, monkeypatch):
+    def breaks(*_, **__):
+        raise AttributeError("'Model' object has no attribute 'encoder'")
+
+    monkeypatch.setattr("xformer_lib.decoding.translate", breaks)
+    with pytest.raises(AttributeError):
+        main(["translate", "--model", str(run), "Hi"])
+
+
+@pytest.mark.errors
+def test_a_tokenizer_file_with_the_right_checksum_and_nonsense_in_it(run, tmp_path, capsys):
+    folder = tmp_path / "copy"
+    shutil.copytree(run, folder)
+    for nonsense in (b'"model":1}', b'"model":{"type":"BPE"}}', b"\xff}", b'"a":' + b"[" * 100_000):
+        data = b'{"sha256":"%s",' % hashlib.sha256(nonsense).hexdigest().encode() + nonsense
+        (folder / "tokenizer.json").write_bytes(data)
+        assert "path: expected a tokenizer file, got " in fails(capsys, "translate", "--model", str(folder), "Hi")

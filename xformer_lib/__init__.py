@@ -9,7 +9,8 @@ array([0.5, 0.5])
 """
 
 import sys
-from importlib import import_module
+
+from xformer_lib._lazy import import_part
 
 __version__ = "0.5.0"
 
@@ -32,10 +33,10 @@ __all__ = ["__version__", "load_pretrained", *_PARTS]
 
 def __getattr__(name):
     if name == "load_pretrained":
-        return import_module("xformer_lib.pretrained").load_pretrained
+        return import_part("xformer_lib.pretrained").load_pretrained
     if name not in _PARTS:
         raise AttributeError(f"module 'xformer_lib' has no attribute {name!r}; its parts are {', '.join(_PARTS)}")
-    return import_module(f"xformer_lib.{name}")
+    return import_part(f"xformer_lib.{name}")
 
 
 def __dir__():

@@ -3,6 +3,8 @@
 import sys
 from importlib import import_module
 
+from xformer_lib._needs import with_advice
+
 
 def lazy_names(package, homes):
     """``(__getattr__, __dir__)`` for a package whose public names live in its modules.
@@ -15,7 +17,7 @@ def lazy_names(package, homes):
     def __getattr__(name):
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_module(f"{package}.{homes[name]}"), name)
+        value = getattr(import_part(f"{package}.{homes[name]}"), name)
         setattr(sys.modules[package], name, value)
         return value
 
@@ -23,3 +25,11 @@ def lazy_names(package, homes):
         return sorted(set(vars(sys.modules[package])) | set(homes))
 
     return __getattr__, __dir__
+
+
+def import_part(name):
+    """A module of the library; a package that it needs and that is not here is named with its pip command."""
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        raise with_advice(error, name) from error

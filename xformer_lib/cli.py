@@ -8,36 +8,101 @@ import argparse
 import json
 import os
 import platform
+import re
+import shlex
 import subprocess
 import sys
-from dataclasses import fields, replace
-from importlib import metadata, util
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import metadata
 from pathlib import Path
 
+from xformer_lib import __version__, _needs
+from xformer_lib._sentences import check_sentences, read_lines, unread_letters
+from xformer_lib._settings import with_settings
+
+ABOUT = "The command xformer: train, evaluate, translate, grade, doctor."  # python -OO takes the text above away
 GRADE_STATUS = "Exit status: 0 when every exercise is passed, 1 when one is open, 2 when nothing could be graded."
-MODEL_HELP = "folder of a run (default: the newest in runs/, or else the model that comes with the library)"
-PACKAGES = ("numpy", "torch", "tokenizers", "safetensors", "sacrebleu", "tqdm", "matplotlib")
+MODEL_HELP = "folder of a run (default: the model that comes with the library)"
+HERE = Path(__file__).resolve().parent
+SHIPPED = HERE / "pretrained" / "en-fr"
+WIDEST, STRONGEST = 100, 10  # of beams and of length penalties: beyond, numbers overflow and memory ends
+MISTAKES = (ValueError, TypeError, OSError, ImportError, FloatingPointError)  # ours: they say what to do
+OF_OTHERS = (RuntimeError, MemoryError, ArithmeticError)  # torch's and Python's; a RecursionError is a RuntimeError
+NO_MEMORY = re.compile("can't allocate memory|out of memory|not enough memory")
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; returns the exit status."""
+    closed = open_closed_streams()
     options = build_parser().parse_args(arguments)
     try:
+        check_streams(options, closed)
+        check_packages(options.command)
         status = options.run(options)
         sys.stdout.flush()
         return status
     except BrokenPipeError:  # who read our output, such as head, has gone: no mistake
         discard_output()
         return 0
-    except (ValueError, TypeError, OSError, ImportError, FloatingPointError) as error:
+    except (*MISTAKES, *OF_OTHERS) as error:
         if os.environ.get("XFORMER_TRACEBACK"):
             raise
-        print(f"xformer {options.command}: {error}", file=sys.stderr)
+        say(options, in_words(error))
         discard_output()
         return 2
     except KeyboardInterrupt as error:
-        print(f"xformer {options.command}: {str(error) or 'stopped at once'}", file=sys.stderr)
+        say(options, str(error) or "stopped at once")
         return 130
+
+
+def say(options, text: str) -> None:
+    """One line on standard error, whatever the text holds."""
+    line = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+    print(f"xformer {options.command}: {line}", file=sys.stderr)
+
+
+def in_words(error: Exception) -> str:
+    """What an error says. Ours are sentences already; those of torch and Python are named, and where to learn more."""
+    if isinstance(error, MemoryError) or isinstance(error, RuntimeError) and NO_MEMORY.search(str(error)):
+        return "memory: expected enough for the model and a batch, got too little; take a smaller beam, batch or model"
+    if isinstance(error, MISTAKES):
+        return str(error)
+    first = (str(error).strip() or "without words").splitlines()[0]
+    return f"{type(error).__name__}: {first}; if nothing here explains it, XFORMER_TRACEBACK=1 shows where it arose"
+
+
+def open_closed_streams() -> set[str]:
+    """Put the null device where a stream was closed, as by ``>&-``, and name those streams.
+
+    Otherwise the next file that is opened takes the stream's number, and with it what anybody writes there.
+    """
+    closed = {name for name in ("stdin", "stdout", "stderr") if getattr(sys, name) is None}
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if name in closed:
+            mode = "r" if name == "stdin" else "w"
+            try:
+                os.fstat(number)
+            except OSError:  # the number is free, and those below it are taken: this file gets it
+                os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))
+    return closed
+
+
+def check_streams(options, closed: set[str]) -> None:
+    """Refuse, before the work, a command whose result has no place to go, or that has nothing to read from."""
+    files = [getattr(options, name, None) for name in ("output", "json", "csv")]
+    if "stdout" in closed and options.command != "train" and not any(files):
+        raise ValueError("standard output: expected an open stream, got a closed one; leave >&- out, or name a file")
+    if "stdin" in closed and options.command == "translate" and not (options.text or options.input):
+        raise ValueError("standard input: expected sentences, got a closed stream; give sentences or --input FILE")
+
+
+def check_packages(command: str) -> None:
+    """Name all that a command lacks at once, with the pip command, instead of failing at the first import."""
+    missing = _needs.missing(_needs.COMMANDS.get(command, ()))
+    if missing:
+        raise ImportError(f"{', '.join(missing)}: not installed here; {_needs.command(missing)}")
 
 
 def discard_output() -> None:
@@ -49,7 +114,8 @@ def discard_output() -> None:
 
 
 def build_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="xformer", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="xformer", description=ABOUT)
+    parser.add_argument("--version", action="version", version=f"xformer {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
 
     train = commands.add_parser("train", help="train a translator, or go on with one")
@@ -57,7 +123,7 @@ def build_parser() -> argparse.ArgumentParser:
     start.add_argument("--preset", help="fragment, multi30k or tatoeba")
     start.add_argument("--resume", metavar="FOLDER", help="go on from this run's last checkpoint")
     train.add_argument("--out", metavar="FOLDER", help="where the run is written (default: runs/PRESET)")
-    train.add_argument("--set", nargs="+", metavar="NAME=VALUE", default=[],
+    train.add_argument("--set", nargs="+", action="extend", metavar="NAME=VALUE", default=[],
                        help="change settings of the preset, for example max_steps=2000 dropout=0.3")
     train.add_argument("--device", help="cpu, cuda or mps (default: the best one here)")
     train.add_argument("--quiet", action="store_true", help="no progress bar")
@@ -114,14 +180,19 @@ def run_train(options) -> int:
     from xformer_lib.training.distributed import process_group
     from xformer_lib.training.loop import resume, train
 
-    if options.resume and (options.set or options.out):
+    check_device(options.device)
+    if options.out == "":
+        raise ValueError(f"--out: expected the name of a folder, got ''; leave the option out for runs/{options.preset}")
+    resumed = options.resume is not None
+    if resumed and (options.set or options.out is not None):
         raise ValueError("--resume: expected no --set and no --out, the run keeps its settings; leave them out")
     with process_group(options.device) as (processes, device):
         how = dict(device=device, progress=not options.quiet, processes=processes)
-        if options.resume:
-            run = resume(options.resume, **how)
+        if resumed:
+            with settings_of(Path(options.resume)):
+                run = resume(options.resume, **how)
         else:
-            folder = Path(options.out or f"runs/{options.preset}")
+            folder = Path(f"runs/{options.preset}" if options.out is None else options.out)
             config = with_settings(preset(options.preset), options.set)
             if processes.rank == 0:
                 refuse_used(folder)
@@ -130,38 +201,19 @@ def run_train(options) -> int:
             run = train(config, folder, **how)
     if processes.rank == 0:
         print(f"{run.folder}: {run.step} steps, {run.tokens:,} target tokens in {run.seconds / 60:.1f} minutes; "
-              f"validation loss {run.history[-1]['validation_loss']:.3f} nats a token")
+              f"validation loss {run.history[-1]['validation_loss']:.3f} nats a token", flush=True)
+        name = shlex.quote(str(run.folder))
+        say(options, f"model {name}; translate with it: --model {name}")
     return 0
 
 
 def refuse_used(folder: Path) -> None:
-    """Raise ValueError when a run lies in the folder: a new one would replace it."""
+    """Raise ValueError when a run lies in the folder, which a new one would replace, or when no folder can be there."""
+    if folder.is_file():
+        raise NotADirectoryError(f"--out: expected a folder, got the file {folder}; name another")
     if (folder / "checkpoint.safetensors").exists():
         raise ValueError(f"--out: expected a folder without a run, {folder} holds one; go on with --resume {folder}, "
                          "name another folder, or delete it")
-
-
-def with_settings(config, settings: list[str]):
-    """The configuration with NAME=VALUE pairs applied to it or to its model."""
-    own = {field.name: getattr(config, field.name) for field in fields(config) if field.name != "model"}
-    inner = {field.name: getattr(config.model, field.name) for field in fields(config.model)}
-    changes, model_changes = {}, {}
-    for setting in settings:
-        name, equals, text = setting.partition("=")
-        if not equals or name not in {**own, **inner}:
-            raise ValueError(f"--set: expected NAME=VALUE with a name of {', '.join([*own, *inner])}, got {setting!r}; "
-                             "for example max_steps=2000")
-        (changes if name in own else model_changes)[name] = convert(name, text, {**own, **inner}[name])
-    return replace(config, **changes, model=replace(config.model, **model_changes))
-
-
-def convert(name: str, text: str, old):
-    """The text as the type that the setting has."""
-    try:
-        return type(old)(text) if old is not None else int(text)
-    except ValueError:
-        raise ValueError(f"--set {name}: expected a value like {old!r}, got {text!r}; "
-                         f"write {name}={old}") from None
 
 
 def provenance(options, processes: int = 1) -> dict:
@@ -178,27 +230,42 @@ def provenance(options, processes: int = 1) -> dict:
         "device": torch.cuda.get_device_name(device) if device.startswith("cuda") else cpu_name(),
         "threads": torch.get_num_threads(),
         **({"processes": processes} if processes > 1 else {}),
-        "versions": {name: metadata.version(name) for name in ("torch", "tokenizers", "sacrebleu")},
+        "versions": {name: "not installed" if _needs.is_missing(name) else metadata.version(name)
+                     for name in ("torch", "tokenizers", "sacrebleu")},
     }
 
 
-def git_commit() -> str:
-    """The commit the library was run from, marked when files had changed; "unknown" outside a clone."""
-    here = Path(__file__).resolve().parent
-    answer = subprocess.run(["git", "describe", "--always", "--abbrev=12", "--dirty", "--exclude=*"],
-                            cwd=here, capture_output=True, text=True)
-    return answer.stdout.strip() or "unknown"
+def git_commit(here: Path = HERE) -> str:
+    """The commit the library was run from, marked when files had changed; "unknown" outside a clone.
+
+    Where git is missing or refuses, that is said on standard error. In an environment that lies inside a repository of
+    somebody else, whose commit would mean nothing, the library's files are not tracked.
+    """
+    if not ask_git(here, "ls-files", "cli.py"):
+        return "unknown"
+    return ask_git(here, "describe", "--always", "--abbrev=12", "--dirty", "--exclude=*") or "unknown"
+
+
+def ask_git(folder: Path, *arguments: str) -> str:
+    """What git answers; nothing, and why on standard error, where it does not. No repository is no reason to speak."""
+    try:
+        answer = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True,
+                                env={**os.environ, "LC_ALL": "C"})
+    except OSError:
+        print("xformer: git is not on the path; the commit is recorded as unknown", file=sys.stderr)
+        return ""
+    if answer.returncode and "not a git repository" not in answer.stderr:
+        why = (answer.stderr.strip() or "no reason given").splitlines()[0]
+        print(f"xformer: git refused ({why}); the commit is recorded as unknown", file=sys.stderr)
+    return answer.stdout.strip()
 
 
 def cpu_name() -> str:
     """The processor's name as the system gives it, and how many cores the process may use."""
-    names = [line.split(":", 1)[1].strip() for line in read_lines("/proc/cpuinfo") if line.startswith("model name")]
+    described = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
+    names = [line.split(":", 1)[1].strip() for line in described if line.startswith("model name")]
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return f"{names[0] if names else platform.processor() or platform.machine()}, {cores} cores"
-
-
-def read_lines(path: str) -> list[str]:
-    return Path(path).read_text().splitlines() if Path(path).exists() else []
 
 
 def write_json(path: Path, data: dict) -> None:
@@ -215,34 +282,83 @@ def write_text(path: Path, text: str) -> None:
         write_atomically(path.resolve(), text.encode("utf-8"))
 
 
-def check_folder(option: str, file: str | None) -> None:
-    """Refuse an output file without a folder before the work, not after it."""
+def check_output(option: str, file: str | None) -> None:
+    """Refuse an output file that cannot be written there before the work, not after it."""
+    if file == "":
+        raise ValueError(f"{option}: expected the name of a file, got ''; leave the option out for none")
+    check_no_folder(option, file)
     if file and not Path(file).resolve().parent.is_dir():
         raise FileNotFoundError(f"{option}: no folder {Path(file).parent}; make it first")
+
+
+def check_no_folder(option: str, file: str | None) -> None:
+    if file and Path(file).is_dir():
+        raise IsADirectoryError(f"{option}: expected a file, got the folder {file}; name a file in it")
 
 
 # ---------------------------------------------------------------- evaluate and translate
 
 
 def chosen_model(folder: str | None) -> Path:
-    """The folder asked for, or the run in runs/ whose model was written last, or the model that comes with the library."""
-    if folder is not None:
-        return Path(folder)
-    runs = sorted(Path("runs").glob("*/model.safetensors"), key=lambda path: path.stat().st_mtime)
-    return runs[-1].parent if runs else Path(__file__).parent / "pretrained" / "en-fr"
+    """The folder asked for, or the model that comes with the library; a run is never taken unasked."""
+    return SHIPPED if folder is None else Path(folder)
 
 
-def run_evaluate(options) -> int:
-    from xformer_lib.data.corpora import load_corpus
-    from xformer_lib.decoding import translate
-    from xformer_lib.evaluation import bleu, chrf, exact_match
+def name_model(options, folder: Path) -> None:
+    """Say on standard error which model it was."""
+    say(options, "model en-fr, which comes with the library" if folder == SHIPPED else f"model {shlex.quote(str(folder))}")
+
+
+def check_device(name: str | None) -> None:
+    """Refuse what torch has no words for, such as cpu:x; whether a device is here is asked later."""
+    if name and not re.fullmatch(r"[^:]*(:\d+)?", name):
+        raise ValueError(f"device: expected cpu, cuda or mps, and one that is here, got {name!r}; leave it out for the best one")
+
+
+def check_search(options) -> None:
+    """Raise ValueError for a search that no machine can do, or whose numbers overflow."""
+    if not 1 <= options.beam_size <= WIDEST:
+        raise ValueError(f"--beam-size: expected a whole number from 1 to {WIDEST}, got {options.beam_size}; 1 is greedy, 4 is usual")
+    if not 0 <= options.length_penalty <= STRONGEST:
+        raise ValueError(f"--length-penalty: expected a number from 0 to {STRONGEST}, got {options.length_penalty:g}; "
+                         "0 compares probabilities, 1 the mean log p of a token")
+
+
+@contextmanager
+def settings_of(folder: Path) -> Iterator[None]:
+    """Where a run is read: a config.json that is nested deeper than Python can follow is named."""
+    try:
+        yield
+    except RecursionError:
+        if os.environ.get("XFORMER_TRACEBACK"):
+            raise
+        raise ValueError(f"run: {folder / 'config.json'} cannot be read (it is nested too deeply); restore it or train "
+                         "again") from None
+
+
+def load(options, folder: Path):
+    """Model, tokenizer and settings of a folder."""
     from xformer_lib.training.checkpoint import load_model, load_setup
     from xformer_lib.training.loop import pick_device
 
-    check_folder("--json", options.json)
+    with settings_of(folder):
+        model, tokenizer = load_model(folder, device=pick_device(options.device))
+        return model, tokenizer, load_setup(folder)[0]
+
+
+def run_evaluate(options) -> int:
+    check_search(options)
+    check_device(options.device)
+    check_output("--json", options.json)
+
+    from xformer_lib.data.corpora import load_corpus
+    from xformer_lib.decoding import translate
+    from xformer_lib.evaluation import bleu, chrf, exact_match
+
     folder = chosen_model(options.model)
-    model, tokenizer = load_model(folder, device=pick_device(options.device))
-    corpus = options.corpus or load_setup(folder)[0].corpus
+    model, tokenizer, config = load(options, folder)
+    origin = record_of(folder, options) if options.json else {}
+    corpus = options.corpus or config.corpus
     pairs = load_corpus(corpus, options.split)
     hypotheses = translate(model, tokenizer, [source for source, _ in pairs], beam_size=options.beam_size,
                            length_penalty=options.length_penalty, progress=not options.quiet)
@@ -253,14 +369,14 @@ def run_evaluate(options) -> int:
     print(f"{folder} on {corpus} {options.split}, {len(pairs)} sentences, {describe(decoding)}:")
     print(f"  BLEU  {scores['bleu']['value']:.2f}  {scores['bleu']['signature']}")
     print(f"  chrF  {scores['chrf']['value']:.2f}  {scores['chrf']['signature']}")
-    print(f"  exact {scores['exact_match']:.1f} %")
+    print(f"  exact {scores['exact_match']:.1f} %", flush=True)
     if options.json:
         samples = [dict(source=pairs[n][0], hypothesis=hypotheses[n], reference=references[n])
                    for n in range(0, len(pairs), max(1, len(pairs) // 12))][:12]
-        origin = run_record(folder) if (folder / "provenance.json").exists() else shipped_record(folder, options)
         record = {"corpus": corpus, "split": options.split, **decoding, **scores, **origin,
-                  "evaluation": provenance(options), "samples": samples, "hypotheses": hypotheses}
+                  "samples": samples, "hypotheses": hypotheses}
         write_json(Path(options.json), record)
+    name_model(options, folder)
     return 0
 
 
@@ -278,19 +394,26 @@ def describe(decoding: dict) -> str:
     return f"beam {decoding['beam_size']}, length penalty {decoding['length_penalty']:g}"
 
 
-def shipped_record(folder: Path, options) -> dict:
-    """What is known of a model without its run: its settings; the command is that of the evaluation."""
-    return {**provenance(options), "config": json.loads((folder / "config.json").read_text())}
+def record_of(folder: Path, options) -> dict:
+    """What is known of a model before it is scored: how it was trained, and what evaluates it here.
+
+    Of a model without its run only the settings are known; the command is then that of the evaluation.
+    """
+    here = provenance(options)
+    if (folder / "provenance.json").exists():
+        return {**run_record(folder), "evaluation": here}
+    return {**here, "config": json.loads((folder / "config.json").read_text()), "evaluation": here}
 
 
 def run_record(folder: Path) -> dict:
     """Settings, provenance and history of a finished run."""
     from xformer_lib.training.checkpoint import load_tensors
 
+    origin = read_provenance(folder / "provenance.json")
     _, state = load_tensors(folder / "checkpoint.safetensors")
     config = json.loads((folder / "config.json").read_text())
     return {
-        **json.loads((folder / "provenance.json").read_text()),
+        **origin,
         "seed": config["seed"],
         "minutes": round(state["seconds"] / 60, 1),
         "cpu_minutes": round(state["cpu_seconds"] / 60, 1),
@@ -300,24 +423,43 @@ def run_record(folder: Path) -> dict:
     }
 
 
-def run_translate(options) -> int:
-    from xformer_lib.decoding import by_columns, translate
-    from xformer_lib.training.checkpoint import load_model
-    from xformer_lib.training.loop import pick_device
+def read_provenance(path: Path) -> dict:
+    """What `train` noted about its run; ValueError names a file that was changed or torn."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(found, dict):
+            raise ValueError("it holds no names")
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"provenance: {path} cannot be read ({error}); restore it, or delete it to do without") from None
+    return found
 
+
+def run_translate(options) -> int:
     if options.text and options.input:
         raise ValueError("--input: expected no sentences beside it, got both; leave one out")
-    check_folder("--output", options.output)
-    lines = options.text or source_lines(options.input)
-    places = range(len(lines)) if options.text else [n for n, line in enumerate(lines) if line.strip()]
+    check_search(options)
+    check_device(options.device)
+    check_no_folder("--input", options.input)
+    check_output("--output", options.output)
     if options.int8 and options.device != "cpu":
         raise ValueError(f"--int8: expected --device cpu beside it, got {options.device}; leave one of the two out")
-    model, tokenizer = load_model(chosen_model(options.model), device=pick_device(options.device))
+    if sys.stdin.isatty() and not (options.text or options.input):
+        say(options, "reads sentences from here, one a line, until Ctrl-D; --help has other ways")
+    lines = options.text or read_lines(options.input)
+    places = range(len(lines)) if options.text else [n for n, line in enumerate(lines) if line.strip()]
+
+    from xformer_lib.decoding import by_columns, translate
+
+    folder = chosen_model(options.model)
+    model, tokenizer, config = load(options, folder)
+    what = "sentence" if options.text else "line"
+    sentences = {f"{what} {n + 1}": lines[n] for n in places}
+    check_sentences(tokenizer, config.model.max_len - 1, sentences)
     if options.int8:
         from xformer_lib.nn.quantized import quantize_int8
 
         model = quantize_int8(model)
-    found = translate(by_columns(model), tokenizer, [lines[n] for n in places], beam_size=options.beam_size,
+    found = translate(by_columns(model), tokenizer, list(sentences.values()), beam_size=options.beam_size,
                       length_penalty=options.length_penalty, progress=not (options.quiet or options.text))
     translations = dict(zip(places, found))
     text = "".join(translations.get(n, "") + "\n" for n in range(len(lines)))
@@ -325,18 +467,21 @@ def run_translate(options) -> int:
         write_text(Path(options.output), text)
     else:
         sys.stdout.write(text)
+        sys.stdout.flush()
+    warn_of_letters(options, tokenizer, sentences)
+    name_model(options, folder)
     return 0
 
 
-def source_lines(path: str | None) -> list[str]:
-    """The lines of a file, or of standard input; line n of the output translates line n."""
-    try:
-        text = sys.stdin.read() if path is None else Path(path).read_text(encoding="utf-8-sig")
-        text.encode("utf-8")  # Python may pass on bytes of standard input that are no text as half characters
-    except UnicodeError as error:
-        raise ValueError(f"{path or 'standard input'}: expected text in UTF-8, got other bytes at place {error.start}; "
-                         "save the file as UTF-8") from None
-    return text.removesuffix("\n").split("\n") if text else []
+def warn_of_letters(options, tokenizer, sentences: dict[str, str]) -> None:
+    """Say where the model was given a script that it never read: it answers all the same, and with confidence."""
+    foreign = {name: letter for name, letter in zip(sentences, unread_letters(tokenizer, list(sentences.values()))) if letter}
+    if foreign:
+        what, numbers = next(iter(foreign)).split()[0], [name.split()[1] for name in foreign]
+        where = ", ".join(numbers[:3]) + (f" and {len(numbers) - 3} more" if len(numbers) > 3 else "")
+        many = len(numbers) > 1
+        say(options, f"{what}{'s' * many} {where} {'hold' if many else 'holds'} letters that this model has never read, "
+                     f"such as {next(iter(foreign.values()))}; what it writes for them means nothing")
 
 
 # ---------------------------------------------------------------- grade
@@ -345,6 +490,8 @@ def source_lines(path: str | None) -> list[str]:
 def run_grade(options) -> int:
     from xformer_lib.exercises.grading.command import run_grade
 
+    check_no_folder("--json", options.json)
+    check_no_folder("--csv", options.csv)
     return run_grade(options)
 
 
@@ -352,36 +499,9 @@ def run_grade(options) -> int:
 
 
 def run_doctor(options) -> int:
-    """One line a finding; the exit status is 1 when something a course reader needs is missing."""
-    missing = [name for name in PACKAGES if util.find_spec(name) is None]
-    print(f"python      {platform.python_version()} on {platform.system()} {platform.machine()}")
-    print(f"processor   {cpu_name()}")
-    for name in PACKAGES:
-        print(f"{name:<11} {'missing' if name in missing else metadata.version(name)}")
-    if "torch" not in missing:
-        doctor_torch()
-    doctor_data()
-    print("verdict     " + (f"missing: {', '.join(missing)}; pip install 'xformer-lib[course]'" if missing
-                            else "everything the course needs is here"))
-    return 1 if missing else 0
+    from xformer_lib._doctor import doctor
 
-
-def doctor_torch() -> None:
-    import torch
-
-    from xformer_lib.training.loop import has_bfloat16, pick_device
-
-    device = pick_device()
-    print(f"device      {device}, {torch.get_num_threads()} threads, "
-          f"bfloat16 {'in hardware' if has_bfloat16(device) else 'not in hardware'}")
-
-
-def doctor_data() -> None:
-    """Where the real corpora would be read from; the fragment needs no file."""
-    folder = os.environ.get("XFORMER_DATA")
-    for name, file in (("multi30k", "multi30k/train.en.gz"), ("tatoeba", "tatoeba/fra-eng.zip")):
-        found = folder is not None and (Path(folder) / file).exists()
-        print(f"{name:<11} {'in XFORMER_DATA' if found else 'not in XFORMER_DATA; downloaded once when first used'}")
+    return doctor(cpu_name())
 
 
 if __name__ == "__main__":

@@ -177,7 +177,7 @@ def publisher(tmp_path, monkeypatch):
     server = ThreadingHTTPServer(("127.0.0.1", 0), Publisher)
     server.starts, server.cut, server.garbage, server.missing, server.ranges = [], None, False, False, True
     files = {f"multi30k/val.{language}.gz": {"url": f"http://127.0.0.1:{server.server_port}/{language}",
-                                             "sha256": hashlib.sha256(data).hexdigest()}
+                                             "sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
              for language, data in CONTENT.items()}
     monkeypatch.setattr(_download, "FILES", files)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -305,7 +305,7 @@ def zipped(**members):
 
 
 def test_the_checksum_of_a_zip_is_that_of_its_member(tmp_path):
-    file = {"sha256": hashlib.sha256(b"Go.\tVa !\n").hexdigest(), "member": "fra.txt"}
+    file = {"sha256": hashlib.sha256(b"Go.\tVa !\n").hexdigest(), "member": "fra.txt", "member_size": 9}
     for archive in (zipped(**{"fra.txt": b"Go.\tVa !\n"}), zipped(**{"fra-eng__fra.txt": b"Go.\tVa !\n"})):
         (tmp_path / "fra-eng.zip").write_bytes(archive)
         assert _download._checked(tmp_path / "fra-eng.zip", file, "") == b"Go.\tVa !\n"
@@ -317,7 +317,7 @@ def test_the_checksum_of_a_zip_is_that_of_its_member(tmp_path):
 def test_a_damaged_zip(tmp_path, archive):
     (tmp_path / "fra-eng.zip").write_bytes(archive)
     with pytest.raises(CorpusDamaged, match="fra-eng.zip: expected a zip archive, got a damaged one .*; do this"):
-        _download._checked(tmp_path / "fra-eng.zip", {"sha256": "0" * 64, "member": "fra.txt"}, "do this")
+        _download._checked(tmp_path / "fra-eng.zip", {"sha256": "0" * 64, "member": "fra.txt", "member_size": 99}, "do this")
 
 
 def test_sources_are_pinned():

@@ -107,7 +107,8 @@ def same_run(one, other):
 def unbroken(commands, tmp_path_factory):
     folder = tmp_path_factory.mktemp("unbroken")
     status, said, errors = commands.run("train", "--preset", "fragment", "--out", folder, "--quiet", *SMALL)
-    assert (status, errors) == (0, "") and ": 101 steps, " in said
+    assert status == 0 and ": 101 steps, " in said
+    assert one_line(errors, "train") == f"model {folder}; translate with it: --model {folder}"
     return folder
 
 
@@ -129,7 +130,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(commands, unbroken, tmp_path):
     step = load_tensors(folder / "checkpoint.safetensors")[1]["step"]
     assert match and int(match[1]) == step and 20 <= step < 101 and list(folder.glob("*.part")) == []
     status, said, errors = commands.run(*match[2].split(), "--quiet")
-    assert (status, errors) == (0, "") and ": 101 steps, " in said
+    assert status == 0 and ": 101 steps, " in said and one_line(errors, "train").startswith(f"model {folder}; ")
     assert same_run(folder, unbroken)
 
 
@@ -201,6 +202,48 @@ def test_ctrl_c_while_it_waits_for_sentences(commands, unbroken, tmp_path):
     assert (status, said) == (130, "") and one_line(errors, "translate") == "stopped at once"
 
 
+def shell(line, folder, **more):
+    """A command as a shell starts it, in a folder; `xformer` is this library's."""
+    (folder / "xformer").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m xformer_lib.cli "$@"\n')
+    (folder / "xformer").chmod(0o755)
+    environment = {**ENVIRONMENT, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", **more}
+    return subprocess.run(["sh", "-c", line], cwd=folder, env=environment, capture_output=True, text=True)
+
+
+@pytest.mark.errors
+def test_closed_streams(unbroken, tmp_path):
+    """`>&-`, `<&-` and `2>&-`: one line where the result has no place to go, and never a message in the wrong stream."""
+    translate = f"xformer translate --model {unbroken} 'Hello world'"
+    said = shell(translate, tmp_path).stdout
+    ended = shell(f"{translate} >&-", tmp_path)
+    assert (ended.returncode, one_line(ended.stderr, "translate")) == (
+        2, "standard output: expected an open stream, got a closed one; leave >&- out, or name a file")
+    ended = shell(f"xformer translate --model {unbroken} <&-", tmp_path)
+    assert (ended.returncode, one_line(ended.stderr, "translate")) == (
+        2, "standard input: expected sentences, got a closed stream; give sentences or --input FILE")
+    ended = shell(f"{translate} 2>&-", tmp_path)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, said, "")
+    ended = shell(f"{translate} --output out.txt <&- >&- 2>&-", tmp_path)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "") and (tmp_path / "out.txt").read_text() == said
+    ended = shell("xformer translate --model nowhere Hello 2>&-", tmp_path)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", "")
+    ended = shell("xformer doctor >&-", tmp_path)
+    assert ended.returncode == 2 and one_line(ended.stderr, "doctor").startswith("standard output: ")
+    ended = shell(f"xformer train --resume {unbroken} --quiet >&- <&-", tmp_path)
+    assert ended.returncode == 0 and one_line(ended.stderr, "train").startswith("model ")
+
+
+def test_without_documentation_and_assertions(unbroken, tmp_path):
+    """`python -OO` takes every docstring away."""
+    run = [sys.executable, "-OO", "-m"]
+    for module in ("xformer_lib.cli", "xformer_lib"):
+        ended = subprocess.run([*run, module, "translate", "--model", unbroken, "Hello world"], cwd=tmp_path, env=ENVIRONMENT,
+                               capture_output=True, text=True)
+        assert ended.returncode == 0 and ended.stdout.count("\n") == 1, ended.stderr
+    ended = subprocess.run([*run, "xformer_lib", "--help"], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True)
+    assert ended.returncode == 0 and "The command xformer: train, evaluate, translate, grade, doctor." in ended.stdout
+
+
 # ---------------------------------------------------------------- in this process: what goes wrong before the work
 
 
@@ -234,7 +277,7 @@ def test_no_network_and_no_corpus(fails, monkeypatch, tmp_path):
     monkeypatch.delenv("XFORMER_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    monkeypatch.setitem(_download.FILES, "multi30k/train.en.gz", {"url": "http://127.0.0.1:9/train.en.gz", "sha256": "0" * 64})
+    monkeypatch.setitem(_download.FILES, "multi30k/train.en.gz", {"url": "http://127.0.0.1:9/train.en.gz", "sha256": "0" * 64, "size": 0})
     said = fails("train", "--preset", "multi30k", "--quiet")
     assert re.fullmatch(r"multi30k/train.en.gz is not on this machine and could not be downloaded from \S+ \(.*\); connect to "
                         "the network, or set XFORMER_DATA .*, or use the corpus 'fragment', which needs neither", said)

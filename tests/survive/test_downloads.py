@@ -114,6 +114,27 @@ class Publisher(BaseHTTPRequestHandler):
             self.wfile.write(data[n:n + number])
             time.sleep(0.05)
 
+    def drip(self, data, start, number):
+        """A byte at a time, each well within the patience for one."""
+        self.answer(206, b"", len(data) - start)
+        for n in range(start, len(data)):
+            if self.server.released.wait(0.05):
+                return
+            self.wfile.write(data[n:n + 1])
+            self.wfile.flush()
+
+    def endless(self, data, start, number):
+        """The file, and then more and more; it names no length."""
+        self.answer(200, data, "none")
+        while not self.server.released.is_set():
+            self.wfile.write(bytes(1 << 16))
+            self.server.sent += 1 << 16
+
+    def announced(self, data, start, number):
+        """Announces a length that nobody could store."""
+        self.answer(200, data, 10**15)
+        self.server.released.wait(20)
+
     def log_message(self, *_):
         pass
 
@@ -129,10 +150,10 @@ class Server(ThreadingHTTPServer):
 def publisher(tmp_path, monkeypatch):
     """A publisher on this machine, an empty cache, and no folder of corpora."""
     server = Server(("127.0.0.1", 0), Publisher)
-    server.manners, server.asked = ["well"], []
+    server.manners, server.asked, server.sent = ["well"], [], 0
     server.lock, server.released = threading.Lock(), threading.Event()
     server.files = {f"multi30k/val.{language}.gz": {"url": f"http://127.0.0.1:{server.server_port}/{language}",
-                                                    "sha256": hashlib.sha256(data).hexdigest()}
+                                                    "sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
                     for language, data in CONTENT.items()}
     server.cache = tmp_path / "cache/xformer_lib/multi30k"
     monkeypatch.setattr(_download, "FILES", server.files)
@@ -165,6 +186,7 @@ def refused(kind):
 
 STOPPED = r"multi30k/val\.en\.gz: the download stopped after \d+ bytes; run the same line again to continue from there"
 NO_NETWORK = r"multi30k/val\.en\.gz is not on this machine and could not be downloaded from http://127.* \(.+\); connect to"
+TOO_MUCH = r"multi30k/val\.en\.gz: expected \d+ bytes, got more; the download was deleted; run the same line again"
 WRONG = r".*val\.en\.gz\.part: expected sha256 .*…, got .*…; the download was deleted; run the same line again"
 
 
@@ -176,7 +198,7 @@ WRONG = r".*val\.en\.gz\.part: expected sha256 .*…, got .*…; the download wa
     (["stall:11"], CorpusUnavailable, STOPPED, ["val.en.gz.part"]),
     (["short:5"], CorpusDamaged, WRONG, []),
     (["silent_length:17"], CorpusDamaged, WRONG, []),
-    (["cut:19", "wrong_range"], CorpusDamaged, WRONG, []),
+    (["cut:19", "wrong_range"], CorpusDamaged, TOO_MUCH, []),
     (["nonsense"], CorpusDamaged, WRONG, []),
     (["page"], CorpusDamaged, WRONG, []),
     (["hang_up"], CorpusUnavailable, NO_NETWORK, ["val.en.gz.part"]),
@@ -208,6 +230,47 @@ def test_what_can_be_mended_within_one_call_is(publisher, manners):
     assert in_cache(publisher) == ["val.en.gz", "val.fr.gz"]
     if manners[0] in ("cut:13", "stall:13"):
         assert publisher.asked[:2] == [0, 13]
+
+
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("manners", [["endless"], ["announced", "endless"], ["cut:13", "endless"]], ids=" ".join)
+def test_an_endless_answer_is_left_at_once(publisher, manners):
+    """Nothing beyond the size that the file is known to have is stored; the same line then works."""
+    publisher.manners = manners
+    began = time.monotonic()
+    assert re.fullmatch(TOO_MUCH, refused(CorpusDamaged))
+    assert time.monotonic() - began < 5 and in_cache(publisher) == [] and publisher.sent < 50e6
+    publisher.manners = ["well"]
+    assert len(load_corpus("multi30k", "val")) == 800
+
+
+@pytest.mark.errors
+def test_a_slow_drip_is_given_up_and_goes_on_later(publisher, monkeypatch):
+    """No single byte is late, and all together would take seven seconds here, days for a corpus."""
+    monkeypatch.setattr(_download, "AT_LEAST", 0.5)
+    monkeypatch.setattr(_download, "SLOWEST", 10**4)
+    publisher.manners = ["drip"]
+    began = time.monotonic()
+    said = refused(CorpusUnavailable)
+    assert re.fullmatch(STOPPED, said) and 0.5 < time.monotonic() - began < 3 and in_cache(publisher) == ["val.en.gz.part"]
+    kept = (publisher.cache / "val.en.gz.part").stat().st_size
+    assert 3 < kept < 40 and publisher.asked == [0]
+    publisher.manners = ["well"]
+    assert len(load_corpus("multi30k", "val")) == 800 and publisher.asked[1] == kept
+
+
+def test_every_file_has_the_size_that_was_published():
+    """A bound for each; an archive's own bytes may change, those of its member may not."""
+    files = json.loads((ROOT / "xformer_lib/data/sources.json").read_text())["files"]
+    assert all(1000 < file["size"] < 10**7 for file in files.values())
+    assert [name for name, file in files.items() if "member" in file] == [
+        name for name, file in files.items() if "member_size" in file] == ["tatoeba/fra-eng.zip"]
+    for name, file in files.items():
+        path = Path(os.environ.get("XFORMER_DATA", "nowhere")) / name
+        if path.exists():
+            assert path.stat().st_size == file["size"]
 
 
 # ---------------------------------------------------------------- processes
@@ -347,7 +410,7 @@ def archive(method):
 def test_every_byte_of_an_archive(method, tmp_path, record_property):
     """Two other values for every byte, every truncation: the pinned content comes out, or one line says what to do."""
     whole, path = archive(method), tmp_path / "fra-eng.zip"
-    file = {"sha256": hashlib.sha256(LINE * 7).hexdigest(), "member": "fra.txt"}
+    file = {"sha256": hashlib.sha256(LINE * 7).hexdigest(), "member": "fra.txt", "member_size": len(LINE * 7)}
     damaged = [whole[:n] for n in range(len(whole))] + [whole + b"more"]
     damaged += [whole[:n] + bytes([whole[n] ^ change]) + whole[n + 1:] for n in range(len(whole))
                 for change in (1, 255)]
@@ -361,3 +424,15 @@ def test_every_byte_of_an_archive(method, tmp_path, record_property):
             assert str(error).startswith(str(path)) and str(error).endswith("; do this") and "\n" not in str(error)
     record_property("cases", len(damaged))
     assert refused > 0.5 * len(damaged) > 200
+
+
+@pytest.mark.errors
+def test_an_archive_that_would_unpack_without_end(tmp_path):
+    """A few kilobytes that hold ten megabytes of nothing are refused by what they announce, before they are unpacked."""
+    path = tmp_path / "fra-eng.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("fra-eng/fra.txt", bytes(10**7))
+    file = {"sha256": hashlib.sha256(LINE).hexdigest(), "member": "fra.txt", "member_size": len(LINE)}
+    assert path.stat().st_size < 20_000
+    with pytest.raises(CorpusDamaged, match=f"expected a zip archive, got a damaged one .fra.txt has 10000000 bytes, not {len(LINE)}.; this"):
+        _download._checked(path, file, "this")

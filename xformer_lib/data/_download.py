@@ -8,6 +8,7 @@ import json
 import lzma
 import os
 import struct
+import time
 import urllib.error
 import urllib.request
 import zipfile
@@ -28,6 +29,8 @@ __all__ = ["CorpusDamaged", "CorpusUnavailable", "corpus_bytes"]
 
 TRIES = 3  # in one call; each goes on where the one before it stopped
 PATIENCE = 30  # seconds without a byte, after which a try is given up
+AT_LEAST, SLOWEST = 60, 10_000  # seconds that all tries together may take, and one more for each so many bytes
+ARCHIVE_ROOM = 2  # an archive that was packed anew may be larger than the one whose size is noted
 BROKEN_OFF = (ConnectionError, TimeoutError, HTTPException)
 # what a damaged zip makes zipfile raise: besides its own error, those of the decompressors and of nonsense in its tables
 BAD_ZIP = (zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError, struct.error, RuntimeError, ValueError,
@@ -42,11 +45,15 @@ class CorpusDamaged(ValueError):
     """A corpus file is there, but it is not the file that its publisher released."""
 
 
+class _TooMuch(Exception):
+    """A publisher sends more bytes than the file has."""
+
+
 class _NotWritten(OSError):
     """The disk, not the network, stopped a download."""
 
 
-# for each file: url, sha256, and the member of the zip that the sha256 is of
+# for each file: url, sha256, size in bytes, and the member of the zip that the sha256 is of, with its own size
 FILES = json.loads(files("xformer_lib.data").joinpath("sources.json").read_text(encoding="utf-8"))["files"]
 
 
@@ -75,7 +82,7 @@ def cache_folder() -> Path:
 def _checked(path: Path, file: dict, remedy: str) -> bytes:
     """The content of a file whose checksum is right; `remedy` ends the error message."""
     try:
-        data = _content(path, file.get("member"))
+        data = _content(path, file)
     except OSError as error:
         raise CorpusUnavailable(f"{path} cannot be read ({_reason(error)}); {remedy}") from None
     except BAD_ZIP as error:
@@ -86,14 +93,17 @@ def _checked(path: Path, file: dict, remedy: str) -> bytes:
     return data
 
 
-def _content(path: Path, member: str | None) -> bytes:
+def _content(path: Path, file: dict) -> bytes:
     """The bytes whose checksum is pinned: the whole file, or one member of a zip."""
+    member = file.get("member")
     if member is None:
         return path.read_bytes()
     with zipfile.ZipFile(path) as archive:
-        for name in archive.namelist():
-            if name.rpartition("/")[2] == member:
-                return archive.read(name)
+        for inside in archive.infolist():
+            if inside.filename.rpartition("/")[2] == member:
+                if inside.file_size != file["member_size"]:  # nothing is unpacked that has no end
+                    raise zipfile.BadZipFile(f"{member} has {inside.file_size} bytes, not {file['member_size']}")
+                return archive.read(inside)
     raise zipfile.BadZipFile(f"no {member} inside")
 
 
@@ -104,17 +114,19 @@ def _download(name: str, file: dict, path: Path) -> None:
     """Fetch, verify, and only then give the file its name; one process at a time, the others wait for its result."""
     try:
         with _part_of(path) as part:
-            if not path.exists():  # or another process was faster
-                _fetch_whole(name, file["url"], part)
-            if flock is None:
-                part.close()  # Windows neither renames nor deletes an open file
             unfinished = Path(part.name)
-            if path.exists():
-                unfinished.unlink(missing_ok=True)
-                return
             try:
+                if not path.exists():  # or another process was faster
+                    _fetch_whole(name, file, part)
+                if flock is None:
+                    part.close()  # Windows neither renames nor deletes an open file
+                if path.exists():
+                    unfinished.unlink(missing_ok=True)
+                    return
                 _checked(unfinished, file, "the download was deleted; run the same line again")
             except CorpusDamaged:
+                if flock is None:
+                    part.close()
                 unfinished.unlink()
                 raise
             os.replace(unfinished, path)
@@ -142,10 +154,15 @@ def _part_of(path: Path) -> Iterator[FileIO]:
                 return
 
 
-def _fetch_whole(name: str, url: str, part: FileIO) -> None:
+def _fetch_whole(name: str, file: dict, part: FileIO) -> None:
     """A few tries, each from where the one before it stopped; a sentence when they were not enough."""
+    url, size = file["url"], file["size"] * (ARCHIVE_ROOM if "member" in file else 1)
+    latest = time.monotonic() + AT_LEAST + size / SLOWEST
     try:
-        complete = any(_fetch(url, part) for _ in range(TRIES))
+        complete = any(_fetch(url, part, size, latest) for _ in range(TRIES))
+    except _TooMuch:
+        raise CorpusDamaged(f"{name}: expected {size} bytes, got more; the download was deleted; run the same line "
+                            "again") from None
     except _NotWritten as error:
         raise error.__cause__ from None
     except (OSError, HTTPException) as error:
@@ -167,8 +184,13 @@ def _reason(error: Exception) -> str:
                         or type(error).__name__).split())
 
 
-def _fetch(url: str, part: FileIO) -> bool:
-    """Continue a download where an earlier try stopped; is it complete now?"""
+def _fetch(url: str, part: FileIO, size: int, latest: float) -> bool:
+    """Continue a download where an earlier try stopped; is it complete now?
+
+    It stops with the first byte after ``size``, and at the moment ``latest`` even while bytes still come.
+    """
+    if time.monotonic() > latest:
+        return False
     start = part.seek(0, os.SEEK_END)
     request = urllib.request.Request(url, headers={"Range": f"bytes={start}-"})
     try:
@@ -183,7 +205,11 @@ def _fetch(url: str, part: FileIO) -> bool:
             start = part.seek(0)
         with suppress(*BROKEN_OFF):
             while block := answer.read1(1 << 16):  # what has come so far, without waiting for more
+                if part.tell() + len(block) > size:
+                    raise _TooMuch
                 _write(part, block)
+                if time.monotonic() > latest:
+                    return False
             announced = answer.headers["Content-Length"] or ""
             return not announced.isdecimal() or part.tell() - start == int(announced)
     return False

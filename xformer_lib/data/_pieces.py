@@ -72,7 +72,11 @@ def read_inner(path: Path) -> tokenizers.Tokenizer:
     data = path.read_bytes()
     checksum = _CHECKSUM.match(data)
     rest = data[checksum.end():] if checksum else b""
-    if checksum is None or checksum[1].decode() != hashlib.sha256(rest).hexdigest():
-        raise ValueError(f"path: expected a tokenizer file, got {path}, which was changed, or not written by "
+    refusal = ValueError(f"path: expected a tokenizer file, got {path}, which was changed, or not written by "
                          "Tokenizer.save; restore it from a copy, or save the tokenizer again")
-    return tokenizers.Tokenizer.from_str("{" + rest.decode())
+    if checksum is None or checksum[1].decode() != hashlib.sha256(rest).hexdigest():
+        raise refusal
+    try:
+        return tokenizers.Tokenizer.from_str("{" + rest.decode())
+    except Exception as error:  # the package has no class of its own for a file that it cannot read
+        raise refusal from error

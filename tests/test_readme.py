@@ -1,0 +1,83 @@
+"""The shell commands of README.md, run one after the other in a folder of their own, as a reader would.
+
+Where a command would take minutes, `SHORTENED` says what is added to it; where it is held by other tests, `ELSEWHERE` says by which.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SHORTENED = {  # 800 steps as they stand
+    "xformer train --preset fragment": "--set max_steps=12 warmup_steps=2 validate_every=6 max_tokens=307",
+    "torchrun --nproc-per-node 2 -m xformer_lib.cli train --preset fragment":
+        "--set max_steps=4 warmup_steps=2 validate_every=4 max_tokens=307",
+    "xformer evaluate": "--split val",
+}
+ELSEWHERE = {
+    "make book": "the pages that `make test` builds and reads",
+    "make test": "whoever runs this",
+    "make repository": "notebooks/test_bootstrap.py",
+    "pip install": "test_extras.py",
+}
+WORKS = {"xformer grade": 1}  # one exercise of the notebook is open
+
+
+def commands():
+    """The lines of every block of shell commands, without their comments."""
+    blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL)
+    return [line.partition("  #")[0].strip() for block in blocks for line in block.splitlines() if line.strip()]
+
+
+def started_with(command, table, default):
+    return next((value for start, value in table.items() if command.startswith(start)), default)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """What the commands name, and a path on which `xformer` and `torchrun` are those of this environment."""
+    (tmp_path / "bin").mkdir()
+    for name, module in (("xformer", "xformer_lib"), ("torchrun", "torch.distributed.run")):
+        (tmp_path / "bin" / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" -m {module} "$@"\n')
+        (tmp_path / "bin" / name).chmod(0o755)
+    (tmp_path / "in.txt").write_text("I am here.\n\nWhere is the station?\n")
+    cells = [nbformat.v4.new_markdown_cell("### Exercise 3.9 · Only what is near"),
+             nbformat.v4.new_code_cell("def recent_mask(length, window):\n    return None")]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "notebook.ipynb")
+    return tmp_path
+
+
+def test_every_command_is_run_here_or_held_elsewhere():
+    found = commands()
+    assert len(found) > 12 and len([one for one in found if not started_with(one, ELSEWHERE, "")]) >= 9
+    for start in (*SHORTENED, *ELSEWHERE, *WORKS):
+        assert any(one.startswith(start) for one in found), f"no command starts with {start}"
+
+
+def test_the_commands_in_their_order(folder):
+    """Each ends well, and says which model it used; the sentence of the shipped model comes from it, with a run beside it, too."""
+    environment = {name: value for name, value in os.environ.items() if name != "XFORMER_TRACEBACK"}
+    environment |= {"PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1",
+                    "CUDA_VISIBLE_DEVICES": ""}
+    said = {}
+    for command in commands():
+        if started_with(command, ELSEWHERE, ""):
+            continue
+        line = f"{command} {started_with(command, SHORTENED, '')}"
+        ended = subprocess.run(["sh", "-c", line], cwd=folder, env=environment, capture_output=True, text=True)
+        assert ended.returncode == started_with(command, WORKS, 0), (line, ended.stdout, ended.stderr)
+        assert "Traceback" not in ended.stderr, (line, ended.stderr)
+        said[command] = ended
+    shipped = 'xformer translate "Where is the station?"'
+    assert list(said)[1] == shipped and said[shipped].stdout == "Où se trouve la gare ?\n"
+    models = {command: re.findall(r"(?m)^xformer \w+: model (\S+?)[,;]?(?: .*)?$", ended.stderr) for command, ended in said.items()}
+    assert list(models.values()) == [[], ["en-fr"], ["runs/small"], ["runs/small"], ["runs/small"], ["en-fr"], ["runs/small"],
+                                     ["runs/two"], []]
+    assert (folder / "out.txt").read_text().splitlines()[1:] == ["", "Où se trouve la gare ?"]
+    again = subprocess.run(["sh", "-c", shipped], cwd=folder, env=environment, capture_output=True, text=True)
+    assert again.stdout == said[shipped].stdout
