@@ -62,6 +62,16 @@ def test_the_stub_is_not_attempted(exercise, capsys):
 
 
 @by_id
+def test_nothing_returned_is_an_attempt_and_no_right_one(exercise):
+    result = check(exercise.id, None)
+    assert result.status in ("wrong", "misconception") and "None" in result.message
+    if exercise.kind in FUNCTION_KINDS:
+        result = check(exercise.id, lambda *args, **kwargs: None)
+        assert result.status in ("wrong", "misconception")
+        assert result.misconception or "returned None" in result.message
+
+
+@by_id
 def test_the_cell_as_printed_runs_and_asks_for_an_attempt(exercise, capsys):
     exec(code_cell(exercise), namespace_of_a_chapter(exercise))
     assert "not attempted yet" in capsys.readouterr().out

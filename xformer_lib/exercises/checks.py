@@ -27,6 +27,8 @@ def judge(exercise: Exercise, answer: Any, rng: Any) -> Verdict:
 
 def unreadable(exercise: Exercise, answer: Any) -> str | None:
     """Why an answer that should be a value cannot be read as one, or None."""
+    if answer is None:
+        return "your answer is None; does the function that made it lack a `return`?"
     if isinstance(answer, dict):
         unfilled = [key for key, value in answer.items() if value is Ellipsis]
         if unfilled:

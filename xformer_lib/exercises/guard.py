@@ -119,8 +119,11 @@ def line_reached(error: BaseException, function: Any) -> int | None:
 
 
 def is_untouched(answer: Any, stub: str, name: str) -> bool:
-    """Whether an answer is the stub as printed: `...`, a body that does nothing, or the very same code."""
-    if answer is Ellipsis or answer is None:
+    """Whether an answer is the stub as printed: `...`, a body that returns `...`, or the very same code.
+
+    None is none of these: it is what a function gives that was written and lacks its `return`.
+    """
+    if answer is Ellipsis:
         return True
     if type(answer) is dict:
         return bool(answer) and all(is_untouched(item, stub, key) for key, item in answer.items())
@@ -129,17 +132,16 @@ def is_untouched(answer: Any, stub: str, name: str) -> bool:
     code = getattr(answer, "__code__", None)
     if not isinstance(code, types.CodeType):
         return False
-    if does_nothing(code):
+    if returns_dots(code):
         return True
     return any(same_code(code, other) for other in _codes(stub) if other.co_name == name)
 
 
-def does_nothing(code: types.CodeType) -> bool:
-    """Whether a body is only `...`, `pass`, `return ...` or a docstring."""
+def returns_dots(code: types.CodeType) -> bool:
+    """Whether a body is only `return ...`, under a docstring or not."""
     instructions = list(dis.get_instructions(code))
-    return {one.opname for one in instructions} <= TRIVIAL and all(
-        one.argval is None or one.argval is Ellipsis for one in instructions
-        if one.opname in ("LOAD_CONST", "RETURN_CONST"))
+    constants = [one.argval for one in instructions if one.opname in ("LOAD_CONST", "RETURN_CONST")]
+    return {one.opname for one in instructions} <= TRIVIAL and constants == [Ellipsis]
 
 
 def _codes(source: str) -> list[types.CodeType]:
