@@ -2,9 +2,11 @@
 
 import math
 import os
+import secrets
 import shutil
 import sys
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -138,15 +140,29 @@ class Workplace:
             shutil.copy(file, self.home / ".mpl")
 
     def remove(self) -> None:
-        """Deletes everything, also what was made unreadable; links are removed and never followed."""
-        folders = [self.root]
-        while folders:
+        """Deletes everything, also what was made unreadable; links are removed and never followed.
+
+        Each folder is lifted to the top before it is emptied: no path grows too long, and nothing is as deep as it was.
+        """
+        mark, waiting = secrets.token_hex(8), [self.root]
+        for number, folder in enumerate(waiting):  # grows while it is worked through
             try:
-                folder = folders.pop()
                 os.chmod(folder, 0o700)
-                with os.scandir(folder) as entries:
-                    folders.extend(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
+                entries = list(os.scandir(folder))
             except OSError:
                 continue
+            for place, entry in enumerate(entries):
+                try:
+                    if not entry.is_dir(follow_symlinks=False):
+                        os.unlink(entry.path)
+                        continue
+                    os.chmod(entry.path, 0o700)
+                    lifted = self.root / f"{mark}-{number}-{place}"
+                    os.rename(entry.path, lifted)
+                    waiting.append(lifted)
+                except OSError:
+                    continue
+            if folder != self.root:
+                with suppress(OSError):
+                    folder.rmdir()
         shutil.rmtree(self.root, ignore_errors=True)
-
