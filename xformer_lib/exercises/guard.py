@@ -52,13 +52,23 @@ def _changed(given: Case, args: tuple, kwargs: dict) -> Iterable[int | str]:
     before = {**dict(enumerate(given.args)), **given.kwargs}
     after = {**dict(enumerate(args)), **kwargs}
     for key, value in before.items():
-        if isinstance(value, np.ndarray):
-            same = np.array_equal(value, after[key], equal_nan=value.dtype.kind in "fc")
-        else:
-            same = not is_tensor(value) or (
-                value.shape == after[key].shape and bool((value == after[key]).all()))
-        if not same:
+        if not unchanged(value, after[key]):
             yield key
+
+
+def unchanged(before: Any, after: Any) -> bool:
+    """Whether an input is what it was: arrays, tensors, and lists, tuples and dicts of these and of plain values."""
+    if isinstance(before, np.ndarray):
+        return np.array_equal(before, after, equal_nan=before.dtype.kind in "fc")
+    if is_tensor(before):
+        return before.shape == after.shape and bool(((before == after) | (before != before) & (after != after)).all())
+    if type(before) in (list, tuple):
+        return len(before) == len(after) and all(map(unchanged, before, after))
+    if type(before) is dict:
+        return before.keys() == after.keys() and all(unchanged(value, after[key]) for key, value in before.items())
+    if type(before) in (set, frozenset, str, int, float, bool):
+        return before == after or before != before
+    return True  # a function, a layer: only its own methods could tell
 
 
 def argument_names(function: Callable) -> list[str]:
