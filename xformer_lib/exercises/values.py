@@ -130,6 +130,8 @@ def _mapping(expected: Mapping, got: Any, tolerance: float, name: str) -> str | 
 
 
 def _pair(expected: tuple, got: Any, tolerance: float, names: tuple[str, ...]) -> str | None:
+    if isinstance(got, np.ndarray) or is_tensor(got):
+        got = parts(expected, got)
     if not isinstance(got, (tuple, list)) or len(got) != len(expected):
         return f"expected {len(expected)} values ({', '.join(names)}), got {describe(got)}"
     for name, want, have in zip(names, expected, got, strict=True):
@@ -137,6 +139,12 @@ def _pair(expected: tuple, got: Any, tolerance: float, names: tuple[str, ...]) -
         if found:
             return found
     return None
+
+
+def parts(expected: tuple, got: Any) -> Any:
+    """An array of several values as a list of them, where each has the shape that is expected of it."""
+    shapes = [tuple(np.shape(one)) for one in expected]
+    return list(got) if len(got.shape) and shapes == [tuple(got.shape[1:])] * len(got) else got
 
 
 def form_problem(expected: Any, got: Any) -> str | None:
