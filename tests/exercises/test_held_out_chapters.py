@@ -261,6 +261,32 @@ def wide_heads_by_axis_one(x, w_q, w_k, w_v, w_o, num_heads):
     return (weights @ v).reshape(len(x), -1) @ w_o
 
 
+# ---------------------------------------------------------------- 6.5
+
+
+def quiet_layer(scale):
+    """Head 1 writes the same into both of its numbers, and W_O takes their difference, as loudly as it is told."""
+    rng = np.random.default_rng(11)
+    layer = {"w_q": rng.normal(size=(2, 4, 2)) * 5, "w_k": rng.normal(size=(2, 4, 2)),
+             "w_v": rng.normal(size=(2, 4, 2)), "w_o": rng.normal(size=(4, 4))}
+    layer["w_v"][0, :, 1] = layer["w_v"][0, :, 0]
+    layer["w_o"][:2] = scale * np.array([[1.0, -2.0, 3.0, 0.5], [-1.0, 2.0, -3.0, -0.5]])
+    return layer
+
+
+def test_a_head_that_is_cancelled_is_not_heard():
+    must_pass("6.5", quiet_layer(1.0))
+    must_pass("6.5", {name: part.tolist() for name, part in quiet_layer(1.0).items()})
+
+
+def test_a_head_that_is_whispered_to_is_not_unheard():
+    """Rows of W_O that are almost zeros are zeros by hand, and the output does change."""
+    layer = quiet_layer(1.0)
+    layer["w_o"][:2] = 1e-12 * np.random.default_rng(5).normal(size=(2, 4))
+    must_not_pass("6.5", layer, "zero rows in W_O")
+    must_not_pass("6.5", {**layer, "w_v": layer["w_v"] * 1e6}, "zero rows in W_O")
+
+
 # ---------------------------------------------------------------- 7.2
 
 
