@@ -233,10 +233,12 @@ def test_a_half_filled_prediction_names_the_entry_that_is_left():
     assert "the entry 'weights' still holds the dots" in result.message.lower()
 
 
-def test_results_are_true_exactly_when_passed_and_show_nothing_in_a_notebook():
+def test_results_are_true_exactly_when_passed_and_show_nothing_in_a_notebook(capsys):
     assert Result("1.1", "passed", "") and not Result("1.1", "wrong", "")
     assert repr(Result("1.1", "wrong", "")) == "<Exercise 1.1: wrong>"
-    assert Result("1.1", "passed", "")._ipython_display_() is None
+    formatter = pytest.importorskip("IPython.core.formatters").DisplayFormatter()
+    assert formatter.format(Result("1.1", "passed", "shown once")) == ({}, {})
+    assert capsys.readouterr().out == ""
 
 
 def test_hints_climb_a_ladder(session, capsys):
