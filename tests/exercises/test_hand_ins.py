@@ -343,6 +343,32 @@ def test_an_ordinary_name_stays_as_it_is():
 
 
 @LINKS
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_a_class_goes_on_where_standard_output_knows_fewer_letters(tmp_path, encoding):
+    """As on Windows, when the table is sent into a file."""
+    for name in ("Łukasz", "Ωμέγα", "anna"):
+        write(tmp_path / "class" / f"{name}.ipynb", "1")
+    done = subprocess.run([sys.executable, "-m", "xformer_lib.cli", "grade", tmp_path / "class"], capture_output=True,
+                          env={**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}, timeout=120)
+    assert done.returncode == 1, done.stderr.decode(encoding)
+    assert [line.split(",")[0] for line in done.stdout.decode(encoding).splitlines()] == [
+        "notebook", "anna.ipynb", r"\u0141ukasz.ipynb", r"\u03a9\u03bc\u03ad\u03b3\u03b1.ipynb"]
+
+
+@pytest.mark.errors
+def test_one_notebook_that_breaks_the_grader_is_one_line(tmp_path, monkeypatch, capsys):
+    def break_it(*anything, **more):
+        raise RuntimeError("no such\nluck")
+
+    monkeypatch.setattr(command, "grade_notebook", break_it)
+    monkeypatch.delenv("XFORMER_TRACEBACK", raising=False)
+    assert grade(write(tmp_path / "one.ipynb", HONEST)) == 2
+    assert capsys.readouterr().err == (
+        f"xformer grade: {tmp_path / 'one.ipynb'}: the grader stopped with RuntimeError: no such?luck; "
+        "set XFORMER_TRACEBACK=1 to see where\n")
+
+
+@LINKS
 def test_names_that_are_no_text_and_names_of_two_lines_are_graded(tmp_path, capfd):
     folder = tmp_path / "class"
     folder.mkdir()

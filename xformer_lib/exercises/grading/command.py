@@ -14,7 +14,7 @@ from pathlib import Path
 
 from xformer_lib.exercises.grading.kernel import Stopped
 from xformer_lib.exercises.grading.limits import Limits
-from xformer_lib.exercises.grading.report import NotebookGrade, Table, as_csv, as_json, as_text, one_line
+from xformer_lib.exercises.grading.report import NotebookGrade, Table, as_csv, as_json, as_text, fitting, one_line
 from xformer_lib.exercises.grading.run import grade_notebook
 from xformer_lib.exercises.grading.source import Unreadable, read_notebook
 
@@ -57,7 +57,7 @@ def grade_and_report(options) -> int:
         write_json(options, graded)
         if options.csv:
             Path(options.csv).write_text(as_csv(graded), encoding="utf-8")
-        print(as_text(graded[0]))
+        print(fitting(as_text(graded[0]), sys.stdout))
     return ALL_PASSED if all(one.complete for one in graded) else SOMETHING_OPEN
 
 
@@ -121,6 +121,12 @@ def grade_alone(path: Path, limits: Limits, seed: int) -> NotebookGrade:
         graded = grade_notebook(path, limits, seed=seed)
     except Unreadable as error:
         raise Unreadable(f"{path}: {error}") from None
+    except (OSError, ValueError, ImportError):
+        raise
+    except Exception as error:
+        if os.environ.get("XFORMER_TRACEBACK"):
+            raise
+        raise ValueError(f"{path}: {stopped_with(error)}; set XFORMER_TRACEBACK=1 to see where") from error
     if not graded.exercises:
         raise ValueError(f"{path}: expected a notebook with exercises of the course, got one without; "
                          "it has neither a heading 'Exercise 3.1' nor a call of check")
@@ -228,5 +234,10 @@ def grade_in_class(path: Path, name: str, limits: Limits, seed: int, stop: threa
     except Exception as error:
         if os.environ.get("XFORMER_TRACEBACK"):
             traceback.print_exc()
-        words = f"{type(error).__name__}: {error}".removesuffix(": ")[:LONGEST]
-        return NotebookGrade(one_line(name), error=one_line(f"the grader stopped with {words}"))
+        return NotebookGrade(one_line(name), error=stopped_with(error))
+
+
+def stopped_with(error: Exception) -> str:
+    """A fault of the grader's own, in one line."""
+    words = f"{type(error).__name__}: {error}".removesuffix(": ")[:LONGEST]
+    return one_line(f"the grader stopped with {words}")

@@ -111,7 +111,9 @@ class Table:
         self.write([one.name, one.passed, len(one.exercises), *cells, one.seconds, "; ".join(remarks)])
 
     def write(self, row: list) -> None:
-        csv.writer(self.file, lineterminator="\n").writerow([harmless(value) for value in row])
+        line = io.StringIO()
+        csv.writer(line, lineterminator="\n").writerow([harmless(value) for value in row])
+        self.file.write(fitting(line.getvalue(), self.file))
         self.file.flush()
 
 
@@ -123,6 +125,12 @@ def as_csv(notebooks: list[NotebookGrade], ids: Collection[str] | None = None) -
     for one in notebooks:
         table.add(one)
     return text.getvalue()
+
+
+def fitting(text: str, file: TextIO) -> str:
+    """Text that a file can take: letters that its encoding lacks are written as their escapes."""
+    encoding = getattr(file, "encoding", None) or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def harmless(value):
