@@ -27,6 +27,7 @@ def right_answers(exercise):
 RIGHT = [pytest.param(e, answer, id=f"{e.id}-{name}") for e in EXERCISES for name, answer in right_answers(e)]
 WRONG = [pytest.param(e, known, answer, id=f"{e.id}-{known.name}")
          for e in EXERCISES for known, answer in wrong_answers(e)]
+FUNCTIONS = [e for e in EXERCISES if e.kind in FUNCTION_KINDS]
 by_id = pytest.mark.parametrize("exercise", EXERCISES, ids=[e.id for e in EXERCISES])
 
 
@@ -59,6 +60,16 @@ def test_the_stub_is_not_attempted(exercise, capsys):
     result = check(exercise.id, run_stub(exercise))
     assert result.status == "not attempted" and not result
     assert f"Exercise {exercise.id}: not attempted yet." in capsys.readouterr().out
+
+
+@by_id
+def test_nothing_returned_is_an_attempt_and_no_right_one(exercise):
+    result = check(exercise.id, None)
+    assert result.status in ("wrong", "misconception") and "None" in result.message
+    if exercise.kind in FUNCTION_KINDS:
+        result = check(exercise.id, lambda *args, **kwargs: None)
+        assert result.status in ("wrong", "misconception")
+        assert result.misconception or "returned None" in result.message
 
 
 @by_id
@@ -96,20 +107,25 @@ def test_every_exercise_is_complete(exercise):
         assert known
 
 
-@by_id
+@pytest.mark.parametrize("exercise", FUNCTIONS, ids=[e.id for e in FUNCTIONS])
 def test_cases_are_fresh_and_of_different_sizes(exercise):
-    if exercise.kind not in FUNCTION_KINDS:
-        pytest.skip("not a function")
     one, again, other = (exercise.cases(np.random.default_rng(seed)) for seed in (0, 0, 1))
     assert len(one) >= 3
-    assert len({shapes(case) for case in one}) >= 3 or len({repr(case) for case in one}) >= 3
+    assert len({shapes(case) for case in one}) >= 3
     assert repr(one) == repr(again), "cases draw everything from rng"
     assert repr(one) != repr(other), "cases must change with the seed"
 
 
 def shapes(case):
     values = [*case.args, *case.kwargs.values()]
-    return tuple(tuple(v.shape) if hasattr(v, "shape") else repr(v) for v in values)
+    return tuple(sizes(value) for value in values)
+
+
+def sizes(value):
+    """The shape of an array, the sizes of what a list holds, and anything else as it is."""
+    if hasattr(value, "shape"):
+        return tuple(value.shape)
+    return tuple(map(sizes, value)) if isinstance(value, (list, tuple)) else repr(value)
 
 
 @pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: str(chapter.number))

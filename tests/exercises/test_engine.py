@@ -113,7 +113,7 @@ def test_words_are_read_whatever_their_case():
     assert check("3.3", {"add 5": " Same", "times 5": "GROWS"})
 
 
-@pytest.mark.parametrize("answer", [..., None, lambda scores, axis=-1: ..., lambda scores: None], ids=range(4))
+@pytest.mark.parametrize("answer", [..., lambda scores, axis=-1: ..., lambda scores: ...], ids=range(3))
 def test_dots_are_not_an_attempt(answer, session):
     assert check("3.2", answer).status == "not attempted"
     assert not session.results
@@ -125,6 +125,49 @@ def test_a_stub_with_preparation_is_not_an_attempt():
         return ... if top.size else None
 
     assert check("3.2", half).status == "not attempted"
+
+
+def forgets(scores, axis=-1):
+    """Computes the weights, and leaves it at that."""
+    stable(scores, axis)
+
+
+def passes(scores, axis=-1):
+    pass
+
+
+@pytest.mark.parametrize("answer", [forgets, passes, lambda scores, axis=-1: None], ids=["forgets", "passes", "None"])
+def test_a_forgotten_return_is_an_attempt(answer, session):
+    result = check("3.2", answer)
+    assert result.status == "wrong" and "returned None; is there a `return`?" in result.message
+    assert session.results["3.2"] is result
+
+
+@pytest.mark.parametrize("id", ["3.1", "3.2", "3.3", "3.4", "3.5"])
+def test_none_handed_in_is_an_attempt_too(id, session):
+    """As after `answer = show(x)`, where `show` has no `return`."""
+    result = check(id, None)
+    assert result.status == "wrong" and "none" in result.message.lower()
+    assert id in session.results
+
+
+def test_a_step_of_a_proof_without_a_return_is_an_attempt():
+    steps = {name: lambda *anything: None for name in ("product", "total", "score", "divisor")}
+    assert check("3.5", steps).status == "wrong"
+    assert check("3.5", dict.fromkeys(steps)).status == "wrong"
+
+
+def test_none_may_be_right(monkeypatch):
+    exercise = Exercise(
+        id="3.1", title="t", kind="implement", minutes=1, difficulty=1, statement="s", hints=("a", "b", "c"),
+        stub="def place_of(x, y):\n    return ...", reference=lambda x, y: x.index(y) if y in x else None,
+        cases=lambda rng: [case([1, 2], 3), case([1, 2], 2)],
+        misconceptions=(Misconception("from one", lambda x, y: x.index(y) + 1 if y in x else None, "Count from 0."),))
+    monkeypatch.setattr(api.registry, "find", lambda wanted: exercise)
+    assert check("3.1", lambda x, y: None if y not in x else x.index(y))
+    assert check("3.1", lambda x, y: None).status == "wrong"
+    assert check("3.1", lambda x, y: x.index(y) + 1 if y in x else None).misconception == "from one"
+    assert check("3.1", lambda x, y: ...).status == "not attempted"
 
 
 def test_the_printed_bug_is_not_an_attempt_but_retyping_it_is():
@@ -190,10 +233,12 @@ def test_a_half_filled_prediction_names_the_entry_that_is_left():
     assert "the entry 'weights' still holds the dots" in result.message.lower()
 
 
-def test_results_are_true_exactly_when_passed_and_show_nothing_in_a_notebook():
+def test_results_are_true_exactly_when_passed_and_show_nothing_in_a_notebook(capsys):
     assert Result("1.1", "passed", "") and not Result("1.1", "wrong", "")
     assert repr(Result("1.1", "wrong", "")) == "<Exercise 1.1: wrong>"
-    assert Result("1.1", "passed", "")._ipython_display_() is None
+    formatter = pytest.importorskip("IPython.core.formatters").DisplayFormatter()
+    assert formatter.format(Result("1.1", "passed", "shown once")) == ({}, {})
+    assert capsys.readouterr().out == ""
 
 
 def test_hints_climb_a_ladder(session, capsys):

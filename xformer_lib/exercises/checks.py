@@ -27,6 +27,8 @@ def judge(exercise: Exercise, answer: Any, rng: Any) -> Verdict:
 
 def unreadable(exercise: Exercise, answer: Any) -> str | None:
     """Why an answer that should be a value cannot be read as one, or None."""
+    if answer is None:
+        return "your answer is None; does the function that made it lack a `return`?"
     if isinstance(answer, dict):
         unfilled = [key for key, value in answer.items() if value is Ellipsis]
         if unfilled:
@@ -72,13 +74,18 @@ def shares_every_mistake(exercise: Exercise, known: Misconception, answer: Any) 
 
 
 def judge_exploration(exercise: Exercise, answer: Any) -> Verdict:
-    """A measurement or a construction: the exercise says whether it holds."""
+    """A measurement or a construction: the exercise says whether it holds, and only then which mistake it may be."""
+    try:
+        missing, trouble = exercise.accepts(answer), None
+    except Exception as error:
+        missing, trouble = "", error
+    if missing is None:
+        return Verdict("passed")
     for known in exercise.misconceptions:
         if known.recognise is not None and recognises(known, answer):
             return Verdict("misconception", known.diagnosis, known.name)
-    missing = exercise.accepts(answer)
-    if missing is None:
-        return Verdict("passed")
+    if trouble is not None:
+        raise trouble
     return Verdict("wrong", missing)
 
 

@@ -73,7 +73,7 @@ def judge_function(task: Task, answer: Any) -> Verdict:
         return Verdict("wrong", f"your function cannot take the arguments of "
                                 f"{guard.explain_call(task.name, unfit[0])}; keep the stub's signature.")
     first = guard.call(answer, task.cases[0]).value
-    if first is not None and guard.is_untouched(first, "", ""):
+    if guard.is_untouched(first, "", ""):
         return Verdict("not attempted", "the function still returns the dots of the stub.")
     wanted, got = task.run(task.reference, task.cases), task.run(answer, task.cases)
     failing = [i for i, pair in enumerate(zip(wanted, got, strict=True)) if not task.same(*pair)]
@@ -148,18 +148,27 @@ def explain_failure(task: Task, answer: Callable, given: Case, wanted: guard.Out
     """The first failing case at hand size: the call, the arrays if they are small, and the first difference."""
     note = f", {given.note}" if given.note else ""
     head = f"in {guard.explain_call(task.name, given)}{note}: "
+    if returns_nothing(task, answer, given):
+        return Verdict("wrong", f"{head}your function returned None; is there a `return`?")
     if isinstance(got.error, Complaint):
         return Verdict("wrong", f"{head}{got.error}.")
     if got.error is not None:
         return Verdict("crashed", f"{head}your function raised {guard.explain_error(got.error, answer)}.")
-    if got.value is None:
-        return Verdict("wrong", f"{head}your function returned None; is there a `return`?")
     try:
         found = task.difference(wanted, got)
     except values.Unreadable as reason:
         found = str(reason)
     shown = "".join(f"\n  {label} ={values.show(value)}" for label, value in _small(given, answer))
     return Verdict("wrong", f"{head}{found}.{shown}{falsified(task, answer, given)}")
+
+
+def returns_nothing(task: Task, answer: Callable, given: Case) -> bool:
+    """Whether a function gives None where the reference gives something, whatever a probe makes of it."""
+    def gives_none(function: Callable) -> bool:
+        outcome = guard.call(function, given)
+        return outcome.error is None and outcome.value is None
+
+    return gives_none(answer) and not gives_none(task.reference)
 
 
 def _small(given: Case, answer: Callable) -> list[tuple[str, Any]]:

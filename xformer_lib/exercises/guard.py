@@ -52,13 +52,23 @@ def _changed(given: Case, args: tuple, kwargs: dict) -> Iterable[int | str]:
     before = {**dict(enumerate(given.args)), **given.kwargs}
     after = {**dict(enumerate(args)), **kwargs}
     for key, value in before.items():
-        if isinstance(value, np.ndarray):
-            same = np.array_equal(value, after[key], equal_nan=value.dtype.kind in "fc")
-        else:
-            same = not is_tensor(value) or (
-                value.shape == after[key].shape and bool((value == after[key]).all()))
-        if not same:
+        if not unchanged(value, after[key]):
             yield key
+
+
+def unchanged(before: Any, after: Any) -> bool:
+    """Whether an input is what it was: arrays, tensors, and lists, tuples and dicts of these and of plain values."""
+    if isinstance(before, np.ndarray):
+        return np.array_equal(before, after, equal_nan=before.dtype.kind in "fc")
+    if is_tensor(before):
+        return before.shape == after.shape and bool(((before == after) | (before != before) & (after != after)).all())
+    if type(before) in (list, tuple):
+        return len(before) == len(after) and all(map(unchanged, before, after))
+    if type(before) is dict:
+        return before.keys() == after.keys() and all(unchanged(value, after[key]) for key, value in before.items())
+    if type(before) in (set, frozenset, str, int, float, bool):
+        return before == after or before != before
+    return True  # a function, a layer: only its own methods could tell
 
 
 def argument_names(function: Callable) -> list[str]:
@@ -119,8 +129,11 @@ def line_reached(error: BaseException, function: Any) -> int | None:
 
 
 def is_untouched(answer: Any, stub: str, name: str) -> bool:
-    """Whether an answer is the stub as printed: `...`, a body that does nothing, or the very same code."""
-    if answer is Ellipsis or answer is None:
+    """Whether an answer is the stub as printed: `...`, a body that returns `...`, or the very same code.
+
+    None is none of these: it is what a function gives that was written and lacks its `return`.
+    """
+    if answer is Ellipsis:
         return True
     if type(answer) is dict:
         return bool(answer) and all(is_untouched(item, stub, key) for key, item in answer.items())
@@ -129,17 +142,16 @@ def is_untouched(answer: Any, stub: str, name: str) -> bool:
     code = getattr(answer, "__code__", None)
     if not isinstance(code, types.CodeType):
         return False
-    if does_nothing(code):
+    if returns_dots(code):
         return True
     return any(same_code(code, other) for other in _codes(stub) if other.co_name == name)
 
 
-def does_nothing(code: types.CodeType) -> bool:
-    """Whether a body is only `...`, `pass`, `return ...` or a docstring."""
+def returns_dots(code: types.CodeType) -> bool:
+    """Whether a body is only `return ...`, under a docstring or not."""
     instructions = list(dis.get_instructions(code))
-    return {one.opname for one in instructions} <= TRIVIAL and all(
-        one.argval is None or one.argval is Ellipsis for one in instructions
-        if one.opname in ("LOAD_CONST", "RETURN_CONST"))
+    constants = [one.argval for one in instructions if one.opname in ("LOAD_CONST", "RETURN_CONST")]
+    return {one.opname for one in instructions} <= TRIVIAL and constants == [Ellipsis]
 
 
 def _codes(source: str) -> list[types.CodeType]:

@@ -3,6 +3,7 @@
 Everything here may raise on a hostile object; `guard.py` stands around it.
 """
 
+import numbers
 import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -39,6 +40,11 @@ def as_array(value: Any) -> tuple[np.ndarray, str]:
         array = np.asarray(value)
     except ValueError:
         raise Unreadable("a nested list whose rows have different lengths") from None
+    if array.dtype.kind == "O" and array.size and all(isinstance(item, numbers.Number) for item in array.flat):
+        try:
+            array = array.astype(float)  # fractions and decimals
+        except (TypeError, ValueError, OverflowError):
+            raise Unreadable("a number that no float can hold") from None
     if array.dtype.kind not in "biufc":
         raise Unreadable(f"a {type(value).__name__} where numbers were expected")
     return array, str(array.dtype)
@@ -46,7 +52,7 @@ def as_array(value: Any) -> tuple[np.ndarray, str]:
 
 def is_plain(value: Any, depth: int = 0) -> bool:
     """Whether a value is made of numbers, strings and arrays alone, finite in number, so that it is safe to read."""
-    if value is None or value is Ellipsis or isinstance(value, (bool, int, float, complex, str, np.generic)):
+    if value is None or value is Ellipsis or isinstance(value, (numbers.Number, str, np.generic)):
         return True
     if isinstance(value, np.ndarray) or is_tensor(value):
         return (value.size if isinstance(value, np.ndarray) else value.numel()) <= LARGEST
@@ -124,6 +130,8 @@ def _mapping(expected: Mapping, got: Any, tolerance: float, name: str) -> str | 
 
 
 def _pair(expected: tuple, got: Any, tolerance: float, names: tuple[str, ...]) -> str | None:
+    if isinstance(got, np.ndarray) or is_tensor(got):
+        got = parts(expected, got)
     if not isinstance(got, (tuple, list)) or len(got) != len(expected):
         return f"expected {len(expected)} values ({', '.join(names)}), got {describe(got)}"
     for name, want, have in zip(names, expected, got, strict=True):
@@ -131,6 +139,12 @@ def _pair(expected: tuple, got: Any, tolerance: float, names: tuple[str, ...]) -
         if found:
             return found
     return None
+
+
+def parts(expected: tuple, got: Any) -> Any:
+    """An array of several values as a list of them, where each has the shape that is expected of it."""
+    shapes = [tuple(np.shape(one)) for one in expected]
+    return list(got) if len(got.shape) and shapes == [tuple(got.shape[1:])] * len(got) else got
 
 
 def form_problem(expected: Any, got: Any) -> str | None:

@@ -2,12 +2,36 @@
 
 import numpy as np
 
+from xformer_lib.exercises import values
 from xformer_lib.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_lib.exercises.watched import watched
+
+ONCE, OFTEN = "once", "again and again"
 
 
 def _concatenated(q, k, w, w_v):
     """The definition: each query joined to each key, one pair at a time."""
     return np.array([[np.tanh(np.concatenate([query, key]) @ w) @ w_v for key in k] for query in q])
+
+
+def _with_count(function):
+    """The scores, and whether each query and each key was projected once; asked only where the scores are right."""
+
+    def counted(q, k, w, w_v):
+        matrix = watched(w)
+        scores = function(q, k, matrix, w_v)
+        too_often = matrix.count[0] > len(q) + len(k)
+        is_right = too_often and values.difference(_concatenated(q, k, w, w_v), scores) is None
+        return scores, OFTEN if is_right else ONCE
+
+    return counted
+
+
+def _difference(expected, got):
+    found = values.difference(expected[0], got[0], name="scores")
+    if found is None and expected[1] != got[1]:
+        return "the scores are right, but vectors are projected once for every pair"
+    return found
 
 
 def _cases(rng):
@@ -45,11 +69,6 @@ def _by_einsum(q, k, w, w_v):
     return np.einsum("ija,a->ij", np.tanh(from_queries[:, None] + from_keys), w_v)
 
 
-def _in_one_array(q, k, w, w_v):
-    pairs = np.concatenate([np.repeat(q, len(k), axis=0), np.tile(k, (len(q), 1))], axis=1)
-    return (np.tanh(pairs @ w) @ w_v).reshape(len(q), len(k))
-
-
 TWO_PROJECTIONS = Exercise(
     id="3.10",
     title="Two projections instead of one",
@@ -67,10 +86,15 @@ d_k): all L_q × L_k scores, with each query and each key projected once, before
         "follow.",
     ),
     stub="def additive_scores(q, k, w, w_v):\n    return ...",
-    reference=_concatenated,
+    reference=_split(),
     cases=_cases,
-    returns=("scores",),
+    probe=_with_count,
+    compare=_difference,
+    returns=("scores", "projections"),
     misconceptions=(
+        Misconception("every pair projected", _concatenated,
+                      "The scores are right. But how often is one and the same key multiplied by its rows of W, and "
+                      "how often is that needed?"),
         Misconception("no tanh", _split(hidden=lambda a, b: a + b),
                       "Your scores are linear in the query and in the key. Which function stands between W and w_v?"),
         Misconception("tanh before the sum", _split(hidden=lambda a, b: np.tanh(a) + np.tanh(b)),
@@ -92,9 +116,7 @@ d_k): all L_q × L_k scores, with each query and each key projected once, before
                       "Each of your rows adds up to 1, so these are weights. The exercise stops before softmax."),
     ),
     alternatives=(
-        Alternative("two projections", _split()),
         Alternative("einsum", _by_einsum),
-        Alternative("one array of all pairs", _in_one_array),
     ),
     success="The projections of the keys can be kept while new queries come in.",
 )

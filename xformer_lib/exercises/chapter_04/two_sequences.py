@@ -71,6 +71,7 @@ def _cross_cases(rng):
         ),
         case(*inputs(5, 4, 7, 4, 3, 2), note="L_q = 5, L_k = 7"),
         case(*inputs(3, 6, 8, 5, 2, 4), note="different lengths and different widths"),
+        case(*inputs(11, 2, 3, 4, 5, 7), note="more queries than keys"),
     ]
 
 

@@ -4,6 +4,8 @@ import numpy as np
 
 from xformer_lib.exercises.exercise import Alternative, Exercise, Misconception, Step, case
 
+SILENT = 1e-3  # a part of a layer whose entries are all below this was set to zero by hand, or nearly
+
 
 def _joined(heads):
     """Side by side, word by word, number by number."""
@@ -234,6 +236,8 @@ def _accepts(layer):
                 "least 0.8. Larger scores make sharper weights.")
     if says < 0.1:
         return f"what head 1 reads is nearly nothing (largest entry {says:.3f}); give it values to read."
+    if np.abs(np.asarray(layer["w_o"], dtype=float)[:2]).max() < SILENT:
+        return "the rows of w_o that meet head 1 are nearly zero; give them numbers, and find why it is not heard all the same."
     if heard[0] > 1e-9:
         return (f"without head 1 the output still changes, by up to {heard[0]:.3g}. Look at the product of its w_v "
                 "with the rows of w_o that it meets.")
@@ -271,7 +275,7 @@ def _orthogonal_layer():
 
 
 def _part_is_zero(name, rows):
-    return lambda layer: not np.asarray(layer[name], dtype=float)[rows].any()
+    return lambda layer: np.abs(np.asarray(layer[name], dtype=float)[rows]).max() < SILENT
 
 
 BUSY_HEAD = Exercise(

@@ -103,6 +103,8 @@ def _dropout_cases(rng):
     still, still_draws = inputs(2, 3)
     return [
         case(np.array([[2.0, 4.0, 6.0]]), 0.25, np.array([[0.1, 0.5, 0.9]]), True),
+        case(np.array([[1.0, 5.0], [3.0, 2.0], [7.0, 4.0]]), 0.5, np.array([[0.5, 0.25], [0.75, 0.5], [0.0, 0.5]]), True,
+             note="draws that are equal to p"),
         case(x, 0.4, draws, True),
         case(wide, 0.1, wide_draws, True),
         case(still, 0.3, still_draws, False, note="not training"),
@@ -131,6 +133,10 @@ def _dropout_kept_swapped(x, p, draws, training):
 
 def _dropout_scaled_in_use(x, p, draws, training):
     return x * (draws >= p) if training else x * (1 - p)
+
+
+def _dropout_at_p(x, p, draws, training):
+    return x * (draws > p) / (1 - p) if training else x
 
 
 def _dropout_by_loop(x, p, draws, training):
@@ -189,6 +195,11 @@ Outside training `x` comes back as it is. The function below loses something. Fi
             "scaled outside training",
             _dropout_scaled_in_use,
             "You moved the correction to the other side. Here x must come back unchanged outside training.",
+        ),
+        Misconception(
+            "dropped at p itself",
+            _dropout_at_p,
+            "Right but for a draw that equals p. Read the statement again: which draws set an element to zero?",
         ),
     ),
     alternatives=(Alternative("loop", _dropout_by_loop),),

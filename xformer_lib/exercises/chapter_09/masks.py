@@ -48,11 +48,14 @@ def _closed_cases(rng):
 
     far = inputs(3, 4, closed=False)
     far[0][0] += 2000.0
+    above = inputs(5, 7, closed=False)
+    above[0][~above[1]] += 3000.0
     return [
         case(*inputs(2, 3, closed=False)),
         case(*inputs(2, 3), note="a closed row"),
         case(*inputs(2, 3, 5, 7), note="a closed row in every head"),
         case(*far, note="scores near 2000"),
+        case(*above, note="closed scores 3000 above the open ones"),
         case(*inputs(5, 3, dtype=torch.float16), note="float16"),
         case(*inputs(4, 6, dtype=torch.bfloat16), note="bfloat16"),
     ]
@@ -115,6 +118,15 @@ def _without_shift(scores, mask):
     return raw / torch.where(total == 0, 1.0, total)
 
 
+def _top_of_all(scores, mask):
+    import torch
+
+    top = scores.amax(dim=-1, keepdim=True).detach()
+    raw = torch.where(mask, torch.exp(torch.where(mask, scores - top, 0.0)), 0.0)
+    total = raw.sum(dim=-1, keepdim=True)
+    return raw / torch.where(total == 0, 1.0, total)
+
+
 def _double_inside(scores, mask):
     return _closed_softmax(scores.double(), mask).to(scores.dtype)
 
@@ -155,6 +167,9 @@ in the thousands, too. Return a tensor of the dtype of `scores`.""",
         Misconception("largest score not subtracted", _without_shift,
                       "Right for small scores. Near 2000 the exponential is infinite: which number may you subtract "
                       "from a whole row without changing its weights?"),
+        Misconception("largest of all subtracted", _top_of_all,
+                      "Right until a closed score lies far above the open ones: then every open exponential is 0. "
+                      "Among which scores do you look for the largest?"),
         Misconception("-1e9 in half precision", _filled(-1e9),
                       "A closed row shares its weight evenly over forbidden keys, and float16 cannot hold -1e9 at "
                       "all: "
@@ -201,7 +216,9 @@ def _decoder_mask_cases(rng):
         rows = [[*rng.integers(10, 90, size=n).tolist(), *([pad_id] * (max(lengths) - n))] for n in lengths]
         return torch.tensor(rows)
 
+    before = ids(0, 5, 3)
     return [case(ids(0, 2, 3), 0), case(ids(0, 5, 2, 4), 0), case(ids(7, 3, 6), 7, note="another pad_id"),
+            case(before.flip(1), 0, note="padding before the tokens"),
             case(ids(0, 4, 1, 3, 2, 5, 4, 2), 0)]
 
 
@@ -215,6 +232,14 @@ def _decoder_mask_of(combine):
         return combine(past, real)
 
     return decoder_mask
+
+
+def _decoder_mask_by_lengths(target_in, pad_id):
+    import torch
+
+    place = torch.arange(target_in.shape[1])
+    lengths = (target_in != pad_id).sum(dim=1)
+    return (place[:, None] >= place) & (place < lengths[:, None])[:, None, :]
 
 
 def _decoder_mask_by_loops(target_in, pad_id):
@@ -267,6 +292,9 @@ real tokens at or before it, and to nothing else.""",
                       "own word may be read."),
         Misconception("True for hidden", _decoder_mask_of(lambda past, real: ~(past & real)),
                       "Turned round: True means *may attend*."),
+        Misconception("counted instead of looked at", _decoder_mask_by_lengths,
+                      "Right while padding comes last. You counted the real tokens of a sentence; what if padding "
+                      "stands before them?"),
         Misconception("zeros and ones", _decoder_mask_of(lambda past, real: (past & real).long()),
                       "The right pattern, as integers. Masks are booleans here: look at `dtype`."),
     ),

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from xformer_lib.exercises import values
 from xformer_lib.exercises.exercise import Alternative, Exercise, Misconception, case
 
 
@@ -69,7 +70,19 @@ def _shift_cases(rng):
         return [rng.integers(10, 90, size=length).tolist() for length in lengths]
 
     return [case([[12, 15], [11, 18, 13]], 0, 1, 2), case(sentences(5), 0, 1, 2), case(sentences(2, 7, 4), 3, 5, 4),
+            case([[0, 12], [14, 0, 11, 0]], 3, 5, 4, note="a word whose id is 0, which is not the padding"),
             case(sentences(6, 1, 3, 2, 5), 0, 1, 2)]
+
+
+def _whole_numbers(expected, got):
+    """As usual, and whole numbers must be integers: a table is not looked up by 12.0."""
+    found = values.returned(expected, got, SHIFT_TARGET.returns, SHIFT_TARGET.tolerance)
+    if found is None:
+        for name, want, have in zip(SHIFT_TARGET.returns, expected, got, strict=True):
+            (wanted, _), (given, dtype) = values.as_array(want), values.as_array(have)
+            if wanted.dtype.kind in "iu" and given.dtype.kind not in "iu":
+                return f"{name}: expected integers, got dtype {dtype}"
+    return found
 
 
 SHIFT_TARGET = Exercise(
@@ -92,6 +105,7 @@ ids without special ones. Return the pair `(target_in, target_out)` of integer a
     reference=_shift,
     cases=_shift_cases,
     returns=("target_in", "target_out"),
+    compare=_whole_numbers,
     misconceptions=(
         Misconception("no shift", _shifted(_with_both, _with_both),
                       "Both arrays are the same: at every place the decoder already reads the word that it must "
@@ -115,6 +129,12 @@ ids without special ones. Return the pair `(target_in, target_out)` of integer a
         Misconception("no eos", _shifted(_with_bos, lambda ids, bos, eos: ids + []),
                       "Nothing tells the decoder to stop, and the two arrays differ in length. What must it say "
                       "after the last word?"),
+        Misconception("floats", lambda *given: tuple(part.astype(float) for part in _shift(*given)),
+                      "The right numbers, as floats. They are row numbers of the embedding: look at `dtype`."),
+        Misconception("0 taken for padding", lambda sentences, pad_id, bos_id, eos_id: tuple(
+            np.where(part == 0, pad_id, part) for part in _shift(sentences, 0, bos_id, eos_id)),
+                      "Some words became padding: those whose id is 0. Which places are filled up does not follow "
+                      "from the ids."),
         Misconception("eos at both", _shifted(lambda ids, bos, eos: [eos, *ids], _with_eos),
                       "Your input begins with eos. Which special id says that a sentence begins?"),
     ),

@@ -149,7 +149,6 @@ def batch_sizes(widths, max_tokens):
     reference=_sizes,
     cases=_sizes_cases,
     returns=("sizes",),
-    pure=True,
     misconceptions=(
         Misconception("sum of the widths", _summed,
                       "The batches are as large as before. You add up the tokens; the matrix also holds the padding."),

@@ -129,7 +129,6 @@ of its group.""",
     reference=_linked,
     cases=_linked_cases,
     returns=("groups",),
-    pure=True,
     misconceptions=(
         Misconception("English only", _one_side(0),
                       "Two pairs with the same French stand in different groups. A model that has seen the French has seen the answer."),

@@ -74,6 +74,11 @@ def _second_kept(ids, pair, new_id):
     return [new_id if tuple(ids[p:p + 2]) == tuple(pair) else number for p, number in enumerate(ids)]
 
 
+def _merged_in_place(ids, pair, new_id):
+    ids[:] = _merged(ids, pair, new_id)
+    return ids
+
+
 def _by_stack(ids, pair, new_id):
     stack, fresh = [], False
     for number in ids:
@@ -115,6 +120,8 @@ this order becomes `new_id`. A number can be part of one merge only. Return a ne
                       "Your list ends too early: the last number has no right neighbour, and it still belongs to the text."),
         Misconception("second number kept", _second_kept,
                       "The pair is replaced, but its second number is still there. How many numbers does a merge use up?"),
+        Misconception("merged in place", _merged_in_place,
+                      "The result is right, but the caller's list changed. Print `ids` after the call."),
     ),
     alternatives=(Alternative("stack", _by_stack),),
     success="Repeat this for every learned pair, and you have an encoder.",

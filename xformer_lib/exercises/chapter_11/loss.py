@@ -137,6 +137,8 @@ def _mean_cases(rng):
         return case(rng.gamma(2.0, size=real.shape), real)
 
     return [case(np.array([[1.0, 2.0, 6.0], [4.0, 9.0, 9.0]]), np.array([[True, True, True], [True, False, False]])),
+            case(np.array([[0.0, 3.0, 5.0], [7.0, 0.0, 0.0]]), np.array([[True, True, False], [True, False, False]]),
+                 note="a token whose loss is 0"),
             drawn(2, 5, 3), drawn(7, 1), drawn(4, 11, 6, 5)]
 
 
@@ -162,6 +164,11 @@ def _total(losses, real):
 
 def _padding_only(losses, real):
     return losses[~real].mean()
+
+
+def _nonzero_mean(losses, real):
+    kept = losses * real
+    return kept.sum() / (kept != 0).sum()
 
 
 def _mean_by_loop(losses, real):
@@ -202,6 +209,8 @@ token, in which every real token counts the same and padding counts nothing.""",
         Misconception("divided by sentences", _per_sentence,
                       "That is the loss of a sentence, on average. The statement asks for the loss of a token."),
         Misconception("a sum", _total, "That is the sum. A mean also divides."),
+        Misconception("a loss of 0 taken for padding", _nonzero_mean,
+                      "A token that was foretold with certainty has the loss 0, and it counts. What says which places are padding?"),
         Misconception("mask turned round", _padding_only,
                       "Only padding counts in your mean. What does `real` say at a place that holds a token?"),
     ),

@@ -64,7 +64,6 @@ A batch is too large for the memory, so it is computed in parts. `parts` is a li
     reference=_accumulated,
     cases=_parts_cases,
     returns=("gradient",),
-    pure=True,
     misconceptions=(
         Misconception("sum of means", _summed,
                       "You added the gradients. With twice as many parts of the same kind the result would double; a mean would not."),

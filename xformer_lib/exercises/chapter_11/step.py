@@ -208,7 +208,6 @@ unchanged if that norm is at most `largest`; otherwise multiply all arrays by th
     cases=_clip_cases,
     returns=("clipped",),
     probe=_as_one_vector,
-    pure=True,
     misconceptions=(
         Misconception("each array alone", _each_alone,
                       "You gave each array a factor of its own, so the direction of the whole changes. How many norms does the statement ask for?"),

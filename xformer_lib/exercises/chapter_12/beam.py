@@ -23,11 +23,11 @@ def _beam_step_cases(rng):
         return -np.sort(rng.exponential(3.0, size=k)), _log_softmax(2 * rng.normal(size=(k, v)))
 
     small = np.log(np.array([[0.5, 0.3, 0.2], [0.05, 0.9, 0.05]]))
-    alive = drawn(3, 5)
+    alive, long = drawn(3, 5), drawn(5, 11)
     return [
         case(np.log(np.array([0.6, 0.4])), small),
         case(*drawn(3, 7)),
-        case(*drawn(5, 11)),
+        case(long[0] - 800.0, long[1], note="long sentences, whose probability is too small for a float"),
         case(np.array([-0.1, -9.0, -11.0]), alive[1], note="a beam whose best beginning fathers all that is kept"),
         case(np.array([-1.0, -np.inf, -np.inf]), alive[1], note="the first step, where only one place is filled"),
     ]
@@ -60,6 +60,13 @@ def _likeliest_last(totals, log_probs):
     extended = totals[:, None] + log_probs
     best = np.argsort(extended, axis=None)[: len(totals)]
     return extended.ravel()[best], best // log_probs.shape[1], best % log_probs.shape[1]
+
+
+def _through_probabilities(totals, log_probs):
+    with np.errstate(all="ignore"):
+        sums = np.log(np.exp(totals)[:, None] * np.exp(log_probs)).ravel()
+    best = np.argsort(-sums, kind="stable")[: len(totals)]
+    return sums[best], best // log_probs.shape[1], best % log_probs.shape[1]
 
 
 def _parent_and_word_swapped(totals, log_probs):
@@ -124,6 +131,11 @@ Return three arrays (k,): their log p, the row of the beginning each one extends
             "divided by k",
             _divided_by_k,
             "The sums are right, the places are not. How many columns has the matrix that you laid out in one row?",
+        ),
+        Misconception(
+            "through probabilities",
+            _through_probabilities,
+            "Right for short sentences. The probability of a long one is 0 to the machine: print `np.exp(-800.0)`.",
         ),
         Misconception("least likely", _likeliest_last, "You kept the least likely. `argsort` puts the smallest first."),
         Misconception(

@@ -11,7 +11,7 @@ BOS, EOS = 1, 2
 
 @dataclass(frozen=True)
 class MadeUpModel:
-    """Logits for ids: says `length` words, then <eos>; everything said so far decides the next word."""
+    """Logits for ids: says `length` words, then <eos>, then words again; everything said so far decides the next one."""
 
     seed: int
     vocab_size: int
@@ -21,7 +21,7 @@ class MadeUpModel:
         history = [int(i) for i in np.ravel(np.asarray(ids))]
         logits = np.random.default_rng([self.seed, *history]).normal(size=self.vocab_size)
         logits[[0, BOS]] = -9.0
-        logits[EOS] = 9.0 if len(history) > self.length else -9.0
+        logits[EOS] = 9.0 if len(history) > self.length and EOS not in history else -9.0
         return logits
 
 
@@ -49,7 +49,7 @@ def _greedy_cases(rng):
 
 
 def _newest_word_only(next_logits, bos_id, eos_id, limit):
-    return _greedy(lambda ids: next_logits(ids[-1:] if len(ids) < 20 else [EOS] * 50), bos_id, eos_id, limit)
+    return _greedy(lambda ids: next_logits(ids[-1:] if len(ids) < 20 else [BOS] * 50), bos_id, eos_id, limit)
 
 
 def _keeps_bos(next_logits, bos_id, eos_id, limit):
@@ -71,6 +71,13 @@ def _bos_counted(next_logits, bos_id, eos_id, limit):
 
 def _no_start(next_logits, bos_id, eos_id, limit):
     return _greedy(lambda ids: next_logits(ids[1:]), bos_id, eos_id, limit)
+
+
+def _goes_on(next_logits, bos_id, eos_id, limit):
+    ids = [bos_id]
+    for _ in range(limit):
+        ids.append(int(np.argmax(next_logits(ids))))
+    return [word for word in ids[1:] if word != eos_id]
 
 
 def _with_arrays(next_logits, bos_id, eos_id, limit):
@@ -109,6 +116,11 @@ begin with `<bos>`, take the likeliest word again and again, and stop at `<eos>`
     cases=_greedy_cases,
     returns=("words",),
     misconceptions=(
+        Misconception(
+            "words behind the end",
+            _goes_on,
+            "You take <eos> out and go on behind it. What a model says after <eos> belongs to no sentence.",
+        ),
         Misconception(
             "newest word only",
             _newest_word_only,

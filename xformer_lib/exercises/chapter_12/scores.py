@@ -27,8 +27,8 @@ def _clipped_cases(rng):
         case(
             ["le", "chat", "le", "chat"], ["le", "chat", "le", "chat", "le", "chat"], 2, note="n-grams that occur twice"
         ),
-        case(drawn(13), drawn(11), 1),
-        case(drawn(17), drawn(7), 2),
+        case([*drawn(13), "mur", "EST"], [*drawn(11), "murmure", "est"], 1, note="words that are alike and not equal"),
+        case([*drawn(17), "ab", "c"], [*drawn(7), "a", "bc"], 2, note="words that are equal only when they run together"),
         case(["le", "chat"], ["le", "chat"], 3, note="fewer words than n"),
     ]
 
@@ -53,6 +53,11 @@ def _words_counted(hypothesis, reference, n):
 
 def _kinds_against_all(hypothesis, reference, n):
     return len(set(_ngrams(hypothesis, n)) & set(_ngrams(reference, n))), len(_ngrams(hypothesis, n))
+
+
+def _run_together(hypothesis, reference, n):
+    said, wanted = (Counter("".join(gram) for gram in _ngrams(words, n)) for words in (hypothesis, reference))
+    return (said & wanted).total(), said.total()
 
 
 def _crossing_out(hypothesis, reference, n):
@@ -108,6 +113,11 @@ confirms, where an n-gram that the reference has k times confirms at most k occu
             "recall",
             _recall,
             "Your total counts the n-grams of the reference. Precision asks how much of what was said is right.",
+        ),
+        Misconception(
+            "words run together",
+            _run_together,
+            "Your n-grams are strings without a seam: *ab c* and *a bc* look the same. How else can n words be kept together?",
         ),
         Misconception(
             "words for n-grams",

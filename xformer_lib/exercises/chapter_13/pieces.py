@@ -2,7 +2,12 @@
 
 import numpy as np
 
+from xformer_lib.exercises import values
 from xformer_lib.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_lib.exercises.watched import peak_bytes
+
+NARROW, SQUARE = "no L x L array", "an L x L array"
+LONG = 701  # positions from which memory tells an L × L array, even of booleans, from a band
 
 
 def _band(q, k, window):
@@ -16,6 +21,28 @@ def _band(q, k, window):
     return scores
 
 
+def _with_memory(function):
+    """The scores, and for a long sequence whether an L × L array was made; asked only where the scores are right."""
+
+    def measured(q, k, window):
+        if len(q) < LONG:
+            return function(q, k, window), NARROW
+        scores, peak = peak_bytes(function, q, k, window)
+        if peak > len(q) ** 2 * 0.9:  # perhaps something was imported meanwhile: look again
+            scores, peak = peak_bytes(function, q, k, window)
+        is_right = peak > len(q) ** 2 * 0.9 and values.difference(_band(q, k, window), scores) is None
+        return scores, SQUARE if is_right else NARROW
+
+    return measured
+
+
+def _band_difference(expected, got):
+    found = values.difference(expected[0], got[0], name="scores")
+    if found is None and expected[1] != got[1]:
+        return "the scores are right, but an L × L array was made on the way"
+    return found
+
+
 def _band_cases(rng):
     def inputs(length, d):
         return rng.normal(size=(length, d)), rng.normal(size=(length, d))
@@ -27,6 +54,7 @@ def _band_cases(rng):
         case(*inputs(7, 3), 2),
         case(*inputs(5, 2), 0, note="a window of 0: each position alone"),
         case(*inputs(3, 5), 4, note="a window wider than the sequence"),
+        case(*inputs(LONG, 2), 1, note=f"{LONG} positions"),
     ]
 
 
@@ -74,6 +102,16 @@ def _band_from_padded(q, k, window):
     return np.where((j >= 0) & (j < length), scores, -np.inf)
 
 
+def _band_of_whole(q, k, window):
+    length = len(q)
+    whole = q @ k.T / np.sqrt(q.shape[1])
+    scores = np.full((length, 2 * window + 1), -np.inf)
+    for c in range(2 * window + 1):
+        i = np.arange(max(0, window - c), min(length, length + window - c))
+        scores[i, c] = whole[i, i + c - window]
+    return scores
+
+
 BAND = Exercise(
     id="13.3",
     title="A band of scores",
@@ -92,8 +130,16 @@ such key stands minus infinity. Do not make an L × L matrix on the way.""",
     stub="def band_scores(q, k, window):\n    return ...",
     reference=_band,
     cases=_band_cases,
-    returns=("scores",),
+    probe=_with_memory,
+    compare=_band_difference,
+    returns=("scores", "memory"),
     misconceptions=(
+        Misconception(
+            "a whole matrix first",
+            _band_of_whole,
+            "The scores are right, and they were cut out of something with L × L entries. How large would it be for a "
+            "text of 100,000 tokens?",
+        ),
         Misconception(
             "wraps around",
             _band_wraps,

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from xformer_lib.exercises import values
 from xformer_lib.exercises.exercise import Alternative, Exercise, Misconception, case
 
 
@@ -61,6 +62,21 @@ def _rows_by_loop(x):
     return np.array(whole, dtype=np.int8), np.array(scales)
 
 
+def _in_one_byte(expected, got):
+    """As usual, and an array or a tensor of whole numbers must be of int8, as the statement says; a list has no dtype."""
+    found = values.returned(expected, got, ROWS.returns, ROWS.tolerance)
+    if found is None and not isinstance(got[0], (list, tuple)) and not isinstance(expected[0], (list, tuple)):
+        (_, wanted), (_, dtype) = values.as_array(expected[0]), values.as_array(got[0])
+        if (wanted == "int8") != (dtype == "int8"):
+            return f"whole: expected dtype {wanted}, got {dtype}"
+    return found
+
+
+def _rows_as_floats(x):
+    whole, scale = _rows(x)
+    return whole.astype(float), scale
+
+
 ROWS = Exercise(
     id="13.6",
     title="The negative weights are cut",
@@ -84,8 +100,14 @@ def quantize(x):
     return whole, scale""",
     reference=_rows,
     cases=_row_cases,
+    compare=_in_one_byte,
     returns=("whole", "scale"),
     misconceptions=(
+        Misconception(
+            "more than one byte",
+            _rows_as_floats,
+            "The right numbers, and each of them takes more than one byte. Look at their `dtype`.",
+        ),
         Misconception(
             "size without sign",
             _rows_without_abs,

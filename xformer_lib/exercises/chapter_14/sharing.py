@@ -71,7 +71,6 @@ in which every token counts the same. A process may be without tokens. Try the f
     reference=_shared,
     cases=_shared_cases,
     returns=("gradient",),
-    pure=True,
     misconceptions=(
         Misconception("mean of means", _mean_of_means,
                       "Every process has the same weight, so a token among few counts more than one among many; and a process without "
@@ -178,7 +177,6 @@ Write `reduce_scatter(vectors)`, the first half of the ring. Process p of N star
     cases=_ring_cases,
     compare=_compare_lists,
     returns=("chunks",),
-    pure=True,
     misconceptions=(
         Misconception("chunk p on process p", _own_chunk,
                       "The sums are right, and lie one place off. Follow two processes through their one move: which chunk was sent to whom?"),

@@ -1,6 +1,9 @@
 """Chapter 15, exercises on what recent models changed. Torch is imported where it is used."""
 
+from xformer_lib.exercises import values
 from xformer_lib.exercises.exercise import Alternative, Exercise, Misconception, case
+
+EACH, MORE = "one expert a token", "more experts a token"
 
 
 def _mixture(x, router, experts):
@@ -9,6 +12,34 @@ def _mixture(x, router, experts):
     gates = (x @ router).softmax(dim=-1)
     chosen = gates.argmax(dim=-1)
     return torch.stack([gates[n, chosen[n]] * experts[chosen[n]](x[n]) for n in range(len(x))])
+
+
+def _with_readers(function):
+    """The output, and whether the experts read each token once; asked only where the output is right."""
+
+    def counted(x, router, experts):
+        read = []
+
+        def reader(expert):
+            def expert_that_counts(tokens):
+                read.append(tokens.numel() // x.shape[-1])
+                return expert(tokens)
+
+            return expert_that_counts
+
+        output = function(x, router, [reader(expert) for expert in experts])
+        is_right = sum(read) > len(x) and values.difference(
+            _mixture(x, router, experts), output, tolerance=MIXTURE.tolerance) is None
+        return output, MORE if is_right else EACH
+
+    return counted
+
+
+def _mixture_difference(expected, got):
+    found = values.difference(expected[0], got[0], tolerance=MIXTURE.tolerance, name="output")
+    if found is None and expected[1] != got[1]:
+        return "the output is right, but experts read tokens that are not theirs"
+    return found
 
 
 def _mixture_cases(rng):
@@ -62,6 +93,14 @@ def _over_tokens(x, router, experts):
     return torch.stack([gates[n, chosen[n]] * experts[chosen[n]](x[n]) for n in range(len(x))])
 
 
+def _one_of_all(x, router, experts):
+    import torch
+
+    gate, chosen = (x @ router).softmax(dim=-1).max(dim=-1)
+    outputs = torch.stack([expert(x) for expert in experts])
+    return gate[:, None] * outputs[chosen, torch.arange(len(x))]
+
+
 def _grouped(x, router, experts):
     import torch
 
@@ -93,11 +132,16 @@ reads the token, and what it returns is multiplied by that probability. Return (
     stub="def mixture(x, router, experts):\n    return ...",
     reference=_mixture,
     cases=_mixture_cases,
-    returns=("output",),
+    probe=_with_readers,
+    compare=_mixture_difference,
+    returns=("output", "readers"),
     tolerance=1e-8,
     misconceptions=(
         Misconception("all experts blended", _soft,
                       "Every expert reads every token here: right as a mixture, but nothing is saved."),
+        Misconception("everything computed, one kept", _one_of_all,
+                      "The output is right, but every expert read every token, and most of what they returned was "
+                      "thrown away. Which tokens should an expert be given?"),
         Misconception("no gate", _mixture_variant(lambda gates, logits, best: 1.0),
                       "The right experts, but their answers are not multiplied by the probability. Through what would "
                       "the router get a gradient?"),

@@ -6,15 +6,20 @@ import secrets
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import asdict, dataclass, field
 
+from xformer_lib.exercises import registry
+from xformer_lib.exercises.exercise import STATUSES, Exercise
 from xformer_lib.exercises.grading.limits import GIGABYTE, Limits, Workplace
 
 START = 120.0     # seconds a kernel may take to come up, on a busy machine
 GRACE = 5.0       # seconds it may take to obey an interrupt
 WATCH = 0.3       # seconds between two looks at its processes
 LARGEST = 2**22   # bytes in a reply; ours are far smaller
+WAITING = 16      # replies that may stand in line; ours come one by one
+LONGEST = 4000    # letters in a message
 POSIX = os.name == "posix"
 
 
@@ -28,6 +33,17 @@ class KernelDied(Exception):
     def __init__(self, reason: str, status: str = "crashed") -> None:
         super().__init__(reason)
         self.status = status
+
+
+class Forged(Exception):
+    """The kernel gave an answer that ours never gives; the message says so, for the learner to read."""
+
+    def __init__(self) -> None:
+        super().__init__("the notebook replaced a part of the kernel that grades it, so its checks prove nothing")
+
+
+class Stopped(Exception):
+    """The whole class is being ended."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +64,7 @@ class Kernel:
     limits: Limits
     chapters: tuple[int, ...] = ()
     seed: int = 0
+    stop: threading.Event = field(default_factory=threading.Event)
     token: str = field(default_factory=lambda: secrets.token_hex(16))
 
     def __post_init__(self) -> None:
@@ -74,6 +91,7 @@ class Kernel:
         self.socket = self.context.socket(zmq.DEALER)
         self.socket.linger = 0
         self.socket.setsockopt(zmq.MAXMSGSIZE, LARGEST)
+        self.socket.setsockopt(zmq.RCVHWM, WAITING)
         between = "-" if pipes else ":"
         self.socket.connect(f"{there['transport']}://{there['ip']}{between}{there['shell_port']}")
         try:
@@ -82,10 +100,15 @@ class Kernel:
             self.close()
             raise NoKernel(f"the kernel did not start: {self.last_words()}; try xformer doctor, "
                            "and a larger --memory") from None
+        except BaseException:
+            self.close()
+            raise
 
     def last_words(self) -> str:
         """The end of what the kernel wrote to its standard error."""
-        text = (self.workplace.kernel / "log.txt").read_bytes()[-2000:].decode(errors="replace").strip()
+        with open(self.workplace.kernel / "log.txt", "rb") as log:
+            log.seek(max(0, log.seek(0, os.SEEK_END) - 2000))
+            text = log.read(2000).decode(errors="replace").strip()
         return text.splitlines()[-1][:200] if text else f"exit status {self.process.poll()}"
 
     def run(self, code: str, attempts: list, seconds: float, grace: float = GRACE) -> Reply:
@@ -93,6 +116,8 @@ class Kernel:
 
         Raises:
             KernelDied: if the kernel ended, or has to be closed.
+            Forged: if the reply is none of ours.
+            Stopped: if the class is being ended.
         """
         content = {"code": code, "silent": not code, "store_history": bool(code), "user_expressions": {},
                    "allow_stdin": False, "stop_on_error": False}
@@ -104,16 +129,18 @@ class Kernel:
             reply = self.wait(asked["header"]["msg_id"], time.monotonic() + grace)
         if reply is None:
             raise KernelDied(f"it ran for {seconds:g} s and did not obey an interrupt", "timed out")
-        return Reply(reply["ename"], reply["evalue"], tuple(reply["verdicts"]), late)
+        return reply_of(reply, late)
 
-    def wait(self, request: str, until: float) -> dict | None:
-        """The reply to a request, or None when the time is over."""
+    def wait(self, request: str, until: float):
+        """The content of the reply to a request, or None when the time is over."""
         looked = time.monotonic()
         while time.monotonic() < until:
+            if self.stop.is_set():
+                raise Stopped("the class was ended")
             if self.socket.poll(50):
-                message = self.receive()
-                if message and message["parent_header"].get("msg_id") == request:
-                    return message["content"]
+                answered, content = self.receive()
+                if answered == request:
+                    return content
             elif self.process.poll() is not None and not self.socket.poll(200):
                 raise KernelDied(ending(self.process.returncode))
             if time.monotonic() - looked > WATCH:
@@ -121,13 +148,15 @@ class Kernel:
                 looked = time.monotonic()
         return None
 
-    def receive(self) -> dict | None:
-        """The next reply to a cell, or None when it is something else or cannot be read."""
+    def receive(self) -> tuple[str, object]:
+        """The request that the next message answers, and its content; two empty ones for any other message."""
         try:
             message = self.session.recv(self.socket)[1]
-        except (ValueError, TypeError, KeyError):
-            return None
-        return message if message and message["msg_type"] == "execute_reply" else None
+            if message["msg_type"] == "execute_reply":
+                return message["parent_header"]["msg_id"], message["content"]
+        except Exception:  # the notebook may send anything over this wire: what cannot be read is no reply
+            pass
+        return "", None
 
     def watch(self) -> None:
         """Looks at all processes of the session, and gives the kernel up when they are too many or fill too much."""
@@ -155,7 +184,10 @@ class Kernel:
     def interrupt(self) -> None:
         """As Jupyter's stop button does; Windows has no such signal, and the kernel is killed after the grace."""
         if POSIX and self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGINT)
+            try:
+                os.killpg(self.process.pid, signal.SIGINT)
+            except (ProcessLookupError, PermissionError):  # it has just ended
+                pass
 
     def kill(self) -> None:
         """Ends the whole group at once, then whatever had left it."""
@@ -192,6 +224,41 @@ class Kernel:
         self.kill()
         self.socket.close()
         self.context.term()
+
+
+def reply_of(content: object, late: bool) -> Reply:
+    """A reply as plain data that has been looked at.
+
+    Raises:
+        Forged: if it is not what our kernel sends.
+    """
+    if not isinstance(content, dict) or not isinstance(content.get("verdicts"), list):
+        raise Forged
+    words = [content.get("ename"), content.get("evalue")]
+    if not all(isinstance(one, str) for one in words) or not all(map(is_verdict, content["verdicts"])):
+        raise Forged
+    verdicts = tuple(one | {"message": one["message"][:LONGEST]} for one in content["verdicts"])
+    return Reply(words[0][:LONGEST], words[1][:LONGEST], verdicts, late)
+
+
+def is_verdict(one: object) -> bool:
+    """Whether something is a verdict on an exercise of the catalogue, with nothing missing and nothing added."""
+    if not isinstance(one, dict) or one.keys() != {"id", "status", "message", "misconception", "rechecked"}:
+        return False
+    texts = (one["id"], one["status"], one["message"], one["misconception"])
+    if not all(isinstance(text, str) for text in texts) or not isinstance(one["rechecked"], bool):
+        return False
+    exercise = registry.find(one["id"])
+    names = {known.name for known in misconceptions(exercise)} if not isinstance(exercise, str) else ()
+    return (not isinstance(exercise, str) and exercise.id == one["id"] and one["status"] in (*STATUSES, "not verified")
+            and one["misconception"] in ("", *names))
+
+
+def misconceptions(exercise: Exercise):
+    """All that an exercise and its steps know."""
+    yield from exercise.misconceptions
+    for step in exercise.steps:
+        yield from step.misconceptions
 
 
 def session_of(pid: int) -> int:

@@ -17,6 +17,12 @@ from xformer_lib.exercises.grading.recorder import Recorder
 LONGEST = 200
 
 
+def plain(status, name, words) -> dict:
+    """The reply to a cell with no verdicts yet; half a surrogate pair is written as its escape, so that it can be sent."""
+    name, words = (str(text)[:LONGEST].encode("utf-8", "backslashreplace").decode() for text in (name, words))
+    return {"status": status, "ename": name, "evalue": words, "user_expressions": {}, "payload": [], "verdicts": []}
+
+
 def kernel_class():
     """The kernel, made here so that this module can be read where ipykernel is missing."""
     from ipykernel.ipkernel import IPythonKernel
@@ -33,17 +39,18 @@ def kernel_class():
             self.shell.ask_exit = lambda: None  # exit() and quit() would end the kernel
             self.stand_somewhere()
             self.recorder.begin()
-            reply = await super().do_execute(code, silent, store_history, {}, allow_stdin,
-                                             cell_meta=cell_meta, cell_id=cell_id)
-            if os.getpid() != process:  # a fork of the learner's that came back here
-                os._exit(0)
-            attempts = (cell_meta or {}).get("attempts", [])
-            short = {"status": reply["status"], "ename": str(reply.get("ename", ""))[:LONGEST],
-                     "evalue": str(reply.get("evalue", ""))[:LONGEST], "user_expressions": {}, "payload": []}
             try:
+                reply = await super().do_execute(code, silent, store_history, {}, allow_stdin,
+                                                 cell_meta=cell_meta, cell_id=cell_id)
+                if os.getpid() != process:  # a fork of the learner's that came back here, as it may below
+                    os._exit(0)
+                attempts = (cell_meta or {}).get("attempts", [])
+                short = plain(reply["status"], reply.get("ename", ""), reply.get("evalue", ""))
                 short["verdicts"] = self.recorder.verdicts(attempts, self.shell.user_ns, reply["status"] == "ok")
-            except KeyboardInterrupt:
-                short |= {"status": "error", "ename": "KeyboardInterrupt", "verdicts": []}
+            except BaseException as error:  # without a reply the cell would be waited for until its time is over
+                short = plain("error", type(error).__name__, "the kernel could not finish the cell")
+            if os.getpid() != process:
+                os._exit(0)
             return short
 
         def stand_somewhere(self):

@@ -2,19 +2,21 @@
 
 import math
 import os
+import secrets
 import shutil
 import sys
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import xformer_lib
+from xformer_lib.exercises.grading.copying import copy_results
 
 GIGABYTE = 2**30
 LONGEST_CHECK = 30.0
 ADDRESS_SPACE = 64 * GIGABYTE  # libraries for GPUs map much that they never fill
 THREADS = 1024
-COPIED = 20_000_000
 KEPT = ("PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "VIRTUAL_ENV", "CONDA_PREFIX", "LD_LIBRARY_PATH",
         "DYLD_LIBRARY_PATH", "XFORMER_DATA", "XFORMER_SOURCE", "OMP_NUM_THREADS", "MKL_NUM_THREADS",
         "OPENBLAS_NUM_THREADS", "SYSTEMROOT", "SYSTEMDRIVE", "COMSPEC", "PATHEXT", "NUMBER_OF_PROCESSORS",
@@ -96,7 +98,7 @@ class Workplace:
     """A temporary folder with `home`, the notebook's own working directory, and what the kernel needs.
 
     A folder `results` beside the notebook's folder is copied, so that a chapter finds `../results`. Nothing else is:
-    what a notebook deletes or overwrites by a relative path are copies.
+    what a notebook deletes or overwrites by a relative path are copies. `left_out` says what was not copied of it.
     """
 
     def __init__(self, notebook: Path) -> None:
@@ -104,9 +106,8 @@ class Workplace:
         self.work, self.home, self.kernel = (self.root / name for name in ("notebook", "home", "kernel"))
         for folder in (self.work, self.home, self.kernel, self.home / "tmp"):
             folder.mkdir()
-        results = notebook.resolve().parent.parent / "results"
-        if results.is_dir() and size_of(results) <= COPIED:
-            shutil.copytree(results, self.root / "results", ignore_dangling_symlinks=True)
+        beside = notebook.parent.resolve().parent  # a link to a notebook brings nothing from where it leads
+        self.left_out = copy_results(beside / "results", self.root / "results")
 
     def environment(self, token: str, check_seconds: float) -> dict[str, str]:
         """The variables a kernel sees: few, with every cache in the temporary home."""
@@ -139,19 +140,29 @@ class Workplace:
             shutil.copy(file, self.home / ".mpl")
 
     def remove(self) -> None:
-        """Deletes everything, also what was made unreadable; links are removed and never followed."""
-        folders = [self.root]
-        while folders:
+        """Deletes everything, also what was made unreadable; links are removed and never followed.
+
+        Each folder is lifted to the top before it is emptied: no path grows too long, and nothing is as deep as it was.
+        """
+        mark, waiting = secrets.token_hex(8), [self.root]
+        for number, folder in enumerate(waiting):  # grows while it is worked through
             try:
-                folder = folders.pop()
                 os.chmod(folder, 0o700)
-                with os.scandir(folder) as entries:
-                    folders.extend(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
+                entries = list(os.scandir(folder))
             except OSError:
                 continue
+            for place, entry in enumerate(entries):
+                try:
+                    if not entry.is_dir(follow_symlinks=False):
+                        os.unlink(entry.path)
+                        continue
+                    os.chmod(entry.path, 0o700)
+                    lifted = self.root / f"{mark}-{number}-{place}"
+                    os.rename(entry.path, lifted)
+                    waiting.append(lifted)
+                except OSError:
+                    continue
+            if folder != self.root:
+                with suppress(OSError):
+                    folder.rmdir()
         shutil.rmtree(self.root, ignore_errors=True)
-
-
-def size_of(folder: Path) -> int:
-    """Bytes in a folder."""
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

@@ -119,4 +119,4 @@ class Recorder:
             return {"id": result.id, "status": "not verified", "misconception": "", "rechecked": False,
                     "message": f"Exercise {result.id}: the notebook replaced {changed}, so its checks prove nothing."}
         return {"id": result.id, "status": result.status, "misconception": result.misconception, "rechecked": False,
-                "message": result.message[:LONGEST]}
+                "message": result.message[:LONGEST].encode("utf-8", "backslashreplace").decode()}

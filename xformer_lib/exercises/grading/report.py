@@ -2,14 +2,18 @@
 
 import csv
 import io
+import re
 import textwrap
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
+from typing import TextIO
 
 from xformer_lib import __version__
 from xformer_lib.exercises.grading.source import in_order, known
 
 WIDTH = 100
-SPREADSHEET = ("=", "+", "-", "@", "\t", "\r")  # a cell that begins so is a formula to a spreadsheet
+STARTS = "=+\\-@＝＋－＠﹦﹢﹣﹫⁼₌⁺₊⁻₋−﬩"  # a cell that begins so is a formula to some spreadsheet, narrow or wide
+FORMULA = re.compile(rf'(^|[,;|"])( *)([{STARTS}])')  # whichever sign the spreadsheet parts its cells at
 EXPLAINED = ("misconception", "wrong", "crashed", "timed out", "not verified")
 
 
@@ -43,7 +47,7 @@ class Grade:
 
 @dataclass(frozen=True)
 class NotebookGrade:
-    """All exercises of one notebook; `error` says why it could not be graded, and is "" otherwise."""
+    """All exercises of one notebook; `error` says why it could not be graded, or not be trusted, and is "" otherwise."""
 
     name: str
     exercises: tuple[Grade, ...] = ()
@@ -63,9 +67,10 @@ class NotebookGrade:
     @property
     def summary(self) -> str:
         """One line."""
-        if self.error:
+        if self.error and not self.exercises:
             return f"{self.name}: not graded: {self.error}"
-        return f"{self.name}: {self.passed} of {len(self.exercises)} passed ({self.seconds:.0f} s)"
+        reason = f": {self.error}" if self.error else ""
+        return f"{self.name}: {self.passed} of {len(self.exercises)} passed ({self.seconds:.0f} s){reason}"
 
 
 def as_text(notebook: NotebookGrade) -> str:
@@ -90,26 +95,54 @@ def as_json(notebooks: list[NotebookGrade], seed: int) -> dict:
         for one in notebooks]}
 
 
-def as_csv(notebooks: list[NotebookGrade]) -> str:
-    """A header and one row a notebook; an exercise that a notebook does not contain is left empty."""
-    ids = {grade.id for one in notebooks for grade in one.exercises}
-    columns = [exercise.id for exercise in sorted(map(known, ids), key=in_order)]
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["notebook", "passed", "total", *columns, "seconds", "error"])
-    for one in notebooks:
+class Table:
+    """The table of a class, written row by row: what is in it when the class is interrupted stays in it."""
+
+    def __init__(self, file: TextIO, ids: Collection[str]) -> None:
+        self.file, self.ids = file, [exercise.id for exercise in sorted(map(known, ids), key=in_order)]
+        self.write(["notebook", "passed", "total", *self.ids, "seconds", "error"])
+
+    def add(self, one: NotebookGrade) -> None:
+        """A row; an exercise that the notebook does not contain is left empty, one without a column is named last."""
         verdicts = {grade.id: grade.short for grade in one.exercises}
-        cells = [verdicts.get(id, "") for id in columns]
-        row = [one.name, one.passed, len(one.exercises), *cells, one.seconds, one.error]
-        writer.writerow([harmless(value) for value in row])
+        cells = [verdicts.get(id, "") for id in self.ids]
+        others = ", ".join(f"{id} {short}" for id, short in verdicts.items() if id not in self.ids)
+        remarks = filter(None, [one.error, others and f"also checked: {others}"])
+        self.write([one.name, one.passed, len(one.exercises), *cells, one.seconds, "; ".join(remarks)])
+
+    def write(self, row: list) -> None:
+        line = io.StringIO()
+        csv.writer(line, lineterminator="\n").writerow([harmless(value) for value in row])
+        self.file.write(fitting(line.getvalue(), self.file))
+        self.file.flush()
+
+
+def as_csv(notebooks: list[NotebookGrade], ids: Collection[str] | None = None) -> str:
+    """The whole table: a header and one row a notebook."""
+    text = io.StringIO()
+    found = {grade.id for one in notebooks for grade in one.exercises}
+    table = Table(text, found if ids is None else ids)
+    for one in notebooks:
+        table.add(one)
     return text.getvalue()
 
 
+def fitting(text: str, file: TextIO) -> str:
+    """Text that a file can take: letters that its encoding lacks are written as their escapes."""
+    encoding = getattr(file, "encoding", None) or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
 def harmless(value):
-    """Text that no spreadsheet takes for a formula."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(SPREADSHEET) else value
+    """Text of one line that no spreadsheet takes for a formula, or for a row of its own."""
+    return FORMULA.sub(r"\1\2'\3", one_line(value)) if isinstance(value, str) else value
 
 
 def printable(text: str) -> str:
     """Text without control characters, which a learner's error message may hold."""
     return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)
+
+
+def one_line(text: str) -> str:
+    """The same in one line, for a name or a remark."""
+    return printable(text).replace("\n", "?")

@@ -1,33 +1,46 @@
 """Grading one notebook: every cell in order, a new kernel where one died, and one verdict for each exercise."""
 
+import threading
 import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from xformer_lib.exercises.exercise import Exercise
-from xformer_lib.exercises.grading.kernel import Kernel, KernelDied
+from xformer_lib.exercises.grading.kernel import Forged, Kernel, KernelDied, NoKernel
 from xformer_lib.exercises.grading.limits import Limits, Workplace
-from xformer_lib.exercises.grading.report import Grade, NotebookGrade, printable
+from xformer_lib.exercises.grading.report import Grade, NotebookGrade, one_line, printable
 from xformer_lib.exercises.grading.source import Cell, Notebook, in_order, known, read_notebook
 
 NOTES = 20
 
 
-def grade_notebook(path: Path, limits: Limits, *, seed: int = 0, name: str = "") -> NotebookGrade:
+def grade_notebook(path: Path, limits: Limits, *, seed: int = 0, name: str = "", links: bool = True,
+                   stop: threading.Event | None = None) -> NotebookGrade:
     """Runs a notebook in a fresh kernel and gives a verdict on every exercise in it.
+
+    Args:
+        path: The notebook.
+        limits: What it may use.
+        seed: For the cases of the checks.
+        name: What the report calls it.
+        links: Whether the path may be a link.
+        stop: Set from another thread, it ends the run.
 
     Raises:
         OSError, ValueError: if the file cannot be read as a notebook, or no kernel can be started.
+        Stopped: if `stop` was set.
     """
-    notebook = read_notebook(path)
+    notebook = read_notebook(path, links=links)
     began = time.monotonic()
-    run = Run(path, notebook, limits, seed, began + limits.seconds)
+    run = Run(path, notebook, limits, seed, began + limits.seconds, stop or threading.Event())
     try:
         run.all_cells()
+    except Forged as reason:
+        run.forged = str(reason)
     finally:
         run.close()
     seconds = round(time.monotonic() - began, 1)
-    return NotebookGrade(printable(name or path.name), run.grades(), seconds, tuple(run.notes))
+    return NotebookGrade(one_line(name or path.name), run.grades(), seconds, tuple(run.notes), run.forged)
 
 
 @dataclass
@@ -39,12 +52,15 @@ class Run:
     limits: Limits
     seed: int
     until: float
+    stop: threading.Event = field(default_factory=threading.Event)
     workplace: Workplace | None = None
     kernel: Kernel | None = None
     verdicts: dict[str, Grade] = field(default_factory=dict)
     deaths: int = 0
     left_out: set[int] = field(default_factory=set)  # cells that no restarted kernel runs again
     notes: list[str] = field(default_factory=list)
+    hopeless: str = ""  # why no further kernel could be started
+    forged: str = ""    # why no verdict of this notebook counts
 
     def all_cells(self) -> None:
         """Runs the cells in order; one that killed its kernel is left out when the others are run again."""
@@ -63,6 +79,8 @@ class Run:
         """Why no further cell can be run: a status and a reason, or nothing."""
         if time.monotonic() >= self.until:
             return "timed out", f"the {self.limits.seconds:g} s of the notebook were over before this cell was reached"
+        if self.hopeless:
+            return "crashed", f"this cell was not reached: {self.hopeless}"
         if self.deaths > self.limits.restarts:
             return "crashed", f"this cell was not reached: the notebook had ended its kernel {self.deaths} times"
         return "", ""
@@ -70,7 +88,16 @@ class Run:
     def restart(self, number: int) -> bool:
         """A fresh kernel, brought to where the notebook was, without the cells that cost one. False if it died."""
         self.workplace = Workplace(self.path)
-        self.kernel = Kernel(self.workplace, self.limits, self.chapters(), self.seed)
+        if self.workplace.left_out and not self.deaths:
+            self.notes.append(self.workplace.left_out)
+        try:
+            self.kernel = Kernel(self.workplace, self.limits, self.chapters(), self.seed, self.stop)
+        except NoKernel as error:
+            if not self.deaths:
+                raise
+            self.hopeless = str(error)
+            self.close()
+            return False
         for earlier, cell in enumerate(self.notebook.cells[:number]):
             if earlier not in self.left_out and time.monotonic() < self.until:
                 try:
@@ -122,7 +149,7 @@ class Run:
 
     def note(self, cell: Cell, words: str) -> None:
         if len(self.notes) < NOTES:
-            self.notes.append(printable(f"cell {cell.place} {words}"))
+            self.notes.append(one_line(f"cell {cell.place} {words}"))
 
     def bury(self, cell: Cell, number: int, reason: str) -> None:
         """Remembers which cell killed the kernel, so that the next one is spared it."""
@@ -145,5 +172,7 @@ class Run:
         return tuple(self.titled(exercise) for exercise in sorted(contained.values(), key=in_order))
 
     def titled(self, exercise: Exercise) -> Grade:
+        if self.forged:
+            return Grade(exercise.id, "not verified", f"Exercise {exercise.id}: {self.forged}.", title=exercise.title)
         silent = Grade(exercise.id, "not attempted", f"Exercise {exercise.id}: no cell answers it.")
         return replace(self.verdicts.get(exercise.id, silent), title=exercise.title)

@@ -1,0 +1,42 @@
+"""Collecting answers that no exercise was written with, for the tests that hold the checks to them."""
+
+import numpy as np
+import pytest
+
+from xformer_lib.exercises import check
+from xformer_lib.exercises.registry import find
+
+
+class HeldOut:
+    """Right and wrong answers of one file, as parameters of its tests."""
+
+    def __init__(self):
+        self.rights, self.wrongs = [], []
+
+    def right(self, id):
+        """Marks a right answer to an exercise."""
+        return lambda answer: self.rights.append(pytest.param(id, answer, id=f"{id}-{answer.__name__}")) or answer
+
+    def wrong(self, id, name=None):
+        """Marks a wrong answer to an exercise, and the misconception that it should be told."""
+        return lambda answer: self.wrongs.append(pytest.param(id, answer, name, id=f"{id}-{answer.__name__}")) or answer
+
+
+def judged(id, answer, seed=0):
+    if find(id).requires:
+        pytest.importorskip(find(id).requires)
+    return check(id, answer, rng=np.random.default_rng(seed))
+
+
+def must_pass(id, answer):
+    for seed in (0, 1):
+        result = judged(id, answer, seed)
+        assert result.status == "passed", f"seed {seed}: {result.message}"
+
+
+def must_not_pass(id, answer, name):
+    """The word "crashed" is for an answer that raises; what is wrong is told apart by what it returns."""
+    for seed in (0, 1):
+        result = judged(id, answer, seed)
+        assert result.status in ("wrong", "misconception", "crashed"), f"seed {seed}: {result.message}"
+        assert name is None or result.misconception == name, f"seed {seed}: {result.message}"
