@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from . import finish, glossary, library_mark, links, mathematics, model_files, pages, parts
+from . import finish, glossary, library_mark, mathematics, model_files, notebooks, pages, parts
 
 STATIC = Path(__file__).resolve().parent.parent / "static"
 
@@ -18,9 +18,9 @@ def add_static_folder(app, config):
 def setup(app):
     app.connect("config-inited", add_static_folder)
     library_mark.setup(app)
-    links.setup(app)
     mathematics.setup(app)
     model_files.setup(app)
+    notebooks.setup(app)
     pages.setup(app)
     parts.setup(app)
     glossary.setup(app)

@@ -14,7 +14,6 @@ from functools import cache
 from docutils.nodes import make_id
 from markdown_it import MarkdownIt
 from pybtex.database import parse_file
-from sphinx.util import logging
 
 from .house import ROOT
 
@@ -28,7 +27,6 @@ IN_A_SENTENCE = re.compile(rf"(?P<names>.+) \((?P<year>{YEAR})\)")
 BESIDE_IT = re.compile(rf"(?P<names>.+), (?P<year>{YEAR})")
 ONE = rf"\[[^][]+\]\({ADDRESS}\)"
 GROUP = re.compile(rf"\((?P<links>{ONE}(?:; {ONE})*)\)")
-logger = logging.getLogger(__name__)
 
 
 # ---------------------------------------------------------------- headings
@@ -129,18 +127,3 @@ def cited(text, complain):
 def booklike(text, complain):
     """Markdown of a notebook as the book reads it."""
     return cited(unanchored(text, complain), complain)
-
-
-def rewrite(app, docname, source):
-    """Every text cell of a notebook; other pages are the book's own and speak its language."""
-    if not str(app.env.doc2path(docname)).endswith(".ipynb"):
-        return
-    notebook = json.loads(source[0])
-    for cell in notebook["cells"]:
-        if cell["cell_type"] == "markdown":
-            cell["source"] = booklike("".join(cell["source"]), lambda text: logger.warning(text, location=docname))
-    source[0] = json.dumps(notebook, ensure_ascii=False)
-
-
-def setup(app):
-    app.connect("source-read", rewrite)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import nbformat
 import pytest
 
-from book.xformer_book import house, links
+from book.xformer_book import house, links, notebooks
 
 CHO = "https://arxiv.org/abs/1409.1259"
 KOEHN = "https://aclanthology.org/W04-3250"
@@ -60,8 +60,16 @@ def test_notebooks_alone_are_rewritten():
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(cell), nbformat.v4.new_code_cell(cell)])
     for name, wanted in (("page", [cell, cell]), ("chapter", ["{cite:t}`koehn2004statistical`", cell])):
         source = [json.dumps(notebook)]
-        links.rewrite(app, name, source)
+        notebooks.rewrite(app, name, source)
         assert [one["source"] for one in json.loads(source[0])["cells"]] == wanted
+
+
+def test_an_exercise_does_not_ask_to_run_a_page():
+    said = 'Exercise 10.1: not attempted yet. Replace the dots and run the cell again; hint("10.1")\nhelps.\n'
+    page = "Exercise 10.1: answer it in the notebook; the buttons above this page download it and open it on Colab.\n"
+    cell = nbformat.v4.new_code_cell("check()", outputs=[nbformat.v4.new_output("stream", text=text) for text in (said, "42\n")])
+    made = notebooks.read(nbformat.v4.new_notebook(cells=[cell]), print)
+    assert [output["text"] for output in made["cells"][0]["outputs"]] == [page, "42\n"]
 
 
 def works_cited(path):
