@@ -67,9 +67,9 @@ def test_notebooks_alone_are_rewritten():
 def test_an_exercise_does_not_ask_to_run_a_page():
     said = 'Exercise 10.1: not attempted yet. Replace the dots and run the cell again; hint("10.1")\nhelps.\n'
     page = "Exercise 10.1: answer it in the notebook; the buttons above this page download it and open it on Colab.\n"
-    cell = nbformat.v4.new_code_cell("check()", outputs=[nbformat.v4.new_output("stream", text=text) for text in (said, "42\n")])
+    cell = nbformat.v4.new_code_cell("check()", outputs=[nbformat.v4.new_output("stream", text=text) for text in (f"1\n{said}{said}", "42\n")])
     made = notebooks.read(nbformat.v4.new_notebook(cells=[cell]), print)
-    assert [output["text"] for output in made["cells"][0]["outputs"]] == [page, "42\n"]
+    assert [output["text"] for output in made["cells"][0]["outputs"]] == [f"1\n{page}{page}", "42\n"]
 
 
 def works_cited(path):
