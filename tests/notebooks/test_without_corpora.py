@@ -4,6 +4,7 @@ chapters/conftest.py hides the corpora from every notebook that nbval runs, and 
 stored. So an output that needs a corpus fails on every machine, not only on a bare one.
 """
 
+import ast
 import json
 import os
 import re
@@ -47,6 +48,32 @@ def test_nbval_hides_them_from_every_page(tmp_path):
     environment = dict(os.environ, XFORMER_DATA=str(tmp_path), PYTHONPATH=str(ROOT / "tools"))
     run = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=tmp_path, timeout=120)
     assert run.returncode == 0 and "1 passed" in run.stdout, run.stdout + run.stderr
+
+
+def looks_for_a_corpus(source):
+    """Whether a cell asks for a corpus that must be fetched, or is ready for its absence; a definition may do both."""
+    if source.startswith("#| export"):
+        return False
+    for node in ast.walk(ast.parse(re.sub(r"(?m)^([%!].*)$", "pass", source))):
+        if isinstance(node, ast.Name) and node.id in ("CORPUS_ERRORS", "CorpusUnavailable", "corpus_bytes"):
+            return True
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "load_corpus":
+            if any(isinstance(one, ast.Constant) and one.value in ("multi30k", "tatoeba") for one in ast.walk(node)):
+                return True
+    return False
+
+
+@pytest.mark.parametrize("path", EVERY, ids=[f"{path.parent.name}/{path.stem}" for path in EVERY])
+def test_no_page_looks_for_a_corpus(path):
+    """So it shows the same where there is one; what a page says of a long run it reads from results/."""
+    cells = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    assert [source for source in cells if looks_for_a_corpus(source)] == []
+
+
+def test_a_page_that_looks_is_noticed():
+    assert looks_for_a_corpus('test = load_corpus("multi30k", "test") if captions else []')
+    assert looks_for_a_corpus("try:\n    pass\nexcept CORPUS_ERRORS:\n    test = []")
+    assert not looks_for_a_corpus('load_corpus("fragment", "test")') and not looks_for_a_corpus("#| export data.corpora\nCORPUS_ERRORS = ()")
 
 
 def strings(value, path=()):
