@@ -1,6 +1,7 @@
 """Train on up to 16 letters, test on up to 64: what does each scheme of positions know about unseen places?
 
     python benchmarks/extrapolation.py [--seeds 3] [--jobs 1] [--json results/extrapolation.json]
+    python benchmarks/extrapolation.py --steps 3000 --tasks "two back, causal" --schemes rotary alibi --json results/extrapolation-long.json
 
 Three tasks, six schemes, one model each and seed; the tasks, the model and its training are chapter 09a's
 (``xformer_lib.training.extrapolation``). A run takes some ten seconds on one CPU thread. The file is
@@ -11,6 +12,7 @@ import argparse
 import json
 import multiprocessing
 import os
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -25,12 +27,12 @@ LENGTHS = (TRAINED, 24, 32, 48, TESTED)
 STEPS = 500
 
 
-def measure(name: tuple[str, str, int]) -> dict:
+def measure(name: tuple[str, str, int, int]) -> dict:
     """One model, trained and tested: the share of right answers by length, and by place in the longest rows."""
-    task, scheme, seed = name
+    task, scheme, seed, steps = name
     torch.set_num_threads(1)
     start = time.process_time()
-    model = train_labeller(TASKS[task], scheme, seed=seed, steps=STEPS)
+    model = train_labeller(TASKS[task], scheme, seed=seed, steps=steps)
     accuracy = {}
     for length in LENGTHS:
         right, asked = right_by_place(model, TASKS[task], length)
@@ -46,16 +48,16 @@ def measure(name: tuple[str, str, int]) -> dict:
     }
 
 
-def provenance() -> dict:
+def provenance(steps: int) -> dict:
     return {
-        "command": "python benchmarks/extrapolation.py",
+        "command": shlex.join(["python", "benchmarks/extrapolation.py", *sys.argv[1:]]),
         "commit": git_commit(),
         "device": cpu_name(),
         "threads": 1,
         "versions": {"python": sys.version.split()[0], "torch": torch.__version__},
         "trained": TRAINED,
         "lengths": list(LENGTHS),
-        "steps": STEPS,
+        "steps": steps,
     }
 
 
@@ -73,16 +75,20 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=1, help="runs at a time, each with one thread")
     parser.add_argument("--json", type=Path, default=Path("results/extrapolation.json"))
+    parser.add_argument("--steps", type=int, default=STEPS, help="of training (default: %(default)s)")
+    parser.add_argument("--tasks", nargs="+", choices=TASKS, default=list(TASKS))
+    parser.add_argument("--schemes", nargs="+", choices=POSITIONS, default=list(POSITIONS))
     options = parser.parse_args()
-    record = {**provenance(), "runs": []}
+    record = {**provenance(options.steps), "runs": []}
     if options.json.exists():
         earlier = json.loads(options.json.read_text())
         if all(earlier[name] == record[name] for name in ("trained", "lengths", "steps")):
             record = earlier
     done = {(run["task"], run["scheme"], run["seed"]) for run in record["runs"]}
-    wanted = [(task, scheme, seed) for seed in range(options.seeds) for task in TASKS for scheme in POSITIONS]
+    wanted = [(task, scheme, seed) for seed in range(options.seeds) for task in options.tasks for scheme in options.schemes]
+    missing = [(*name, options.steps) for name in wanted if name not in done]
     with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
-        for run in pool.imap(measure, [name for name in wanted if name not in done]):
+        for run in pool.imap(measure, missing):
             record["runs"].append(run)
             store(options.json, record)
             print(f"{run['task']:22}{run['scheme']:12}seed {run['seed']}  ", *run["accuracy"].values(), flush=True)

@@ -1,4 +1,8 @@
-"""Property tests draw the same examples on every machine, and no machine is too slow for them."""
+"""Property tests: the same examples on every reader's machine, others in every run of the continuous integration.
+
+With CI=true they explore. Nothing is kept between two runs; what fails is printed as a line that, put above the test, fails again.
+No machine is too slow for them.
+"""
 
 import os
 import shutil
@@ -6,9 +10,10 @@ import shutil
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("course", deadline=None, derandomize=True, max_examples=100,
-                          suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("course")
+PROFILE = {"deadline": None, "max_examples": 100, "database": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("course", derandomize=True, **PROFILE)
+settings.register_profile("exploring", derandomize=False, print_blob=True, **PROFILE)
+settings.load_profile("exploring" if os.environ.get("CI") == "true" else "course")
 
 
 @pytest.fixture(scope="session")

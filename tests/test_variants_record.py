@@ -8,8 +8,8 @@ import pytest
 
 from xformer_lib.nn import LanguageModel, SeriesReader, Transformer, TransformerConfig, VisionTransformer
 
-FILES = {path.name: json.loads(path.read_text(encoding="utf-8"))
-         for path in sorted((Path(__file__).parent.parent / "results").glob("variants*.json"))}
+FILES = {name: json.loads((Path(__file__).parent.parent / "results" / name).read_text(encoding="utf-8"))
+         for name in ("variants-text.json", "variants.json")}
 RUNS = [run for record in FILES.values() for run in record["runs"]]
 each_file = pytest.mark.parametrize("name", FILES)
 
@@ -69,8 +69,6 @@ def test_recorded_sizes_are_those_of_the_machines():
 
 def test_both_wirings_of_translation_are_as_large_as_recorded():
     sizes = {kind: {one["parameters"] for one in found("one-row", kind)} for kind in ("encoder–decoder", "one row")}
-    if not any(sizes.values()):
-        pytest.skip("not recorded")
     ours = {"d_model": 96, "num_heads": 4, "d_ff": 192}
     both = [size(Transformer(TransformerConfig(vocab_size=n, num_encoder_layers=2, num_decoder_layers=2, **ours)))
             for n in (97, 98)]

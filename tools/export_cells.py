@@ -95,8 +95,8 @@ def guard_import(node, where):
 
 
 def headings(text):
-    """Heading lines ``(level, title)`` of a markdown cell, code fences left out."""
-    plain = re.sub(r"^(```|~~~).*?^\1", "", text, flags=re.M | re.S)
+    """Heading lines ``(level, title)`` of a markdown cell, code fences and anchors left out."""
+    plain = re.sub(r"^(```|~~~).*?^\1| <a id=\"[^\"]*\"></a>$", "", text, flags=re.M | re.S)
     return [(len(m[1]), m[2].strip()) for m in re.finditer(r"^(#{1,6})\s+(.+)$", plain, flags=re.M)]
 
 

@@ -55,8 +55,9 @@ def code_lines(source):
 
 
 def words(source):
-    """Words of a markdown cell; a formula counts as one, the address of a link as none."""
+    """Words of a markdown cell; a formula or a cited work counts as one, the address of a link as none."""
     text = re.sub(r"\$\$.+?\$\$|\$[^$\n]+\$", " formula ", source, flags=re.S)
+    text = re.sub(r"\[[^][]+?(?: \(\d{4}\)|, \d{4})\]\([^)]*\)", " work ", text)
     text = re.sub(r"\]\([^)]*\)", "]", text)
     text = re.sub(r"<[^>]+>", " ", text)
     return len(re.findall(r"\w[\w'’.,-]*", text))

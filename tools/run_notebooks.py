@@ -3,14 +3,15 @@
     python tools/run_notebooks.py chapters/03_*.ipynb
     python tools/run_notebooks.py --all
 
-A notebook runs in its own folder with the repository's library first on the path. Timings are not recorded and
-metadata is reduced to what a reader needs, so a second run of a notebook changes nothing in it. A run that ends
+A notebook runs in its own folder with the repository's library first on the path, and with the corpora out of sight, so
+that its outputs are those of a machine that has none. Timings are not recorded and metadata is reduced to what a reader needs, so a second run of a notebook changes nothing in it. A run that ends
 in an error, or leaves an un-run cell or a line on standard error, is reported and not stored.
 """
 
 import argparse
 import os
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -59,10 +60,23 @@ def complaints(notebook):
     return found
 
 
+def out_of_sight(environment, empty):
+    """The environment without the corpora: no folder of them, an empty cache, and no way to download them."""
+    hidden = {name: value for name, value in environment.items() if name != "XFORMER_DATA"}
+    fonts = environment.get("MPLCONFIGDIR") or Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache", "matplotlib")
+    nowhere = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9")
+    return {**hidden, **nowhere, "XDG_CACHE_HOME": str(empty), "MPLCONFIGDIR": str(fonts)}
+
+
 def run(path):
     """Execute one notebook and store it; return the complaints."""
+    with tempfile.TemporaryDirectory() as empty:
+        return run_with(path, out_of_sight(os.environ, empty))
+
+
+def run_with(path, environment):
+    """The same in this environment."""
     notebook = nbformat.read(path, as_version=4)
-    environment = dict(os.environ)
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     environment["PYTHONHASHSEED"] = "0"
     environment.pop("MPLBACKEND", None)  # another backend than the kernel's own would leave the figures out

@@ -28,6 +28,9 @@ import sys
 if importlib.util.find_spec("xformer_lib") is None:
     source = os.environ.get("XFORMER_SOURCE")  # a local copy of the repository, if there is one
     package = f"{source}[course]" if source else "xformer-lib[course] @ git+ADDRESS"
+    if "your_github_account" in package:
+        sys.exit("xformer_lib is not installed and this copy of the course does not know where it lives: in its "
+                 "folder, run pip install -e '.[course]', or make repository URL=https://github.com/you/xformer-lib")
     subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", package], check=True)"""
 MARKED = ("README.md", "pyproject.toml", "CONTRIBUTING.md", "chapters/index.md")  # may quote the address
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from . import finish, glossary, library_mark, mathematics, model_files, pages, parts
+from . import finish, glossary, library_mark, mathematics, model_files, notebooks, pages, parts
 
 STATIC = Path(__file__).resolve().parent.parent / "static"
 
@@ -20,6 +20,7 @@ def setup(app):
     library_mark.setup(app)
     mathematics.setup(app)
     model_files.setup(app)
+    notebooks.setup(app)
     pages.setup(app)
     parts.setup(app)
     glossary.setup(app)

@@ -34,9 +34,9 @@ GROUPS = {  # heading: (files, what they are, headings of figures that are worth
         {},
     ),
     "Studies": (
-        r"(extrapolation|grouped-query|int8|variants).*",
+        r"(captions|extrapolation|grouped-query|int8|variants).*",
         "One question each, with several seeds where chance plays a part; pages [9a](../09a_longer_than_trained.ipynb), "
-        "[13](../13_efficiency.ipynb) and [15](../15_what_next.ipynb).",
+        "[12](../12_translation.ipynb), [13](../13_efficiency.ipynb) and [15](../15_what_next.ipynb).",
         {},
     ),
     "Corpora": (r"data-.*", "Counts that [chapter 10](../10_data.ipynb) shows.", {}),

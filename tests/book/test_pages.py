@@ -107,6 +107,17 @@ def test_every_exercise_links_to_its_solution(articles):
     assert without == []
 
 
+def test_no_page_asks_to_run_what_does_not_run(articles):
+    """Nothing runs on a page; an exercise says where it can be answered instead. A figure's own line is hidden while it runs."""
+    asking, answered = [], 0
+    for page in articles.values():
+        text = " ".join(tag.get_text(" ") for tag in page.soup.select("main .output"))
+        text += " ".join(tag.get_text(" ") for tag in page.soup.select("main section p:not(.xf-idle)"))
+        asking += [f"{page.name}: {found}" for found in re.findall(r"(?i)[^.]*(?:run (?:the|this) cell|shift.?enter)[^.]*", text)]
+        answered += text.count("the buttons above this page")
+    assert asking == [] and answered > 80
+
+
 def test_colab_follows_from_the_settings(articles):
     """Every notebook's page offers Colab and the notebook itself; the address comes from ``_config.yml``."""
     url = sync_bootstrap.repository_url()

@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import json
+import re
 
 import pytest
 
@@ -68,6 +69,31 @@ def test_data_can_hold_any_text(name):
     made = getattr(explorables, name)()
     data = made._repr_html_().split('class="xf-data">')[1].split("</script>")[0]
     assert json.loads(data) == json.loads(json.dumps(made.data))
+
+
+@each
+def test_a_figure_whose_script_was_taken_out_says_so(name):
+    """A notebook that is not trusted keeps neither style nor script of a stored figure."""
+    made = getattr(explorables, name)()
+    left = re.sub(r"<(style|script).*?</\1>", "", made._repr_html_(), flags=re.S)
+    assert "<script" not in left and made.picture in left
+    assert left.index("This figure is not running.") < left.index(made.picture), "it is read before the caption asks to drag"
+
+
+@browser
+def test_a_figure_that_runs_does_not_say_so(chromium, tmp_path):
+    explorable = explorables.soft_lookup()
+    shown = f"getComputedStyle({FIGURE}.querySelector('.xf-idle')).display"
+
+    async def work(tab):
+        live = await tab.evaluate(shown)
+        await tab.screen(1000, 900, media="print")
+        printed = await tab.evaluate(shown)
+        await tab.screen(1000, 900)
+        await tab.evaluate(f"{FIGURE}.removeAttribute('data-live')")
+        return live, printed, await tab.evaluate(shown)
+
+    assert on_stage(chromium, tmp_path, explorable, work) == ("none", "none", "block")
 
 
 @browser

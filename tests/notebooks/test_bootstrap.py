@@ -76,6 +76,33 @@ def test_does_nothing_where_the_library_is(monkeypatch):
     exec(sync_bootstrap.bootstrap_source(), {})
 
 
+@pytest.fixture
+def installed(monkeypatch):
+    """What the cell asks pip for, where the library is missing."""
+    asked = []
+    monkeypatch.setattr(subprocess, "run", lambda command, check: asked.append(command[-1]))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.delenv("XFORMER_SOURCE", raising=False)
+    return asked
+
+
+def test_a_placeholder_is_not_asked_for(installed):
+    assert "your_github_account" in sync_bootstrap.repository_url()
+    with pytest.raises(SystemExit) as stopped:
+        exec(sync_bootstrap.bootstrap_source(), {})
+    assert installed == []
+    for advice in ("pip install -e '.[course]'", "make repository URL=https://github.com/you/xformer-lib"):
+        assert advice in str(stopped.value)
+
+
+def test_a_local_copy_or_a_real_address_is_installed(installed, copy, monkeypatch):
+    assert sync_bootstrap.main(["--url", "https://github.com/somebody/fork"]) == 0
+    exec(sync_bootstrap.bootstrap_source(), {})
+    monkeypatch.setenv("XFORMER_SOURCE", "/somewhere")
+    exec(sync_bootstrap.bootstrap_source(), {})
+    assert installed == ["xformer-lib[course] @ git+https://github.com/somebody/fork", "/somewhere[course]"]
+
+
 RUN_NOTEBOOK = """
 import sys, nbformat
 from nbclient import NotebookClient

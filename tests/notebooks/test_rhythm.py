@@ -93,3 +93,4 @@ def test_limits_let_good_cells_pass():
 
 def test_words_count_a_formula_once_and_no_address():
     assert rhythm.words("The weights $w_{ij} = 1$ and [a page](https://example.org/long-address).") == 6
+    assert rhythm.words("As [Cho et al. (2014)](https://example.org/a) and others ([Koehn, 2004](../b.bib#k)) say.") == 6

@@ -54,6 +54,12 @@ def test_module_holds_its_cells(house):
     assert '"soft": "lookup"' in package and "_scale" not in package
 
 
+def test_an_anchor_is_no_part_of_a_heading(house):
+    house("03_lookup", text('## Soft <a id="soft"></a>'), code(SOFT), code(IMPORTS), code(SCALE))
+    export(house)
+    assert "# %% chapter 3: Soft\n" in (house.library / "reference" / "lookup.py").read_text()
+
+
 def test_subpages_are_exported_too(house):
     house("12_lookup", code(IMPORTS), code(SCALE), code(SOFT))
     house("12b_hard", code("#| export inspection\ndef hard(x):\n    return x"), title="# 12b · Hard")

@@ -6,6 +6,9 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 
+# Jupyter takes style and script out of a stored figure unless the notebook is trusted; the kit hides this line.
+IDLE = "This figure is not running. It starts when its cell is run or the notebook is trusted; on a web page, when scripts are allowed."
+
 
 @cache
 def asset(name: str) -> str:
@@ -51,6 +54,7 @@ class Explorable:
             [
                 f'<figure class="xf" data-xf="{escape(self.name)}" aria-label="{escape(self.label)}">',
                 f"<style>{asset('kit.css')}{self.style}</style>",
+                f'<p class="xf-idle">{IDLE}</p>',
                 f'<div class="xf-picture">{self.picture}</div>',
                 '<div class="xf-stage"></div>',
                 f"<figcaption>{self.caption}</figcaption>",

@@ -14,7 +14,7 @@ EXAMPLES = (
     "The black cat is sleeping in the garden.",
     "She lives in Lyon.",
     "He sat on the bank of the river.",
-    "A man in a blue shirt is standing on a ladder cleaning a window.",
+    "A woman in a green coat is standing on a ladder painting a wall.",
     "I think that the man who sold me the car that broke down yesterday has moved to another city with his wife.",
     "You are late.",
     "I will be there in five minutes 🙂.",
