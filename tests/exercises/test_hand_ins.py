@@ -15,8 +15,8 @@ import psutil
 import pytest
 
 from xformer_lib import cli
-from xformer_lib.exercises.grading import command
-from xformer_lib.exercises.grading.kernel import Stopped
+from xformer_lib.exercises.grading import command, run
+from xformer_lib.exercises.grading.kernel import KernelDied, Reply, Stopped
 from xformer_lib.exercises.grading.limits import Limits, Workplace
 from xformer_lib.exercises.grading.report import Grade, NotebookGrade, as_csv
 from xformer_lib.exercises.grading.source import Unreadable, parse, read_notebook
@@ -314,6 +314,32 @@ def test_a_class_that_is_ended_leaves_no_kernel_behind(tmp_path):
     grader.communicate(timeout=60)
     assert time.monotonic() - began < 30 and grader.returncode == 143
     assert len(kernels) == 2 and not any(kernel.is_running() for kernel in kernels)
+
+
+def test_time_that_runs_out_while_cells_run_again_is_called_so(tmp_path, monkeypatch):
+    """The kernel dies, the two slow cells are to run again, and there is time for the first of them alone."""
+    clock = [0.0]
+
+    class SlowKernel:
+        def __init__(self, *anything):
+            self.seen = []
+
+        def run(self, code, attempts, seconds):
+            self.seen.append(code)
+            clock[0] += 3.0 if code.startswith("slow") else 0.1
+            if code == "dies":
+                raise KernelDied("gone")
+            return Reply() if self.seen[:2] == ["slow 1", "slow 2"][:len(self.seen)] else Reply("NameError", "no such name")
+
+        def close(self):
+            self.seen = None
+
+    monkeypatch.setattr("xformer_lib.exercises.grading.run.Kernel", SlowKernel)
+    monkeypatch.setattr("xformer_lib.exercises.grading.run.time.monotonic", lambda: clock[0])
+    path = write(tmp_path / "one.ipynb", "slow 1", "slow 2", "dies", 'check("3.1", weights)')
+    (grade,) = run.grade_notebook(path, Limits(seconds=8.5)).exercises
+    assert grade.status == "timed out", grade.message
+    assert "the 8.5 s of the notebook were over before this cell was reached" in grade.message
 
 
 # ---------------------------------------------------------------- names in a spreadsheet

@@ -69,8 +69,9 @@ class Run:
                 status, reason = self.obstacle()
                 if reason:
                     self.miss(cell, status, reason)
-                elif self.kernel is None and not self.restart(number):
-                    continue  # an earlier cell killed the new kernel; it is left out from now on
+                elif self.kernel is None:
+                    self.restart(number)
+                    continue  # the time may be over by now, or an earlier cell may have killed this kernel, too
                 else:
                     self.step(cell, number)
                 break
@@ -85,8 +86,8 @@ class Run:
             return "crashed", f"this cell was not reached: the notebook had ended its kernel {self.deaths} times"
         return "", ""
 
-    def restart(self, number: int) -> bool:
-        """A fresh kernel, brought to where the notebook was, without the cells that cost one. False if it died."""
+    def restart(self, number: int) -> None:
+        """A fresh kernel, brought to where the notebook was, without the cells that cost one; none if it died."""
         self.workplace = Workplace(self.path)
         if self.workplace.left_out and not self.deaths:
             self.notes.append(self.workplace.left_out)
@@ -97,15 +98,14 @@ class Run:
                 raise
             self.hopeless = str(error)
             self.close()
-            return False
+            return
         for earlier, cell in enumerate(self.notebook.cells[:number]):
             if earlier not in self.left_out and time.monotonic() < self.until:
                 try:
                     self.kernel.run(cell.code, [], self.seconds_left())
                 except KernelDied as death:
                     self.bury(cell, earlier, str(death))
-                    return False
-        return True
+                    return
 
     def step(self, cell: Cell, number: int) -> None:
         """Runs one cell and takes down what it checked, and what it should have checked."""
