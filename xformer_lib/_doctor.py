@@ -12,7 +12,7 @@ from xformer_lib import _needs
 
 __all__ = ["doctor"]
 
-BIG = "(about 1 GB and a minute; 6.0 GB and 9 minutes without --index-url)"
+BIG = "(about 1 GB and two minutes; 6.0 GB and 9 minutes without --index-url)"
 
 
 def doctor(processor: str) -> int:
