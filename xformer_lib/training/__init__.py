@@ -40,6 +40,7 @@ _HOMES = {
     "check_warmup": "schedule",
     "check_weights": "checkpoint",
     "checked_types": "config",
+    "chunked_cross_entropy": "loss",
     "clear_folder": "loop",
     "config_from_json": "config",
     "config_to_json": "config",
