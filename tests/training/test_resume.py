@@ -28,7 +28,7 @@ PROGRAM = f"""
 import os, sys, time
 import torch, torch._dynamo  # the optimiser imports the latter, once here instead of in each process
 from xformer_lib.nn.transformer import TransformerConfig
-from xformer_lib.training import TrainConfig, checkpoint, loop
+from xformer_lib.training import TrainConfig, loop
 
 words = ["le", "chat", "dort", "ici", "gros", "jaune", "jardin", "je", "suis", "la"]
 def pairs(count, salt):
@@ -60,7 +60,7 @@ def watch(folder, place):
             if os.path.basename(path).startswith("checkpoint"):
                 seen.append(path)
             return stand_still(folder) if len(seen) == int(place[5:]) else replace(part, path)
-        checkpoint.os.replace = move
+        os.replace = move
 
 def work(what, folder, place):
     watch(folder, place)

@@ -88,7 +88,6 @@ _HOMES = {
     "trapezoid": "schedule",
     "two_back": "extrapolation",
     "validation_loss": "loop",
-    "write_atomically": "checkpoint",
 }
 
 __all__ = list(_HOMES)

@@ -9,7 +9,6 @@ Edit the chapter and run ``make export``; what is changed here is lost.
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Callable
 from dataclasses import asdict
@@ -20,12 +19,12 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
+from xformer_lib.data.files import write_atomically
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 from xformer_lib.training.config import TrainConfig, config_from_json, config_to_json
 
 __all__ = [
-    "write_atomically",
     "CHECKSUM",
     "find_checksum",
     "save_tensors",
@@ -44,25 +43,6 @@ __all__ = [
     "save_model",
     "load_model",
 ]
-
-
-# %% chapter 11: Files that survive a crash
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write a file so that a reader, or a crash, sees the old one or the new one,
-    never a part. Where the disk refuses, OSError says so and the old one stays."""
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        with open(part, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    except OSError as error:
-        raise OSError(f"{path}: could not be written ({error.strerror or error}); what "
-                      "stood there is untouched, make room or name another "
-                      "folder") from error
-    finally:
-        part.unlink(missing_ok=True)
 
 
 # %% chapter 11: Files that survive a crash
@@ -105,7 +85,7 @@ def load_tensors(path: Path, *, device: str = "cpu") -> tuple[dict[str, Tensor],
         header = json.loads(data[8:8 + int.from_bytes(data[:8], "little")])
         state = json.loads(header["__metadata__"]["state"])
         tensors = {name: tensor.to(device) for name, tensor in load(data).items()}
-    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+    except (SafetensorError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise ValueError(f"checkpoint: {path} is truncated, changed or not a "
                          f"checkpoint ({str(error).splitlines()[0]}); restore the file "
                          "from a copy or train again") from error
@@ -225,7 +205,7 @@ def load_setup(folder: Path) -> tuple[TrainConfig, Tokenizer]:
                                 "wrote to")
     try:
         config = config_from_json(json.loads(path.read_text(encoding="utf-8")))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise ValueError(f"run: {path} cannot be read ({error}); restore it or train "
                          "again") from error
     return config, Tokenizer.load(folder / "tokenizer.json")
