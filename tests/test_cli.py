@@ -50,7 +50,7 @@ def test_evaluate_writes_a_record_that_scores_again(run, tmp_path, capsys):
     assert record["chrf"] == vars(chrf(record["hypotheses"], references))
     assert [line["step"] for line in record["history"]] == [3, 6, 7]
     assert len(record["samples"]) == 12 and record["samples"][0]["reference"] == references[0]
-    assert record["cpu_minutes"] >= 0 and record["tokens_per_second"] > 0
+    assert "run" not in record["config"] and record["cpu_minutes"] >= 0 and record["tokens_per_second"] > 0
 
 
 def test_translate_keeps_order_and_reads_standard_input(run, capsys, monkeypatch):
@@ -185,7 +185,7 @@ def test_mistakes_are_one_line_each(arguments, message, tmp_path, monkeypatch, c
 def test_a_new_run_does_not_replace_an_old_one(run, capsys):
     before = {path.name: path.read_bytes() for path in run.iterdir()}
     said = fails(capsys, "train", "--preset", "fragment", "--out", str(run), "--quiet", *SMALL)
-    assert f"--out: expected a folder without a run, {run} holds one; go on with --resume {run}" in said
+    assert f"folder: expected one without a run, {run} holds a checkpoint; go on with xformer train --resume {run}, or" in said
     assert {path.name: path.read_bytes() for path in run.iterdir()} == before
 
 

@@ -123,22 +123,12 @@ def run_train(options) -> int:
         else:
             folder = Path(options.out or f"runs/{options.preset}")
             config = with_settings(preset(options.preset), options.set)
-            if processes.rank == 0:
-                refuse_used(folder)
-                folder.mkdir(parents=True, exist_ok=True)
-                write_json(folder / "provenance.json", provenance(options, processes.world))
-            run = train(config, folder, **how)
+            origin = provenance(options, processes.world) if processes.rank == 0 else None
+            run = train(config, folder, provenance=origin, **how)
     if processes.rank == 0:
         print(f"{run.folder}: {run.step} steps, {run.tokens:,} target tokens in {run.seconds / 60:.1f} minutes; "
               f"validation loss {run.history[-1]['validation_loss']:.3f} nats a token")
     return 0
-
-
-def refuse_used(folder: Path) -> None:
-    """Raise ValueError when a run lies in the folder: a new one would replace it."""
-    if (folder / "checkpoint.safetensors").exists():
-        raise ValueError(f"--out: expected a folder without a run, {folder} holds one; go on with --resume {folder}, "
-                         "name another folder, or delete it")
 
 
 def with_settings(config, settings: list[str]):
@@ -280,7 +270,9 @@ def describe(decoding: dict) -> str:
 
 def shipped_record(folder: Path, options) -> dict:
     """What is known of a model without its run: its settings; the command is that of the evaluation."""
-    return {**provenance(options), "config": json.loads((folder / "config.json").read_text())}
+    config = json.loads((folder / "config.json").read_text())
+    config.pop("run", None)
+    return {**provenance(options), "config": config}
 
 
 def run_record(folder: Path) -> dict:
@@ -289,6 +281,7 @@ def run_record(folder: Path) -> dict:
 
     _, state = load_tensors(folder / "checkpoint.safetensors")
     config = json.loads((folder / "config.json").read_text())
+    config.pop("run", None)  # the id is no setting
     return {
         **json.loads((folder / "provenance.json").read_text()),
         "seed": config["seed"],

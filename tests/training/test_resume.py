@@ -128,14 +128,14 @@ def runner(tmp_path_factory):
 
 
 def read(folder):
-    """Tensors and state of a run's checkpoint; seconds are left out, since no two runs share them."""
+    """Tensors and state of a run's checkpoint; seconds and the id are left out, since no two runs share them."""
     tensors, state = load_tensors(folder / "checkpoint.safetensors")
     history = [without_seconds(line) for line in state["history"]]
     return tensors, {**without_seconds(state), "history": history}
 
 
 def without_seconds(record):
-    return {name: value for name, value in record.items() if "seconds" not in name}
+    return {name: value for name, value in record.items() if "seconds" not in name and name != "run"}
 
 
 def same(a, b):
