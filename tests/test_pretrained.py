@@ -123,13 +123,17 @@ def test_packing_halves_the_weights_and_keeps_the_rest(tmp_path):
 
     run, out = tmp_path / "run", tmp_path / "out"
     save_setup(run, preset("tatoeba"), Tokenizer.load(FOLDER / "tokenizer.json"))
+    without_id = (run / "config.json").read_bytes()
+    save_setup(run, preset("tatoeba"), Tokenizer.load(FOLDER / "tokenizer.json"), run="0123456789abcdef")
     weight = torch.tensor([[0.1, -3.0], [1e-3, 7.0]])
-    save_tensors(run / "model.safetensors", {"weight": weight}, {"step": 3, "tokens": 5, "history": []})
+    save_tensors(run / "model.safetensors", {"weight": weight},
+                 {"step": 3, "tokens": 5, "history": [], "run": "0123456789abcdef"})
     assert pack(run, out) == sum(path.stat().st_size for path in out.iterdir())
     packed, state = load_tensors(out / "model.safetensors")
     assert packed["weight"].dtype == torch.float16 and state == {"step": 3, "tokens": 5}
     assert torch.allclose(packed["weight"].float(), weight, rtol=2**-11, atol=0)
-    assert (out / "config.json").read_bytes() == (run / "config.json").read_bytes()
+    assert (out / "config.json").read_bytes() == without_id != (run / "config.json").read_bytes()
+    assert (out / "tokenizer.json").read_bytes() == (run / "tokenizer.json").read_bytes()
     save_tensors(run / "model.safetensors", {"weight": weight * 1e5}, {"step": 3, "tokens": 5})
     with pytest.raises(ValueError, match="expected numbers that half precision holds"):
         pack(run, out)

@@ -2,16 +2,18 @@
 
     python tools/pack_model.py runs/tatoeba xformer_lib/pretrained/en-fr
 
-Copies ``config.json`` and ``tokenizer.json``, and writes the weights in half precision: the model halves, and each weight
-keeps three significant digits. The model card beside them is written by hand.
+Copies ``tokenizer.json`` and ``config.json``, the latter without the id of the run, and writes the weights in half precision: the
+model halves, and each weight keeps three significant digits. The model card beside them is written by hand.
 """
 
 import argparse
+import json
 import shutil
 from pathlib import Path
 
 import torch
 
+from xformer_lib.data.files import write_atomically
 from xformer_lib.training.checkpoint import load_tensors, save_tensors
 
 
@@ -25,8 +27,10 @@ def pack(run: Path, out: Path) -> int:
     halves = {name: tensor.to(torch.float16) for name, tensor in weights.items()}
     kept = {key: state[key] for key in ("step", "tokens", "made_for") if key in state}
     save_tensors(out / "model.safetensors", halves, kept)
-    for name in ("config.json", "tokenizer.json"):
-        shutil.copyfile(run / name, out / name)
+    shutil.copyfile(run / "tokenizer.json", out / "tokenizer.json")
+    settings = json.loads((run / "config.json").read_text(encoding="utf-8"))
+    settings.pop("run", None)
+    write_atomically(out / "config.json", json.dumps(settings, indent=1).encode())
     return sum(path.stat().st_size for path in out.iterdir())
 
 

@@ -176,6 +176,7 @@ def add_search(command: argparse.ArgumentParser) -> None:
 
 
 def run_train(options) -> int:
+    from xformer_lib.training._checks import check_memory
     from xformer_lib.training.config import preset
     from xformer_lib.training.distributed import process_group
     from xformer_lib.training.loop import resume, train
@@ -194,26 +195,15 @@ def run_train(options) -> int:
         else:
             folder = Path(f"runs/{options.preset}" if options.out is None else options.out)
             config = with_settings(preset(options.preset), options.set)
-            if processes.rank == 0:
-                refuse_used(folder)
-                folder.mkdir(parents=True, exist_ok=True)
-                write_json(folder / "provenance.json", provenance(options, processes.world))
-            run = train(config, folder, **how)
+            check_memory(config.model)
+            origin = provenance(options, processes.world) if processes.rank == 0 else None
+            run = train(config, folder, provenance=origin, **how)
     if processes.rank == 0:
         print(f"{run.folder}: {run.step} steps, {run.tokens:,} target tokens in {run.seconds / 60:.1f} minutes; "
               f"validation loss {run.history[-1]['validation_loss']:.3f} nats a token", flush=True)
         name = shlex.quote(str(run.folder))
         say(options, f"model {name}; translate with it: --model {name}")
     return 0
-
-
-def refuse_used(folder: Path) -> None:
-    """Raise ValueError when a run lies in the folder, which a new one would replace, or when no folder can be there."""
-    if folder.is_file():
-        raise NotADirectoryError(f"--out: expected a folder, got the file {folder}; name another")
-    if (folder / "checkpoint.safetensors").exists():
-        raise ValueError(f"--out: expected a folder without a run, {folder} holds one; go on with --resume {folder}, "
-                         "name another folder, or delete it")
 
 
 def provenance(options, processes: int = 1) -> dict:
@@ -274,7 +264,7 @@ def write_json(path: Path, data: dict) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """The whole file or, if the disk is full or the user presses Ctrl-C, the one that was there."""
-    from xformer_lib.training.checkpoint import write_atomically
+    from xformer_lib.data.files import write_atomically
 
     if path.exists() and not path.is_file():  # a pipe or a device is written to, not replaced
         path.write_text(text, encoding="utf-8")
@@ -402,7 +392,9 @@ def record_of(folder: Path, options) -> dict:
     here = provenance(options)
     if (folder / "provenance.json").exists():
         return {**run_record(folder), "evaluation": here}
-    return {**here, "config": json.loads((folder / "config.json").read_text()), "evaluation": here}
+    config = json.loads((folder / "config.json").read_text())
+    config.pop("run", None)  # the id is no setting
+    return {**here, "config": config, "evaluation": here}
 
 
 def run_record(folder: Path) -> dict:
@@ -412,6 +404,7 @@ def run_record(folder: Path) -> dict:
     origin = read_provenance(folder / "provenance.json")
     _, state = load_tensors(folder / "checkpoint.safetensors")
     config = json.loads((folder / "config.json").read_text())
+    config.pop("run", None)  # the id is no setting
     return {
         **origin,
         "seed": config["seed"],

@@ -1,5 +1,6 @@
 """The tokenizer: lossless, deterministic, closed against special tokens."""
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -115,6 +116,35 @@ def test_ids_outside_the_vocabulary(number):
 def test_too_small_a_vocabulary():
     with pytest.raises(ValueError, match="vocab_size: expected at least 260 .* got 259; ask for more"):
         Tokenizer.train(TEXTS, vocab_size=259)
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("size", [4_000_000_000, 2**31, 2**64, 1_000_001])
+def test_too_large_a_vocabulary(size):
+    """In a process of its own: what reserves memory for it ends the process, and no `except` would see that."""
+    program = ("import sys\nfrom xformer_lib.data.tokenizer import Tokenizer\n"
+               "try:\n    Tokenizer.train(['le chat'], vocab_size=int(sys.argv[1]))\nexcept ValueError as error:\n    print(error)")
+    ended = subprocess.run([sys.executable, "-c", program, str(size)], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (
+        0, f"vocab_size: expected at most 1,000,000, got {size}; ask for fewer, 8,000 are usual\n"), ended.stderr
+
+
+def test_the_largest_vocabulary():
+    assert Tokenizer.train(["le chat"], vocab_size=1_000_000).vocab_size == 260
+
+
+@pytest.mark.errors
+def test_a_file_with_the_right_checksum_that_is_no_tokenizer(tmp_path):
+    """Made by hand: the package that reads it has errors of its own, one of them for each thing that is wrong."""
+    path = tmp_path / "tokenizer.json"
+    TOKENIZER.save(path)
+    rest = path.read_bytes().split(b",", 1)[1]
+    for changed in (rest.replace(b'"BPE"', b'"XYZ"'), b'"a":1}', b'"a":' + b"[" * 5000 + b"]" * 5000 + b"}", b"\xff}", b"",
+                    rest.replace(b'"merges":[', b'"merges":[["?","?"],')):
+        path.write_bytes(b'{"sha256":"%s",' % hashlib.sha256(changed).hexdigest().encode() + changed)
+        with pytest.raises(ValueError, match="path: expected a tokenizer file, got .*tokenizer.json, which was changed, ") as error:
+            Tokenizer.load(path)
+        assert "\n" not in str(error.value)
 
 
 @pytest.mark.errors

@@ -17,10 +17,10 @@ STEPS, EVERY = 47, 4
 
 # Imports once; then each line it reads, "what|folder|place", is a process that trains or resumes, and dies at the place.
 PROGRAM = f"""
-import builtins, os, resource, signal, sys
+import builtins, errno, os, resource, signal, sys
 import torch, torch._dynamo  # the optimiser imports the latter, once here instead of in each process
 from xformer_lib.nn.transformer import TransformerConfig
-from xformer_lib.training import TrainConfig, checkpoint, loop
+from xformer_lib.training import TrainConfig, loop
 
 words = ["le", "chat", "dort", "ici", "gros", "jaune", "jardin", "je", "suis", "la"]
 def pairs(count, salt):
@@ -48,6 +48,16 @@ def dying(function, count, *, after=False):
         return result
     return wrapped
 
+def no_room():
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+def refusing(function, count):
+    seen = []
+    def wrapped(*args, **options):
+        seen.append(1)
+        return function(*args, **options) if len(seen) < count else no_room()
+    return wrapped
+
 class Torn:
     '''A file whose only write stops somewhere, with the process.'''
     def __init__(self, file, share):
@@ -59,7 +69,14 @@ class Torn:
     def write(self, data):
         self.file.write(data[:int(self.share * len(data))])
         self.file.flush()
+        self.end()
+    def end(self):
         die()
+
+class Full(Torn):
+    '''The same, where the disk is full and the process lives.'''
+    def end(self):
+        no_room()
 
 def watch(place):
     kind, _, number = place.partition(" ")
@@ -78,7 +95,18 @@ def watch(place):
     if kind == "moved":
         os.replace = dying(os.replace, int(number), after=True)
     if kind == "disk":  # every file that is larger meets a full disk
-        resource.setrlimit(resource.RLIMIT_FSIZE, (int(number), int(number)))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (int(number), resource.RLIM_INFINITY))
+    if kind in ("full-fsync", "full-move"):
+        name = "fsync" if kind == "full-fsync" else "replace"
+        setattr(os, name, refusing(getattr(os, name), int(number)))
+    if kind == "full-write":
+        count, share = number.split()
+        seen, real = [], open
+        def opened(path, mode="r", *rest, **options):
+            file = real(path, mode, *rest, **options)
+            seen.extend([1] * ("w" in mode))
+            return Full(file, float(share)) if "w" in mode and len(seen) == int(count) else file
+        builtins.open = opened
     if kind == "write":
         count, share = number.split()
         seen, real = [], open
@@ -101,6 +129,7 @@ for line in sys.stdin:
         try:
             work(*line.strip().split("|"))
         except BaseException as error:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
             print(type(error).__name__ + ":", error, file=sys.stderr, flush=True)
             os._exit(1)
         os._exit(0)
@@ -133,7 +162,7 @@ class Runner:
 
 
 def everything(folder):
-    """All that a run leaves: its checkpoint, its best model, its settings; seconds aside, which no two runs share."""
+    """All that a run leaves: its checkpoint, its best model, its settings; seconds and the id aside, which no two runs share."""
     tensors, state = load_tensors(folder / "checkpoint.safetensors")
     best, at = load_tensors(folder / "model.safetensors")
     states = [{**without_seconds(part), "history": [without_seconds(line) for line in part["history"]]}
@@ -143,7 +172,7 @@ def everything(folder):
 
 
 def without_seconds(record):
-    return {name: value for name, value in record.items() if "seconds" not in name}
+    return {name: value for name, value in record.items() if "seconds" not in name and name != "run"}
 
 
 def assert_same(found, expected):

@@ -152,7 +152,7 @@ def test_out_of_room_while_it_trains(commands, unbroken, tmp_path):
     folder = tmp_path / "run"
     status, said, errors = commands.run("train", "--preset", "fragment", "--out", folder, "--quiet", *SMALL, limit=20_000)
     assert (status, said) == (2, "") and (unbroken / "tokenizer.json").stat().st_size < 20_000
-    assert one_line(errors, "train") == f"{folder / 'model.safetensors'}: {FULL}"
+    assert one_line(errors, "train") == f"{folder / 'checkpoint.safetensors'}: {FULL}"
     assert {path.name for path in folder.iterdir()} == {"config.json", "tokenizer.json", "provenance.json"}
 
 
@@ -160,7 +160,7 @@ def test_a_folder_that_cannot_be_made(commands, tmp_path):
     """A path through a file: nobody can write there."""
     (tmp_path / "file").write_text("")
     status, said, errors = commands.run("train", "--preset", "fragment", "--out", tmp_path / "file" / "run", *SMALL)
-    assert (status, said) == (2, "") and one_line(errors, "train").startswith("[Errno 20] Not a directory: ")
+    assert (status, said) == (2, "") and one_line(errors, "train").startswith("folder: expected a folder, got ")
 
 
 def test_a_full_disk_for_translations(commands, unbroken, tmp_path):

@@ -5,6 +5,7 @@ cache). Half of them die at a moment of the clock, the others at a named place: 
 """
 
 import random
+import re
 import signal
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from tests.survive.runner import EVERY, STEPS, Runner, assert_same, everything
 from xformer_lib.training.checkpoint import load_model, load_setup, load_tensors
 
-KILLS = 50
+KILLS, DISKS = 50, 24
 FULL = "could not be written (File too large); what stood there is untouched, make room or name another folder"
 
 
@@ -53,6 +54,9 @@ def whole(folder):
     return load_tensors(folder / "checkpoint.safetensors")[1]["step"]
 
 
+NAMES = {"config.json", "tokenizer.json", "checkpoint.safetensors", "model.safetensors"}
+
+
 def test_fifty_kills(runner, unbroken, tmp_path, record_property):
     """Killed, looked at, resumed, fifty times over; each run that gets to its end equals the one left alone."""
     expected, seconds = unbroken
@@ -71,27 +75,68 @@ def test_fifty_kills(runner, unbroken, tmp_path, record_property):
         began.append(step)
     assert runner.live("resume" if step else "train", folder) == 0, runner.errors.read_text()
     assert_same(everything(folder), expected)
-    assert {path.name for path in folder.iterdir()} == {
-        "config.json", "tokenizer.json", "checkpoint.safetensors", "model.safetensors"}  # no part is left
+    assert {path.name for path in folder.iterdir()} == NAMES  # no part is left, and no lock
     record_property("kills", len(began))
     print(f"{len(began)} kills, {runs + 1} runs to the end, {torn} parts left by the dead; lives began at {began}")
     assert len(began) == KILLS and len(set(began)) > 5 and torn > 3
 
 
+def files(folder):
+    """The files of a run and their bytes; a killed one leaves its lock behind, which holds nothing."""
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".lock"}
+
+
 @pytest.mark.errors
-@pytest.mark.parametrize("room, name", [(30_000, "model.safetensors"), (90_000, "checkpoint.safetensors")])
-def test_the_disk_fills_up(runner, unbroken, tmp_path, room, name):
+@pytest.mark.parametrize("room", [30_000, 90_000])
+def test_the_disk_fills_up(runner, unbroken, tmp_path, room):
     """A limit on the size of files stands in for it. One line; nothing torn, nothing left; with room again, the same bits."""
     assert runner.live("train", tmp_path, "step 11") == -signal.SIGKILL
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    before = files(tmp_path)
     assert len(before["model.safetensors"]) > 30_000 and len(before["checkpoint.safetensors"]) > 90_000
     assert runner.live("resume", tmp_path, f"disk {room}") == 1
     said = runner.errors.read_text().splitlines()[-1]
-    assert said == f"OSError: {tmp_path / name}: {FULL}"
-    after = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    assert set(after) == set(before) and after["checkpoint.safetensors"] == before["checkpoint.safetensors"]
+    assert said == f"OSError: {tmp_path / 'checkpoint.safetensors'}: {FULL}"
+    assert files(tmp_path) == before
     assert runner.live("resume", tmp_path) == 0, runner.errors.read_text()
     assert_same(everything(tmp_path), unbroken[0])
+
+
+def disks():
+    """How the disks fill up: at a size, at a write and after so much of it, when it is to be stored for good, at the last move."""
+    draw = random.Random(11)
+    yield from ("disk 700", "full-move 1", "full-fsync 2", "disk 3000")
+    for _ in range(DISKS - 4):
+        count = draw.randint(1, 6)
+        yield draw.choice([f"disk {draw.choice((0, 10, 700, 3_000, 30_000, 60_000, 90_000))}", f"full-fsync {count}",
+                           f"full-move {count}", f"full-write {count} {draw.random():.3f}"])
+
+
+@pytest.mark.errors
+def test_twenty_full_disks(runner, unbroken, tmp_path, record_property):
+    """One after the other, under one run: one line each, no torn file, no part, no step lost; with room, the same bits."""
+    folder, runs, step, full, named, steps = tmp_path / "0", 0, 0, 0, [], []
+    for place in disks():
+        status = runner.live("resume" if step else "train", folder, place)
+        if status == 0:  # the run was done before the disk was full
+            assert_same(everything(folder), unbroken[0])
+            runs += 1
+            folder, step = tmp_path / str(runs), 0
+            status = runner.live("train", folder, "full-fsync 3")
+        said = runner.errors.read_text().splitlines()[-1]
+        match = re.fullmatch(rf"OSError: {folder}/(\S+): could not be written \((File too large|No space left on device)\); "
+                             "what stood there is untouched, make room or name another folder", said)
+        assert status == 1 and match, said
+        assert set(files(folder)) == {path.name for path in folder.iterdir()} <= NAMES  # no part, no lock
+        before, step = step, whole(folder)
+        assert step >= before
+        full += 1
+        named.append(match[1])
+        steps.append(step)
+    assert runner.live("resume" if step else "train", folder) == 0, runner.errors.read_text()
+    assert_same(everything(folder), unbroken[0])
+    record_property("disks", full)
+    print(f"{full} full disks, met by {', '.join(named)}; steps stored: {steps}; {runs + 1} runs to the end")
+    assert full == DISKS >= 20 and set(named) >= NAMES and len(set(steps)) > 3
 
 
 @pytest.mark.errors
@@ -106,4 +151,5 @@ def test_a_folder_through_a_file(runner, tmp_path):
     """Nothing can be made there, not even by an administrator, whom permission bits would not stop."""
     (tmp_path / "file").write_text("")
     assert runner.live("train", tmp_path / "file" / "run") == 1
-    assert runner.errors.read_text().splitlines()[-1].startswith("NotADirectoryError: [Errno 20] Not a directory: ")
+    assert runner.errors.read_text().splitlines()[-1] == (f"ValueError: folder: expected a folder, got {tmp_path / 'file' / 'run'}, "
+                                                          f"but {tmp_path / 'file'} is none; name another folder")

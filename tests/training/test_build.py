@@ -58,8 +58,8 @@ def test_the_loop_trains_what_build_returns(tmp_path):
 
 
 def test_build_draws_its_weights_from_the_seed(tmp_path):
-    runs = [loop.build_run(CONFIG, tmp_path, begin(tmp_path).tokenizer, CORPUS, "cpu", build=LastWord)
-            for _ in range(2)]
+    runs = [loop.build_run(CONFIG, tmp_path, begin(tmp_path / str(n)).tokenizer, CORPUS, "cpu", build=LastWord)
+            for n in range(2)]
     assert same(runs[0].model, runs[1].model)
 
 

@@ -7,6 +7,7 @@ import json
 import os
 import pickle
 import struct
+from pathlib import Path
 
 import pytest
 import torch
@@ -366,6 +367,97 @@ def test_the_bytes_are_on_the_disk_before_the_name(tmp_path, monkeypatch):
     write_atomically(tmp_path / "x", b"abc")
     assert order == ["sync", b"abc"]
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+
+def stay_where_they_are(monkeypatch, number):
+    """A disk that has become one for reading only: nothing is opened for writing, and nothing is removed either."""
+    def refuse(*_, **__):
+        raise OSError(number, os.strerror(number))
+
+    real = open
+    monkeypatch.setattr("builtins.open", lambda path, mode="r", *rest, **options:
+                        real(path, mode, *rest, **options) if set(mode) <= set("rbt") else refuse())
+    monkeypatch.setattr(os, "unlink", refuse)
+    monkeypatch.setattr(type(Path()), "unlink", refuse)
+
+
+WRITERS = {"write_atomically": lambda path: write_atomically(path, b"abc"),
+           "save_tensors": lambda path: save_tensors(path, {"a": torch.zeros(3)}, {}),
+           "tokenizer": lambda path: Tokenizer.train(["le chat"] * 2, vocab_size=263).save(path)}
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_the_first_message_is_the_one_that_is_seen(tmp_path, monkeypatch, writer):
+    """On a disk for reading only, cleaning up fails, too; and below a file there is nothing to clean up."""
+    path = tmp_path / "x.json"
+    with monkeypatch.context() as patch:
+        stay_where_they_are(patch, errno.EROFS)
+        with pytest.raises(OSError, match=r"x.json: could not be written \(Read-only file system\); what stood there is untouched"):
+            WRITERS[writer](path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match=r"file/x.json: could not be written \((Not a directory|File exists)\); what stood"):
+        WRITERS[writer](tmp_path / "file" / "x.json")
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_a_file_keeps_its_mode_and_a_new_one_gets_the_usual(tmp_path, writer):
+    """Whoever closed a file to others, or opened it to a group, finds it so after the next validation."""
+    before = os.umask(0o027)
+    try:
+        WRITERS[writer](tmp_path / "new")
+        assert (tmp_path / "new").stat().st_mode & 0o777 == 0o640
+        for mode in (0o600, 0o664, 0o755):
+            (tmp_path / "new").chmod(mode)
+            WRITERS[writer](tmp_path / "new")
+            assert (tmp_path / "new").stat().st_mode & 0o777 == mode
+    finally:
+        os.umask(before)
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_a_link_stays_a_link(tmp_path, writer):
+    """What it points to is replaced, or made: a checkpoint may live on another disk."""
+    (tmp_path / "elsewhere").mkdir()
+    WRITERS[writer](tmp_path / "plain")
+    for number, target in enumerate(("elsewhere/there", "elsewhere/not yet there")):
+        link = tmp_path / f"link {number}"
+        link.symlink_to(target)
+        if not number:
+            (tmp_path / target).write_bytes(b"old")
+            (tmp_path / target).chmod(0o604)
+        WRITERS[writer](link)
+        assert link.is_symlink() and os.readlink(link) == target
+        assert (tmp_path / target).read_bytes() == (tmp_path / "plain").read_bytes()
+    assert (tmp_path / "elsewhere/there").stat().st_mode & 0o777 == 0o604
+    assert {path.name for path in (tmp_path / "elsewhere").iterdir()} == {"there", "not yet there"}
+
+
+@pytest.mark.parametrize("depth", [50, 5_000, 200_000])
+def test_settings_nested_without_end(tmp_path, tokenizer, depth):
+    save_setup(tmp_path, CONFIG, tokenizer)
+    for text in ("[" * depth, "[" * depth + "]" * depth, '{"model": ' * depth + "1" + "}" * depth):
+        (tmp_path / "config.json").write_text(text)
+        with pytest.raises(ValueError, match="^run: .*config.json cannot be read .*; restore it or train again$") as error:
+            load_setup(tmp_path)
+        assert "\n" not in str(error.value) and len(str(error.value)) < 400
+
+
+def test_a_checkpoint_nested_without_end(tmp_path):
+    """With the right checksum, by somebody's own hand."""
+    path = tmp_path / "x.safetensors"
+    deep = []
+    for _ in range(400):
+        deep = [deep]
+    save_tensors(path, {"a": torch.zeros(3)}, {"deep": deep})
+    shallow = json.dumps(deep)[:400] + json.dumps(deep)[-400:]
+    data = path.read_bytes().replace(shallow.encode(), b"[" * 100_000 + b"]" * 100_000)
+    data = struct.pack("<Q", header_length(path.read_bytes()) + 200_000 - len(shallow)) + data[8:]
+    place, _ = checkpoint.find_checksum(data)
+    zeros = data[:place.start(1)] + b"0" * 64 + data[place.end(1):]
+    path.write_bytes(zeros.replace(b"0" * 64, hashlib.sha256(zeros).hexdigest().encode(), 1))
+    with pytest.raises(ValueError) as error:
+        load_tensors(path)
+    assert is_one_helpful_line(error, path) and "checksum" not in str(error.value)
 
 
 def test_left_over_parts_are_never_read(tmp_path, good, tokenizer):

@@ -10,7 +10,7 @@ import torch
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 from xformer_lib.training import TrainConfig
 from xformer_lib.training import loss as loss_module
-from xformer_lib.training.loss import ChunkedCrossEntropy, cross_entropy, translation_loss
+from xformer_lib.training.loss import ChunkedCrossEntropy, chunked_cross_entropy, cross_entropy, translation_loss
 from xformer_lib.training.schedule import inverse_sqrt, trapezoid
 
 N, M, V = 2311, 7, 13  # more tokens than two chunks of 1,024
@@ -89,8 +89,9 @@ def test_chunks_without_gradients_give_the_same_number(epsilon, monkeypatch):
     with_grad = ChunkedCrossEntropy.apply(states, embedding, targets, epsilon)
     monkeypatch.setattr(torch.autograd, "grad", no_gradient_may_be_taken)
     with torch.no_grad():
-        without = ChunkedCrossEntropy.apply(states.detach(), embedding, targets, epsilon)
-    assert not without.requires_grad
+        without = chunked_cross_entropy(states.detach(), embedding, targets, label_smoothing=epsilon)
+    frozen = chunked_cross_entropy(states.detach(), embedding.detach(), targets, label_smoothing=epsilon)
+    assert not without.requires_grad and not frozen.requires_grad and torch.equal(without, frozen)
     torch.testing.assert_close(with_grad.detach(), without, atol=1e-9, rtol=0)
 
 
@@ -104,16 +105,101 @@ def test_the_logits_never_exist_as_a_whole(training, monkeypatch):
 
     monkeypatch.setattr(loss_module, "cross_entropy", watched)
     states, embedding, targets = sample()
-    ChunkedCrossEntropy.apply(states if training else states.detach(), embedding, targets, 0.1)
+    with torch.set_grad_enabled(training):
+        chunked_cross_entropy(states, embedding, targets, label_smoothing=0.1)
     assert seen == [1024, 1024, N - 2048]
 
 
 def test_only_the_gradients_of_a_chunk_wait_for_the_way_back():
-    """What is kept between the passes is two arrays of the sizes of the inputs, not the logits."""
+    """What is kept between the passes is the inputs, uncopied, and two arrays of their sizes, not the logits."""
     states, embedding, targets = sample()
-    kept = ChunkedCrossEntropy.apply(states, embedding, targets, 0.1).grad_fn.saved_tensors
-    assert [tensor.shape for tensor in kept] == [states.shape, embedding.shape]
-    assert not any(tensor.requires_grad for tensor in kept)
+    *inputs, state_grad, embedding_grad = ChunkedCrossEntropy.apply(states, embedding, targets, 0.1).grad_fn.saved_tensors
+    assert [kept.data_ptr() for kept in inputs] == [given.data_ptr() for given in (states, embedding, targets)]
+    assert (state_grad.shape, embedding_grad.shape) == (states.shape, embedding.shape)
+    assert not state_grad.requires_grad and not embedding_grad.requires_grad
+
+
+@pytest.mark.parametrize("n", [0, 1, 1025, N])
+@pytest.mark.parametrize("wanted", [(True, False), (False, True)])
+def test_either_gradient_alone(n, wanted):
+    """Frozen states, as when only the embedding learns; or a frozen embedding."""
+    states, embedding, targets = sample(n=n)
+    inputs = [value.requires_grad_() if asked else value.detach() for value, asked in zip((states, embedding), wanted, strict=True)]
+    leaf = inputs[wanted.index(True)]
+    whole = torch.nn.functional.cross_entropy(inputs[0] @ inputs[1].T, targets, label_smoothing=0.1, reduction="sum")
+    chunked = chunked_cross_entropy(*inputs, targets, label_smoothing=0.1)
+    torch.testing.assert_close(chunked, whole, atol=1e-12 * n, rtol=0)
+    expected, got = (torch.autograd.grad(3 * loss, leaf)[0] for loss in (whole, chunked))
+    torch.testing.assert_close(got, expected, atol=1e-12, rtol=1e-12)
+    assert n == 0 or got.abs().max() > 0
+
+
+@pytest.mark.parametrize("frozen", ["embedding.weight", "everything else", "nothing"])
+def test_a_model_with_frozen_parts_has_the_plain_gradients(frozen):
+    """`translation_loss` on the way back, beside the loss of the logits written out."""
+    net, gradients = model(), []
+    for name, weight in net.named_parameters():
+        weight.requires_grad_({"nothing": True, "embedding.weight": name != frozen, "everything else": name == "embedding.weight"}[frozen])
+    real = TARGET_OUT != CONFIG.pad_id
+    for loss in (translation_loss(net, SOURCE, TARGET_IN, TARGET_OUT, label_smoothing=0.1)[0],
+                 torch.nn.functional.cross_entropy(net(SOURCE, TARGET_IN)[real], TARGET_OUT[real], label_smoothing=0.1,
+                                                   reduction="sum")):
+        net.zero_grad()
+        loss.backward()
+        gradients.append({name: weight.grad for name, weight in net.named_parameters() if weight.grad is not None})
+    one, other = gradients
+    assert one.keys() == other.keys() and len(one) == {"nothing": len(list(net.parameters())), "everything else": 1}.get(
+        frozen, len(list(net.parameters())) - 1)
+    for name, value in one.items():
+        torch.testing.assert_close(value, other[name], atol=1e-10, rtol=1e-10)
+
+
+def test_states_that_are_given_and_an_embedding_that_learns():
+    """A frozen model below: nothing but the embedding asks for a gradient."""
+    states, embedding, targets = sample(n=1031)
+    chunked_cross_entropy(states.detach(), embedding, targets).backward()
+    expected, = torch.autograd.grad(cross_entropy(states.detach(), embedding, targets), embedding)
+    torch.testing.assert_close(embedding.grad, expected, atol=1e-12, rtol=1e-12)
+
+
+@pytest.mark.parametrize("frozen", [None, 0, 1])
+@pytest.mark.parametrize("n", [7, 1031])
+def test_second_derivatives_are_those_of_the_plain_loss(n, frozen):
+    """Of a loss that is used in another one, by both inputs at once: the stored gradients alone would leave a part out."""
+    given = [value.detach() if number == frozen else value for number, value in enumerate(sample(n=n))]
+    leaves, found = [value for value in given[:2] if value.requires_grad], []
+    for loss in (cross_entropy, chunked_cross_entropy):
+        first = torch.autograd.grad(loss(*given, label_smoothing=0.1).square() / n**2, leaves, create_graph=True)
+        second = torch.autograd.grad(sum(value.square().sum() for value in first), leaves, create_graph=True)
+        third = torch.autograd.grad(sum(value.square().sum() for value in second), leaves)
+        found.append((*first, *second, *third))
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(other, one, atol=1e-10, rtol=1e-9)
+        assert one.abs().max() > 1e-6
+
+
+def test_a_hessian_through_a_model():
+    """`translation_loss` of a real model, along one direction of all weights, beside differences of its gradient."""
+    net = model()
+    weights = list(net.parameters())
+    torch.manual_seed(5)
+    along = [torch.randn_like(weight) for weight in weights]
+
+    def gradient(create_graph=False):
+        loss, _ = translation_loss(net, SOURCE, TARGET_IN, TARGET_OUT, label_smoothing=0.1)
+        return torch.autograd.grad(loss, weights, create_graph=create_graph)
+
+    got = torch.autograd.grad(sum((one * other).sum() for one, other in zip(gradient(True), along, strict=True)), weights)
+    ends = []
+    for sign in (1e-5, -2e-5, 1e-5):  # forth, back, and home
+        with torch.no_grad():
+            for weight, direction in zip(weights, along, strict=True):
+                weight += sign * direction
+        ends.append(gradient())
+    expected = [(forth - back) / 2e-5 for forth, back, _ in zip(*ends, strict=True)]
+    largest = max(float(value.abs().max()) for value in expected)
+    for one, other in zip(got, expected, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-6 * largest, rtol=0)
 
 
 def test_nothing_is_smoothed_unless_asked():

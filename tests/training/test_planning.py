@@ -33,6 +33,7 @@ def test_parameters_are_counted_without_memory(changes):
     config = replace(BASE, **changes)
     assert planning.parameter_count(config) == sum(weight.numel() for weight in Transformer(config).parameters())
     assert torch.get_default_device() == torch.device("cpu")
+    assert planning.parameter_count(replace(config, d_model=100_000, d_ff=1_000_000)) > 10**11  # more than any memory holds
 
 
 def test_a_ring_sends_nothing_alone_and_never_more_than_twice():

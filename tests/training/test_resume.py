@@ -28,7 +28,7 @@ PROGRAM = f"""
 import os, sys, time
 import torch, torch._dynamo  # the optimiser imports the latter, once here instead of in each process
 from xformer_lib.nn.transformer import TransformerConfig
-from xformer_lib.training import TrainConfig, checkpoint, loop
+from xformer_lib.training import TrainConfig, loop
 
 words = ["le", "chat", "dort", "ici", "gros", "jaune", "jardin", "je", "suis", "la"]
 def pairs(count, salt):
@@ -60,7 +60,7 @@ def watch(folder, place):
             if os.path.basename(path).startswith("checkpoint"):
                 seen.append(path)
             return stand_still(folder) if len(seen) == int(place[5:]) else replace(part, path)
-        checkpoint.os.replace = move
+        os.replace = move
 
 def work(what, folder, place):
     watch(folder, place)
@@ -128,14 +128,14 @@ def runner(tmp_path_factory):
 
 
 def read(folder):
-    """Tensors and state of a run's checkpoint; seconds are left out, since no two runs share them."""
+    """Tensors and state of a run's checkpoint; seconds and the id are left out, since no two runs share them."""
     tensors, state = load_tensors(folder / "checkpoint.safetensors")
     history = [without_seconds(line) for line in state["history"]]
     return tensors, {**without_seconds(state), "history": history}
 
 
 def without_seconds(record):
-    return {name: value for name, value in record.items() if "seconds" not in name}
+    return {name: value for name, value in record.items() if "seconds" not in name and name != "run"}
 
 
 def same(a, b):

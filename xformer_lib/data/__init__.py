@@ -21,6 +21,7 @@ _HOMES = {
     "sample_pairs": "fragment",
     "sentence_keys": "corpora",
     "split_words": "fragment",
+    "write_atomically": "files",
 }
 
 __all__ = list(_HOMES)

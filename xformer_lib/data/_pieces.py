@@ -5,11 +5,12 @@ Written by hand: chapter 10 explains bytes and merges, ``xformer_lib.data.tokeni
 
 import hashlib
 import json
-import os
 import re
 from pathlib import Path
 
 import tokenizers
+
+from xformer_lib.data.files import write_atomically
 
 __all__ = ["BYTES", "SPECIALS", "fingerprint", "read_inner", "readable", "write_inner"]
 
@@ -50,21 +51,9 @@ _CHECKSUM = re.compile(rb'\{"sha256":"([0-9a-f]{64})",')
 
 
 def write_inner(path: Path, inner: tokenizers.Tokenizer) -> None:
-    """Write one JSON file with its checksum; beside its place, then renamed: a reader never sees half of it."""
+    """Write one JSON file with its checksum; a reader never sees half of it."""
     rest = inner.to_str(pretty=False).removeprefix("{").encode()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        with open(part, "wb") as file:
-            file.write(b'{"sha256":"%s",' % hashlib.sha256(rest).hexdigest().encode() + rest)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    except OSError as error:
-        raise OSError(f"{path}: could not be written ({error.strerror}); what stood there is untouched, make room or "
-                      "name another folder") from None
-    finally:
-        part.unlink(missing_ok=True)
+    write_atomically(path, b'{"sha256":"%s",' % hashlib.sha256(rest).hexdigest().encode() + rest)
 
 
 def read_inner(path: Path) -> tokenizers.Tokenizer:
@@ -72,11 +61,14 @@ def read_inner(path: Path) -> tokenizers.Tokenizer:
     data = path.read_bytes()
     checksum = _CHECKSUM.match(data)
     rest = data[checksum.end():] if checksum else b""
-    refusal = ValueError(f"path: expected a tokenizer file, got {path}, which was changed, or not written by "
-                         "Tokenizer.save; restore it from a copy, or save the tokenizer again")
     if checksum is None or checksum[1].decode() != hashlib.sha256(rest).hexdigest():
-        raise refusal
+        raise _changed(path)
     try:
         return tokenizers.Tokenizer.from_str("{" + rest.decode())
-    except Exception as error:  # the package has no class of its own for a file that it cannot read
-        raise refusal from error
+    except Exception as error:  # the package has no narrower one
+        raise _changed(path) from error
+
+
+def _changed(path: Path) -> ValueError:
+    return ValueError(f"path: expected a tokenizer file, got {path}, which was changed, or not written by Tokenizer.save; "
+                      "restore it from a copy, or save the tokenizer again")

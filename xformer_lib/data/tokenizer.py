@@ -53,6 +53,9 @@ def _learn_merges(texts: Iterable[str], vocab_size: int) -> tokenizers.Tokenizer
     if vocab_size < 260:
         raise ValueError("vocab_size: expected at least 260 (4 special tokens and 256 "
                          f"bytes), got {vocab_size}; ask for more")
+    if vocab_size > 1_000_000:  # for more, the package may end the whole process
+        raise ValueError(f"vocab_size: expected at most 1,000,000, got {vocab_size}; "
+                         "ask for fewer, 8,000 are usual")
     inner = tokenizers.Tokenizer(models.BPE())
     inner.pre_tokenizer = pre_tokenizers.Sequence([
         pre_tokenizers.Split(_PIECES, "isolated"),

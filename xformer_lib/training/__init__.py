@@ -36,11 +36,12 @@ _HOMES = {
     "both_numbers": "variants",
     "check_finite": "loop",
     "check_made_for": "checkpoint",
+    "check_run": "checkpoint",
     "check_tensors": "checkpoint",
     "check_warmup": "schedule",
     "check_weights": "checkpoint",
     "checked_types": "config",
-    "clear_folder": "loop",
+    "chunked_cross_entropy": "loss",
     "config_from_json": "config",
     "config_to_json": "config",
     "cross_entropy": "loss",
@@ -55,6 +56,7 @@ _HOMES = {
     "learning_rate": "loop",
     "load_checkpoint": "checkpoint",
     "load_model": "checkpoint",
+    "load_settings": "checkpoint",
     "load_setup": "checkpoint",
     "load_tensors": "checkpoint",
     "made_for": "checkpoint",
@@ -88,7 +90,6 @@ _HOMES = {
     "trapezoid": "schedule",
     "two_back": "extrapolation",
     "validation_loss": "loop",
-    "write_atomically": "checkpoint",
 }
 
 __all__ = list(_HOMES)

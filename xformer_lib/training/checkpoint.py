@@ -9,7 +9,6 @@ Edit the chapter and run ``make export``; what is changed here is lost.
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Callable
 from dataclasses import asdict
@@ -20,12 +19,12 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
+from xformer_lib.data.files import write_atomically
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 from xformer_lib.training.config import TrainConfig, config_from_json, config_to_json
 
 __all__ = [
-    "write_atomically",
     "CHECKSUM",
     "find_checksum",
     "save_tensors",
@@ -35,34 +34,17 @@ __all__ = [
     "FREE",
     "made_for",
     "check_made_for",
+    "check_run",
     "check_weights",
     "check_tensors",
     "save_checkpoint",
     "load_checkpoint",
+    "load_settings",
     "save_setup",
     "load_setup",
     "save_model",
     "load_model",
 ]
-
-
-# %% chapter 11: Files that survive a crash
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write a file so that a reader, or a crash, sees the old one or the new one,
-    never a part. Where the disk refuses, OSError says so and the old one stays."""
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        with open(part, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    except OSError as error:
-        raise OSError(f"{path}: could not be written ({error.strerror or error}); what "
-                      "stood there is untouched, make room or name another "
-                      "folder") from error
-    finally:
-        part.unlink(missing_ok=True)
 
 
 # %% chapter 11: Files that survive a crash
@@ -105,7 +87,7 @@ def load_tensors(path: Path, *, device: str = "cpu") -> tuple[dict[str, Tensor],
         header = json.loads(data[8:8 + int.from_bytes(data[:8], "little")])
         state = json.loads(header["__metadata__"]["state"])
         tensors = {name: tensor.to(device) for name, tensor in load(data).items()}
-    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+    except (SafetensorError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise ValueError(f"checkpoint: {path} is truncated, changed or not a "
                          f"checkpoint ({str(error).splitlines()[0]}); restore the file "
                          "from a copy or train again") from error
@@ -155,6 +137,15 @@ def check_made_for(path: Path, stored: dict, here: dict) -> None:
     if stored.get("tokenizer", here["tokenizer"]) != here["tokenizer"]:
         raise ValueError(f"checkpoint: {path} was trained with another tokenizer than "
                          "tokenizer.json; restore both from one run")
+
+
+# %% chapter 11: Files that survive a crash
+def check_run(path: Path, state: dict, run: str | None) -> None:
+    """ValueError for a file of another run, even one of the same settings."""
+    if state.get("run") != run:
+        raise ValueError(f"checkpoint: {path} was written by another run than "
+                         f"config.json (run {state.get('run')}, not {run}); restore "
+                         "both from one run")
 
 
 # %% chapter 11: Files that survive a crash
@@ -209,25 +200,38 @@ def load_checkpoint(folder: Path, model: nn.Module, optimizer: torch.optim.Optim
 
 
 # %% chapter 11: Files that survive a crash
-def save_setup(folder: Path, config: TrainConfig, tokenizer: Tokenizer) -> None:
-    """Write what never changes during a run: config.json and tokenizer.json."""
-    folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(folder / "config.json",
-                     json.dumps(config_to_json(config), indent=1).encode())
-    tokenizer.save(folder / "tokenizer.json")
-
-
-def load_setup(folder: Path) -> tuple[TrainConfig, Tokenizer]:
-    """Read what `save_setup` wrote."""
+def load_settings(folder: Path) -> tuple[TrainConfig, str | None]:
+    """The settings in config.json, and the id of the run that wrote it, or None."""
     path = folder / "config.json"
     if not path.exists():
         raise FileNotFoundError(f"run: no {path}; name the folder that xformer train "
                                 "wrote to")
     try:
-        config = config_from_json(json.loads(path.read_text(encoding="utf-8")))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        run = data.pop("run", None)
+        return config_from_json(data), run
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise ValueError(f"run: {path} cannot be read ({error}); restore it or train "
                          "again") from error
+
+
+# %% chapter 11: Files that survive a crash
+def save_setup(folder: Path, config: TrainConfig, tokenizer: Tokenizer, *,
+               run: str | None = None) -> None:
+    """Write what never changes during a run: config.json and tokenizer.json.
+    Without the id of a new ``run``, settings that are replaced leave theirs."""
+    path, data = folder / "config.json", config_to_json(config)
+    if run is None and path.exists():
+        _, run = load_settings(folder)
+    if run is not None:
+        data["run"] = run
+    write_atomically(path, json.dumps(data, indent=1).encode())
+    tokenizer.save(folder / "tokenizer.json")
+
+
+def load_setup(folder: Path) -> tuple[TrainConfig, Tokenizer]:
+    """Read what `save_setup` wrote."""
+    config, _ = load_settings(folder)
     return config, Tokenizer.load(folder / "tokenizer.json")
 
 
@@ -242,10 +246,12 @@ def load_model(folder: str | Path, *, device: str = "cpu",
                ) -> tuple[nn.Module, Tokenizer]:
     """The model of a run, in evaluation mode, and its tokenizer;
     ``build`` as it was for `train`."""
-    config, tokenizer = load_setup(Path(folder))
+    config, run = load_settings(Path(folder))
+    tokenizer = Tokenizer.load(Path(folder) / "tokenizer.json")
     path = Path(folder) / "model.safetensors"
     weights, state = load_tensors(path, device=device)
     check_made_for(path, state.get("made_for", {}), made_for(config.model, tokenizer))
+    check_run(path, state, run)
     model = build(config.model).to(device)
     check_weights(model, weights, Path(folder))
     model.load_state_dict(weights)

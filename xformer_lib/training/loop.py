@@ -9,8 +9,10 @@ Edit the chapter and run ``make export``; what is changed here is lost.
 """
 
 import ctypes
+import json
 import math
 import platform
+import secrets
 import signal
 import threading
 import time
@@ -27,9 +29,12 @@ from tqdm import tqdm
 
 from xformer_lib.data.batching import Batch, batches
 from xformer_lib.data.corpora import load_corpus
+from xformer_lib.data.files import write_atomically
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 from xformer_lib.training import checkpoint as files
+from xformer_lib.training._checks import check_corpus, check_memory, check_pairs, check_specials
+from xformer_lib.training._folder import check_free, taken
 from xformer_lib.training.checkpoint import load_checkpoint, save_checkpoint, save_setup
 from xformer_lib.training.config import TrainConfig
 from xformer_lib.training.loss import translation_loss
@@ -53,7 +58,6 @@ __all__ = [
     "Stopped",
     "stop_signals",
     "train",
-    "clear_folder",
     "resume",
 ]
 
@@ -136,6 +140,9 @@ def summed_loss(model: nn.Module, data: Iterable[Batch],
 def validation_loss(model: nn.Module, data: list, *, max_tokens: int,
                     device: str) -> float:
     """The mean of `summed_loss` over the tokens of a set of pairs."""
+    if not data:
+        raise ValueError("data: expected at least one pair, got none; a mean needs "
+                         "something to be taken over")
     total, count = summed_loss(model, batches(data, max_tokens=max_tokens), device)
     return total / count
 
@@ -163,11 +170,7 @@ class Run:
     loss_tokens: int = 0      # and the target tokens it was summed over
     history: list = field(default_factory=list)  # one dict a validation
     processes: "Processes" = field(default_factory=lambda: Processes())
-
-    def state(self) -> dict:
-        """What a checkpoint's header stores."""
-        return {"made_for": files.made_for(self.config.model, self.tokenizer),
-                **{name: getattr(self, name) for name in KEPT}}
+    id: str | None = None     # drawn when the run began, in all its files
 
 
 # %% chapter 11: The loop
@@ -175,24 +178,23 @@ KEPT = ("step", "epoch", "batch", "tokens", "seconds", "cpu_seconds", "loss_sum"
         "loss_tokens", "history")  # of a run, in a checkpoint
 
 
-def build_run(config: TrainConfig, folder: Path, tokenizer: Tokenizer,
-              corpus: dict | None, device: str, *,
-              build: Callable[[TransformerConfig], nn.Module] = Transformer,
-              processes: "Processes | None" = None) -> Run:
-    """Data, a freshly initialised model and its optimiser,
-    all decided by ``config.seed``."""
-    corpus = corpus or {split: load_corpus(config.corpus, split)
-                        for split in ("train", "val")}
-    torch.manual_seed(config.seed)
-    model = build(config.model).to(device)
-    optimizer = torch.optim.Adam(model.parameters(), lr=config.peak_rate,
-                                 betas=(0.9, 0.98), eps=1e-9, fused=True)
-    encoded = {split: encode_pairs(corpus[split], tokenizer, config.model.max_len)
-               for split in ("train", "val")}
-    run = Run(config, folder, tokenizer, device, encoded["train"], encoded["val"],
-              model, optimizer, processes=processes or Processes())
-    run.processes.join(run)
-    return run
+def state_of(run: Run) -> dict:
+    """What a checkpoint's header stores."""
+    return {"run": run.id, "made_for": files.made_for(run.config.model, run.tokenizer),
+            **{name: getattr(run, name) for name in KEPT}}
+
+
+def encode_sets(config: TrainConfig, tokenizer: Tokenizer, corpus: dict) -> dict:
+    """Ids of the two sets; ValueError where one has no pair that fits, where one
+    pair fits no batch, or where the model has other special ids than the tokenizer."""
+    check_specials(config.model, tokenizer)
+    def encoded(name, max_len=config.model.max_len):
+        return encode_pairs(corpus[name], tokenizer, max_len)
+
+    sets = {name: encoded(name) for name in ("train", "val")}
+    check_pairs(sets, partial(encoded, max_len=math.inf),
+                max_len=config.model.max_len, max_tokens=config.max_tokens)
+    return sets
 
 
 def autocast(config: TrainConfig, device: str):
@@ -200,6 +202,30 @@ def autocast(config: TrainConfig, device: str):
     low = config.precision == "bfloat16"
     low |= config.precision == "auto" and has_bfloat16(device)
     return torch.autocast(torch.device(device).type, dtype=torch.bfloat16, enabled=low)
+
+
+# %% chapter 11: The loop
+def build_run(config: TrainConfig, folder: Path, tokenizer: Tokenizer,
+              corpus: dict | None, device: str, *,
+              build: Callable[[TransformerConfig], nn.Module] = Transformer,
+              processes: "Processes | None" = None) -> Run:
+    """Data, a freshly initialised model and its optimiser,
+    all decided by ``config.seed``."""
+    if corpus is None:
+        corpus = {split: load_corpus(config.corpus, split)
+                  for split in ("train", "val")}
+    check_corpus(corpus)
+    sets = encode_sets(config, tokenizer, corpus)
+    if build is Transformer and device == "cpu":
+        check_memory(config.model)
+    torch.manual_seed(config.seed)
+    model = build(config.model).to(device)
+    optimizer = torch.optim.Adam(model.parameters(), lr=config.peak_rate,
+                                 betas=(0.9, 0.98), eps=1e-9, fused=True)
+    run = Run(config, folder, tokenizer, device, sets["train"], sets["val"], model,
+              optimizer, processes=processes or Processes())
+    run.processes.join(run)
+    return run
 
 
 # %% chapter 11: The loop
@@ -303,22 +329,26 @@ def batch_stream(run: Run):
 
 
 def validate(run: Run) -> None:
-    """Add a line to the history, and save the weights when they are the best so far."""
+    """Add a line to the history: the losses in training and on held-out pairs."""
     held_out = batches(run.validation_data, max_tokens=run.config.max_tokens)
     own = (part for part in map(run.processes.rows, held_out) if len(part.source))
     with autocast(run.config, run.device):
         total, count = run.processes.total(*summed_loss(run.model, own, run.device))
     loss = total / count
     check_finite(run, "validation loss", loss, run.step)
-    best = min((line["validation_loss"] for line in run.history), default=math.inf)
     run.history.append({"step": run.step, "tokens": run.tokens,
                         "seconds": round(run.seconds, 1),
                         "rate": learning_rate(run.config, run.step),
                         "train_loss": run.loss_sum / run.loss_tokens,
                         "validation_loss": loss})
     run.loss_sum, run.loss_tokens = 0.0, 0
-    if loss < best and run.processes.rank == 0:
-        files.save_model(run.folder, run.model, run.state())
+
+
+# %% chapter 11: Pass after pass
+def is_best(run: Run) -> bool:
+    """Whether no earlier validation had so low a loss as that of the step just done."""
+    best = min(run.history, key=lambda line: line["validation_loss"], default={})
+    return best.get("step") == run.step
 
 
 # %% chapter 11: Pass after pass
@@ -358,7 +388,9 @@ def save_or_stop(run: Run, asked: list) -> None:
         validate(run)
     stop = run.processes.total(len(asked))[0] > 0 and not done
     if (due or stop) and run.processes.rank == 0:
-        save_checkpoint(run.folder, run.model, run.optimizer, run.state())
+        save_checkpoint(run.folder, run.model, run.optimizer, state_of(run))
+        if is_best(run):  # after the checkpoint, so that no model is ever without one
+            files.save_model(run.folder, run.model, state_of(run))
     if due or stop:
         run.processes.total(0)  # all wait for the file
     if stop:
@@ -393,10 +425,28 @@ def continue_run(run: Run, progress: bool) -> Run:
 
 
 # %% chapter 11: Pass after pass
+def begin(config: TrainConfig, folder: Path, corpus: dict | None, device: str,
+          build: Callable[[TransformerConfig], nn.Module], processes: Processes) -> Run:
+    """A run at step 0, with a tokenizer and an id of its own; nothing is written."""
+    if corpus is None:
+        corpus = {split: load_corpus(config.corpus, split)
+                  for split in ("train", "val")}
+    check_corpus(corpus)
+    sentences = [sentence for pair in corpus["train"] for sentence in pair]
+    tokenizer = Tokenizer.train(sentences, vocab_size=config.model.vocab_size)
+    config = replace(config,
+                     model=replace(config.model, vocab_size=tokenizer.vocab_size))
+    run = build_run(config, folder, tokenizer, corpus, device, build=build,
+                    processes=processes)
+    run.id = secrets.token_hex(8)  # from the system, so no generator moves
+    return run
+
+
+# %% chapter 11: Pass after pass
 def train(config: TrainConfig, folder: str | Path, *, corpus: dict | None = None,
           device: str | None = None, progress: bool = True,
           build: Callable[[TransformerConfig], nn.Module] = Transformer,
-          processes: Processes | None = None) -> Run:
+          processes: Processes | None = None, provenance: dict | None = None) -> Run:
     """Train from the start; ``folder`` gets config, tokenizer, checkpoint, best model.
 
     ``corpus`` may bring its own {"train": pairs, "val": pairs}, and ``build`` another
@@ -404,29 +454,29 @@ def train(config: TrainConfig, folder: str | Path, *, corpus: dict | None = None
     ``encode``, ``states`` and ``embedding`` as `Transformer` has them. The tokenizer
     learns from the training sentences alone. Two runs with equal settings give equal
     weights on one CPU, with the same versions and number of threads. ``processes`` may
-    be a group that shares the work; it shares the folder, too.
+    be a group that shares the work; it shares the folder, too. ``provenance`` is
+    stored beside the settings. A folder that holds a run or a model is refused.
     """
     folder, processes = Path(folder), processes or Processes()
-    corpus = corpus or {split: load_corpus(config.corpus, split)
-                        for split in ("train", "val")}
-    sentences = [sentence for pair in corpus["train"] for sentence in pair]
-    tokenizer = Tokenizer.train(sentences, vocab_size=config.model.vocab_size)
-    config = replace(config,
-                     model=replace(config.model, vocab_size=tokenizer.vocab_size))
     if processes.rank == 0:
-        clear_folder(folder, "*.part", "checkpoint.*", "model.*")
-        save_setup(folder, config, tokenizer)
-    run = build_run(config, folder, tokenizer, corpus, pick_device(device), build=build,
-                    processes=processes)
-    return continue_run(run, progress)
+        check_free(folder)
+    run = begin(config, folder, corpus, pick_device(device), build, processes)
+    with taken(folder, processes.rank, new=True):
+        if processes.rank == 0:
+            save_setup(folder, run.config, run.tokenizer, run=run.id)
+            if provenance is not None:
+                text = json.dumps(provenance, ensure_ascii=False, indent=1) + "\n"
+                write_atomically(folder / "provenance.json", text.encode())
+        return continue_run(run, progress)
 
 
 # %% chapter 11: Pass after pass
 def restore(run: Run) -> None:
     """Put a run where its checkpoint stood; one of another run is a ValueError."""
-    path, fresh = run.folder / "checkpoint.safetensors", run.state()
+    path, fresh = run.folder / "checkpoint.safetensors", state_of(run)
     state = load_checkpoint(run.folder, run.model, run.optimizer, device=run.device)
     files.check_made_for(path, state.get("made_for", {}), fresh.pop("made_for"))
+    files.check_run(path, state, fresh.pop("run"))
     if missing := fresh.keys() - state.keys():
         raise ValueError(f"checkpoint: {path} lacks {', '.join(sorted(missing))}; "
                          "restore it from a copy or train again")
@@ -434,14 +484,16 @@ def restore(run: Run) -> None:
         setattr(run, name, state[name])
 
 
+def restore_model(run: Run) -> None:
+    """Write the best model if the run died between its checkpoint and that file."""
+    path = run.folder / "model.safetensors"
+    state = files.load_tensors(path)[1] if path.exists() else {"run": run.id}
+    files.check_run(path, state, run.id)
+    if is_best(run) and state.get("step") != run.step:
+        files.save_model(run.folder, run.model, state_of(run))
+
+
 # %% chapter 11: Pass after pass
-def clear_folder(folder: Path, *patterns: str) -> None:
-    """Remove what earlier runs left in a folder."""
-    for pattern in patterns:
-        for file in folder.glob(pattern):
-            file.unlink(missing_ok=True)
-
-
 def resume(folder: str | Path, *, corpus: dict | None = None, device: str | None = None,
            progress: bool = True,
            build: Callable[[TransformerConfig], nn.Module] = Transformer,
@@ -449,10 +501,13 @@ def resume(folder: str | Path, *, corpus: dict | None = None, device: str | None
     """Go on from a run's last checkpoint, with its ``build``: on a CPU, to the very
     weights of an unbroken run, if as many ``processes`` share it."""
     folder, processes = Path(folder), processes or Processes()
-    config, tokenizer = files.load_setup(folder)
-    if processes.rank == 0:
-        clear_folder(folder, "*.part")  # half written by a killed run
-    run = build_run(config, folder, tokenizer, corpus, pick_device(device), build=build,
-                    processes=processes)
-    restore(run)
-    return continue_run(run, progress)
+    files.load_settings(folder)  # if it is no run, it is left alone
+    with taken(folder, processes.rank):
+        config, tokenizer = files.load_setup(folder)
+        run = build_run(config, folder, tokenizer, corpus, pick_device(device),
+                        build=build, processes=processes)
+        run.id = files.load_settings(folder)[1]
+        restore(run)
+        if processes.rank == 0:
+            restore_model(run)
+        return continue_run(run, progress)

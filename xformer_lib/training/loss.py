@@ -8,7 +8,7 @@ Source: ``chapters/11_training.ipynb``
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
 
-__all__ = ["cross_entropy", "ChunkedCrossEntropy", "translation_loss"]
+__all__ = ["cross_entropy", "ChunkedCrossEntropy", "chunked_cross_entropy", "translation_loss"]
 
 
 # %% chapter 11: Smoothing the target
@@ -45,9 +45,6 @@ class ChunkedCrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(ctx, states, embedding, targets, label_smoothing):
         total, state_grads, embedding_grad = 0.0, [], torch.zeros_like(embedding)
-        if not ctx.needs_input_grad[0]:  # validation
-            return sum(cross_entropy(x, embedding, y, label_smoothing=label_smoothing)
-                       for x, y in zip(states.split(1024), targets.split(1024)))
         for x, y in zip(states.detach().split(1024), targets.split(1024)):
             with torch.enable_grad():
                 x, matrix = x.requires_grad_(), embedding.detach().requires_grad_()
@@ -56,13 +53,39 @@ class ChunkedCrossEntropy(torch.autograd.Function):
             state_grads.append(x_grad)
             embedding_grad += matrix_grad
             total = total + loss.detach()
-        ctx.save_for_backward(torch.cat(state_grads), embedding_grad)
+        ctx.save_for_backward(states, embedding, targets, torch.cat(state_grads),
+                              embedding_grad)
+        ctx.smoothing = label_smoothing
         return total
 
     @staticmethod
     def backward(ctx, grad):
-        state_grad, embedding_grad = ctx.saved_tensors
+        *inputs, state_grad, embedding_grad = ctx.saved_tensors
+        if torch.is_grad_enabled():  # create_graph: numbers will not do
+            state_grad, embedding_grad = graph_of_gradients(*inputs, ctx.smoothing)
         return grad * state_grad, grad * embedding_grad, None, None
+
+
+# %% chapter 11: A large loss in small parts
+def graph_of_gradients(states, embedding, targets, label_smoothing):
+    """Gradients of the loss for states and embedding that have gradients themselves."""
+    # views: the states may come from the embedding, which is no business of the loss
+    x, matrix = (given.view_as(given) if given.requires_grad
+                 else given.detach().requires_grad_() for given in (states, embedding))
+    loss = F.cross_entropy(x.to(matrix.dtype) @ matrix.T, targets,
+                           label_smoothing=label_smoothing, reduction="sum")
+    return torch.autograd.grad(loss, (x, matrix), create_graph=True)
+
+
+# %% chapter 11: A large loss in small parts
+def chunked_cross_entropy(states: Float[Tensor, "n m"], embedding: Float[Tensor, "v m"],
+                          targets: Int[Tensor, "n"], *,
+                          label_smoothing: float = 0.0) -> Float[Tensor, ""]:
+    """`cross_entropy` in chunks of 1,024 tokens, with gradients where one is wanted."""
+    if torch.is_grad_enabled() and (states.requires_grad or embedding.requires_grad):
+        return ChunkedCrossEntropy.apply(states, embedding, targets, label_smoothing)
+    return sum(cross_entropy(x, embedding, y, label_smoothing=label_smoothing)
+               for x, y in zip(states.split(1024), targets.split(1024)))
 
 
 # %% chapter 11: A large loss in small parts
@@ -73,6 +96,6 @@ def translation_loss(model, source: Int[Tensor, "b s"], target_in: Int[Tensor, "
     padding left out."""
     states = model.states(target_in, model.encode(source), source)
     real = target_out != model.config.pad_id
-    loss = ChunkedCrossEntropy.apply(states[real], model.embedding.weight,
-                                     target_out[real], label_smoothing)
+    loss = chunked_cross_entropy(states[real], model.embedding.weight, target_out[real],
+                                 label_smoothing=label_smoothing)
     return loss, int(real.sum())
