@@ -12,8 +12,6 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 
@@ -190,8 +188,7 @@ def run_train(options) -> int:
     with process_group(options.device) as (processes, device):
         how = dict(device=device, progress=not options.quiet, processes=processes)
         if resumed:
-            with settings_of(Path(options.resume)):
-                run = resume(options.resume, **how)
+            run = resume(options.resume, **how)
         else:
             folder = Path(f"runs/{options.preset}" if options.out is None else options.out)
             config = with_settings(preset(options.preset), options.set)
@@ -314,26 +311,13 @@ def check_search(options) -> None:
                          "0 compares probabilities, 1 the mean log p of a token")
 
 
-@contextmanager
-def settings_of(folder: Path) -> Iterator[None]:
-    """Where a run is read: a config.json that is nested deeper than Python can follow is named."""
-    try:
-        yield
-    except RecursionError:
-        if os.environ.get("XFORMER_TRACEBACK"):
-            raise
-        raise ValueError(f"run: {folder / 'config.json'} cannot be read (it is nested too deeply); restore it or train "
-                         "again") from None
-
-
 def load(options, folder: Path):
     """Model, tokenizer and settings of a folder."""
     from xformer_lib.training.checkpoint import load_model, load_setup
     from xformer_lib.training.loop import pick_device
 
-    with settings_of(folder):
-        model, tokenizer = load_model(folder, device=pick_device(options.device))
-        return model, tokenizer, load_setup(folder)[0]
+    model, tokenizer = load_model(folder, device=pick_device(options.device))
+    return model, tokenizer, load_setup(folder)[0]
 
 
 def run_evaluate(options) -> int:

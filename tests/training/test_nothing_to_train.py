@@ -113,6 +113,14 @@ def test_a_model_that_just_fits_is_not(tmp_path, monkeypatch):
     assert fails(tmp_path / "again").startswith("model: expected one that this machine's ")
 
 
+def test_a_model_is_counted_without_building_its_layers():
+    from xformer_lib.training import _checks, parameter_count
+
+    config = replace(MODEL, num_encoder_layers=5, num_decoder_layers=3)
+    assert _checks.parameters(config) == parameter_count(config)
+    assert _checks.parameters(replace(MODEL, num_encoder_layers=10**9)) > 10**9
+
+
 def test_a_machine_that_does_not_say_what_it_has(tmp_path, monkeypatch):
     from xformer_lib.training import _checks
 

@@ -6,6 +6,7 @@ Written by hand: chapter 11 explains the run, and ``xformer_lib.training.loop`` 
 import math
 import os
 from collections.abc import Callable
+from dataclasses import replace
 
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.nn.transformer import TransformerConfig
@@ -50,11 +51,22 @@ def check_pairs(encoded: dict, lengths: Callable[[str], list], *, max_len: int, 
 
 def check_memory(config: TransformerConfig) -> None:
     """ValueError for a model that this machine cannot train; the system would end the process without a word."""
-    count, there = parameter_count(config), memory() or math.inf
+    count, there = parameters(config), memory() or math.inf
     if BYTES * count > there:
         raise ValueError(f"model: expected one that this machine's {there / 1e9:,.0f} GB hold, got {count:,} parameters, which "
                          f"with gradients and Adam's means take {BYTES * count / 1e9:,.0f} GB; make d_model, d_ff, vocab_size or "
                          "the number of layers smaller")
+
+
+def parameters(config: TransformerConfig) -> int:
+    """`parameter_count` without building more than three layers: each further one has as many as the one before it."""
+
+    def shallow(encoder_layers: int, decoder_layers: int) -> int:
+        return parameter_count(replace(config, num_encoder_layers=encoder_layers, num_decoder_layers=decoder_layers))
+
+    least = shallow(1, 1)
+    encoder_layer, decoder_layer = shallow(2, 1) - least, shallow(1, 2) - least
+    return least + (config.num_encoder_layers - 1) * encoder_layer + (config.num_decoder_layers - 1) * decoder_layer
 
 
 def memory() -> int | None:
