@@ -6,6 +6,8 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -313,6 +315,40 @@ def test_two_trainings_in_one_process(tmp_path, monkeypatch):
     monkeypatch.setattr(loop, "train_step", again)
     begin(tmp_path)
     assert seen == list(range(7))
+
+
+@pytest.mark.errors
+def test_the_lock_is_never_held_twice(tmp_path):
+    """Six that want it again and again, each of which removes the file when it is done."""
+    from xformer_lib.training import _folder
+
+    inside, seen, wrong, latest = threading.Lock(), [], [], time.monotonic() + 2
+
+    def contend():
+        try:
+            while time.monotonic() < latest:
+                try:
+                    with _folder.locked(tmp_path / "xformer.lock"):
+                        alone = inside.acquire(blocking=False)
+                        if not alone:
+                            raise AssertionError("two hold it")
+                        time.sleep(0.001)
+                        inside.release()
+                        seen.append("held")
+                except ValueError as error:
+                    seen.append("busy")
+                    if "is in use by" not in str(error):
+                        raise
+        except BaseException as error:  # a thread's own would be lost
+            wrong.append(error)
+
+    threads = [threading.Thread(target=contend) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == [] and list(tmp_path.iterdir()) == []
+    assert seen.count("held") > 50 and seen.count("busy") > 50
 
 
 def test_a_machine_without_such_locks_trains_all_the_same(tmp_path, monkeypatch):

@@ -119,7 +119,10 @@ def lock_file(path: Path) -> TextIO | None:
 
 def still_there(path: Path, file: TextIO) -> bool:
     """Whether the open file is the one that others find under its name."""
-    return path.exists() and os.path.samestat(path.stat(), os.fstat(file.fileno()))
+    try:
+        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False
 
 
 def sign(path: Path, file: TextIO) -> None:
