@@ -6,7 +6,7 @@
 
 The preset is trained as `xformer train` trains it, validations included; its weights are thrown away. Resident memory is read after every
 25th step, and the highest so far is that of the whole process, by the system's own account. Stopped with Ctrl-C or SIGTERM, it writes what it
-has. `--price N` runs N pairs of forty steps instead, with the memory given back every ten steps and without, in turn; of each forty the first
+has. `--price N` runs N pairs of forty steps instead, in turn with memory given back when it has grown and without; of each forty the first
 ten are not counted, and what is compared is processor time a target token.
 """
 
@@ -30,12 +30,6 @@ BLOCK, WARM = 40, 10  # steps of one half of a pair, and those of them that are 
 GIB = 2**30
 
 
-def resident() -> float:
-    """Resident memory of this process in GiB."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / GIB
-
-
 def highest() -> float:
     """The most that was ever resident, in GiB (the system counts in KiB)."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / GIB
@@ -50,7 +44,7 @@ class Watch:
 
     def __call__(self, run, batch):
         if run.step % EVERY == 0:
-            self.curve.append({"step": run.step, "resident_gib": round(resident(), 3), "highest_gib": round(highest(), 3),
+            self.curve.append({"step": run.step, "resident_gib": round(loop.resident_memory() / GIB, 3), "highest_gib": round(highest(), 3),
                                "tokens": run.tokens, "cpu_seconds": round(run.cpu_seconds, 1)})
             print(*self.curve[-1].values(), flush=True)
         return self.train_step(run, batch)

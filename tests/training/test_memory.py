@@ -1,4 +1,4 @@
-"""A run on a CPU keeps freed memory between steps, and gives back what lies unused every ten."""
+"""A run on a CPU keeps freed memory between steps, and gives back what lies unused when that has grown."""
 
 import platform
 import subprocess
@@ -33,13 +33,22 @@ def test_the_holes_of_the_heap_go_back():
     assert left < 60
 
 
-def test_every_ten_steps(tmp_path, monkeypatch):
+def test_memory_is_given_back_when_it_has_grown(monkeypatch):
+    gigabyte, returned = 2**30, []
+    monkeypatch.setattr(loop, "return_unused_memory", lambda: returned.append("returned"))
+    monkeypatch.setattr(loop, "resident_memory", iter([2 * gigabyte, 3 * gigabyte, 1.5 * gigabyte]).__next__)
+    assert loop.bound_memory(1.3 * gigabyte) == 1.3 * gigabyte and not returned
+    assert loop.bound_memory(1.3 * gigabyte) == 1.5 * gigabyte and returned == ["returned"]
+
+
+def test_a_run_looks_after_every_step(tmp_path, monkeypatch):
     seen = []
     monkeypatch.setattr(loop, "keep_freed_memory", lambda: None)  # it would hold for the tests that follow
-    monkeypatch.setattr(loop, "return_unused_memory", lambda: seen.append("returned"))
+    monkeypatch.setattr(loop, "resident_memory", lambda: 211)
+    monkeypatch.setattr(loop, "bound_memory", lambda floor: seen.append(floor) or floor + 1)
     small = preset("fragment")
-    config = replace(small, max_steps=23, warmup_steps=5, validate_every=23, max_tokens=173,
+    config = replace(small, max_steps=7, warmup_steps=3, validate_every=7, max_tokens=173,
                      model=replace(small.model, d_model=16, num_heads=2, d_ff=24, num_encoder_layers=1, num_decoder_layers=1))
     pairs = loop.load_corpus("fragment", "val")[:113]
-    loop.train(config, tmp_path, corpus={"train": pairs, "val": pairs[:29]}, device="cpu", progress=False)
-    assert seen == ["returned"] * 2
+    loop.train(config, tmp_path / "run", corpus={"train": pairs, "val": pairs[:29]}, device="cpu", progress=False)
+    assert seen == list(range(211, 218))

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
+from mmap import PAGESIZE
 from pathlib import Path
 
 import numpy as np
@@ -45,6 +46,8 @@ __all__ = [
     "has_bfloat16",
     "keep_freed_memory",
     "return_unused_memory",
+    "resident_memory",
+    "bound_memory",
     "encode_pairs",
     "to_tensors",
     "summed_loss",
@@ -103,6 +106,22 @@ def return_unused_memory() -> None:
     with glibc alone, see malloc_trim(3)."""
     if _GLIBC:
         _GLIBC.malloc_trim(0)
+
+
+# %% chapter 11: The loop
+def resident_memory() -> int:
+    """Bytes that this process holds in memory now; 0 where the system is not Linux."""
+    count = Path("/proc/self/statm")
+    return int(count.read_text().split()[1]) * PAGESIZE if count.exists() else 0
+
+
+def bound_memory(floor: int) -> int:
+    """Hand back what lies unused when more than 3/4 GiB have come on top of ``floor``,
+    what was held after the last time; returns the floor from now on."""
+    if resident_memory() <= floor + 3 * 2**28:
+        return floor
+    return_unused_memory()
+    return resident_memory()
 
 
 # %% chapter 11: The loop
@@ -408,14 +427,15 @@ def continue_run(run: Run, progress: bool) -> Run:
         keep_freed_memory()
     bar = tqdm(total=config.max_steps, initial=run.step, unit="step",
                disable=not progress or processes.rank > 0)
+    floor = resident_memory()
     with bar, stop_signals(processes.patience) as asked:
         for batch in batch_stream(run):
             if run.step >= config.max_steps:
                 break
             train_step(run, batch)
             bar.update()
-            if run.device == "cpu" and run.step % 10 == 0:
-                return_unused_memory()
+            if run.device == "cpu":
+                floor = bound_memory(floor)
             if run.step % 20 == 0:
                 bar.set_postfix_str(f"loss {run.loss_sum / run.loss_tokens:.3f}, "
                                     f"{run.tokens / run.seconds:,.0f} tokens/s")
