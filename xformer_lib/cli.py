@@ -467,8 +467,6 @@ def warn_of_letters(options, tokenizer, sentences: dict[str, str]) -> None:
 def run_grade(options) -> int:
     from xformer_lib.exercises.grading.command import run_grade
 
-    check_no_folder("--json", options.json)
-    check_no_folder("--csv", options.csv)
     return run_grade(options)
 
 
