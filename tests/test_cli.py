@@ -320,7 +320,7 @@ def test_a_damaged_provenance_is_named_before_the_work(run, tmp_path, capsys, mo
     (["translate", "--output", "", "Hi"], "--output: expected the name of a file, got ''; leave the option out"),
     (["evaluate", "--json", "folder"], "--json: expected a file, got the folder folder; name a file in it"),
     (["grade", "x.ipynb", "--csv", "folder"], "--csv: expected a file for the report, got the folder folder; name a file in it"),
-    (["grade", "x.ipynb", "--json", "folder"], "--json: expected a file, got the folder folder; name a file in it"),
+    (["grade", "x.ipynb", "--json", "folder"], "--json: expected a file for the report, got the folder folder; name a file in it"),
     (["translate", "--input", "folder"], "--input: expected a file, got the folder folder; name a file in it"),
     (["translate", "--model", "deep", "Hi"], "run: deep/config.json cannot be read (maximum recursion depth exceeded"),
     (["train", "--resume", "deep"], "run: deep/config.json cannot be read (maximum recursion depth exceeded"),

@@ -89,7 +89,7 @@ def test_no_function_is_left_out():
         assert left <= {"axis", "rng"}, f"{name}: {left}"
 
 
-@pytest.mark.parametrize("name, argument, kind", swapped())
+@pytest.mark.parametrize("name, argument, kind", list(swapped()))
 def test_one_line_names_the_argument(name, argument, kind):
     with pytest.raises(ValueError) as caught:
         FUNCTIONS[name](**{**RIGHT[name], argument: WRONG[kind]})

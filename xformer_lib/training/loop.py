@@ -112,7 +112,7 @@ def return_unused_memory() -> None:
 def resident_memory() -> int:
     """Bytes that this process holds in memory now; 0 where the system is not Linux."""
     count = Path("/proc/self/statm")
-    return int(count.read_text().split()[1]) * PAGESIZE if count.exists() else 0
+    return int(count.read_bytes().split()[1]) * PAGESIZE if count.exists() else 0
 
 
 def bound_memory(floor: int) -> int:
