@@ -4,8 +4,9 @@
     python tools/run_notebooks.py --all
 
 A notebook runs in its own folder with the repository's library first on the path, and with the corpora out of sight, so
-that its outputs are those of a machine that has none. Timings are not recorded and metadata is reduced to what a reader needs, so a second run of a notebook changes nothing in it. A run that ends
-in an error, or leaves an un-run cell or a line on standard error, is reported and not stored.
+that its outputs are those of a machine that has none. Timings are not recorded and metadata is reduced to what a reader
+needs, so a second run of a notebook changes nothing in it. A run that ends in an error, or leaves an un-run cell or a
+line on standard error, is reported and not stored.
 """
 
 import argparse
