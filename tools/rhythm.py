@@ -1,11 +1,15 @@
-"""Measure how a notebook reads: cells, lines, words, predictions, figures.
+"""Measure how a notebook reads: words, cells, lines in the open and exported, predictions, figures, exercises.
 
     python tools/rhythm.py                 a table of all chapters, with the aims above it
     python tools/rhythm.py chapters/03_*   the chapters named
 
-Aims are for the author to weigh; the limits in ``broken_limits`` are checked by the tests.
+A code cell is *open* unless it is exported to the library, or tagged ``claims`` or ``bootstrap``: these a reader of the book finds
+folded. An exercise is *given away* when one of the three code cells after it defines what the learner is to write, or what the
+solution defines; ``my_softmax`` and ``softmax`` are one name. Aims are for the author to weigh; the limits in ``broken_limits`` are
+checked by the tests.
 """
 
+import ast
 import re
 import statistics
 import sys
@@ -17,18 +21,23 @@ ROOT = Path(__file__).resolve().parent.parent
 MAX_CODE_LINES = 25
 MAX_WORDS = 150
 AIMS = {
-    "cells": "45–90",
-    "code %": "40–50",
-    "median lines": "≤ 6",
-    "90 % lines": "≤ 15",
+    "words": "1800–2800",
+    "a sentence": "16–20",
+    "open cells": "25–45",
+    "open lines": "< 350",
+    "export lines": "",
+    "median": "3–8",
+    "90 %": "≤ 15",
+    "open asserts": "0",
     "shows %": "≥ 60",
-    "words": "2000–3500",
-    "predictions": "1 a section",
+    "predicts": "5–8",
     "sections": "",
     "figures": "",
     "exercises": "≥ 4",
+    "given away": "0",
     "code in a row": "≤ 2",
 }
+GIVEN_AWAY = 3  # code cells after an exercise in which its answer may not stand
 
 
 def chapters():
@@ -63,6 +72,61 @@ def words(source):
     return len(re.findall(r"\w[\w'’.,-]*", text))
 
 
+def sentences(source):
+    """Sentences of a markdown cell: ends of sentences in paragraphs and lists; headings, tables and formulas have none."""
+    text = re.sub(r"\$\$.+?\$\$|\$[^$\n]+\$|`[^`]*`", "formula", source, flags=re.S)
+    lines = [line for line in text.splitlines() if not re.match(r"\s*(#|\||<)", line)]
+    return len(re.findall(r"[.!?:…][)\"'”*_]*(?=\s|$)", "\n".join(lines)))
+
+
+def is_open(cell):
+    """Whether a reader of the book meets the code of this cell unasked."""
+    return not re.match(r"\s*#\s*\|\s*export", cell.source) and not {"claims", "bootstrap"} & set(cell.metadata.get("tags", []))
+
+
+def asserts(source):
+    return any(isinstance(node, ast.Assert) for node in ast.walk(parsed(source)))
+
+
+def parsed(source):
+    """The tree of a code cell; what only a notebook understands, such as a magic, has none."""
+    plain = "\n".join(line for line in source.splitlines() if not re.match(r"\s*[%!]", line))
+    return ast.parse(plain)
+
+
+def defined(source):
+    """Names of the functions and classes at the top of a code cell; a learner's ``my_softmax`` is ``softmax``."""
+    kinds = (ast.FunctionDef, ast.ClassDef)
+    return {node.name.removeprefix("my_").removeprefix("My") for node in parsed(source).body if isinstance(node, kinds)}
+
+
+def exercise_cells(cells):
+    """For each exercise, by number, the place of its last code cell and the names that its code cells define."""
+    found, number = {}, None
+    for place, cell in enumerate(cells):
+        if cell.cell_type == "markdown":
+            heading = re.match(r"#+ Exercise (\d+\w?\.\d+)", cell.source)
+            number = heading[1] if heading else number if not cell.source.startswith("#") else None
+        elif number:
+            names = found.get(number, (place, set()))[1]
+            found[number] = (place, names | defined(cell.source))
+            if f'check("{number}"' in cell.source:
+                number = None
+    return found
+
+
+def given_away(cells, solution_cells=()):
+    """The numbers of the exercises whose answer stands in one of the next code cells."""
+    solved = exercise_cells(solution_cells)
+    found = []
+    for number, (place, names) in exercise_cells(cells).items():
+        following = [cell for cell in cells[place + 1 :] if cell.cell_type == "code"][:GIVEN_AWAY]
+        wanted = names | solved.get(number, (0, set()))[1]
+        if any(wanted & defined(cell.source) for cell in following):
+            found.append(number)
+    return found
+
+
 def is_bootstrap(cell):
     return "bootstrap" in cell.metadata.get("tags", [])
 
@@ -86,24 +150,30 @@ def longest_code_run(cells):
     return longest
 
 
-def measure(notebook):
-    """The numbers of one notebook, by the names in ``AIMS``."""
+def measure(notebook, solution=None):
+    """The numbers of one notebook, by the names in ``AIMS``; with its solutions, exercises given away by their names, too."""
     cells = [cell for cell in notebook.cells if not is_bootstrap(cell)]
     code = [cell for cell in cells if cell.cell_type == "code" and cell.source.strip()]
     text = [cell for cell in cells if cell.cell_type == "markdown"]
-    lines = sorted(code_lines(cell.source) for cell in code) or [0]
+    opened = [cell for cell in code if is_open(cell)]
+    lines = sorted(code_lines(cell.source) for cell in opened) or [0]
     prose = "\n".join(cell.source for cell in text)
+    count = sum(words(cell.source) for cell in text)
     return {
-        "cells": len(cells),
-        "code %": round(100 * len(code) / max(1, len(cells))),
-        "median lines": statistics.median(lines),
-        "90 % lines": lines[int(0.9 * (len(lines) - 1))],
+        "words": count,
+        "a sentence": round(count / max(1, sum(sentences(cell.source) for cell in text)), 1),
+        "open cells": len(opened),
+        "open lines": sum(lines),
+        "export lines": sum(code_lines(cell.source) for cell in code if cell.source.lstrip().startswith("#| export")),
+        "median": statistics.median(lines),
+        "90 %": lines[int(0.9 * (len(lines) - 1))],
+        "open asserts": sum(asserts(cell.source) for cell in opened),
         "shows %": round(100 * sum(bool(cell.outputs) for cell in code) / max(1, len(code))),
-        "words": sum(words(cell.source) for cell in text),
-        "predictions": len(re.findall(r"(?m)^\*\*Predict", prose)),
+        "predicts": len(re.findall(r"(?m)^\*\*Predict", prose)),
         "sections": len(re.findall(r"(?m)^## ", prose)),
         "figures": sum(bool(figure_of(cell)[0]) for cell in code),
         "exercises": len(re.findall(r"(?m)^#+ Exercise \d", prose)),
+        "given away": len(given_away(cells, solution.cells if solution else ())),
         "code in a row": longest_code_run(cells),
     }
 
@@ -144,7 +214,8 @@ def table(paths):
     """The numbers of several notebooks, one row each."""
     rows = [["", *AIMS], ["aim", *AIMS.values()]]
     for path in paths:
-        numbers = measure(nbformat.read(path, as_version=4))
+        solved = ROOT / "chapters" / "solutions" / path.name
+        numbers = measure(nbformat.read(path, as_version=4), nbformat.read(solved, as_version=4) if solved.exists() else None)
         rows.append([path.stem, *(f"{numbers[name]:g}" for name in AIMS)])
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)

@@ -94,3 +94,37 @@ def test_limits_let_good_cells_pass():
 def test_words_count_a_formula_once_and_no_address():
     assert rhythm.words("The weights $w_{ij} = 1$ and [a page](https://example.org/long-address).") == 6
     assert rhythm.words("As [Cho et al. (2014)](https://example.org/a) and others ([Koehn, 2004](../b.bib#k)) say.") == 6
+
+
+def test_open_cells_are_those_that_nothing_folds():
+    cells = [
+        ran("#| export nn.layers\ndef layer():\n    return 1"),
+        ran("assert 1 == 1\nassert 2 == 2\nx = 3", metadata={"tags": ["claims"]}),
+        ran("pass", metadata={"tags": ["bootstrap"]}),
+        ran("y = 1\n\n# why\nassert y"),
+        ran('text = "assert"'),
+    ]
+    numbers = rhythm.measure(notebook_of(*cells))
+    assert (numbers["open cells"], numbers["open lines"], numbers["export lines"], numbers["open asserts"]) == (2, 4, 2, 1)
+
+
+def test_words_a_sentence():
+    text = "## A heading. Not one\n\nFour words stand here. Is it $x = 1.5$? Yes (see `a.b`).\n\n| a. | b. |"
+    assert rhythm.sentences(text) == 3
+
+
+def exercise(number, *code):
+    heading = nbformat.v4.new_markdown_cell(f"### Exercise {number} · Title")
+    return [heading, *map(ran, code), ran(f'check("{number}", answer)')]
+
+
+@pytest.mark.parametrize("after, count", [
+    (["def softmax(x):\n    return x"], 1),
+    (["1", "2", "class My_Net:\n    pass\n\n\ndef helper():\n    pass"], 1),  # the solution's helper
+    (["1", "2", "3", "def softmax(x):\n    return x"], 0),
+    (["softmax(3)"], 0),
+])
+def test_an_exercise_given_away(after, count):
+    page = [ran("def softmax(x):\n    return 0"), *exercise("3.2", "def my_softmax(x):\n    return ..."), *map(ran, after)]
+    solution = notebook_of(*exercise("3.2", "def helper():\n    return 1", "def my_softmax(x):\n    return helper()"))
+    assert rhythm.measure(notebook_of(*page), solution)["given away"] == count
