@@ -42,8 +42,9 @@ def test_memory_is_given_back_when_it_has_grown(monkeypatch):
 
 
 def test_a_run_looks_after_every_step(tmp_path, monkeypatch):
-    seen = []
+    seen, returned = [], []
     monkeypatch.setattr(loop, "keep_freed_memory", lambda: None)  # it would hold for the tests that follow
+    monkeypatch.setattr(loop, "return_unused_memory", lambda: returned.append("returned"))
     monkeypatch.setattr(loop, "resident_memory", lambda: 211)
     monkeypatch.setattr(loop, "bound_memory", lambda floor: seen.append(floor) or floor + 1)
     small = preset("fragment")
@@ -52,3 +53,4 @@ def test_a_run_looks_after_every_step(tmp_path, monkeypatch):
     pairs = loop.load_corpus("fragment", "val")[:113]
     loop.train(config, tmp_path / "run", corpus={"train": pairs, "val": pairs[:29]}, device="cpu", progress=False)
     assert seen == list(range(211, 218))
+    assert returned == ["returned"]  # before the one validation

@@ -404,6 +404,7 @@ def save_or_stop(run: Run, asked: list) -> None:
     done = run.step == run.config.max_steps
     due = done or run.step % run.config.validate_every == 0
     if due:
+        return_unused_memory()  # validating and writing need some of their own
         validate(run)
     stop = run.processes.total(len(asked))[0] > 0 and not done
     if (due or stop) and run.processes.rank == 0:
