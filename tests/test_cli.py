@@ -525,3 +525,9 @@ def test_a_tokenizer_file_with_the_right_checksum_and_nonsense_in_it(run, tmp_pa
         data = b'{"sha256":"%s",' % hashlib.sha256(nonsense).hexdigest().encode() + nonsense
         (folder / "tokenizer.json").write_bytes(data)
         assert "path: expected a tokenizer file, got " in fails(capsys, "translate", "--model", str(folder), "Hi")
+
+
+def test_the_library_alone_says_where_grading_comes_from(monkeypatch, capsys):
+    monkeypatch.setattr("xformer_lib.cli.entry_points", lambda **_: ())
+    assert fails(capsys, "grade", "x.ipynb") == (
+        "xformer grade: xformer_course: expected the course to be installed, found the library alone; run pip install . in the course's folder\n")

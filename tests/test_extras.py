@@ -63,7 +63,8 @@ def wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder)
-    shutil.copytree(ROOT / "xformer_lib", folder / "xformer_lib", ignore=shutil.ignore_patterns("__pycache__"))
+    for package in ("xformer_lib", "xformer_course"):
+        shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
     built = subprocess.run([sys.executable, "-c", "import setuptools.build_meta as b; b.build_wheel('.')"], cwd=folder,
                            capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
@@ -202,7 +203,7 @@ def test_the_course(install):
     brought_by_jupyter = {"IPython"}
     code = f"from importlib.util import find_spec\nprint([n for n in {sorted(wanted - brought_by_jupyter)} if find_spec(n) is None])"
     assert here.says(code) == "[]"
-    assert here.says("import xformer_lib.plots as p; print(len(p.__all__) > 10)") == "True"
+    assert here.says("import xformer_course.plots as p; print(len(p.__all__) > 10)") == "True"
     doctor = here.command("doctor")
     assert doctor.returncode == 0 and doctor.stdout.splitlines()[-1] == "verdict        everything the course needs is here"
     assert here.refuses("grade", "x.ipynb").endswith("; pip install ipykernel jupyter-client psutil")

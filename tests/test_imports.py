@@ -25,7 +25,7 @@ def modules_after(statement):
         ("import xformer_lib.reference.attention", {"torch", "matplotlib"}),
         ("import xformer_lib.data.batching, xformer_lib.data.fragment", {"torch", "matplotlib"}),
         ("import xformer_lib.cli", {"torch", "matplotlib"}),
-        ("import xformer_lib.exercises", {"torch", "matplotlib"}),
+        ("import xformer_course.exercises", {"torch", "matplotlib"}),
     ],
 )
 def test_import_is_light(statement, absent):

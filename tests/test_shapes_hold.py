@@ -9,7 +9,7 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
 CHECKED = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:nbval", "-p", "no:cacheprovider"]
-CHECKED += ["--jaxtyping-packages=xformer_lib,beartype.beartype", "-m", "not errors"]
+CHECKED += ["--jaxtyping-packages=xformer_lib,xformer_course,beartype.beartype", "-m", "not errors"]
 
 
 def run_checked(*paths):

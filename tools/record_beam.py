@@ -1,6 +1,6 @@
 """Record what the shipped model says after every beginning that a beam of 1 to 4 can meet, for `explorables.beam`.
 
-Run ``python tools/record_beam.py``; it writes xformer_lib/explorables/assets/beam.json.
+Run ``python tools/record_beam.py``; it writes xformer_course/explorables/assets/beam.json.
 """
 
 import json
@@ -11,7 +11,7 @@ import torch
 from xformer_lib import load_pretrained
 from xformer_lib.decoding import beam_search, evaluation_mode, next_logits
 
-PATH = Path(__file__).resolve().parents[1] / "xformer_lib" / "explorables" / "assets" / "beam.json"
+PATH = Path(__file__).resolve().parents[1] / "xformer_course" / "explorables" / "assets" / "beam.json"
 SENTENCES = ("We are going home.", "You look tired.")
 SIZES, LIMIT, SHOWN = (1, 2, 3, 4), 8, 6
 

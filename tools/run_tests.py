@@ -29,7 +29,7 @@ def steps(jobs):
     tests += ["--nbval", "--nbval-current-env", "--nbval-cell-timeout", "900"]
     tests += ["--nbval-sanitize-with", "tests/notebooks/sanitize.cfg", "-rs", "--durations", "15"]
     # The longest notebook goes first, so that nobody waits for it at the end.
-    tests += ["chapters/11_training.ipynb", "chapters", "tests", "xformer_lib", "README.md", f"--ignore={LIGHTHOUSE}"]
+    tests += ["chapters/11_training.ipynb", "chapters", "tests", "xformer_lib", "xformer_course", "README.md", f"--ignore={LIGHTHOUSE}"]
     return {"style": style, "book": book, "speed": speed, "tests": tests}
 
 

@@ -13,6 +13,7 @@ import shlex
 import subprocess
 import sys
 from importlib import metadata
+from importlib.metadata import entry_points
 from pathlib import Path
 
 from xformer_lib import __version__, _needs
@@ -465,9 +466,13 @@ def warn_of_letters(options, tokenizer, sentences: dict[str, str]) -> None:
 
 
 def run_grade(options) -> int:
-    from xformer_lib.exercises.grading.command import run_grade
-
-    return run_grade(options)
+    """The course, which stands above the library, brings this command by an entry point."""
+    found = entry_points(group="xformer.commands", name="grade")
+    if not found:
+        raise ImportError("xformer_course: expected the course to be installed, found the library alone; "
+                          "run pip install . in the course's folder")
+    (grade,) = found
+    return grade.load()(options)
 
 
 # ---------------------------------------------------------------- doctor

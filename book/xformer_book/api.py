@@ -17,7 +17,7 @@ from docutils.nodes import make_id
 
 from .house import ROOT, repository
 
-LIBRARY = ROOT / "xformer_lib"
+PACKAGES = ("xformer_lib", "xformer_course")
 WIDTH = 88
 ELSEWHERE = {  # what a signature may name that is not ours
     r"\bnp\.ndarray\b": ("np.ndarray", "https://numpy.org/doc/stable/reference/generated/numpy.ndarray.html"),
@@ -59,8 +59,20 @@ class Name:
 
 def path_of(module):
     """The file of ``nn.attention``, or of the package ``nn``."""
-    file = LIBRARY.joinpath(*module.split(".")).with_suffix(".py")
-    return file if file.exists() else LIBRARY.joinpath(*module.split("."), "__init__.py")
+    parts = module.split(".")
+    package = next(one for one in PACKAGES if (ROOT / one / parts[0]).exists() or (ROOT / one / f"{parts[0]}.py").exists())
+    file = ROOT.joinpath(package, *parts).with_suffix(".py")
+    return file if file.exists() else ROOT.joinpath(package, *parts, "__init__.py")
+
+
+def inside(module):
+    """``nn.attention`` for ``xformer_lib.nn.attention``; any other module as it is."""
+    return re.sub(rf"^({'|'.join(PACKAGES)})\.", "", module or "")
+
+
+def dotted(module):
+    """``xformer_lib.nn.attention`` for ``nn.attention``."""
+    return ".".join([path_of(module).relative_to(ROOT).parts[0], *module.split(".")])
 
 
 @cache
@@ -72,7 +84,7 @@ def parsed(module):
 def homes(package):
     """Every public name of a package or module, with the module that defines it."""
     tree, _ = parsed(package)
-    imported = {alias.asname or alias.name: node.module.removeprefix("xformer_lib.") for node in tree.body
+    imported = {alias.asname or alias.name: inside(node.module) for node in tree.body
                 if isinstance(node, ast.ImportFrom) for alias in node.names}
     values = {target.id: node.value for node in tree.body if isinstance(node, ast.Assign) for target in node.targets
               if isinstance(target, ast.Name)}
@@ -99,7 +111,7 @@ def find(name, module):
         if name in defined(node):
             above = re.findall(r"^# %% (chapter .*)$", "\n".join(source.splitlines()[: node.lineno - 1]), re.M)
             return Name(name, module, node, source, above[-1] if above else "")
-    raise LookupError(f"name: expected a definition of {name} in xformer_lib.{module}, found none; does __all__ name what is not there?")
+    raise LookupError(f"name: expected a definition of {name} in {path_of(module).relative_to(ROOT).as_posix()}, found none; does __all__ name what is not there?")
 
 
 def public_names(package):
@@ -129,8 +141,8 @@ def head(node, source):
 def line_of_bases(node, module):
     """``(classes of the library, from the class itself up; names of what stands above them and is not ours)``."""
     tree, _ = parsed(module)
-    imported = {alias.asname or alias.name: (inner.module.removeprefix("xformer_lib."), alias.name) for inner in tree.body
-                if isinstance(inner, ast.ImportFrom) and (inner.module or "").startswith("xformer_lib.") for alias in inner.names}
+    imported = {alias.asname or alias.name: (inside(inner.module), alias.name) for inner in tree.body
+                if isinstance(inner, ast.ImportFrom) and inside(inner.module) != (inner.module or "") for alias in inner.names}
     ours, others = [(node, module)], []
     for base in node.bases:
         named = ast.unparse(base)

@@ -14,10 +14,11 @@ import nbformat
 import pytest
 import yaml
 
+import xformer_course
 import xformer_lib
 from book.xformer_book import api, glossary, house, parts, results, status
+from xformer_course.exercises import registry
 from xformer_lib.cli import build_parser
-from xformer_lib.exercises import registry
 
 ROOT = Path(__file__).resolve().parents[2]
 BACK = ROOT / "chapters" / "back"
@@ -28,14 +29,14 @@ EXERCISES = {exercise.id: exercise for chapter in registry.chapters() for exerci
 
 
 def test_every_part_of_the_library_has_a_page():
-    assert PACKAGES == sorted(set(xformer_lib._PARTS))
+    assert PACKAGES == sorted({*xformer_lib._PARTS, *xformer_course._PARTS})
     contents = (ROOT / "_toc.yml").read_text(encoding="utf-8")
     assert all(f"chapters/back/api/{name}\n" in contents for name in [*PACKAGES, "cli", "index"])
 
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_every_public_name_is_explained(package):
-    public = set(importlib.import_module(f"xformer_lib.{package}").__all__)
+    public = set(importlib.import_module(api.dotted(package)).__all__)
     page = api.package_page(package)
     headings = re.findall(r"^### (.*)$", page, re.M)
     assert {re.search(r"`(\w+)", heading)[1] for heading in headings} == public
@@ -70,19 +71,19 @@ def public_classes():
 
 @pytest.mark.parametrize("name", list(public_classes()))
 def test_every_class_shows_how_it_is_built_and_what_it_can_do(name):
-    made = getattr(importlib.import_module(f"xformer_lib.{name.module}"), name.name)
+    made = getattr(importlib.import_module(api.dotted(name.module)), name.name)
     text = api.signature(name)
     if dataclasses.is_dataclass(made) or hasattr(made, "_fields"):
         fields = [field.name for field in dataclasses.fields(made)] if dataclasses.is_dataclass(made) else list(made._fields)
         assert re.findall(r"^    (\w+): ", text, re.M) == fields
-    elif getattr(made.__init__, "__module__", "").startswith("xformer_lib"):
+    elif getattr(made.__init__, "__module__", "").startswith(api.PACKAGES):
         [shown] = re.findall(r"^    (def __init__\(.*?\)(?: -> None)?):$", text, re.M | re.S)
         [function] = ast.parse(f"{shown}: pass").body
         given = [argument.arg for argument in (*function.args.args, *function.args.kwonlyargs)]
         assert given == list(inspect.signature(made.__init__).parameters)
     else:
         assert re.search(r"^    # (built as [\w.]+( is|\(\))|called as \w+\.apply\(.*\))$", text, re.M), text
-    ours = {method for owner in made.__mro__ if owner.__module__.startswith("xformer_lib") for method, value in vars(owner).items()
+    ours = {method for owner in made.__mro__ if owner.__module__.startswith(api.PACKAGES) for method, value in vars(owner).items()
             if not method.startswith("_") and (callable(value) or isinstance(value, (property, classmethod, staticmethod)))}
     if dataclasses.is_dataclass(made):
         ours -= {field.name for field in dataclasses.fields(made)}  # a default that can be called is no method
@@ -134,7 +135,7 @@ def test_google_sections_become_lists_and_words_stay_words():
 
 
 def test_a_name_that_nothing_defines_is_refused():
-    with pytest.raises(LookupError, match="expected a definition of hardmax in xformer_lib.reference.attention"):
+    with pytest.raises(LookupError, match="expected a definition of hardmax in xformer_lib/reference/attention.py"):
         api.find("hardmax", "reference.attention")
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from xformer_lib.exercises import check
-from xformer_lib.exercises.registry import find
+from xformer_course.exercises import check
+from xformer_course.exercises.registry import find
 
 
 class HeldOut:

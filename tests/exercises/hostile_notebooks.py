@@ -9,7 +9,7 @@ import random
 import socket
 from pathlib import Path
 
-START = "import os, sys, threading, time\nimport numpy as np\nfrom xformer_lib.exercises import check, hint"
+START = "import os, sys, threading, time\nimport numpy as np\nfrom xformer_course.exercises import check, hint"
 BEFORE = 'weights = [0.25] * 4\ncheck("3.1", weights)'
 AFTER = """def recent_mask(length, window):
     gap = np.arange(length)[:, None] - np.arange(length)
@@ -75,11 +75,11 @@ PLAYS = {
     # the checks
     "another check": "def check(*anything):\n    return True",
     "no check": "del check",
-    "another registry": "from xformer_lib.exercises import registry\nregistry.find = lambda wanted: None",
-    "another judge": "from xformer_lib.exercises import checks, functions\nchecks.judge = lambda *anything: functions.Verdict('passed')",
-    "another session": "from xformer_lib.exercises import api\napi.SESSION = None",
-    "a cleared engine": "from xformer_lib.exercises import api\nvars(api).clear()",
-    "a changed exercise": "from xformer_lib.exercises import registry\nobject.__setattr__(registry.find('3.9'), 'kind', 'essay')",
+    "another registry": "from xformer_course.exercises import registry\nregistry.find = lambda wanted: None",
+    "another judge": "from xformer_course.exercises import checks, functions\nchecks.judge = lambda *anything: functions.Verdict('passed')",
+    "another session": "from xformer_course.exercises import api\napi.SESSION = None",
+    "a cleared engine": "from xformer_course.exercises import api\nvars(api).clear()",
+    "a changed exercise": "from xformer_course.exercises import registry\nobject.__setattr__(registry.find('3.9'), 'kind', 'essay')",
     "an unloaded library": "for name in [name for name in sys.modules if name.startswith('xformer_lib')]:\n    del sys.modules[name]",
     "another json": "import json\njson.dumps = lambda *anything, **more: '{}'\njson.loads = lambda *anything, **more: {}",
     "broken builtins": "import builtins\nbuiltins.isinstance = lambda *anything: 1 / 0",

@@ -1,12 +1,12 @@
-"""What every exercise of every chapter must keep: the promises of xformer_lib/exercises/README.md."""
+"""What every exercise of every chapter must keep: the promises of xformer_course/exercises/README.md."""
 
 import numpy as np
 import pytest
 
-from xformer_lib.exercises import catalogue, check
-from xformer_lib.exercises.authoring import code_cell
-from xformer_lib.exercises.exercise import FUNCTION_KINDS, IMPLEMENTABLE_MISCONCEPTIONS
-from xformer_lib.exercises.registry import chapters
+from xformer_course.exercises import catalogue, check
+from xformer_course.exercises.authoring import code_cell
+from xformer_course.exercises.exercise import FUNCTION_KINDS, IMPLEMENTABLE_MISCONCEPTIONS
+from xformer_course.exercises.registry import chapters
 
 SEEDS = (0, 1, 2)
 EXERCISES = list(catalogue())

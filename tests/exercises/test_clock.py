@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from xformer_lib.exercises import check, clock
+from xformer_course.exercises import check, clock
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no SIGALRM")
 

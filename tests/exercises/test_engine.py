@@ -6,11 +6,11 @@ import sys
 import numpy as np
 import pytest
 
-from xformer_lib.exercises import api, catalogue, check, hint, progress
-from xformer_lib.exercises.authoring import code_cell, markdown_cell
-from xformer_lib.exercises.exercise import Exercise, Misconception, Result, case
-from xformer_lib.exercises.registry import chapter, find
-from xformer_lib.exercises.session import Session
+from xformer_course.exercises import api, catalogue, check, hint, progress
+from xformer_course.exercises.authoring import code_cell, markdown_cell
+from xformer_course.exercises.exercise import Exercise, Misconception, Result, case
+from xformer_course.exercises.registry import chapter, find
+from xformer_course.exercises.session import Session
 
 
 @pytest.fixture
@@ -307,7 +307,7 @@ def test_a_wide_misconception_may_crash(monkeypatch):
 
 
 def test_importing_the_engine_loads_neither_torch_nor_any_exercise():
-    program = ("import sys, xformer_lib.exercises as e\n"
+    program = ("import sys, xformer_course.exercises as e\n"
                "assert not any('chapter_' in m for m in sys.modules), 'a chapter was loaded'\n"
                "e.check('3.1'); e.progress(); e.catalogue()\n"
                "assert not {'torch', 'matplotlib'} & set(sys.modules), 'torch was loaded'")

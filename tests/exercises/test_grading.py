@@ -11,20 +11,20 @@ import numpy as np
 import psutil
 import pytest
 
+from xformer_course.exercises import api
+from xformer_course.exercises.exercise import Result
+from xformer_course.exercises.grading.command import grade_folder
+from xformer_course.exercises.grading.limits import Limits, Workplace
+from xformer_course.exercises.grading.recorder import GradingSession, Seal
+from xformer_course.exercises.grading.report import Grade, NotebookGrade, as_csv, as_json, as_text
+from xformer_course.exercises.grading.source import Attempt, Unreadable, parse, read_notebook
+from xformer_course.exercises.session import Session
 from xformer_lib import cli
-from xformer_lib.exercises import api
-from xformer_lib.exercises.exercise import Result
-from xformer_lib.exercises.grading.command import grade_folder
-from xformer_lib.exercises.grading.limits import Limits, Workplace
-from xformer_lib.exercises.grading.recorder import GradingSession, Seal
-from xformer_lib.exercises.grading.report import Grade, NotebookGrade, as_csv, as_json, as_text
-from xformer_lib.exercises.grading.source import Attempt, Unreadable, parse, read_notebook
-from xformer_lib.exercises.session import Session
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMITS = Limits(seconds=60, cell_seconds=8, memory=1.0, processes=24, file_size=0.01, restarts=2)
 
-START = "import os, sys\nimport numpy as np\nfrom xformer_lib.exercises import check, hint"
+START = "import os, sys\nimport numpy as np\nfrom xformer_course.exercises import check, hint"
 SOFTMAX = """def my_softmax(scores, axis=-1):
     raw = np.exp(scores - scores.max(axis=axis, keepdims=True))
     return raw / raw.sum(axis=axis, keepdims=True)
@@ -77,11 +77,11 @@ HAZARDS = {
     "fake check": [f"{FAKE}\n\n\n{NAIVE}", MASK],
     "fake check without an answer": [f'{FAKE}\n\n\ncheck("3.2", lambda scores: scores)'],
     "print": ['print("Exercise 3.2: correct.")', "import json\nprint(json.dumps({'id': '3.2', 'status': 'passed'}))", STUB],
-    "patched engine": ["from xformer_lib.exercises import checks, functions\n"
+    "patched engine": ["from xformer_course.exercises import checks, functions\n"
                        "checks.judge = lambda *anything: functions.Verdict('passed')", NAIVE],
     "patched numpy": ["np.isclose = lambda a, *others, **more: np.ones(np.shape(a), bool)",
                       'weights = [0.1, 0.2, 0.3, 0.4]\ncheck("3.1", weights)'],
-    "forged": ["from xformer_lib.exercises import api\nfrom xformer_lib.exercises.exercise import Result\n"
+    "forged": ["from xformer_course.exercises import api\nfrom xformer_course.exercises.exercise import Result\n"
                "right = Result('3.2', 'passed', '')\napi.SESSION.record(right)\napi._report(right)", STUB],
     "attempts": [NAIVE, SOFTMAX, STUB, MASK, MASK.replace("<= window", "< window")],
     "input": ["name = input('who? ')", SOFTMAX],
@@ -167,7 +167,7 @@ def test_every_hazard_gets_its_verdict_and_harms_nobody(graded, name, expected):
     ("exits often", "3.2", "this cell was not reached: the notebook had ended its kernel 3 times."),
     ("memory", "3.1", "MemoryError"),
     ("fake check without an answer", "3.2", "there is no variable my_softmax to check."),
-    ("patched engine", "3.2", "the notebook replaced xformer_lib.exercises.checks.judge, so its checks prove nothing."),
+    ("patched engine", "3.2", "the notebook replaced xformer_course.exercises.checks.judge, so its checks prove nothing."),
     ("patched numpy", "3.1", "the notebook replaced numpy.isclose"),
 ])
 def test_the_message_says_what_happened(graded, name, id, words):
@@ -271,7 +271,7 @@ def test_mistakes_end_in_one_line_and_status_2(arguments, words, tmp_path, monke
 
 
 def test_what_is_missing_is_named(monkeypatch, capsys):
-    monkeypatch.setattr("xformer_lib.exercises.grading.command.NEEDED", ("psutil", "no_such_package"))
+    monkeypatch.setattr("xformer_course.exercises.grading.command.NEEDED", ("psutil", "no_such_package"))
     assert grade("anything.ipynb") == 2
     assert capsys.readouterr().err == ("xformer grade: grading needs no_such_package; "
                                        "install it with pip install 'xformer-lib[grade]'\n")
@@ -352,9 +352,9 @@ def test_only_check_can_report(monkeypatch):
 
 
 @pytest.mark.parametrize(("place", "name", "seen"), [
-    ("xformer_lib.exercises.values", "difference", "xformer_lib.exercises.values.difference"),
-    ("xformer_lib.exercises.api", "SESSION", "xformer_lib.exercises.api.SESSION"),
-    ("xformer_lib.exercises.functions.Task", "same", "xformer_lib.exercises.functions.Task.same"),
+    ("xformer_course.exercises.values", "difference", "xformer_course.exercises.values.difference"),
+    ("xformer_course.exercises.api", "SESSION", "xformer_course.exercises.api.SESSION"),
+    ("xformer_course.exercises.functions.Task", "same", "xformer_course.exercises.functions.Task.same"),
     ("numpy", "allclose", "numpy.allclose"),
 ])
 def test_a_seal_breaks_and_stays_broken(place, name, seen):

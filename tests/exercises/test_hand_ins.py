@@ -14,15 +14,15 @@ from pathlib import Path
 import psutil
 import pytest
 
+from xformer_course.exercises.grading import command, run
+from xformer_course.exercises.grading.kernel import KernelDied, Reply, Stopped
+from xformer_course.exercises.grading.limits import Limits, Workplace
+from xformer_course.exercises.grading.report import Grade, NotebookGrade, as_csv
+from xformer_course.exercises.grading.source import Unreadable, parse, read_notebook
 from xformer_lib import cli
-from xformer_lib.exercises.grading import command, run
-from xformer_lib.exercises.grading.kernel import KernelDied, Reply, Stopped
-from xformer_lib.exercises.grading.limits import Limits, Workplace
-from xformer_lib.exercises.grading.report import Grade, NotebookGrade, as_csv
-from xformer_lib.exercises.grading.source import Unreadable, parse, read_notebook
 
 LINKS = pytest.mark.skipif(os.name != "posix", reason="this system has no such files")
-HONEST = 'from xformer_lib.exercises import check\ncheck("3.1", [0.25] * 4)'
+HONEST = 'from xformer_course.exercises import check\ncheck("3.1", [0.25] * 4)'
 
 
 def write(path, *cells):
@@ -95,7 +95,7 @@ def test_an_endless_device_behind_a_link_is_not_read(hand_in):
     program = ("import resource, signal, sys\nfrom pathlib import Path\n"
                "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
                "resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, 2**20))\n"
-               "from xformer_lib.exercises.grading.limits import Workplace\n"
+               "from xformer_course.exercises.grading.limits import Workplace\n"
                "Workplace(Path(sys.argv[1])).remove()")
     done = subprocess.run([sys.executable, "-c", program, hand_in], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
@@ -334,8 +334,8 @@ def test_time_that_runs_out_while_cells_run_again_is_called_so(tmp_path, monkeyp
         def close(self):
             self.seen = None
 
-    monkeypatch.setattr("xformer_lib.exercises.grading.run.Kernel", SlowKernel)
-    monkeypatch.setattr("xformer_lib.exercises.grading.run.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("xformer_course.exercises.grading.run.Kernel", SlowKernel)
+    monkeypatch.setattr("xformer_course.exercises.grading.run.time.monotonic", lambda: clock[0])
     path = write(tmp_path / "one.ipynb", "slow 1", "slow 2", "dies", 'check("3.1", weights)')
     (grade,) = run.grade_notebook(path, Limits(seconds=8.5)).exercises
     assert grade.status == "timed out", grade.message

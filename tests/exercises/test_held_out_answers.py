@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.exercises.held_out import HeldOut, judged, must_not_pass, must_pass
-from xformer_lib.exercises import catalogue
+from xformer_course.exercises import catalogue
 
 ANSWERS = HeldOut()
 right, wrong = ANSWERS.right, ANSWERS.wrong

@@ -7,8 +7,8 @@ import warnings
 import numpy as np
 import pytest
 
-from xformer_lib.exercises import catalogue, check, hint
-from xformer_lib.exercises.exercise import STATUSES
+from xformer_course.exercises import catalogue, check, hint
+from xformer_course.exercises.exercise import STATUSES
 
 EXERCISES = list(catalogue())
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from xformer_lib.exercises.authoring import check_call, code_cell, markdown_cell
-from xformer_lib.exercises.registry import chapters
+from xformer_course.exercises.authoring import check_call, code_cell, markdown_cell
+from xformer_course.exercises.registry import chapters
 
 ROOT = Path(__file__).resolve().parents[2]
 PAIRS = [pytest.param(chapter, exercise, id=exercise.id) for chapter in chapters() for exercise in chapter.exercises]

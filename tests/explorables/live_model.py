@@ -8,7 +8,7 @@ import unicodedata
 from pathlib import Path
 
 from tests.explorables.stage import FIGURE
-from xformer_lib.explorables import translator
+from xformer_course.explorables import translator
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = """<!doctype html><html lang="en" data-theme="light"{root}><meta charset="utf-8"><title>The model in the page</title>

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from tests.explorables.stage import FIGURE, on_stage, readings
-from xformer_lib import explorables
-from xformer_lib.explorables.stations import PAIRS, SIZES, START, STEPS
+from xformer_course import explorables
+from xformer_course.explorables.stations import PAIRS, SIZES, START, STEPS
 from xformer_lib.nn.attention import record_attention
 from xformer_lib.nn.transformer import Transformer, TransformerConfig, padding_mask, target_mask
 

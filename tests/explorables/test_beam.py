@@ -11,10 +11,11 @@ import pytest
 import torch
 
 from tests.explorables.stage import FIGURE, on_stage, readings
-from xformer_lib import explorables, load_pretrained
+from xformer_course import explorables
+from xformer_course.explorables.beam_tree import END, START
+from xformer_course.explorables.explorable import asset
+from xformer_lib import load_pretrained
 from xformer_lib.decoding import beam_search
-from xformer_lib.explorables.beam_tree import END, START
-from xformer_lib.explorables.explorable import asset
 
 SENTENCES = json.loads(asset("beam.json"))
 STATES = [

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from tests.explorables.stage import FIGURE, on_stage, write_page
-from xformer_lib import explorables
+from xformer_course import explorables
 
 NAMES = [name for name in explorables.__all__ if name not in ("Explorable", "translator")]
 browser = pytest.mark.browser

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tests.explorables.stage import FIGURE, on_stage, readings
-from xformer_lib import explorables
-from xformer_lib.explorables.several_heads import QUERY, W_K, W_O, W_Q, W_V, WORDS, X
+from xformer_course import explorables
+from xformer_course.explorables.several_heads import QUERY, W_K, W_O, W_Q, W_V, WORDS, X
 from xformer_lib.reference.multi_head import multi_head_attention
 
 ALL = [True, True, True]

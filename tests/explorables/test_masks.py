@@ -5,8 +5,8 @@ import pytest
 
 from tests.explorables.gestures import drag, focus, keys, middle, read, said
 from tests.explorables.stage import FIGURE, on_stage, readings
-from xformer_lib import explorables
-from xformer_lib.explorables.masking import queries_and_keys
+from xformer_course import explorables
+from xformer_course.explorables.masking import queries_and_keys
 from xformer_lib.reference.attention import scaled_dot_product_attention
 from xformer_lib.reference.masks import causal_mask, local_mask, padding_mask
 

@@ -7,8 +7,8 @@ import pytest
 
 from tests.explorables.gestures import drag, focus, keys, middle, read, said
 from tests.explorables.stage import FIGURE, on_stage, readings
-from xformer_lib import explorables
-from xformer_lib.explorables.reordering import ASKING_X, LAYERS, W_K, W_Q, W_V, WORDS, X
+from xformer_course import explorables
+from xformer_course.explorables.reordering import ASKING_X, LAYERS, W_K, W_Q, W_V, WORDS, X
 from xformer_lib.reference.masks import causal_mask
 from xformer_lib.reference.permutations import check_equivariant, check_invariant
 from xformer_lib.reference.positions import sinusoidal_positions

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tests.explorables.stage import FIGURE, on_stage, readings
-from xformer_lib import explorables
-from xformer_lib.explorables.places import DIM, KEY, LENGTH, QUERY, START
+from xformer_course import explorables
+from xformer_course.explorables.places import DIM, KEY, LENGTH, QUERY, START
 from xformer_lib.reference.positions import frequencies, rotary, shift_matrix, sinusoidal_positions
 
 pytestmark = pytest.mark.browser

@@ -7,8 +7,8 @@ import pytest
 
 from tests.explorables.gestures import drag, focus, keys, middle, read, said
 from tests.explorables.stage import FIGURE, on_stage, readings
-from xformer_lib import explorables
-from xformer_lib.explorables.dot_product import K, Q, V
+from xformer_course import explorables
+from xformer_course.explorables.dot_product import K, Q, V
 from xformer_lib.reference.attention import scaled_dot_product_attention
 
 pytestmark = pytest.mark.browser

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tests.explorables.stage import FIGURE, on_stage, readings
-from xformer_lib import explorables
-from xformer_lib.explorables.lookup import KEYS, QUERY, VALUES
+from xformer_course import explorables
+from xformer_course.explorables.lookup import KEYS, QUERY, VALUES
 from xformer_lib.reference.lookup import soft_lookup
 
 pytestmark = pytest.mark.browser

@@ -10,11 +10,11 @@ import torch
 
 from tests.book.browser import complaints, open_tab
 from tests.explorables import live_model as live
+from xformer_course.explorables import translator as figure
+from xformer_course.explorables.translator import LOOKS, NEXT, SOURCE, SOURCE_IDS, WRITTEN
 from xformer_lib import load_pretrained
 from xformer_lib.data import Tokenizer
 from xformer_lib.decoding import beam_search, greedy
-from xformer_lib.explorables import translator as figure
-from xformer_lib.explorables.translator import LOOKS, NEXT, SOURCE, SOURCE_IDS, WRITTEN
 from xformer_lib.inspection import attention_maps
 
 browser = pytest.mark.browser

@@ -119,7 +119,8 @@ def test_chapter_runs_in_a_fresh_environment(tmp_path):
     chapter = ROOT / "chapters" / "03_scaled_dot_product_attention.ipynb"
     source = tmp_path / "source"
     ignore = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "xformer_lib", source / "xformer_lib", ignore=ignore)
+    for package in ("xformer_lib", "xformer_course"):
+        shutil.copytree(ROOT / package, source / package, ignore=ignore)
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
     shutil.copy(chapter, tmp_path)

@@ -9,7 +9,7 @@ matplotlib.use("agg")
 import matplotlib.pyplot as plt
 import pytest
 
-from xformer_lib import plots
+from xformer_course import plots
 
 CONFIG = SimpleNamespace(vocab_size=29, d_model=13, num_encoder_layers=2, num_decoder_layers=3)
 

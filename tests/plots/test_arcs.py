@@ -10,8 +10,8 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.patches import Arc
 
-from xformer_lib import plots
-from xformer_lib.plots.arcs import FAINT, MARKED
+from xformer_course import plots
+from xformer_course.plots.arcs import FAINT, MARKED
 
 WORDS = ["dogs", "that", "bark", "often", "sleep"]
 HEADS = [4, 2, 0, 2, None]

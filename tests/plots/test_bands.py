@@ -8,8 +8,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from xformer_lib import plots
-from xformer_lib.plots.bands import _t_factor
+from xformer_course import plots
+from xformer_course.plots.bands import _t_factor
 
 X = [8, 16, 64]
 

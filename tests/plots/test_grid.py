@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from xformer_lib import plots
+from xformer_course import plots
 
 QUERIES = ["Le", "gros", "chat"]
 KEYS = ["The", "big", "yellow", "cat", "."]

@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from xformer_lib import plots
+from xformer_course import plots
 
 LINES = {"square": ([2, 4, 8], [3, 12, 48]), "straight": ([5, 10], [7, 14])}
 AXES = {"xlabel": "words", "ylabel": "products"}

@@ -8,8 +8,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from xformer_lib import plots
-from xformer_lib.plots.lookup import convex_hull
+from xformer_course import plots
+from xformer_course.plots.lookup import convex_hull
 
 VALUES = np.array([[0.0, 0.0], [4.0, 0.0], [1.0, 1.0], [0.0, 3.0]])
 NAMES = ["a", "b", "inside", "c"]

@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from xformer_lib import plots
+from xformer_course import plots
 
 MOVED = np.array([[0, 0, 1, 1, 0], [0, 1, 1, 1, 0], [1, 1, 1, 1, 1]], dtype=bool)
 ROWS = ["1 layer", "2 layers", "3 layers"]

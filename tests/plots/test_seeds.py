@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from xformer_lib import plots
+from xformer_course import plots
 
 SERIES = {"first": [3.0, 5.0, 10.0], "second": [2.0, 2.5], "alone": [7.0]}
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
-from xformer_lib import plots
-from xformer_lib.plots.style import MASK_COLOURS
+from xformer_course import plots
+from xformer_course.plots.style import MASK_COLOURS
 
 QUERIES = ["Le", "gros", "chat"]
 KEYS = ["The", "big", "yellow", "cat", "."]

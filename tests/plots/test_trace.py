@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from xformer_lib import plots
+from xformer_course import plots
 
 WORDS = [f"w{number}" for number in range(11)]
 STEPS = ["<bos>", "Je", "suis"]

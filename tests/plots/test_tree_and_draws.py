@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from xformer_lib import plots
+from xformer_course import plots
 
 STEPS = [
     [(("a",), 0.5), (("b",), 0.375), (("c",), 0.125)],

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from xformer_lib.plots.lookup import convex_hull
+from xformer_course.plots.lookup import convex_hull
 from xformer_lib.reference.lookup import hard_lookup, soft_lookup
 
 BATCH, NUM_QUERIES, NUM_KEYS, WIDTH, WIDTH_V = 2, 5, 11, 7, 3  # all sizes are different primes

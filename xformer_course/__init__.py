@@ -1,0 +1,27 @@
+"""What a page needs to teach: exercises with their checks, figures, and the props of single lessons.
+
+It stands on ``xformer_lib`` and nothing in the library knows it. ``import xformer_course`` loads neither torch nor
+matplotlib; each part is imported when it is used.
+
+>>> import xformer_course
+>>> xformer_course.exercises.check.__name__
+'check'
+"""
+
+import sys
+
+from xformer_lib._lazy import import_part
+
+_PARTS = ("exercises", "explorables", "plots")
+
+__all__ = list(_PARTS)
+
+
+def __getattr__(name):
+    if name not in _PARTS:
+        raise AttributeError(f"module 'xformer_course' has no attribute {name!r}; its parts are {', '.join(_PARTS)}")
+    return import_part(f"xformer_course.{name}")
+
+
+def __dir__():
+    return sorted(set(vars(sys.modules[__name__])) | set(__all__))

@@ -1,0 +1,453 @@
+"""Exercises of chapter 01: crossing arcs, two directions, gradients through time, what a stack of layers sees."""
+
+import itertools
+
+import numpy as np
+
+from xformer_course.exercises.exercise import Alternative, Chapter, Exercise, Misconception, case
+
+HEARING = [1, 2, None, 2, 1, 6, 4, 3]
+
+
+def _arcs(heads):
+    return [(min(head, word), max(head, word)) for word, head in enumerate(heads) if head is not None]
+
+
+def _crossings(heads):
+    return sum(a < c < b < d or c < a < d < b for (a, b), (c, d) in itertools.combinations(_arcs(heads), 2))
+
+
+def _random_tree(rng, length):
+    """Each word's head among the words placed before it in a random order, so that arcs may cross."""
+    order = rng.permutation(length)
+    heads = [None] * length
+    for place in range(1, length):
+        heads[int(order[place])] = int(order[rng.integers(0, place)])
+    return heads
+
+
+def _tangled(length):
+    """Two fans that interleave: word 0 heads the odd places, word 1 the even ones."""
+    return [None] + [0 if word % 2 else 1 for word in range(1, length)]
+
+
+def _crossings_with_touching(heads):
+    return sum(a < c <= b < d or c < a <= d < b for (a, b), (c, d) in itertools.combinations(_arcs(heads), 2))
+
+
+def _overlaps(heads):
+    return sum(max(a, c) < min(b, d) for (a, b), (c, d) in itertools.combinations(_arcs(heads), 2))
+
+
+def _only_rightward(heads):
+    arcs = [(head, word) for word, head in enumerate(heads) if head is not None]
+    return sum(a < c < b < d or c < a < d < b for (a, b), (c, d) in itertools.combinations(arcs, 2))
+
+
+def _first_starts_first(heads):
+    return sum(a < c < b < d for (a, b), (c, d) in itertools.combinations(_arcs(heads), 2))
+
+
+def _arcs_that_cross(heads):
+    arcs = _arcs(heads)
+    return sum(any(a < c < b < d or c < a < d < b for c, d in arcs) for a, b in arcs)
+
+
+def _crossings_by_inside(heads):
+    arcs, count = _arcs(heads), 0
+    for i, (a, b) in enumerate(arcs):
+        for c, d in arcs[:i]:
+            if len({a, b, c, d}) == 4 and (a < c < b) != (a < d < b):
+                count += 1
+    return count
+
+
+def _crossings_by_ends(heads):
+    count = 0
+    for four in itertools.combinations(range(len(heads)), 4):
+        first, second = (four[0], four[2]), (four[1], four[3])
+        count += first in _arcs(heads) and second in _arcs(heads)
+    return count
+
+
+CROSSINGS = Exercise(
+    id="1.1",
+    title="Arcs that cross",
+    kind="implement",
+    minutes=10,
+    difficulty=2,
+    statement="""\
+`heads` holds for each word the position of its head, and `None` for the root, as in the cell above. Write \
+`crossings(heads)`: the number of *pairs* of arcs that cross when all arcs are drawn above the sentence. Arcs that \
+share an end do not cross, and neither do arcs of which one lies under the other.""",
+    hints=(
+        "Draw two arcs over four different words. In which orders of the four ends do they cross?",
+        "Forget the direction first: write each arc as (left, right). `itertools.combinations(arcs, 2)` gives each "
+        "pair of arcs once.",
+        "Arcs (a, b) and (c, d) cross when a < c < b < d or c < a < d < b.",
+    ),
+    stub="def crossings(heads):\n    return ...",
+    reference=_crossings,
+    cases=lambda rng: [
+        case([1, None, 1]),
+        case([2, 3, None, 2]),
+        case(HEARING),
+        case(_tangled(7)),
+        *(case(_random_tree(rng, length)) for length in (9, 11, 13)),
+    ],
+    returns=("crossings",),
+    misconceptions=(
+        Misconception("touching counted", _crossings_with_touching,
+                      "You also count arcs that share an end. A word between two of its neighbours does not make "
+                      "their arcs cross: look at `<=`."),
+        Misconception("nested counted", _overlaps,
+                      "You count every pair that overlaps. An arc that lies wholly under another one does not cross "
+                      "it."),
+        Misconception("only arcs to the right", _only_rightward,
+                      "Some crossings are missed. Is the head always to the left of its word? Print an arc whose "
+                      "head comes later."),
+        Misconception("one order missed", _first_starts_first,
+                      "Some crossings are missed. Of two arcs that cross, must the one that you look at first also "
+                      "begin first?"),
+        Misconception("arcs instead of pairs", _arcs_that_cross,
+                      "You count the arcs that cross some other arc. The question is for pairs: two arcs that cross "
+                      "each other are one pair."),
+        Misconception("every pair twice", lambda heads: 2 * _crossings(heads),
+                      "Exactly twice too many: each pair is met once from either side."),
+    ),
+    alternatives=(
+        Alternative("one end inside", _crossings_by_inside),
+        Alternative("choose four words", _crossings_by_ends),
+    ),
+    success="A tree with a crossing is called non-projective: no division of the sentence into nested spans fits it.",
+)
+
+
+def _read(x, w_h, w_x):
+    h, states = np.zeros(len(w_h)), []
+    for word in x:
+        h = np.tanh(h @ w_h + word @ w_x)
+        states.append(h)
+    return np.array(states)
+
+
+def _both(x, w_h, w_x):
+    return np.concatenate([_read(x, w_h, w_x), _read(x[::-1], w_h, w_x)[::-1]], axis=1)
+
+
+def _both_cases(rng):
+    def inputs(length, m, d):
+        return rng.normal(size=(length, d)), rng.normal(size=(m, m)) / np.sqrt(m), rng.normal(size=(d, m))
+
+    return [case(*inputs(3, 2, 1)), case(*inputs(5, 4, 2)), case(*inputs(8, 3, 7)), case(*inputs(4, 5, 6))]
+
+
+def _pieces(combine):
+    """A wrong answer from the two readings, before the second is turned back."""
+    return lambda x, w_h, w_x: combine(_read(x, w_h, w_x), _read(x[::-1], w_h, w_x))
+
+
+def _beside(*parts):
+    return np.concatenate(parts, axis=1)
+
+
+def _both_by_loop(x, w_h, w_x):
+    length, m = len(x), len(w_h)
+    states = np.zeros((length, 2 * m))
+    forward, backward = np.zeros(m), np.zeros(m)
+    for t in range(length):
+        forward = np.tanh(forward @ w_h + x[t] @ w_x)
+        backward = np.tanh(backward @ w_h + x[length - 1 - t] @ w_x)
+        states[t, :m], states[length - 1 - t, m:] = forward, backward
+    return states
+
+
+BOTH = Exercise(
+    id="1.2",
+    title="Two directions, one of them lost",
+    kind="find the bug",
+    minutes=8,
+    difficulty=2,
+    statement="""\
+A bidirectional layer gives each word t one row of 2m numbers: first the state after reading the words 1 to t from \
+the left, then the state after reading the words L to t from the right. (For brevity both directions share their \
+weights here.) The function below runs, and its shape is right, but only the first half of each row is. Find what \
+is lost, and mend it.""",
+    hints=(
+        "In the faulty result, which words has the second half of row 0 read? Which ones should it have read?",
+        "`read(x[::-1])` gives its states in the order of reading. Which word does its first row belong to?",
+        "Turn the rows of the second reading round again, `[::-1]`, before you put them beside the first.",
+    ),
+    stub="""\
+def both_directions(x, w_h, w_x):
+    def read(sentence):
+        h, states = np.zeros(len(w_h)), []
+        for word in sentence:
+            h = np.tanh(h @ w_h + word @ w_x)
+            states.append(h)
+        return np.array(states)
+
+    return np.concatenate([read(x), read(x[::-1])], axis=1)""",
+    reference=_both,
+    cases=_both_cases,
+    returns=("states",),
+    misconceptions=(
+        Misconception("not turned back", _pieces(_beside),
+                      "Row 0 holds the first word read from the left beside the *last* word read from the right. "
+                      "Its two halves must belong to the same word."),
+        Misconception("forward twice", _pieces(lambda left, right: _beside(left, left)),
+                      "Both halves have read the same words now. Change the last word: does row 0 notice?"),
+        Misconception("columns turned", _pieces(lambda left, right: _beside(left, right[:, ::-1])),
+                      "You turned round the m numbers of each state. Which axis counts the words?"),
+        Misconception("both turned", _pieces(lambda left, right: _beside(left[::-1], right[::-1])),
+                      "The second half is right now, but the first was right before and has been turned as well."),
+        Misconception("the wrong one turned", _pieces(lambda left, right: _beside(left[::-1], right)),
+                      "The halves fit each other, but the rows run from the last word to the first. Which reading "
+                      "has its states in the wrong order?"),
+        Misconception("right half first", _pieces(lambda left, right: _beside(right[::-1], left)),
+                      "The rows belong to the right words. The statement wants the reading from the left first."),
+        Misconception("added up", _pieces(lambda left, right: left + right[::-1]),
+                      "The states are added, so that a row has m numbers and nobody can tell left from right. The "
+                      "statement wants 2m."),
+        Misconception("one under the other", _pieces(lambda left, right: np.concatenate([left, right[::-1]])),
+                      "You have 2L rows of m numbers. Which axis should grow?"),
+    ),
+    alternatives=(
+        Alternative("one loop", _both_by_loop),
+        Alternative("flip and hstack", lambda x, w_h, w_x: np.hstack(
+            [_read(x, w_h, w_x), np.flip(_read(np.flip(x, 0), w_h, w_x), 0)])),
+    ),
+    success="Every row has now seen the whole sentence: its left part and its right part, each in a state of its own.",
+)
+
+
+def _gradient(states, w_h):
+    gradient = np.eye(len(w_h))
+    for h in states[1:]:
+        gradient = gradient @ (w_h * (1 - h**2))
+    return gradient
+
+
+def _gradient_cases(rng):
+    def inputs(length, m, d=3):
+        w_h = rng.normal(size=(m, m)) / np.sqrt(m)
+        return _read(0.7 * rng.normal(size=(length, d)), w_h, rng.normal(size=(d, m))), w_h
+
+    return [
+        case(*inputs(2, 2)),
+        case(*inputs(3, 2)),
+        case(*inputs(6, 4)),
+        case(*inputs(9, 5)),
+        case(*inputs(1, 3), note="a sentence of one word"),
+    ]
+
+
+def _factors(factor, skip=1):
+    """The product of one factor a state, in the order of reading."""
+    def gradient(states, w_h):
+        product = np.eye(len(w_h))
+        for t in range(skip, len(states)):
+            product = product @ factor(states, t, w_h)
+        return product
+
+    return gradient
+
+
+def _reversed_order(states, w_h):
+    product = np.eye(len(w_h))
+    for h in states[1:]:
+        product = (w_h * (1 - h**2)) @ product
+    return product
+
+
+def _elementwise(states, w_h):
+    product = np.ones_like(w_h)
+    for h in states[1:]:
+        product = product * (w_h * (1 - h**2))
+    return product
+
+
+def _gradient_from_the_end(states, w_h):
+    gradient = np.eye(len(w_h))
+    for t in reversed(range(1, len(states))):
+        gradient = w_h @ np.diag(1 - states[t] ** 2) @ gradient
+    return gradient
+
+
+def _gradient_by_rows(states, w_h):
+    rows = []
+    for change in np.eye(len(w_h)):  # a change of one number of h_1, carried along
+        for h in states[1:]:
+            change = (change @ w_h) * (1 - h**2)
+        rows.append(change)
+    return rows
+
+
+GRADIENT = Exercise(
+    id="1.3",
+    title="How a change travels",
+    kind="implement",
+    minutes=15,
+    difficulty=3,
+    statement="""\
+`states` (T, m) holds the states $h_1, \\dots, h_T$ of the layer $h_t = \\tanh(h_{t-1} W_h + x_t W_x)$ as rows. \
+Write `state_gradient(states, w_h)`: the matrix (m, m) whose entry [a, b] is the derivative of number b of $h_T$ \
+with respect to number a of $h_1$, the words being held fixed. The derivative of $\\tanh z$ is $1 - \\tanh^2 z$, and \
+$\\tanh z$ is in `states`.""",
+    hints=(
+        "For T = 1 the answer is known without any calculation. What is it, and what does one more word do to it?",
+        "The derivative of number b of h_t with respect to number a of h_{t−1} is w_h[a, b] times the slope of tanh "
+        "at number b.",
+        "Start from the identity; for each h_t with t = 2, …, T multiply from the right by `w_h * (1 - h_t**2)`.",
+    ),
+    stub="def state_gradient(states, w_h):\n    return ...",
+    reference=_gradient,
+    cases=_gradient_cases,
+    returns=("gradient",),
+    misconceptions=(
+        Misconception("slope of tanh left out", _factors(lambda states, t, w_h: w_h),
+                      "You multiply the weights alone. That is the answer for a layer without tanh; each step also "
+                      "has the slope of tanh."),
+        Misconception("slope at the state before", _factors(lambda states, t, w_h: w_h * (1 - states[t - 1] ** 2)),
+                      "The slope belongs to the tanh that makes h_t, and you take it at h_{t−1}."),
+        Misconception("slope on the rows", _factors(lambda states, t, w_h: w_h * (1 - states[t] ** 2)[:, None]),
+                      "The slope at number b multiplies column b of the weights. Yours multiplies row b."),
+        Misconception("one step too many",
+                      _factors(lambda states, t, w_h: w_h * (1 - states[t] ** 2), skip=0),
+                      "T states have T − 1 steps between them. What should come out for T = 1?"),
+        Misconception("steps in reverse order", _reversed_order,
+                      "Right for two states, wrong for three: matrices do not commute. With rows as states, which "
+                      "factor stands on the left, the first step or the last?"),
+        Misconception("transposed", lambda states, w_h: _gradient(states, w_h).T,
+                      "Rows and columns are exchanged: entry [a, b] must be the derivative of number b of the last "
+                      "state."),
+        Misconception("not squared", _factors(lambda states, t, w_h: w_h * (1 - states[t])),
+                      "The slope of tanh is 1 − tanh². You wrote 1 − tanh."),
+        Misconception("entry by entry", _elementwise,
+                      "A change in one number spreads to all numbers of the next state. Which product adds up over "
+                      "the ways between?"),
+    ),
+    alternatives=(
+        Alternative("from the end", _gradient_from_the_end),
+        Alternative("one change at a time", _gradient_by_rows),
+    ),
+    tolerance=1e-9,
+    success="One matrix a word: the product is what grows or shrinks geometrically.",
+)
+
+FIELD = Exercise(
+    id="1.4",
+    title="What a stack of convolutions sees",
+    kind="predict",
+    minutes=4,
+    difficulty=1,
+    statement="""\
+Convolutions are stacked, and every layer has the same width. On how many input positions does one output of \
+three layers of width 5 depend, far from both ends? How many layers of width 5 does it take until one output depends \
+on 41 positions? And how many layers of width 3?""",
+    hints=(
+        "One layer of width 5 sees 5 positions. How many new ones does the second layer add on each side?",
+        "Every layer adds the same number of positions, and before the first layer there is one.",
+        "n layers of width k see n·(k − 1) + 1 positions.",
+    ),
+    stub="""\
+answer = {
+    "three of width 5": ...,
+    "layers of width 5": ...,
+    "layers of width 3": ...,
+}""",
+    reference={"three of width 5": 13, "layers of width 5": 10, "layers of width 3": 20},
+    misconceptions=(
+        Misconception("widths added", {"three of width 5": 15, "layers of width 5": 9, "layers of width 3": 14},
+                      "You add whole widths. The second layer's five inputs overlap in what they have seen; draw it."),
+        Misconception("widths multiplied", {"three of width 5": 125, "layers of width 5": 3, "layers of width 3": 4},
+                      "Your stack grows by a factor a layer. Neighbouring outputs see almost the same positions: "
+                      "count only the new ones."),
+        Misconception("one side only", {"three of width 5": 7, "layers of width 5": 20, "layers of width 3": 40},
+                      "You went to one side. A centred layer of width 5 adds two positions on the left and two on "
+                      "the right."),
+        Misconception("the position itself forgotten",
+                      {"three of width 5": 12, "layers of width 5": 11, "layers of width 3": 21},
+                      "Almost. With no layer at all, an output would depend on one position."),
+    ),
+    alternatives=(
+        Alternative("as formulas", {"three of width 5": 3 * 4 + 1, "layers of width 5": 40 / 4,
+                                    "layers of width 3": np.int64(20)}),
+    ),
+    tolerance=1e-12,
+    success="The reach grows by k − 1 a layer: the distance is paid for in depth.",
+)
+
+
+def _reached(offsets):
+    """The distances, back from the last position, from which something arrives."""
+    distances = {0}
+    for offset in offsets:
+        distances |= {distance + int(offset) for distance in distances}
+    return distances
+
+
+def _accept_offsets(answer):
+    try:
+        offsets = [int(offset) for offset in answer]
+        whole = all(offset == given for offset, given in zip(offsets, answer, strict=True))
+    except (TypeError, ValueError):
+        return "give a list of four whole numbers, such as [1, 1, 1, 1]."
+    if len(offsets) != 4 or not whole:
+        return f"four layers have four offsets, each a whole number; you gave {len(offsets)}."
+    if min(offsets) < 1:
+        return f"an offset says how far *back* a layer looks, at least 1; one of yours is {min(offsets)}."
+    missing = sorted(set(range(16)) - _reached(offsets))
+    if missing:
+        return (f"{16 - len(missing)} of the 16 positions arrive. The nearest that does not lies {missing[0]} before "
+                f"the last.")
+    return None
+
+
+def _is(*offsets):
+    return lambda answer: sorted(int(offset) for offset in answer) == sorted(offsets)
+
+
+REACH = Exercise(
+    id="1.5",
+    title="Sixteen positions in four layers",
+    kind="explore",
+    minutes=8,
+    difficulty=2,
+    statement="""\
+A *dilated* convolution reads positions that are not neighbours. Let each layer read two: the position itself, and \
+the one `offset` places before it. Choose the offsets of four such layers, from the first to the last, so that the \
+last of 16 positions depends on all 16. With neighbours, offsets [1, 1, 1, 1], it depends on only 5.""",
+    hints=(
+        "How many positions can four layers reach at most, if each layer at best doubles their number?",
+        "A position at distance 11 is reached by taking some of the offsets and leaving out the others. Which numbers "
+        "have every sum from 0 to 15 among their partial sums?",
+        "Binary digits: the offsets are powers of two.",
+    ),
+    stub="offsets = [..., ..., ..., ...]",
+    reference=[1, 2, 4, 8],
+    accepts=_accept_offsets,
+    misconceptions=(
+        Misconception("neighbours only", [1, 1, 1, 1],
+                      "Four steps to the neighbour reach four places back. Let a later layer take larger steps.",
+                      recognise=_is(1, 1, 1, 1)),
+        Misconception("steps that grow by one", [1, 2, 3, 4],
+                      "Your layers reach 10 places back, since 1 + 2 + 3 + 4 = 10; some distances are reached in two "
+                      "ways. Which growth wastes none?", recognise=_is(1, 2, 3, 4)),
+        Misconception("equal long steps", [4, 4, 4, 4],
+                      "You reach far enough, but only every fourth position arrives. How does one get to distance 1?",
+                      recognise=_is(4, 4, 4, 4)),
+        Misconception("doubling from two", [2, 4, 8, 16],
+                      "The doubling is the right idea. But only even distances arrive, and 16 lies outside.",
+                      recognise=_is(2, 4, 8, 16)),
+        Misconception("powers of three", [1, 3, 9, 27],
+                      "Powers of three would fit layers that read three positions. These read two.",
+                      recognise=_is(1, 3, 9, 27)),
+    ),
+    alternatives=(Alternative("from far to near", (8, 4, 2, 1)),),
+    success="Each layer doubles the reach. The path has become logarithmic, and the offsets are still fixed in advance.",
+)
+
+CHAPTER = Chapter(
+    number=1, title="Motivation", slug="01_motivation", exercises=(CROSSINGS, BOTH, GRADIENT, FIELD, REACH)
+)

@@ -1,0 +1,191 @@
+"""Chapter 02, exercises on weights and on the lookup itself."""
+
+import numpy as np
+
+from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+
+TWO_INFINITIES = Exercise(
+    id="2.1",
+    title="Two keys that match",
+    kind="predict",
+    minutes=3,
+    difficulty=1,
+    statement="""\
+Four keys receive the scores 3, −∞, 3, −∞. Write down the four weights that softmax makes of them.""",
+    hints=(
+        "What is the exponential of minus infinity, and what must the four weights add up to?",
+        "The first and the third key have the same score, so nothing can tell their weights apart.",
+        "The exponentials are e³, 0, e³, 0. Divide each by their sum, 2e³.",
+    ),
+    stub="weights = ...",
+    reference=(0.5, 0.0, 0.5, 0.0),
+    misconceptions=(
+        Misconception("first match wins", (1.0, 0.0, 0.0, 0.0),
+                      "You chose one of two keys that have the same score. Softmax sees scores alone: what tells "
+                      "the first match from the second?"),
+        Misconception("everyone gets a share", (0.25, 0.25, 0.25, 0.25),
+                      "Two of the scores are minus infinity. What is the exponential of minus infinity?"),
+        Misconception("not normalised", (1.0, 0.0, 1.0, 0.0),
+                      "The zeros are right. Now add your four weights up."),
+        Misconception("exponentials only", (float(np.exp(3.0)), 0.0, float(np.exp(3.0)), 0.0),
+                      "You took the exponentials and stopped. One more operation follows in softmax."),
+        Misconception("not a number", (np.nan,) * 4,
+                      "Infinity minus infinity would be undefined, but here no infinity is subtracted from another: "
+                      "write down the four exponentials first."),
+    ),
+    alternatives=(Alternative("array", np.array([0.5, 0.0, 0.5, 0.0])), Alternative("list", [1 / 2, 0, 1 / 2, 0])),
+    tolerance=1e-3,
+    success="A key that is out of the question gets nothing; keys that match equally well share.",
+)
+
+
+def _weights(scores, temperature):
+    raw = np.exp((scores - scores.max()) / temperature)
+    return raw / raw.sum()
+
+
+def _lookup(query, keys, values, temperature=1.0):
+    weights = _weights(keys @ query, temperature)
+    return weights @ values, weights
+
+
+def _lookup_cases(rng):
+    three = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    sizes = [rng.normal(size=3), rng.normal(size=(7, 3)), rng.normal(size=(7, 5))]
+    return [
+        case(np.array([1.0, 0.0]), three, np.array([[4.0], [8.0], [6.0]])),
+        case(*sizes),
+        case(*sizes, temperature=0.3, note="temperature 0.3"),
+        case(*sizes, temperature=20.0, note="temperature 20"),
+        case(rng.normal(size=5), rng.normal(size=(2, 5)), rng.normal(size=(2, 3)), 3.0, note="more columns than keys"),
+        case(40.0 * sizes[0], 20.0 * sizes[1], sizes[2], note="scores in the hundreds or thousands"),
+        case(*sizes, temperature=1e-4, note="temperature 0.0001"),
+    ]
+
+
+def _multiplied(query, keys, values, temperature=1.0):
+    weights = _weights(keys @ query, 1 / temperature)
+    return weights @ values, weights
+
+
+def _without_effect(query, keys, values, temperature=1.0):
+    return _lookup(query, keys, values)
+
+
+def _weights_divided(query, keys, values, temperature=1.0):
+    weights = _weights(keys @ query, 1.0) / temperature
+    return weights @ values, weights
+
+
+def _overflowing(query, keys, values, temperature=1.0):
+    raw = np.exp(keys @ query / temperature)
+    weights = raw / raw.sum()
+    return weights @ values, weights
+
+
+def _hard(query, keys, values, temperature=1.0):
+    weights = np.eye(len(keys))[np.argmax(keys @ query)]
+    return weights @ values, weights
+
+
+def _not_normalised(query, keys, values, temperature=1.0):
+    scores = keys @ query
+    weights = np.exp((scores - scores.max()) / temperature)
+    return weights @ values, weights
+
+
+def _by_distance(query, keys, values, temperature=1.0):
+    weights = _weights(-((keys - query) ** 2).sum(axis=1), temperature)
+    return weights @ values, weights
+
+
+def _by_cosine(query, keys, values, temperature=1.0):
+    lengths = np.linalg.norm(keys, axis=1) * np.linalg.norm(query)
+    weights = _weights(keys @ query / lengths, temperature)
+    return weights @ values, weights
+
+
+def _root_of_width(query, keys, values, temperature=1.0):
+    return _lookup(query / np.sqrt(len(query)), keys, values, temperature)
+
+
+def _keys_blended(query, keys, values, temperature=1.0):
+    weights = _weights(keys @ query, temperature)
+    return weights @ keys, weights
+
+
+def _pair_swapped(query, keys, values, temperature=1.0):
+    return _lookup(query, keys, values, temperature)[::-1]
+
+
+def _by_loops(query, keys, values, temperature=1.0):
+    scores = [float(sum(a * b for a, b in zip(key, query, strict=True))) / temperature for key in keys]
+    raw = [np.exp(score - max(scores)) for score in scores]
+    output = np.zeros(values.shape[1])
+    for part, value in zip(raw, values, strict=True):
+        output += part / sum(raw) * value
+    return output, [part / sum(raw) for part in raw]
+
+
+def _by_logarithms(query, keys, values, temperature=1.0):
+    scores = np.einsum("d,jd->j", query, keys) / temperature
+    weights = np.exp(scores - np.logaddexp.reduce(scores))
+    return np.einsum("j,je->e", weights, values), weights
+
+
+LOOKUP = Exercise(
+    id="2.2",
+    title="A lookup with a temperature",
+    kind="implement",
+    minutes=10,
+    difficulty=2,
+    statement="""\
+Write `my_lookup(query, keys, values, temperature=1.0)` for one query at a time: `query` (d,), `keys` (j, d), \
+`values` (j, e). The score of a key is its dot product with the query. Divide the scores by the temperature, turn them \
+into weights by softmax, and take the mean of the values under these weights. Return the pair `(output, weights)`. \
+All numbers returned must be finite, never `nan`, even for scores in the thousands or a temperature of 0.0001.""",
+    hints=(
+        "Which shapes do the scores, the weights and the output have, and which product makes each of them?",
+        "`keys @ query` gives one score for each key. What may be subtracted from all scores without changing a "
+        "weight?",
+        "Subtract the largest score, divide by the temperature, take exponentials, divide by their sum; the output "
+        "is `weights @ values`.",
+    ),
+    stub="def my_lookup(query, keys, values, temperature=1.0):\n    return ...",
+    reference=_lookup,
+    cases=_lookup_cases,
+    returns=("output", "weights"),
+    misconceptions=(
+        Misconception("temperature multiplied", _multiplied,
+                      "Your weights get flatter when the temperature falls. Which way should a low temperature push "
+                      "the differences between scores?"),
+        Misconception("temperature without effect", _without_effect,
+                      "Two temperatures give the same weights. If you divide the exponentials, the division cancels "
+                      "in the sum: at which step must it happen?"),
+        Misconception("weights divided", _weights_divided,
+                      "Your weights add up to one over the temperature. Divide something else, before the softmax."),
+        Misconception("exponentials overflow", _overflowing,
+                      "Right for small scores, but not a number for large ones or a low temperature. Print the "
+                      "largest score divided by the temperature, and its exponential."),
+        Misconception("hard choice", _hard,
+                      "One weight is 1 and the others are 0 at every temperature. The other keys should get a share."),
+        Misconception("not normalised", _not_normalised,
+                      "Add your weights up. A step is missing after the exponentials."),
+        Misconception("distances as scores", _by_distance,
+                      "You score a key by how near it lies to the query. The statement asks for the dot product; the "
+                      "two rank keys differently when the keys have different lengths."),
+        Misconception("cosines as scores", _by_cosine,
+                      "You divide by the lengths of query and key. Here the score is the plain dot product."),
+        Misconception("root of the width", _root_of_width,
+                      "Your scores are smaller by the root of the width, which belongs to chapter 3. Here only the "
+                      "temperature divides them."),
+        Misconception("keys blended", _keys_blended,
+                      "The weights are right, but the output has the width of a key. Which array should be blended?"),
+        Misconception("pair swapped", _pair_swapped,
+                      "You return the weights first. The output comes first, then the weights."),
+    ),
+    alternatives=(Alternative("loops", _by_loops), Alternative("log-sum-exp", _by_logarithms)),
+    success="Scores, a temperature, weights, a mean: this is a soft lookup.",
+)
+
+EXERCISES = (TWO_INFINITIES, LOOKUP)

@@ -1,0 +1,134 @@
+"""Chapter 02, the exercise on kernel regression."""
+
+import numpy as np
+
+from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+
+
+def _regression(x, xs, ys, bandwidth):
+    scores = -((x - xs) ** 2) / (2 * bandwidth**2)
+    kernel = np.exp(scores - scores.max())
+    return (kernel * ys).sum() / kernel.sum()
+
+
+def _regression_cases(rng):
+    xs, ys = np.sort(rng.uniform(0, 10, size=11)), rng.normal(size=11) + 3.0
+    return [
+        case(1.0, np.array([0.0, 2.0, 5.0]), np.array([4.0, 6.0, 1.0]), 1.0),
+        case(float(rng.uniform(2, 8)), xs, ys, 0.7),
+        case(float(rng.uniform(2, 8)), xs, ys, 20.0, note="a wide kernel"),
+        case(90.0, np.array([0.0, 2.0, 5.0]), np.array([4.0, 6.0, 1.0]), 1.0, note="x far to the right of all points"),
+        case(-80.0, xs, ys, 0.5, note="x far to the left of all points"),
+        case(1e5, xs, ys, 0.5, note="x very far away"),
+        case(3.0, np.array([1.0, 2.0, 4.0, 9.0]), np.array([7.0, 2.0, 4.0, 5.0]), 0.01,
+             note="a narrow kernel, x halfway between two points"),
+    ]
+
+
+def _nan_far_away(x, xs, ys, bandwidth):
+    kernel = np.exp(-((x - xs) ** 2) / (2 * bandwidth**2))
+    return (kernel * ys).sum() / kernel.sum()
+
+
+def _epsilon_below(x, xs, ys, bandwidth):
+    kernel = np.exp(-((x - xs) ** 2) / (2 * bandwidth**2))
+    return (kernel * ys).sum() / (kernel.sum() + 1e-9)
+
+
+def _epsilon_in_kernel(x, xs, ys, bandwidth):
+    kernel = np.exp(-((x - xs) ** 2) / (2 * bandwidth**2)) + 1e-12
+    return (kernel * ys).sum() / kernel.sum()
+
+
+def _always_nearest(x, xs, ys, bandwidth):
+    return ys[np.argmin(np.abs(x - xs))]
+
+
+def _first_nearest(x, xs, ys, bandwidth):
+    estimate = _nan_far_away(x, xs, ys, bandwidth)
+    return _always_nearest(x, xs, ys, bandwidth) if np.isnan(estimate) else estimate
+
+
+def _x_clipped(x, xs, ys, bandwidth):
+    return _regression(np.clip(x, xs.min(), xs.max()), xs, ys, bandwidth)
+
+
+def _smallest_subtracted(x, xs, ys, bandwidth):
+    scores = -((x - xs) ** 2) / (2 * bandwidth**2)
+    kernel = np.exp(scores - scores.min())
+    return (kernel * ys).sum() / kernel.sum()
+
+
+def _heavy_tails(x, xs, ys, bandwidth):
+    kernel = 1 / (1 + ((x - xs) / bandwidth) ** 2)
+    return (kernel * ys).sum() / kernel.sum()
+
+
+def _regression_by_loops(x, xs, ys, bandwidth):
+    nearest = min((x - point) ** 2 for point in xs)
+    total = blend = 0.0
+    for point, y in zip(xs, ys, strict=True):
+        part = float(np.exp((nearest - (x - point) ** 2) / (2 * bandwidth**2)))
+        total, blend = total + part, blend + part * y
+    return blend / total
+
+
+def _regression_by_lookup(x, xs, ys, bandwidth):
+    keys = np.stack([xs, -(xs**2) / 2], axis=1)
+    scores = keys @ np.array([x, 1.0])
+    return np.exp((scores - scores.max()) / bandwidth**2) @ ys / np.exp((scores - scores.max()) / bandwidth**2).sum()
+
+
+STRAY_REGRESSION = Exercise(
+    id="2.5",
+    title="Far from the data",
+    kind="find the bug",
+    minutes=10,
+    difficulty=2,
+    statement="""\
+The function below estimates y at the number `x` from data points `xs`, `ys`, two arrays of one length. Near the data it \
+is right. Far from them it returns "not a number", although the formula has a value at every `x`. Find out what happens \
+to the kernel, and mend the function so that it follows its formula everywhere.""",
+    hints=(
+        "Print the kernel for x = 90 with points at 0, 2 and 5. What is the sum that you divide by?",
+        "The kernel is the exponential of a score, and dividing by the sum makes a softmax of it. What may you do to "
+        "all scores of a softmax?",
+        "Subtract the largest score before the exponential: then the nearest point has a kernel of 1.",
+    ),
+    stub="""\
+def kernel_regression(x, xs, ys, bandwidth):
+    kernel = np.exp(-((x - xs) ** 2) / (2 * bandwidth**2))
+    return (kernel * ys).sum() / kernel.sum()""",
+    reference=_regression,
+    cases=_regression_cases,
+    returns=("estimate",),
+    tolerance=1e-7,
+    misconceptions=(
+        Misconception("kernel sums to zero", _nan_far_away,
+                      "Far away every exponential rounds to 0, and you divide 0 by 0. Print `kernel.sum()` there."),
+        Misconception("zero far away", _epsilon_below,
+                      "No division by 0 any more, but far away the estimate is 0, which need not even lie between the "
+                      "smallest and the largest y. A weighted mean can never do that: do your weights add up to 1?"),
+        Misconception("mean far away", _epsilon_in_kernel,
+                      "Far away you return the mean of all y. The formula does not: the quotient of two kernels "
+                      "favours the nearer point, and ever more so the farther away x lies."),
+        Misconception("always the nearest", _always_nearest,
+                      "You return the y of the nearest point everywhere. Near the data the formula blends several."),
+        Misconception("first of two nearest", _first_nearest,
+                      "Right far away from one nearest point. Where two points are equally near and the kernel is "
+                      "narrow, the formula gives their mean."),
+        Misconception("x moved to the data", _x_clipped,
+                      "You pull x back to the edge of the data. The estimate then no longer follows the formula "
+                      "outside them."),
+        Misconception("smallest score subtracted", _smallest_subtracted,
+                      "A shift of the scores is the right idea, but after yours the largest exponent is positive and "
+                      "may overflow. Which score should become 0?"),
+        Misconception("another kernel", _heavy_tails,
+                      "Your kernel falls off more slowly, so nothing rounds to 0, but near the data the estimate is "
+                      "another one. Keep the kernel and change how it is computed."),
+    ),
+    alternatives=(Alternative("loops", _regression_by_loops), Alternative("as a lookup", _regression_by_lookup)),
+    success="Near the data it blends, far away it follows the nearest point, and it never leaves the range of the data.",
+)
+
+EXERCISES = (STRAY_REGRESSION,)

@@ -1,0 +1,200 @@
+"""Chapter 03, exercises on the attention function."""
+
+import math
+
+import numpy as np
+
+from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+
+THREE_SHAPES = Exercise(
+    id="3.6",
+    title="Three shapes",
+    kind="predict",
+    minutes=3,
+    difficulty=1,
+    statement="""\
+Five queries of width 3 meet seven keys and seven values of width 2. Write down the shapes of the scores, of the \
+weights and of the output.""",
+    hints=(
+        "How many numbers does one query receive before softmax, and how many after?",
+        "Scores are q kᵀ. The output is weights v: which two axes of that product remain?",
+        "One row for each query everywhere; a row of scores has an entry for each key, a row of output is as wide "
+        "as a value.",
+    ),
+    stub='answer = {"scores": ..., "weights": ..., "output": ...}',
+    reference={"scores": (5, 7), "weights": (5, 7), "output": (5, 2)},
+    misconceptions=(
+        Misconception("keys by queries", {"scores": (7, 5), "weights": (7, 5), "output": (5, 2)},
+                      "Your scores have a row for each key. Softmax shares one total among the keys of each query: "
+                      "along which axis should they lie?"),
+        Misconception("output as wide as a query", {"scores": (5, 7), "weights": (5, 7), "output": (5, 3)},
+                      "An output is a blend of values. How wide is a value here?"),
+        Misconception("one output for each key", {"scores": (5, 7), "weights": (5, 7), "output": (7, 2)},
+                      "Who asks, and who is asked? Each query receives one answer."),
+        Misconception("softmax sums an axis away", {"scores": (5, 7), "weights": (5,), "output": (5, 2)},
+                      "Softmax divides by a sum but keeps every entry. Compare the shapes before and after.",
+                      recognise=lambda answer: tuple(answer["weights"]) in {(5,), (7,), (5, 1)}),
+        Misconception("a weight for each feature", {"scores": (5, 7, 3), "weights": (5, 7, 3), "output": (5, 2)},
+                      "A score is one number for a query and a key: the dot product has summed over the width."),
+    ),
+    alternatives=(Alternative("lists", {"scores": [5, 7], "weights": [5, 7], "output": [5, 2]}),),
+    success="Queries decide how many rows, values how wide they are.",
+)
+
+
+def _attention(q, k, v, mask=None):
+    """Query by query: slow, and every case in sight."""
+    weights = np.zeros((len(q), len(k)))
+    for i, query in enumerate(q):
+        allowed = [j for j in range(len(k)) if mask is None or mask[i, j]]
+        if allowed:
+            scores = np.array([query @ k[j] for j in allowed]) / math.sqrt(len(query))
+            row = np.exp(scores - scores.max())
+            weights[i, allowed] = row / row.sum()
+    return weights @ v, weights
+
+
+def _inputs(rng, queries, keys, width, value_width):
+    return rng.normal(size=(queries, width)), rng.normal(size=(keys, width)), rng.normal(size=(keys, value_width))
+
+
+def _some_mask(rng, queries, keys):
+    mask = rng.random((queries, keys)) < 0.5
+    mask[:, 0] = ~mask[:, 1]  # every query keeps a key and loses one
+    return mask
+
+
+def _attention_cases(rng):
+    q, k, v = _inputs(rng, 2, 5, 7, 3)
+    q[0] = k[0] * 1500.0 * math.sqrt(7) / (k[0] @ k[0])  # its scaled score with the first key is 1500
+    empty_row = _some_mask(rng, 5, 3)
+    empty_row[2] = False
+    return [
+        case(np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([[2.0, 0.0], [0.0, 1.0], [1.0, 1.0]]),
+             np.array([[1.0], [10.0], [100.0]]), mask=None),
+        case(*_inputs(rng, 5, 7, 3, 2), mask=None),
+        case(*_inputs(rng, 4, 6, 5, 3), mask=_some_mask(rng, 4, 6), note="a mask"),
+        case(q, k, v, mask=None, note="a score of 1500"),
+        case(*_inputs(rng, 5, 3, 2, 4), mask=empty_row, note="a query that may attend to nothing"),
+    ]
+
+
+def _variant(*, divisor=lambda q, v: math.sqrt(q.shape[-1]), axis=-1, fill=-np.inf, flip=False, after=False, shift=True,
+             empty=0.0):
+    """Attention with one thing changed: the source of most wrong answers below."""
+
+    def attention(q, k, v, mask=None):
+        scores = q @ k.T / divisor(q, v)
+        if mask is not None and not after:
+            scores = np.where(~mask if flip else mask, scores, fill)
+        top = scores.max(axis=axis, keepdims=True) if shift else 0.0
+        raw = np.exp(scores - np.where(np.isfinite(top), top, 0.0))
+        total = raw.sum(axis=axis, keepdims=True)
+        weights = np.where(total > 0, raw / total, empty)
+        if mask is not None and after:
+            weights = np.where(mask, weights, 0.0)
+        return weights @ v, weights
+
+    return attention
+
+
+def _pair_swapped(q, k, v, mask=None):
+    return _attention(q, k, v, mask)[::-1]
+
+
+def _output_only(q, k, v, mask=None):
+    return _attention(q, k, v, mask)[0]
+
+
+def _by_einsum(q, k, v, mask=None):
+    scores = np.einsum("id,jd->ij", q, k) / q.shape[1] ** 0.5
+    allowed = np.ones(scores.shape, dtype=bool) if mask is None else np.asarray(mask)
+    raw = np.exp(scores - scores.max(axis=1, keepdims=True, where=allowed, initial=-1e300), where=allowed,
+                 out=np.zeros_like(scores))
+    weights = raw / np.maximum(raw.sum(axis=1, keepdims=True), 1e-300)
+    return np.einsum("ij,je->ie", weights, v), weights
+
+
+def _additive_mask(q, k, v, mask=None):
+    scores = (q / np.sqrt(q.shape[-1])) @ k.T
+    if mask is not None:
+        scores = scores + np.where(mask, 0.0, -np.inf)
+    weights = np.nan_to_num(np.exp(scores - scores.max(axis=-1, keepdims=True)))
+    weights /= np.where(weights.any(axis=-1, keepdims=True), weights.sum(axis=-1, keepdims=True), 1.0)
+    return [weights @ v, weights]
+
+
+def _from_the_library(q, k, v, mask=None):
+    from xformer_lib.reference.attention import scaled_dot_product_attention
+
+    return scaled_dot_product_attention(q, k, v, mask=mask)
+
+
+ATTENTION = Exercise(
+    id="3.7",
+    title="Attention from the formula",
+    kind="implement",
+    minutes=15,
+    difficulty=2,
+    statement="""\
+Write `my_attention(q, k, v, mask=None)` from the formula, with the scores divided by √d_k, for one sentence at a \
+time: `q` (L_q, d_k), `k` (L_k, d_k), `v` (L_k, d_v), and `mask` either None or boolean (L_q, L_k), True where a query \
+may attend to a key. Return the pair `(output, weights)`. A query that may attend to nothing gets zero weights and a zero output; large scores \
+must not overflow.""",
+    hints=(
+        "Which score must a forbidden key have before softmax, so that its weight comes out as exactly 0?",
+        "`np.where(mask, scores, -np.inf)` builds the scores. Look at what a row of minus infinities does to the "
+        "maximum and to the sum.",
+        "Where a row has no key left, its exponentials are all 0: replace the maximum by 0 and the sum by 1 in that "
+        "row, and 0/1 is the weight you want.",
+    ),
+    stub="def my_attention(q, k, v, mask=None):\n    return ...",
+    reference=_attention,
+    cases=_attention_cases,
+    returns=("output", "weights"),
+    misconceptions=(
+        Misconception("no scaling", _variant(divisor=lambda q, v: 1.0),
+                      "Your weights are too sharp. Which factor stands between q kᵀ and softmax?"),
+        Misconception("divided by d_k", _variant(divisor=lambda q, v: q.shape[-1]),
+                      "Your weights are too even. You divide by the width; look again at the formula for what is "
+                      "done to it first."),
+        Misconception("scaled by the width of values", _variant(divisor=lambda q, v: math.sqrt(v.shape[-1])),
+                      "Right only while values are as wide as keys. Whose width makes the dot product large?"),
+        Misconception("softmax over queries", _variant(axis=0),
+                      "Your weights add up to 1 down the columns. Print `weights.sum(axis=-1)`: what should each "
+                      "query's row give?"),
+        Misconception("mask ignored", lambda q, k, v, mask=None: _attention(q, k, v),
+                      "Right without a mask; with one, nothing changes. Where does your function use `mask`?"),
+        Misconception("mask turned round", _variant(flip=True),
+                      "Your queries read exactly the keys they may not. True means *may attend*."),
+        Misconception("forbidden scores set to 0", _variant(fill=0.0),
+                      "Forbidden keys still get weight, because exp(0) is 1. Which score has an exponential of 0?"),
+        Misconception("mask after softmax", _variant(after=True),
+                      "The weights of a masked row no longer add up to 1: softmax had already shared weight out to "
+                      "the forbidden keys. "
+                      "When should the mask come in?"),
+        Misconception("not a number in an empty row", _variant(empty=np.nan),
+                      "All is right except for a query that may attend to nothing: its row is 0/0. What should it "
+                      "return, and "
+                      "where do you divide?"),
+        Misconception("even weights in an empty row", _variant(fill=-1e9),
+                      "A query that may attend to nothing shares its weight evenly over forbidden keys. A large "
+                      "negative score is "
+                      "large only beside others; here all are alike."),
+        Misconception("overflow", _variant(shift=False),
+                      "Not a number for large scores. Exercise 3.2 shows what to subtract before the exponential."),
+        Misconception("pair in the wrong order", _pair_swapped,
+                      "You return weights first. The pair is (output, weights)."),
+        Misconception("output alone", _output_only,
+                      "You return the output alone. The statement asks for the pair (output, weights)."),
+    ),
+    alternatives=(
+        Alternative("einsum", _by_einsum),
+        Alternative("mask added to the scores", _additive_mask),
+        Alternative("library", _from_the_library),
+        Alternative("float32", lambda *args, **kwargs: tuple(a.astype(np.float32) for a in _attention(*args, **kwargs))),
+    ),
+    success="Masked, scaled, safe for large scores, and zeros where nothing may be read.",
+)
+
+EXERCISES = (THREE_SHAPES, ATTENTION)

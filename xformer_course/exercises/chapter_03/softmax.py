@@ -1,0 +1,249 @@
+"""Chapter 03, exercises on softmax."""
+
+import numpy as np
+
+from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+
+EQUAL_SCORES = Exercise(
+    id="3.1",
+    title="Equal scores",
+    kind="predict",
+    minutes=2,
+    difficulty=1,
+    statement="""\
+Four keys receive one and the same score, 2.5. Write down the four weights that softmax makes of these scores.""",
+    hints=(
+        "What must the four weights add up to?",
+        "Softmax looks only at differences between scores. Here there are none.",
+        "Nothing tells the four keys apart, so each receives the same share of a total of 1.",
+    ),
+    stub="weights = ...",
+    reference=(0.25, 0.25, 0.25, 0.25),
+    misconceptions=(
+        Misconception("scores kept", (2.5, 2.5, 2.5, 2.5),
+                      "Those are the scores. Weights are what softmax makes of them: add yours up."),
+        Misconception("not normalised", (1.0, 1.0, 1.0, 1.0),
+                      "Equal they are, but what do your four weights add up to?"),
+        Misconception("first one wins", (1.0, 0.0, 0.0, 0.0),
+                      "That is a hard choice of one key. Which of the four equal scores would deserve to win?",
+                      recognise=lambda answer: sorted(float(w) for w in answer) == [0.0, 0.0, 0.0, 1.0]),
+        Misconception("exponentials only", (np.exp(2.5),) * 4,
+                      "You took the exponential and stopped. One more operation follows it in softmax."),
+    ),
+    alternatives=(Alternative("array", np.full(4, 0.25)), Alternative("fractions", [1 / 4] * 4)),
+    tolerance=1e-3,
+    success="With nothing to tell the keys apart, attention averages the values.",
+)
+
+
+def _softmax(scores, axis=-1):
+    shifted = np.exp(scores - scores.max(axis=axis, keepdims=True))
+    return shifted / shifted.sum(axis=axis, keepdims=True)
+
+
+def _softmax_cases(rng):
+    rows = rng.permutation(5)
+    wide = rng.normal(size=(4, 6))
+    wide[:, rng.permutation(6)[:2]] += [1500.0, -1500.0]
+    return [
+        case(np.array([[0.0, 1.0, 2.0], [1.0, 1.0, 4.0]])),
+        case(rng.normal(size=7)),
+        case(rng.normal(size=(3, 5)), axis=0, note="axis=0"),
+        case(rng.normal(size=(2, 3, 5)), axis=1, note="axis=1 of three"),
+        case(rng.normal(size=(3, 5)) * 3 + 1000.0, note="scores near 1000"),
+        case(rng.normal(size=(3, 5)) * 3 - 1000.0, note="scores near -1000"),
+        case((rows[:, None] - 2.0) * 700 + rng.normal(size=(5, 2)), note="rows at very different levels"),
+        case(wide, note="scores of one row far apart"),
+    ]
+
+
+def _naive(scores, axis=-1):
+    return np.exp(scores) / np.exp(scores).sum(axis=axis, keepdims=True)
+
+
+def _always_last_axis(scores, axis=-1):
+    return _softmax(scores, axis=-1)
+
+
+def _over_everything(scores, axis=-1):
+    return np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum()
+
+
+def _one_maximum_for_all(scores, axis=-1):
+    shifted = np.exp(scores - scores.max())
+    return shifted / shifted.sum(axis=axis, keepdims=True)
+
+
+def _no_exponential(scores, axis=-1):
+    return scores / scores.sum(axis=axis, keepdims=True)
+
+
+def _clipped(scores, axis=-1):
+    return _softmax(np.clip(scores, -50.0, 50.0), axis)
+
+
+def _numerator_not_shifted(scores, axis=-1):
+    return np.exp(scores) / np.exp(scores - scores.max(axis=axis, keepdims=True)).sum(axis=axis, keepdims=True)
+
+
+def _mean_subtracted(scores, axis=-1):
+    return _naive(scores - scores.mean(axis=axis, keepdims=True), axis)
+
+
+def _minimum_subtracted(scores, axis=-1):
+    return _naive(scores - scores.min(axis=axis, keepdims=True), axis)
+
+
+def _largest_size_subtracted(scores, axis=-1):
+    return _naive(scores - np.abs(scores).max(axis=axis, keepdims=True), axis)
+
+
+def _with_epsilon(scores, axis=-1):
+    raw = np.exp(scores - scores.max(axis=axis, keepdims=True))
+    return raw / (raw.sum(axis=axis, keepdims=True) + 1e-6)
+
+
+def _logarithms(scores, axis=-1):
+    shifted = scores - scores.max(axis=axis, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
+
+
+def _without_keepdims(scores, axis=-1):
+    raw = np.exp(scores - scores.max(axis=axis))
+    return raw / raw.sum(axis=axis)
+
+
+def _in_place(scores, axis=-1):
+    scores -= scores.max(axis=axis, keepdims=True)
+    np.exp(scores, out=scores)
+    scores /= scores.sum(axis=axis, keepdims=True)
+    return scores
+
+
+def _by_log_sum(scores, axis=-1):
+    top = np.max(scores, axis=axis, keepdims=True)
+    log_total = top + np.log(np.sum(np.exp(scores - top), axis=axis, keepdims=True))
+    return np.exp(scores - log_total)
+
+
+def _by_loops(scores, axis=-1):
+    moved = np.moveaxis(np.array(scores, dtype=float), axis, -1)
+    for place in np.ndindex(moved.shape[:-1]):
+        row = [float(np.exp(s - max(moved[place]))) for s in moved[place]]
+        moved[place] = [r / sum(row) for r in row]
+    return np.moveaxis(moved, -1, axis)
+
+
+def _single_precision(scores, axis=-1):
+    return _softmax((scores - scores.max(axis=axis, keepdims=True)).astype(np.float32), axis)
+
+
+STABLE_SOFTMAX = Exercise(
+    id="3.2",
+    title="A softmax that does not overflow",
+    kind="implement",
+    minutes=10,
+    difficulty=2,
+    statement="""\
+Write `my_softmax(scores, axis=-1)`: weights of the same shape as `scores`, positive and adding up to 1 along \
+`axis`, whichever axis that is. Scores near 1000 or near −1000 must give finite weights, and so must a matrix whose \
+rows lie far apart. Leave `scores` as it was.""",
+    hints=(
+        "What does `np.exp(1000.0)` give, and what becomes of the quotient of two such numbers?",
+        "Softmax does not change when the same number is subtracted from every score along the axis. Choose that "
+        "number well.",
+        "Subtract the maximum along the axis, with `keepdims=True` so that it lines up; then the largest "
+        "exponential is 1.",
+    ),
+    stub="def my_softmax(scores, axis=-1):\n    return ...",
+    reference=_softmax,
+    cases=_softmax_cases,
+    returns=("weights",),
+    pure=True,
+    misconceptions=(
+        Misconception("exponentials overflow", _naive,
+                      "Right for small scores, but not a number for large ones. Print `np.exp` of a score of 1000: "
+                      "what could be done to the scores beforehand that leaves the weights as they are?"),
+        Misconception("axis ignored", _always_last_axis,
+                      "Your weights add up to 1 along the last axis even when another `axis` is asked for. "
+                      "Print `weights.sum(axis=0)` for `axis=0`."),
+        Misconception("one total for everything", _over_everything,
+                      "All your weights together add up to 1. They should do so along `axis`: look at what your sum "
+                      "runs over."),
+        Misconception("one maximum for all rows", _one_maximum_for_all,
+                      "A row that lies far below another one loses all its weight: its exponentials round to 0, and "
+                      "0/0 is "
+                      "not a number. Which maximum should a row be compared with?"),
+        Misconception("no exponential", _no_exponential,
+                      "You divided the scores by their sum. What happens to a negative score, and which step of "
+                      "softmax prevents that?"),
+        Misconception("clipped scores", _clipped,
+                      "Clipping keeps the exponentials finite but makes different large scores equal. Find a change "
+                      "to the "
+                      "scores that keeps their differences."),
+        Misconception("numerator and denominator differ", _numerator_not_shifted,
+                      "The weights do not add up to 1. Compare the exponentials above and below the fraction bar: "
+                      "are they the same numbers?"),
+        Misconception("mean subtracted", _mean_subtracted,
+                      "You subtract the mean, yet a row whose scores lie far apart still overflows. After that "
+                      "subtraction, "
+                      "how large can an exponent be?"),
+        Misconception("minimum subtracted", _minimum_subtracted,
+                      "With the minimum subtracted no exponent is below 0, but one can still be in the thousands. "
+                      "Which number "
+                      "keeps them all from being above 0?"),
+        Misconception("largest size subtracted", _largest_size_subtracted,
+                      "Scores near -1000 are lowered further: with `np.abs`, the number you subtract is not one of "
+                      "the scores."),
+        Misconception("a little added below", _with_epsilon,
+                      "The weights add up to a little less than 1. Once the largest exponential is 1, can the sum "
+                      "below be 0 at all?"),
+        Misconception("logarithms of weights", _logarithms,
+                      "Your numbers are at most 0, so they are no weights: you stopped at their logarithms."),
+        Misconception("axis lost by the sum", _without_keepdims,
+                      "The maximum and the sum lose an axis and no longer line up with the scores. Print their "
+                      "shapes; `keepdims` keeps it."),
+        Misconception("input changed in place", _in_place,
+                      "The weights are right, but the caller's `scores` are changed afterwards. Look for `-=`, `/=` "
+                      "or `out=`."),
+    ),
+    alternatives=(
+        Alternative("log-sum-exp", _by_log_sum),
+        Alternative("loops", _by_loops),
+        Alternative("float32", _single_precision),
+    ),
+    success="Large scores, any axis, and the input is untouched.",
+)
+
+SHIFT_OR_STRETCH = Exercise(
+    id="3.3",
+    title="Shift or stretch",
+    kind="predict",
+    minutes=3,
+    difficulty=1,
+    statement="""\
+Three scores, 1, 2 and 4, are turned into weights. First add 5 to each score; then, instead, multiply each score by \
+5. For both, say what happens to the largest weight: `"grows"`, `"shrinks"` or `"same"`.""",
+    hints=(
+        "Which of the two changes alters the differences between the scores?",
+        "The quotient of two weights is exp(difference of their scores).",
+        "Adding 5 cancels in every quotient. Multiplying by 5 makes every difference five times as large.",
+    ),
+    stub='answer = {"add 5": ..., "times 5": ...}',
+    reference={"add 5": "same", "times 5": "grows"},
+    misconceptions=(
+        Misconception("a shift counts", {"add 5": "grows", "times 5": "grows"},
+                      "Take two scores, 1 and 2, and write the quotient of their weights before and after adding 5."),
+        Misconception("softmax ignores scale", {"add 5": "same", "times 5": "same"},
+                      "Softmax ignores a shift, yes. Compute exp(4 − 2) and exp(20 − 10): is the quotient of two "
+                      "weights unchanged?"),
+        Misconception("shift and scale swapped", {"add 5": "grows", "times 5": "same"},
+                      "Dividing by the sum would cancel a common factor, but the scores pass through exp first. "
+                      "What does exp turn a sum into?"),
+        Misconception("softer when larger", {"add 5": "same", "times 5": "shrinks"},
+                      "Larger differences, flatter weights? Try scores 0 and 1, then 0 and 100."),
+    ),
+    success="A shift cancels; a stretch sharpens. That is why the scale of the scores matters.",
+)
+
+EXERCISES = (EQUAL_SCORES, STABLE_SOFTMAX, SHIFT_OR_STRETCH)

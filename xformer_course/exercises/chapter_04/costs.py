@@ -1,0 +1,178 @@
+"""Chapter 04, the exercise on costs; its falsifier counts products one by one."""
+
+import math
+
+import numpy as np
+
+from xformer_course.exercises.exercise import Exercise, Misconception, Step, case
+
+
+class _Tally:
+    """A number that counts the products it takes part in."""
+
+    products = 0
+
+    def __init__(self, value):
+        self.value = value
+
+    def __add__(self, other):
+        return _Tally(self.value + other.value)
+
+    def __mul__(self, other):
+        _Tally.products += 1
+        return _Tally(self.value * other.value)
+
+
+def _ones(*shape):
+    return np.vectorize(_Tally, otypes=[object])(np.ones(shape))
+
+
+def _counted(function):
+    _Tally.products = 0
+    function()
+    return _Tally.products
+
+
+def _count_projections(length, m, d, e):
+    x = _ones(length, m)
+    return _counted(lambda: (x @ _ones(m, d), x @ _ones(m, d), x @ _ones(m, e)))
+
+
+def _count_pairs(length, d, e):
+    return _counted(lambda: (_ones(length, d) @ _ones(d, length)) @ _ones(length, e))
+
+
+def _count_crossing(m, d, e):
+    length = 1
+    while _count_pairs(length, d, e) <= _count_projections(length, m, d, e):
+        length += 1
+    return length
+
+
+def _product_line(words, rows, inner, columns):
+    count = _counted(lambda: _ones(rows, inner) @ _ones(inner, columns))
+    return f"{words}: ({rows}, {inner}) times ({inner}, {columns}), counted {count} products"
+
+
+def _projection_lines(length, m, d, e):
+    return "\n".join(_product_line(name, length, m, width) for name, width in (("Q", d), ("K", d), ("V", e)))
+
+
+def _pair_lines(length, d, e):
+    return "\n".join([_product_line("scores", length, d, length), _product_line("blend", length, length, e)])
+
+
+def _crossing_lines(m, d, e):
+    found = _count_crossing(m, d, e)
+    return "\n".join(
+        f"L = {length}: counted {_count_projections(length, m, d, e)} products in projections, "
+        f"{_count_pairs(length, d, e)} in pairs"
+        for length in (found - 1, found)
+    )
+
+
+COSTS = Exercise(
+    id="4.5",
+    title="Where the square takes over",
+    kind="prove",
+    minutes=15,
+    difficulty=3,
+    statement="""\
+Derive what a self-attention costs, in products of two numbers, softmax left out. Word vectors have width m, queries \
+and keys width d, values width e, the sentence L words. Write one formula for each step, as a function: \
+`projections(L, m, d, e)`, all products that make Q, K and V; `pairs(L, d, e)`, all products in the scores (without the \
+division by √d) and in the blending of values; `crossing(m, d, e)`, the smallest whole number L from which `pairs` is *larger* than \
+`projections`. Each is tried against a count over small arrays. On paper, say why there is such an L for all widths.""",
+    hints=(
+        "How many products does a matrix product (a, b) times (b, c) take?",
+        "Count three projections and two products between words. Then compare one formula with L in it and one with L².",
+        "pairs > projections means L²(d + e) > L·m·(2d + e); divide by L, and take the next whole number after the "
+        "quotient.",
+    ),
+    stub='steps = {"projections": ..., "pairs": ..., "crossing": ...}',
+    reference={
+        "projections": lambda L, m, d, e: L * m * (2 * d + e),
+        "pairs": lambda L, d, e: L * L * (d + e),
+        "crossing": lambda m, d, e: m * (2 * d + e) // (d + e) + 1,
+    },
+    steps=(
+        Step(
+            name="projections",
+            claim="the products that make Q, K and V",
+            reference=lambda L, m, d, e: L * m * (2 * d + e),
+            truth=_count_projections,
+            counterexample=_projection_lines,
+            cases=lambda rng: [case(2, 3, 1, 2), case(4, 5, 3, 2), case(1, 7, 2, 3)],
+            misconceptions=(
+                Misconception(
+                    "keys forgotten",
+                    lambda L, m, d, e: L * m * (d + e),
+                    "One projection is missing. Which three arrays does attention take?",
+                ),
+                Misconception(
+                    "parameters, not products",
+                    lambda L, m, d, e: m * (2 * d + e),
+                    "That is how many numbers are *learned*. Each word meets each of them once.",
+                ),
+                Misconception(
+                    "all widths equal",
+                    lambda L, m, d, e: 3 * L * m * m,
+                    "Right if d = e = m. How many columns has each matrix here?",
+                ),
+            ),
+        ),
+        Step(
+            name="pairs",
+            claim="the products in the scores and in the blending of values",
+            reference=lambda L, d, e: L * L * (d + e),
+            truth=_count_pairs,
+            counterexample=_pair_lines,
+            cases=lambda rng: [case(2, 1, 3), case(3, 2, 2), case(5, 3, 1)],
+            misconceptions=(
+                Misconception(
+                    "linear in the length",
+                    lambda L, d, e: L * (d + e),
+                    "You gave each word one score. With how many keys does each query meet?",
+                ),
+                Misconception(
+                    "scores alone",
+                    lambda L, d, e: L * L * d,
+                    "The scores are counted. The weights still have to be multiplied with the values.",
+                ),
+                Misconception(
+                    "d times e",
+                    lambda L, d, e: L * L * d * e,
+                    "The two products come one after the other: do their counts multiply or add?",
+                ),
+            ),
+        ),
+        Step(
+            name="crossing",
+            claim="the smallest L at which the pairs cost more than the projections",
+            reference=lambda m, d, e: m * (2 * d + e) // (d + e) + 1,
+            truth=_count_crossing,
+            counterexample=_crossing_lines,
+            cases=lambda rng: [case(3, 1, 1), case(2, 1, 2), case(2, 1, 1)],
+            misconceptions=(
+                Misconception(
+                    "equal is not larger",
+                    lambda m, d, e: math.ceil(m * (2 * d + e) / (d + e)),
+                    "One too early where the quotient is a whole number: there both cost the same.",
+                ),
+                Misconception(
+                    "not rounded",
+                    lambda m, d, e: m * (2 * d + e) / (d + e),
+                    "There the two formulas meet. Which whole number of words comes after it?",
+                ),
+                Misconception(
+                    "the width itself",
+                    lambda m, d, e: m + 1,
+                    "That forgets that there are three projections and two products between words.",
+                ),
+            ),
+        ),
+    ),
+    success="For every width there is a length beyond which the square rules.",
+)
+
+EXERCISES = (COSTS,)

@@ -1,0 +1,227 @@
+"""Chapter 04, exercises on the three projections."""
+
+import math
+
+import numpy as np
+
+from xformer_course.exercises.chapter_04.formula import attend, softmax
+from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+
+
+def _self_attention(x, w_q, w_k, w_v, mask=None):
+    return attend(x @ w_q, x @ w_k, x @ w_v, mask)
+
+
+def _values_are_queries(x, w_q, w_k, w_v, mask=None):
+    return attend(x @ w_q, x @ w_k, x @ w_q, mask)
+
+
+def _values_not_projected(x, w_q, w_k, w_v, mask=None):
+    return attend(x @ w_q, x @ w_k, x, mask)
+
+
+def _one_matrix(x, w_q, w_k, w_v, mask=None):
+    return attend(x @ w_q, x @ w_q, x @ w_v, mask)
+
+
+def _sides_exchanged(x, w_q, w_k, w_v, mask=None):
+    return attend(x @ w_k, x @ w_q, x @ w_v, mask)
+
+
+def _word_width(x, w_q, w_k, w_v, mask=None):
+    return attend(x @ w_q, x @ w_k, x @ w_v, mask, divisor=math.sqrt(x.shape[1]))
+
+
+def _unscaled(x, w_q, w_k, w_v, mask=None):
+    return attend(x @ w_q, x @ w_k, x @ w_v, mask, divisor=1.0)
+
+
+def _columns_add_up(x, w_q, w_k, w_v, mask=None):
+    return attend(x @ w_q, x @ w_k, x @ w_v, mask, axis=0)
+
+
+def _mask_ignored(x, w_q, w_k, w_v, mask=None):
+    return attend(x @ w_q, x @ w_k, x @ w_v)
+
+
+def _self_by_loops(x, w_q, w_k, w_v, mask=None):
+    outputs, rows = [], []
+    for i, word in enumerate(x):
+        readable = [j for j in range(len(x)) if mask is None or mask[i, j]]
+        scores = {j: float((word @ w_q) @ (x[j] @ w_k)) / math.sqrt(w_q.shape[1]) for j in readable}
+        peak = max(scores.values())
+        total = sum(math.exp(score - peak) for score in scores.values())
+        row = [math.exp(scores[j] - peak) / total if j in scores else 0.0 for j in range(len(x))]
+        rows.append(row)
+        outputs.append(sum(weight * (other @ w_v) for weight, other in zip(row, x, strict=True)))
+    return outputs, rows
+
+
+def _self_by_one_bilinear_form(x, w_q, w_k, w_v, mask=None):
+    scores = np.einsum("im,md,nd,jn->ij", x, w_q, w_k, x) / w_q.shape[1] ** 0.5
+    weights = softmax(scores if mask is None else np.where(mask, scores, -np.inf))
+    return weights @ x @ w_v, weights
+
+
+def _self_from_the_library(x, w_q, w_k, w_v, mask=None):
+    from xformer_lib.reference.self_attention import self_attention
+
+    return self_attention(x, w_q, w_k, w_v, mask=mask)
+
+
+def _self_cases(rng):
+    def inputs(length, width, d, e):
+        return tuple(rng.normal(size=size) for size in ((length, width), (width, d), (width, d), (width, e)))
+
+    return [
+        case(
+            np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]),
+            np.array([[2.0], [0.0]]),
+            np.array([[0.0], [1.0]]),
+            np.array([[1.0, 0.0], [0.0, 10.0]]),
+        ),
+        case(*inputs(5, 7, 3, 2)),
+        case(*inputs(4, 6, 4, 5), np.tri(4, dtype=bool), note="a causal mask"),
+        case(*inputs(1, 5, 2, 3), note="a sentence of one word"),
+    ]
+
+
+SELF = Exercise(
+    id="4.1",
+    title="Self-attention from the formula",
+    kind="implement",
+    minutes=10,
+    difficulty=1,
+    statement="""\
+Write `my_self_attention(x, w_q, w_k, w_v, mask=None)` for one sentence: `x` (L, m) holds a row for each word, `w_q` \
+and `w_k` are (m, d), `w_v` is (m, e), and `mask` is None or boolean (L, L), True where row i may attend to column j; \
+each row has at least one True. Return the pair `(output, weights)`. You may use NumPy alone, or \
+`scaled_dot_product_attention` too; its `mask` is passed by name, `mask=mask`.""",
+    hints=(
+        "How many arrays does attention take, and out of which single array are they made here?",
+        "Each of the three arrays is x times one matrix. The rest is chapter 3, with the width of a query under the "
+        "root.",
+        "q, k, v = x @ w_q, x @ w_k, x @ w_v; then softmax(q kᵀ / √d) along each row, times v.",
+    ),
+    stub="def my_self_attention(x, w_q, w_k, w_v, mask=None):\n    return ...",
+    reference=_self_attention,
+    cases=_self_cases,
+    returns=("output", "weights"),
+    pure=True,
+    misconceptions=(
+        Misconception(
+            "values are the queries",
+            _values_are_queries,
+            "Your output is made of queries: it has their width. Which of the three matrices did you not use?",
+        ),
+        Misconception(
+            "values not projected",
+            _values_not_projected,
+            "The weights are right, but the output is a blend of the words themselves and has their width m. "
+            "What should each word contribute?",
+        ),
+        Misconception(
+            "one matrix for queries and keys",
+            _one_matrix,
+            "Your scores are symmetric: the one of (i, j) is the one of (j, i). Print them, and look for `w_k` in your code.",
+        ),
+        Misconception(
+            "queries and keys exchanged",
+            _sides_exchanged,
+            "Your scores are those of the formula, transposed. Whose row is row i, the one that asks or the one "
+            "that is asked?",
+        ),
+        Misconception(
+            "scaled by the width of a word",
+            _word_width,
+            "The weights are too even or too sharp. The root holds the width of what is multiplied in a score: "
+            "is that m?",
+        ),
+        Misconception(
+            "not scaled",
+            _unscaled,
+            "The order of the weights is right, but they are too sharp. Which divisor did chapter 3 derive?",
+        ),
+        Misconception(
+            "columns add up to 1",
+            _columns_add_up,
+            "Print the sums of your rows. Each word shares out its own attention, so which axis adds up to 1?",
+        ),
+        Misconception(
+            "mask ignored",
+            _mask_ignored,
+            "Right without a mask. With one, a hidden word still gets weight: where do you use `mask`?",
+        ),
+    ),
+    alternatives=(
+        Alternative("loops and lists", _self_by_loops),
+        Alternative("one einsum", _self_by_one_bilinear_form),
+        Alternative("library", _self_from_the_library),
+    ),
+    success="Three projections of one input, and then attention as before.",
+)
+
+PARAMETERS = Exercise(
+    id="4.2",
+    title="What grows with the sentence",
+    kind="predict",
+    minutes=4,
+    difficulty=1,
+    statement="""\
+A self-attention has word vectors of width 5, queries and keys of width 2, values of width 3; there are no biases, \
+and nothing follows the blending of values. How many numbers does it learn if the sentence has 10 words, and how many \
+if it has 20? And how many attention weights does it compute for each of the two?""",
+    hints=(
+        "Which arrays stay the same from one sentence to the next?",
+        "Learned are the three projections alone; the weights are a table with a row and a column for each word.",
+        "w_q and w_k have 5 × 2 numbers each, w_v has 5 × 3.",
+    ),
+    stub="""\
+answer = {
+    "learned, 10": ...,
+    "learned, 20": ...,
+    "weights, 10": ...,
+    "weights, 20": ...,
+}""",
+    reference={"learned, 10": 35, "learned, 20": 35, "weights, 10": 100, "weights, 20": 400},
+    misconceptions=(
+        Misconception(
+            "a matrix for each word",
+            {"learned, 10": 350, "learned, 20": 700, "weights, 10": 100, "weights, 20": 400},
+            "You gave every word its own projections. How then would a sentence of 21 words be read?",
+        ),
+        Misconception(
+            "values are not projected",
+            {"learned, 10": 20, "learned, 20": 20, "weights, 10": 100, "weights, 20": 400},
+            "Two projections make queries and keys. What makes a value of width 3 from a word of width 5?",
+        ),
+        Misconception(
+            "attention has no parameters",
+            {"learned, 10": 0, "learned, 20": 0, "weights, 10": 100, "weights, 20": 400},
+            "The function of chapter 3 has none. What stands in front of it here?",
+        ),
+        Misconception(
+            "the weights are learned",
+            {"learned, 10": 135, "learned, 20": 435, "weights, 10": 100, "weights, 20": 400},
+            "Attention weights are computed anew for each sentence. Which numbers stay when the sentence goes?",
+        ),
+        Misconception(
+            "weights grow in step",
+            {"learned, 10": 35, "learned, 20": 35, "weights, 10": 10, "weights, 20": 20},
+            "One weight a word? Each word weighs every word: draw the table for three words.",
+        ),
+        Misconception(
+            "biases counted",
+            {"learned, 10": 42, "learned, 20": 42, "weights, 10": 100, "weights, 20": 400},
+            "You gave each column of the three matrices one more number. Are there biases here?",
+        ),
+        Misconception(
+            "three matrices of one size",
+            {"learned, 10": 30, "learned, 20": 30, "weights, 10": 100, "weights, 20": 400},
+            "Queries and keys have width 2. Which width has a value?",
+        ),
+    ),
+    success="What is learned does not know the length; what is computed grows with its square.",
+)
+
+EXERCISES = (SELF, PARAMETERS)

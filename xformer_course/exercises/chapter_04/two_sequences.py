@@ -1,0 +1,144 @@
+"""Chapter 04, the exercise on cross-attention."""
+
+import math
+
+import numpy as np
+
+from xformer_course.exercises.chapter_04.formula import attend
+from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+
+
+def _cross(x, context, w_q, w_k, w_v):
+    return attend(x @ w_q, context @ w_k, context @ w_v)
+
+
+def _values_from_x(x, context, w_q, w_k, w_v):
+    return attend(x @ w_q, context @ w_k, x @ w_v)
+
+
+def _keys_from_x(x, context, w_q, w_k, w_v):
+    return attend(x @ w_q, x @ w_k, context @ w_v)
+
+
+def _all_from_context(x, context, w_q, w_k, w_v):
+    return attend(context @ w_q, context @ w_k, context @ w_v)
+
+
+def _all_from_x(x, context, w_q, w_k, w_v):
+    return attend(x @ w_q, x @ w_k, x @ w_v)
+
+
+def _asked_by_context(x, context, w_q, w_k, w_v):
+    return attend(context @ w_q, x @ w_k, x @ w_v)
+
+
+def _cross_unscaled(x, context, w_q, w_k, w_v):
+    return attend(x @ w_q, context @ w_k, context @ w_v, divisor=1.0)
+
+
+def _cross_columns(x, context, w_q, w_k, w_v):
+    return attend(x @ w_q, context @ w_k, context @ w_v, axis=0)
+
+
+def _cross_by_loops(x, context, w_q, w_k, w_v):
+    keys, values = [word @ w_k for word in context], [word @ w_v for word in context]
+    rows = []
+    for word in x:
+        raw = [math.exp((word @ w_q) @ key / math.sqrt(len(key))) for key in keys]
+        rows.append([number / sum(raw) for number in raw])
+    return [sum(weight * value for weight, value in zip(row, values, strict=True)) for row in rows], rows
+
+
+def _cross_from_the_library(x, context, w_q, w_k, w_v):
+    from xformer_lib.reference.self_attention import cross_attention
+
+    return cross_attention(x, context, w_q, w_k, w_v)
+
+
+def _cross_cases(rng):
+    def inputs(length, width, context_length, context_width, d, e):
+        sizes = (length, width), (context_length, context_width), (width, d), (context_width, d), (context_width, e)
+        return tuple(rng.normal(size=size) for size in sizes)
+
+    return [
+        case(
+            np.array([[1.0, 0.0], [1.0, 1.0]]),
+            np.array([[2.0, 1.0], [0.0, 1.0]]),
+            np.eye(2),
+            np.array([[1.0, 0.0], [0.0, 2.0]]),
+            np.array([[10.0], [1.0]]),
+            note="two sequences that happen to have the same shape",
+        ),
+        case(*inputs(5, 4, 7, 4, 3, 2), note="L_q = 5, L_k = 7"),
+        case(*inputs(3, 6, 8, 5, 2, 4), note="different lengths and different widths"),
+        case(*inputs(11, 2, 3, 4, 5, 7), note="more queries than keys"),
+    ]
+
+
+CROSS = Exercise(
+    id="4.3",
+    title="It worked for equal lengths",
+    kind="find the bug",
+    minutes=8,
+    difficulty=1,
+    statement="""\
+This cross-attention should let each row of `x` (L_q, m) read the rows of `context` (L_k, c); `w_q` is (m, d), `w_k` \
+(c, d), `w_v` (c, e). Tried on two sequences of the same shape it ran without complaint. On others it stops with an \
+error, and even the run without complaint gave a wrong output. Find the bug, mend it, and return the same pair \
+`(output, weights)`.""",
+    hints=(
+        "Which of the two sequences is being read? What does a reader take away from it?",
+        "Write the shape of each product beside its line, once for x (3, 6) and context (8, 5).",
+        "Keys and values come in pairs: row j of both must be made from the same row of the same array.",
+    ),
+    stub="""\
+def faulty_cross_attention(x, context, w_q, w_k, w_v):
+    q, k, v = x @ w_q, context @ w_k, x @ w_v
+    scores = q @ k.T / np.sqrt(q.shape[-1])
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = weights / weights.sum(axis=-1, keepdims=True)
+    return weights @ v, weights""",
+    reference=_cross,
+    cases=_cross_cases,
+    returns=("output", "weights"),
+    misconceptions=(
+        Misconception(
+            "values from the asker",
+            _values_from_x,
+            "The bug is still there: weights that were computed for rows of `context` are applied to rows of "
+            "`x`. Which row should weight (i, j) multiply?",
+        ),
+        Misconception(
+            "keys from the asker",
+            _keys_from_x,
+            "Now the scores compare `x` with itself, and the context is blended without having been looked at.",
+        ),
+        Misconception(
+            "context reads itself",
+            _all_from_context,
+            "That is the self-attention of `context`; `x` has no influence. How many rows should the output have?",
+        ),
+        Misconception(
+            "x reads itself", _all_from_x, "That is the self-attention of `x`; `context` has no influence any more."
+        ),
+        Misconception(
+            "roles exchanged",
+            _asked_by_context,
+            "Now `context` asks and `x` is read. Whose rows should the output have, for L_q = 3 and L_k = 8?",
+        ),
+        Misconception(
+            "scale lost",
+            _cross_unscaled,
+            "The sides are right now, but the weights are too sharp. The faulty code divided the scores; does yours?",
+        ),
+        Misconception(
+            "columns add up to 1",
+            _cross_columns,
+            "Each row of the weights belongs to one query and should add up to 1. Over which axis do you divide?",
+        ),
+    ),
+    alternatives=(Alternative("loops and lists", _cross_by_loops), Alternative("library", _cross_from_the_library)),
+    success="Queries from one side; keys and values, as a pair, from the other.",
+)
+
+EXERCISES = (CROSS,)

@@ -1,0 +1,104 @@
+"""Chapter 04, the exercise on local windows."""
+
+import math
+
+import numpy as np
+
+from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+
+
+def _layers_needed(length, window):
+    return -(-(length - 1) // window)
+
+
+def _layers_by_steps(length, window):
+    reached, layers = 0, 0
+    while reached < length - 1:
+        reached, layers = reached + window, layers + 1
+    return layers
+
+
+def _layers_by_matrices(length, window):
+    place = np.arange(length)
+    one = np.abs(place[:, None] - place[None, :]) <= window
+    reach, layers = np.eye(length, dtype=bool), 0
+    while not reach[-1, 0]:
+        reach, layers = (one.astype(int) @ reach.astype(int)) > 0, layers + 1
+    return layers
+
+
+REACH = Exercise(
+    id="4.4",
+    title="How many layers until the ends meet",
+    kind="implement",
+    minutes=8,
+    difficulty=2,
+    statement="""\
+Self-attentions are stacked: each reads the outputs of the one below. In each, a position reads itself and `window` \
+neighbours on each side. Write `layers_needed(length, window)`: the smallest number of layers after which the last \
+position's output can depend on the first position's input. `length` and `window` are whole numbers of at least 1; a \
+sentence of one word needs 0 layers.""",
+    hints=(
+        "How many steps lie between the first and the last of 5 positions?",
+        "One layer carries news by at most `window` positions. Which division is that, and what if it leaves a rest?",
+        "The distance is length − 1; divide it by the window and round up.",
+    ),
+    stub="def layers_needed(length, window):\n    return ...",
+    reference=_layers_needed,
+    cases=lambda rng: [
+        case(5, 1),
+        case(5, 2),
+        case(8, 3, note="a distance that the window does not divide"),
+        case(1, 2, note="one word"),
+        case(3, 7, note="a window wider than the sentence"),
+        case(31, 5),
+        case(int(rng.integers(40, 90)), int(rng.integers(4, 9))),
+    ],
+    returns=("layers",),
+    misconceptions=(
+        Misconception(
+            "rounded down",
+            lambda length, window: (length - 1) // window,
+            "Right when the window divides the distance. Try 8 positions and window 3: the rest needs a layer too.",
+        ),
+        Misconception(
+            "counted positions, not steps",
+            lambda length, window: -(-length // window),
+            "Too many when the window divides the length. How many steps lie between the first and the last position?",
+        ),
+        Misconception(
+            "the whole field moves",
+            lambda length, window: -(-(length - 1) // (2 * window)),
+            "A layer sees 2 · window neighbours, but news travels in one direction. How far does it get to one side?",
+        ),
+        Misconception(
+            "divided by the field",
+            lambda length, window: -(-length // (2 * window + 1)),
+            "You laid the fields of one layer side by side. Layers are stacked: how far does the second reach "
+            "beyond the first?",
+        ),
+        Misconception(
+            "doubling",
+            lambda length, window: math.ceil(math.log2((length - 1) / window + 1)) if length > 1 else 0,
+            "You let the field double with each layer. Measure two layers of window 1: by how much does the "
+            "second widen the field?",
+        ),
+        Misconception(
+            "at least one layer",
+            lambda length, window: max(1, -(-(length - 1) // window)),
+            "Right, except for a sentence of one word: how many layers carry news over a distance of 0?",
+        ),
+        Misconception(
+            "one layer sees everything",
+            lambda length, window: min(1, length - 1),
+            "True without a window. Under a window of 1, does the last of 5 words read the first?",
+        ),
+    ),
+    alternatives=(
+        Alternative("step by step", _layers_by_steps),
+        Alternative("powers of the mask", _layers_by_matrices),
+    ),
+    success="A window makes a layer cheap; the price is paid in layers.",
+)
+
+EXERCISES = (REACH,)

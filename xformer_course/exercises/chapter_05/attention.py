@@ -1,0 +1,282 @@
+"""Chapter 05, exercises on reordering keys and values, and on one vector for a whole sentence."""
+
+import numpy as np
+
+from xformer_course.exercises.chapter_05.layers import all_orders, attend
+from xformer_course.exercises.exercise import Alternative, Complaint, Exercise, Misconception, case
+from xformer_course.exercises.values import describe, is_plain
+
+_SWAPS = {"keys and values": 6.0, "keys alone": 2.0, "values alone": 2.0, "queries alone": (2.0, 6.0)}
+
+SWAP = Exercise(
+    id="5.4",
+    title="Together or alone",
+    kind="predict",
+    minutes=3,
+    difficulty=1,
+    statement="""\
+Two keys have the values 8 and 0. One query gives them the weights 3/4 and 1/4, so its output is 6. A second query \
+gives them 1/4 and 3/4, and its output is 2. What is the output of the *first* query if keys and values are swapped \
+together, the keys alone, the values alone? And if the queries alone are swapped, which two outputs come out, from \
+top to bottom?""",
+    hints=(
+        "A weight belongs to a key. Where does the 3/4 go when its key moves?",
+        "Write a table with two columns, weight and value, and move what each swap moves.",
+        "Together: 3/4 · 8 + 1/4 · 0, in the other order. Alone: 3/4 meets 0 and 1/4 meets 8. Each query takes its "
+        "own output along.",
+    ),
+    stub="""\
+answer = {"keys and values": ..., "keys alone": ..., "values alone": ...,
+          "queries alone": (..., ...)}""",
+    reference=_SWAPS,
+    misconceptions=(
+        Misconception("a swap never matters", {**_SWAPS, "keys alone": 6.0, "values alone": 6.0},
+                      "Keys and values have no order as *pairs*. Move one of the two alone, and 3/4 now meets another "
+                      "value: which?"),
+        Misconception("a swap always matters", {**_SWAPS, "keys and values": 2.0},
+                      "The weight 3/4 moves with its key. If the value moves too, they still meet: add up the same "
+                      "two terms in the other order."),
+        Misconception("keys alone do nothing", {**_SWAPS, "keys alone": 6.0},
+                      "The weights are computed from the keys. If the keys change places, so do the weights, while "
+                      "the values stay."),
+        Misconception("values alone do nothing", {**_SWAPS, "values alone": 6.0},
+                      "The weights stay where they are, and the values under them change places. What does 3/4 "
+                      "multiply now?"),
+        Misconception("outputs do not follow queries", {**_SWAPS, "queries alone": (6.0, 2.0)},
+                      "Each output row belongs to the query in the same row. Which query is at the top after the "
+                      "swap?"),
+        Misconception("even mean", {**_SWAPS, "keys alone": 4.0, "values alone": 4.0},
+                      "4 is the mean with equal weights. A swap moves weights or values; it does not even them out."),
+    ),
+    alternatives=(Alternative("whole numbers and lists", {"keys and values": 6, "keys alone": 2, "values alone": 2,
+                                                          "queries alone": [2, 6]}),),
+    success="Pairs form a set; a key without its value tears a pair apart; a query takes its output along.",
+)
+
+
+def _numbers(value):
+    if not is_plain(value):
+        raise Complaint(f"you returned {describe(value)}; one vector is asked for, as an array")
+    return np.array(value, dtype=float)
+
+
+def _looked_at(function):
+    """What matters about a summary: its shape, what reordering changes, which rows matter, whether queries matter."""
+
+    def looked_at(x, w_q, w_k, w_v):
+        result = _numbers(function(x, w_q, w_k, w_v))
+        again = [_numbers(function(x[order], w_q, w_k, w_v)) for order in all_orders(len(x))[1:]]
+        if any(other.shape != result.shape for other in again):
+            raise Complaint("the shape of your result changes with the order of the rows")
+        influence = []
+        for row in range(len(x)):
+            other = x.copy()
+            other[row] += 1.0
+            influence.append(not np.allclose(_numbers(function(other, w_q, w_k, w_v)), result))
+        asked = not np.allclose(_numbers(function(x, w_q + 1.0, w_k, w_v)), result)
+        change = np.round([other - result for other in again], 12) + 0.0  # no last bits, no minus zero
+        return np.array(result.shape), change, np.array(influence), asked
+
+    return looked_at
+
+
+def _mean_of_outputs(x, w_q, w_k, w_v):
+    return attend(x, w_q, w_k, w_v).mean(axis=0)
+
+
+def _mean_asks(x, w_q, w_k, w_v):
+    scores = (x.mean(axis=0) @ w_q) @ (x @ w_k).T
+    weights = np.exp(scores - scores.max())
+    return weights / weights.sum() @ (x @ w_v)
+
+
+def _one_order_for_all(x, w_q, w_k, w_v):
+    return attend(x[np.lexsort(x.T)], w_q, w_k, w_v)[0]
+
+
+def _weights_averaged(x, w_q, w_k, w_v):
+    return attend(x, w_q, w_k, np.linalg.pinv(x)).mean(axis=0)
+
+
+def _halving(output):
+    summary = output[0]
+    for row in output[1:]:
+        summary = (summary + row) / 2
+    return summary
+
+
+def _sentences(rng):
+    def inputs(n, m, d, e):  # small numbers, so that no weight is near 0 and every row has its say
+        sizes = (n, m), (m, d), (m, d), (m, e)
+        return tuple(0.5 * rng.normal(size=size) for size in sizes)
+
+    return [case(*inputs(3, 4, 2, 5)), case(*inputs(2, 3, 5, 2), note="two rows"), case(*inputs(4, 5, 2, 3))]
+
+
+SUMMARY = Exercise(
+    id="5.6",
+    title="A vector without order",
+    kind="implement",
+    minutes=8,
+    difficulty=2,
+    statement="""\
+Write `summary(x, w_q, w_k, w_v)`: one vector for a whole sentence `x` (n, m), made of the self-attention of its \
+words, with as many numbers as `w_v` has columns. It must be the same for every order of the rows, for any n; every \
+row must influence it; and so must `w_q`, if there are two words or more. Several answers are right.""",
+    hints=(
+        "`self_attention` gives n rows, in the order of the words. Which operations on rows forget the order?",
+        "A mean over the rows, a sum or a maximum: along which axis do the rows lie?",
+        "`output, _ = self_attention(x, w_q, w_k, w_v)`, then `output.mean(axis=0)`.",
+    ),
+    stub="def summary(x, w_q, w_k, w_v):\n    return ...",
+    reference=_mean_of_outputs,
+    cases=_sentences,
+    returns=("shape of the result", "change when rows are reordered", "does row i matter", "does w_q matter"),
+    probe=_looked_at,
+    misconceptions=(
+        Misconception("one row a word", attend,
+                      "You return a row for each word, and the rows move with the words. One vector for the sentence "
+                      "is left to make of them."),
+        Misconception("first row", lambda *a: attend(*a)[0],
+                      "The first row belongs to the word that happens to stand first. Put another word there: what "
+                      "comes out?"),
+        Misconception("last row", lambda *a: attend(*a)[-1],
+                      "The last row has seen all words, but it belongs to the word that happens to stand last. Put "
+                      "another word there."),
+        Misconception("features averaged", lambda *a: attend(*a).mean(axis=1),
+                      "You averaged the features of each word: one number a word is left. Along which axis do the "
+                      "words lie?"),
+        Misconception("rows joined end to end", lambda *a: attend(*a).ravel(),
+                      "All rows in one long vector still stand in the order of the words, and its length changes "
+                      "with n."),
+        Misconception("mean before attention", lambda x, *w: attend(x.mean(axis=0, keepdims=True), *w)[0],
+                      "You took the mean of the words first. That leaves a single row, which attends to itself with "
+                      "weight 1, whatever `w_q` is."),
+        Misconception("halved again and again", lambda *a: _halving(attend(*a)),
+                      "Averaging in one row after the other gives the last row half of the weight, and the first "
+                      "ones almost none."),
+        Misconception("weights instead of outputs", _weights_averaged,
+                      "You averaged the attention weights: a number for each word, in the order of the words. The "
+                      "output holds the blended values."),
+        Misconception("nothing left", lambda x, w_q, w_k, w_v: np.zeros(w_v.shape[1]),
+                      "A constant is invariant, but it says nothing about the sentence."),
+    ),
+    alternatives=(
+        Alternative("sum", lambda *a: attend(*a).sum(axis=0)),
+        Alternative("maximum", lambda *a: attend(*a).max(axis=0)),
+        Alternative("the mean word asks", _mean_asks),
+        Alternative("sort the words first", _one_order_for_all),
+    ),
+    success="An equivariant layer, then an operation that forgets the order: together invariant.",
+)
+
+
+def _encoded(pool):
+    return lambda x, w_q, w_k, w_v: pool(attend(x, w_q, w_k, w_v))
+
+
+def _half_of_nothing(output):
+    summary = np.zeros(output.shape[1])
+    for row in output:
+        summary = (summary + row) / 2
+    return summary
+
+
+def _divided_each_time(output):
+    summary = output[0]
+    for row in output[1:]:
+        summary = (summary + row) / len(output)
+    return summary
+
+
+def _counting_late(output):
+    summary = output[0]
+    for count, row in enumerate(output[1:], start=1):
+        summary = summary + (row - summary) / count
+    return summary
+
+
+def _sorted_first(x, w_q, w_k, w_v):
+    return _halving(attend(x[np.lexsort(x.T)], w_q, w_k, w_v))
+
+
+def _running_mean(output):
+    summary = output[0]
+    for count, row in enumerate(output[1:], start=2):
+        summary = summary + (row - summary) / count
+    return summary
+
+
+def _bug_cases(rng):
+    def inputs(n, m, d, e):
+        return rng.normal(size=(n, m)), rng.normal(size=(m, d)), rng.normal(size=(m, d)), rng.normal(size=(m, e))
+
+    hand = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 2.0]])
+    return [
+        case(hand, np.zeros((2, 1)), np.zeros((2, 1)), np.eye(2), note="three words and equal weights"),
+        case(*inputs(2, 3, 5, 4), note="two words"),
+        case(*inputs(3, 4, 2, 5)),
+        case(*inputs(5, 2, 3, 7)),
+        case(*inputs(1, 3, 2, 4), note="a single word"),
+    ]
+
+
+SET_ENCODER = Exercise(
+    id="5.7",
+    title="A set that has an order",
+    kind="find the bug",
+    minutes=10,
+    difficulty=2,
+    statement="""\
+The function below should describe a *set* of words: the mean of their self-attention outputs, the same for every \
+order. Its author tried two words in both orders and was content. With three words, order leaks. Find the three \
+weights that it gives to the three outputs, mend it, and keep the rest.""",
+    hints=(
+        "Do the loop on paper for three outputs a, b, c. What does it return?",
+        "After the second turn: ((a + b)/2 + c)/2. With which weight does each of the three go in?",
+        "A mean of n rows gives each the weight 1/n: sum all of them, then divide once, by n.",
+    ),
+    stub="""\
+def encode_set(x, w_q, w_k, w_v):
+    scores = (x @ w_q) @ (x @ w_k).T / np.sqrt(w_q.shape[1])
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    output = weights / weights.sum(axis=-1, keepdims=True) @ (x @ w_v)
+    summary = output[0]
+    for row in output[1:]:
+        summary = (summary + row) / 2
+    return summary""",
+    reference=_mean_of_outputs,
+    cases=_bug_cases,
+    returns=("summary",),
+    misconceptions=(
+        Misconception("still halving", _encoded(_halving),
+                      "Order still leaks. For three outputs the loop returns a/4 + b/4 + c/2: whoever comes last "
+                      "counts double."),
+        Misconception("half of nothing", _encoded(_half_of_nothing),
+                      "The loop now starts from zero and halves that too. Two equal rows should give that row back: "
+                      "do they?"),
+        Misconception("sum not divided", _encoded(lambda output: output.sum(axis=0)),
+                      "No order leaks from a sum, but a mean was asked for: describe the same word twice, and the "
+                      "result should stay."),
+        Misconception("divided at every turn", _encoded(_divided_each_time),
+                      "You divide by n at every turn, so the first row is divided many times. A mean divides once."),
+        Misconception("one too few", _encoded(lambda output: output.sum(axis=0) / max(len(output) - 1, 1)),
+                      "You divide by n − 1. How many rows are in the sum?"),
+        Misconception("count starts late", _encoded(_counting_late),
+                      "A running mean is a good idea. But when the second row arrives, by what must its difference "
+                      "be divided?"),
+        Misconception("sorted, then halved", _sorted_first,
+                      "Sorting the words first does stop the leak. But the weights 1/4, 1/4, 1/2 remain, now for "
+                      "the word that sorts last."),
+        Misconception("maximum", _encoded(lambda output: output.max(axis=0)),
+                      "A maximum is invariant too, but it is not the mean that was asked for."),
+    ),
+    alternatives=(
+        Alternative("a running mean", _encoded(_running_mean)),
+        Alternative("weights of 1/n", _encoded(lambda output: np.full(len(output), 1 / len(output)) @ output)),
+    ),
+    success="Two words could not have shown it: ask for three.",
+)
+
+TOGETHER = (SWAP,)
+POOLED = (SUMMARY, SET_ENCODER)

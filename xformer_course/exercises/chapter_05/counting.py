@@ -1,0 +1,123 @@
+"""Chapter 05, how many sentences are left when a layer cannot tell orders apart."""
+
+import numpy as np
+
+from xformer_course.exercises.chapter_05 import layers
+from xformer_course.exercises.chapter_05.layers import all_orders, close
+from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+
+
+def _count(results):
+    kept = []
+    for result in results:
+        if not any(close(result, other) for other in kept):
+            kept.append(result)
+    return len(kept)
+
+
+def _distinct(layer, x):
+    return _count([layer(x[order]) for order in all_orders(len(x))])
+
+
+def _bits(layer, x):
+    return len({np.asarray(layer(x[order])).tobytes() for order in all_orders(len(x))})
+
+
+def _sets(layer, x):
+    results = [np.atleast_2d(layer(x[order])) for order in all_orders(len(x))]
+    return _count([result[np.lexsort(result.T.round(6))] for result in results])
+
+
+def _against_the_first(layer, x):
+    results = [layer(x[order]) for order in all_orders(len(x))]
+    return 1 + sum(not close(result, results[0]) for result in results)
+
+
+def _against_the_one_before(layer, x):
+    results = [layer(x[order]) for order in all_orders(len(x))]
+    return 1 + sum(not close(one, other) for one, other in zip(results, results[1:], strict=False))
+
+
+def _without_the_original(layer, x):
+    return _count([layer(x[order]) for order in all_orders(len(x))[1:]])
+
+
+def _whole_numbers(layer, x):
+    return len({(np.round(layer(x[order])) + 0.0).tobytes() for order in all_orders(len(x))})
+
+
+def _rounded(layer, x):
+    return len({tuple((np.round(layer(x[order]), 6) + 0.0).ravel().tolist()) for order in all_orders(len(x))})
+
+
+def _by_unique(layer, x):
+    results = np.array([np.ravel(layer(x[order])) for order in all_orders(len(x))])
+    return len(np.unique(results.round(7), axis=0))
+
+
+def _count_cases(rng):
+    repeated = rng.normal(size=(4, 2))
+    repeated[3] = repeated[0]
+    return [
+        case(layers.MeanOfRows(), np.array([[1.0, 0.0], [2.0, 0.0], [4.0, 8.0]])),
+        case(layers.TwiceEachRow(), rng.normal(size=(3, 2))),
+        case(layers.LastRow(), rng.normal(size=(4, 3)), note="a layer that returns the last row"),
+        case(layers.TwiceEachRow(), repeated, note="four rows, two of them equal"),
+        case(layers.ColumnsSorted(), rng.normal(size=(3, 5))),
+        case(layers.FirstMinusLast(), rng.normal(size=(4, 2)), note="the first row minus the last"),
+        case(layers.SumOfRowsInTurn(), np.array([[0.1], [0.2], [0.3]]), note=
+             "rows 0.1, 0.2 and 0.3, whose sum depends on the order in its last bit"),
+        case(layers.TwiceEachRow(), 0.05 * rng.normal(size=(3, 4)), note="small numbers"),
+        case(layers.NeighbourProducts(), rng.normal(size=(4, 2)), note="products of neighbouring rows"),
+        case(layers.RunningSum(), rng.normal(size=(2, 3))),
+    ]
+
+
+DISTINCT = Exercise(
+    id="5.11",
+    title="How many sentences are left?",
+    kind="implement",
+    minutes=12,
+    difficulty=2,
+    statement="""\
+Write `distinct_outputs(layer, x)`: `layer` takes a matrix and returns an array; `x` has at most 4 rows. Run the layer \
+on `x` in every order of its rows, and count how many *different* outputs there are, two being the same if they agree \
+up to rounding, relative to the largest value (or by `np.allclose`). Then try it on a mean of the rows, on self-attention, and on self-attention followed by a mean.""",
+    hints=(
+        "For the mean of the rows of `x`, what must the count be? For a layer that changes nothing?",
+        "Keep a list of the outputs that you have met. When is a new one added?",
+        "`if not any(np.allclose(result, other) for other in met): met.append(result)`; the answer is the length of "
+        "the list.",
+    ),
+    stub="def distinct_outputs(layer, x):\n    return ...",
+    reference=_distinct,
+    cases=_count_cases,
+    returns=("count",),
+    misconceptions=(
+        Misconception("bits compared", _bits,
+                      "Equal sums were counted as different, because they differ in their last bit. Compare with "
+                      "`np.allclose`."),
+        Misconception("outputs as sets", _sets,
+                      "You sort the rows of each output before you compare. The same rows in another order are "
+                      "another output."),
+        Misconception("compared with the first alone", _against_the_first,
+                      "You count the outputs that differ from the first. Two of those may be equal to each other."),
+        Misconception("compared with the one before", _against_the_one_before,
+                      "You compare each output with the one before it. An output may come back later in the list."),
+        Misconception("orders counted", lambda layer, x: len(all_orders(len(x))),
+                      "That is the number of orders, n!. Which of them give the same output?"),
+        Misconception("inputs counted", lambda layer, x: _count([x[order] for order in all_orders(len(x))]),
+                      "You count the different inputs. It is what the layer makes of them that counts."),
+        Misconception("original left out", _without_the_original,
+                      "The order that moves nothing is one of the orders, and its output may be one of a kind."),
+        Misconception("rounded to whole numbers", _whole_numbers,
+                      "You round to whole numbers before comparing, and small outputs all become 0."),
+    ),
+    alternatives=(
+        Alternative("rounded to six decimals", _rounded),
+        Alternative("np.unique on rows", _by_unique),
+    ),
+    success="The count is what a model built on this layer can still know about word order.",
+)
+
+EXERCISES = (DISTINCT,)

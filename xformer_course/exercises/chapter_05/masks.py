@@ -1,0 +1,200 @@
+"""Chapter 05, exercises on what masks do to equivariance."""
+
+import numpy as np
+
+from xformer_course.exercises.chapter_05.layers import all_orders, attend, close
+from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+
+
+def _same_for(orders):
+    """Whether the mask looks the same after rows and columns are reordered, for some set of orders."""
+
+    def keeps(mask):
+        return all(np.array_equal(mask[order][:, order], mask) for order in orders(len(mask)))
+
+    return keeps
+
+
+def _two_values(mask):
+    off = mask[~np.eye(len(mask), dtype=bool)]
+    return bool(len(set(mask.diagonal().tolist())) <= 1 and len(set(off.tolist())) <= 1)
+
+
+def _by_attention(mask):
+    n = len(mask)
+    rng = np.random.default_rng(n)
+    x = rng.normal(size=(n, 3))
+    w_q, w_k, w_v = rng.normal(size=(3, 3, 4))
+    output = attend(x, w_q, w_k, w_v, mask)
+    return all(close(attend(x[order], w_q, w_k, w_v, mask), output[order]) for order in all_orders(n))
+
+
+def _by_swaps(mask):
+    for place in range(len(mask) - 1):
+        order = np.arange(len(mask))
+        order[[place, place + 1]] = place + 1, place
+        if (mask[np.ix_(order, order)] != mask).any():
+            return False
+    return True
+
+
+def _off_diagonal_alone(mask):
+    off = mask[~np.eye(len(mask), dtype=bool)]
+    return bool(len(set(off.tolist())) <= 1)
+
+
+def _mask_cases(rng):
+    ones = np.ones((4, 4), dtype=bool)
+    circle = np.eye(4, dtype=bool) | np.roll(np.eye(4, dtype=bool), 1, axis=1)
+    one_diagonal = ones.copy()
+    one_diagonal[2, 2] = False
+    triangle = np.triu(rng.random((5, 5)) < 0.5)
+    padding = np.repeat([[True, True, True, False]], 4, axis=0)
+    drawn = rng.random((5, 5)) < 0.5
+    drawn[0, 1], drawn[1, 0] = True, False
+    return [
+        case(np.tril(np.ones((3, 3), dtype=bool)), note="a causal mask"),
+        case(np.ones((2, 2), dtype=bool), note="nothing hidden"),
+        case(np.eye(3, dtype=bool), note="each word reads itself alone"),
+        case(~np.eye(4, dtype=bool), note="each word reads all others"),
+        case(np.zeros((3, 3), dtype=bool), note="all hidden"),
+        case(padding, note="the last key hidden from all"),
+        case(circle, note="each word reads itself and the next, in a circle"),
+        case(one_diagonal, note="one word cannot read itself"),
+        case(np.kron(np.eye(2), np.ones((2, 2))).astype(bool), note="two groups of two words"),
+        case(np.abs(np.subtract.outer(np.arange(4), np.arange(4))) <= 1, note="a local window"),
+        case(triangle | triangle.T, note="a random symmetric mask"),
+        case(drawn, note="a random mask"),
+        case(np.zeros((1, 1), dtype=bool), note="a single word that reads nothing"),
+    ]
+
+
+WHICH_MASK = Exercise(
+    id="5.8",
+    title="Which mask keeps it?",
+    kind="implement",
+    minutes=12,
+    difficulty=3,
+    statement="""\
+The mask stays where it is while the words change places. Write `keeps_equivariance(mask)` for a boolean `mask` \
+(n, n), True = may attend: True if self-attention under this mask is equivariant for every order of the words, \
+whatever words and weights; otherwise False. A query that may attend to nothing gets zeros. n is at most 5; a \
+single word has one order only, so for n = 1 every mask passes. Then count: for n = 3, how many of the 512 masks pass?""",
+    hints=(
+        "Reorder the words of a sentence under a mask. Which mask would have to be in force for the proof to go through?",
+        "The proof needs P M Pᵀ = M. `mask[order][:, order]` is P M Pᵀ; `itertools.permutations` gives all orders.",
+        "P M Pᵀ = M for every P says that all entries on the diagonal are alike, and all entries off it are alike.",
+    ),
+    stub="def keeps_equivariance(mask):\n    return ...",
+    reference=_same_for(all_orders),
+    cases=_mask_cases,
+    returns=("result",),
+    misconceptions=(
+        Misconception("nothing may be hidden", lambda mask: bool(mask.all()),
+                      "Hiding need not break it. Suppose every word reads itself alone: what does reordering do to "
+                      "the outputs?"),
+        Misconception("symmetric is enough", lambda mask: bool((mask == mask.T).all()),
+                      "A local window is symmetric, and yet it knows who stands beside whom. Swap the first two words "
+                      "under it."),
+        Misconception("equal numbers of keys", lambda mask: len(set(mask.sum(axis=1).tolist())) == 1,
+                      "Equally many keys for each query is not enough: *which* keys they are depends on the place. "
+                      "Try two groups of two words."),
+        Misconception("rows alike", lambda mask: bool((mask == mask[0]).all()),
+                      "Equal rows treat all queries alike, but not all keys: a key hidden from everyone belongs to a "
+                      "place, whichever word comes to stand there. And what about a mask on the diagonal?"),
+        Misconception("shifts only", _same_for(lambda n: [np.roll(np.arange(n), s) for s in range(n)]),
+                      "This mask survives turning the words round in a circle, but not a swap of two. Which orders "
+                      "do you try?"),
+        Misconception("reversal only", _same_for(lambda n: [np.arange(n)[::-1]]),
+                      "You try the reversed order alone. A local window survives that, too."),
+        Misconception("diagonal not looked at", _off_diagonal_alone,
+                      "You compare the entries off the diagonal. If a single word cannot read itself, what happens "
+                      "when another word comes to its place?"),
+        Misconception("words must read themselves", lambda mask: bool(mask.diagonal().all()),
+                      "Reading oneself is neither needed nor enough: look at the causal mask."),
+    ),
+    alternatives=(
+        Alternative("two values", _two_values),
+        Alternative("attention, brute force", _by_attention),
+        Alternative("swaps of neighbours", _by_swaps),
+    ),
+    success="Diagonal alike, the rest alike: of the 512 masks for three words only 4 pass.",
+)
+
+ONE_LAYER, TWO_LAYERS = [6, 2, 2, 6], [6, 2, 1, 1]
+
+
+def _lists(answer):
+    return [[int(number) for number in np.ravel(answer[key])] for key in ("one layer", "two layers")]
+
+
+def _accept_counts(answer):
+    for key, wanted in (("one layer", ONE_LAYER), ("two layers", TWO_LAYERS)):
+        if key not in answer:
+            return f"the entry {key!r} is missing."
+        try:
+            counts = np.array(answer[key], dtype=float)
+        except (TypeError, ValueError):
+            return f"{key}: four whole numbers are asked for, one for each place."
+        if counts.shape != (4,):
+            return f"{key}: four whole numbers are asked for, one for each place; yours has shape {counts.shape}."
+        for place, (have, want) in enumerate(zip(counts, wanted, strict=True)):
+            if have != want:
+                return (f"{key}, place {place}: {have:g} is not the number. Print the orders that leave this row "
+                        "unchanged; compare with `np.allclose`, for the rows and matrices of the cell.")
+    return None
+
+
+def _is(one, two):
+    return lambda answer: _lists(answer) == [one, two]
+
+
+PREFIX = Exercise(
+    id="5.9",
+    title="What a causal layer can tell",
+    kind="explore",
+    minutes=15,
+    difficulty=3,
+    statement="""\
+Take self-attention under a causal mask, on the four rows and with the three matrices of the cell below, all of width 3. \
+For each place 0 to 3, count over all 24 orders of the rows: after how many of them is the output row at this place the \
+same as before, up to rounding (`np.allclose`)? (The order that moves nothing counts.) Do it for one layer, and for two \
+layers, where the second reads the output of the first, with the same matrices. Then explain the eight numbers.""",
+    hints=(
+        "Which rows of x does the output row at place 2 depend on?",
+        "With one layer it depends on the word at its own place and on the *set* of words before it. How many orders "
+        "keep both? With two layers, what does the second layer find at place 1?",
+        "Place i of one layer: i! orders of the words before, (3 − i)! of those behind. In the second layer the words "
+        "before have already seen their own pasts, which differ with the order.",
+    ),
+    stub="""\
+draw = np.random.default_rng(1).normal
+four, matrices = draw(size=(4, 3)), 0.5 * draw(size=(3, 3, 3))  # w_q, w_k and w_v
+unchanged = {"one layer": [..., ..., ..., ...],
+             "two layers": [..., ..., ..., ...]}""",
+    reference={"one layer": ONE_LAYER, "two layers": TWO_LAYERS},
+    accepts=_accept_counts,
+    misconceptions=(
+        Misconception("no mask", {"one layer": [6, 6, 6, 6], "two layers": [6, 6, 6, 6]},
+                      "6 at every place: that is what happens without a mask. Pass `mask=causal_mask(4)`.",
+                      recognise=lambda answer: _lists(answer)[0] == [6, 6, 6, 6]),
+        Misconception("mask turned round", {"one layer": ONE_LAYER, "two layers": TWO_LAYERS[::-1]},
+                      "Your second layer knows most at place 0, as if each word saw those *behind* it. In a causal "
+                      "mask row i is True up to column i.",
+                      recognise=_is(ONE_LAYER, TWO_LAYERS[::-1])),
+        Misconception("order that moves nothing left out", {"one layer": [5, 1, 1, 5], "two layers": [5, 1, 0, 0]},
+                      "Each number is one too small: the order that moves nothing counts as well.",
+                      recognise=_is([5, 1, 1, 5], [5, 1, 0, 0])),
+        Misconception("two layers like one", {"one layer": ONE_LAYER, "two layers": ONE_LAYER},
+                      "The second layer has to read the *output* of the first. Yours gives the counts of a single "
+                      "layer.", recognise=_is(ONE_LAYER, ONE_LAYER)),
+        Misconception("every change of order is seen", {"one layer": [6, 2, 1, 1], "two layers": [6, 2, 1, 1]},
+                      "A single layer at the last place reads three earlier words as a set. Does it know which of "
+                      "them came first? Compare up to rounding.", recognise=_is(TWO_LAYERS, TWO_LAYERS)),
+    ),
+    alternatives=(Alternative("arrays and floats", {"one layer": np.array([6.0, 2.0, 2.0, 6.0]),
+                                                    "two layers": (6, 2, 1, 1)}),),
+    success="One causal layer reads the past as a set; a second one can tell the order in it.",
+)
+
+EXERCISES = (WHICH_MASK, PREFIX)

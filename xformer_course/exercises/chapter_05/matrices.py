@@ -1,0 +1,121 @@
+"""Chapter 05, the exercise on the matrix of a permutation."""
+
+import numpy as np
+
+from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+
+
+def _both(order):
+    return np.eye(len(order))[np.array(order)], np.argsort(order)
+
+
+def _transposed(order):
+    return np.eye(len(order))[np.array(order)].T, np.argsort(order)
+
+
+def _same_way_back(order):
+    return np.eye(len(order))[np.array(order)], np.array(order)
+
+
+def _backwards(order):
+    return np.eye(len(order))[np.array(order)], np.array(order)[::-1]
+
+
+def _diagonal(order):
+    return np.diag(np.array(order, dtype=float)), np.argsort(order)
+
+
+def _from_one(order):
+    return np.eye(len(order))[np.array(order) - 1], np.argsort(order)
+
+
+def _rows_and_columns(order):
+    return np.eye(len(order))[np.array(order)][:, np.array(order)], np.argsort(order)
+
+
+def _numbers_for_ones(order):
+    return np.eye(len(order))[np.array(order)] * np.array(order)[:, None], np.argsort(order)
+
+
+def _counted_down(order):
+    return np.eye(len(order))[np.array(order)], len(order) - 1 - np.array(order)
+
+
+def _by_loop(order):
+    p, back = [[0] * len(order) for _ in order], [0] * len(order)
+    for place, row in enumerate(order):
+        p[place][row], back[row] = 1, place
+    return p, back
+
+
+def _by_comparison(order):
+    p = np.asarray(order)[:, None] == np.arange(len(order))[None, :]
+    return p.astype(np.float32), p.T @ np.arange(len(order))
+
+
+def _order_cases(rng):
+    turned = [int(i) for i in (np.arange(5) + int(rng.integers(1, 5))) % 5]
+    return [
+        case((1, 2, 0)),
+        case((3, 0, 1, 2)),
+        case(tuple(turned)),
+        case(tuple(int(i) for i in np.roll(rng.permutation(6), 1))),
+        case((0, 1), note="an order that moves nothing"),
+        case((1, 0), note="two rows swapped"),
+        case(tuple(int(i) for i in rng.permutation(7))),
+    ]
+
+
+MATRIX_AND_WAY_BACK = Exercise(
+    id="5.1",
+    title="There and back",
+    kind="implement",
+    minutes=8,
+    difficulty=1,
+    statement="""\
+An `order` is a tuple of n row numbers, counted from 0: `x[list(order)]` has row `order[0]` of `x` at the top, then \
+row `order[1]`, and so on. Write `there_and_back(order)`: a pair of the matrix `p` (n, n) for which `p @ x` equals \
+`x[list(order)]`, whatever x is, and the order `back` that puts the rows where they were: \
+`x[list(order)][list(back)]` equals `x`.""",
+    hints=(
+        "For the order (1, 2, 0): which row of `x` comes first in `p @ x`, and so where is the single 1 in the first "
+        "row of `p`?",
+        "`np.eye(n)` leaves all rows where they are. What does indexing its rows do? For `back`: at which place did "
+        "row 0 end up?",
+        "Row i of `p` has its 1 in column `order[i]`; and `back[order[i]]` is i, which is what `np.argsort(order)` "
+        "gives.",
+    ),
+    stub="def there_and_back(order):\n    return ..., ...",
+    reference=_both,
+    cases=_order_cases,
+    returns=("p", "back"),
+    misconceptions=(
+        Misconception("matrix of the way back", _transposed,
+                      "Your `p` undoes the order: with rows and columns swapped, it is the matrix of the way back. "
+                      "Multiply it with the rows 10, 20, 30 for the order (1, 2, 0) and compare with the indexing."),
+        Misconception("the same order again", _same_way_back,
+                      "Applying an order twice brings the rows home only if it swaps pairs. Apply (1, 2, 0) twice to "
+                      "three rows, on paper."),
+        Misconception("order read backwards", _backwards,
+                      "Your `back` is the order read from its end. Follow row 0: to which place did it go, and from "
+                      "which place must `back` fetch it?"),
+        Misconception("counted from the end", _counted_down,
+                      "Your `back` counts each entry from the other end. Follow row 0: from which place must `back` "
+                      "fetch it?"),
+        Misconception("order on the diagonal", _diagonal,
+                      "Your matrix multiplies rows by numbers; it moves none of them. To fetch a row, what must "
+                      "stand in its column, and what in all the others?"),
+        Misconception("counted from 1", _from_one,
+                      "Your rows are off by one: the order counts rows from 0, as Python does."),
+        Misconception("rows and columns both moved", _rows_and_columns,
+                      "Your `p` moves nothing: you reordered rows *and* columns of the identity, and the second "
+                      "undid the first."),
+        Misconception("row numbers in place of ones", _numbers_for_ones,
+                      "The entries stand at the right places, but they are row numbers. What does an entry 2 do to "
+                      "the row that it fetches?"),
+    ),
+    alternatives=(Alternative("loop and lists", _by_loop), Alternative("comparison", _by_comparison)),
+    success="One 1 in each row and column; its transpose is the matrix of the way back.",
+)
+
+EXERCISES = (MATRIX_AND_WAY_BACK,)

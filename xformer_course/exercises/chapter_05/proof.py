@@ -1,0 +1,186 @@
+"""Chapter 05, the proof that self-attention is equivariant, step by step."""
+
+import numpy as np
+
+from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, Step, case
+
+
+def order_of(p):
+    """The order behind a permutation matrix: for each row, the column of its 1."""
+    return [int(row.argmax()) for row in p]
+
+
+def matrix_text(name, matrix):
+    """A small matrix as a line, with its name."""
+    rows = "; ".join(" ".join(f"{number:.3g}" for number in row) for row in np.atleast_2d(matrix))
+    return f"{name} = [{rows}]"
+
+
+def random_p(rng, n):
+    """The matrix of an order that is not its own inverse, so that p and its transpose differ."""
+    return np.eye(n)[np.roll(np.arange(n), int(rng.integers(1, n - n // 2)))] if n > 2 else np.eye(n)[::-1]
+
+
+def _softmax(scores):
+    raw = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return raw / raw.sum(axis=-1, keepdims=True)
+
+
+HAND_P = np.eye(3)[[1, 2, 0]]
+HAND_S = np.array([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0], [6.0, 7.0, 8.0]])
+HAND_A = np.array([[0.5, 0.25, 0.25], [0.0, 1.0, 0.0], [0.125, 0.125, 0.75]])
+HAND_V = np.array([[1.0], [10.0], [100.0]])
+
+
+def _undo_cases(rng):
+    return [case(HAND_P), case(random_p(rng, 4)), case(random_p(rng, 7)), case(np.eye(2)[::-1])]
+
+
+def _scores_truth(s, p):
+    order = order_of(p)
+    return [[s[i, j] for j in order] for i in order]
+
+
+def _weights_truth(a, p):
+    """Exponentials of reordered logarithms, shared out row by row: softmax, by hand."""
+    order = order_of(p)
+    with np.errstate(divide="ignore"):
+        scores = np.log(a)
+    rows = [[np.exp(scores[i, j]) for j in order] for i in order]
+    return [[raw / sum(row) for raw in row] for row in rows]
+
+
+def _output_truth(a, v, p):
+    order = order_of(p)
+    blended = [sum(a[i, j] * v[j] for j in order) for i in order]
+    return np.array(blended)
+
+
+def _lines(**matrices):
+    order = order_of(matrices.pop("p"))
+    return [f"order {tuple(order)}", *(matrix_text(name, matrix) for name, matrix in matrices.items())]
+
+
+def _square(rng, n):
+    return _softmax(rng.normal(size=(n, n)))
+
+
+UNDO = Step(
+    name="undo", claim="the matrix with undo(p) @ p = I, written with p alone",
+    reference=lambda p: p.T, truth=lambda p: np.linalg.inv(p), cases=_undo_cases,
+    counterexample=lambda p: "\n".join([*_lines(p=p), matrix_text("the inverse of p", np.linalg.inv(p).round())]),
+    misconceptions=(
+        Misconception("its own inverse", lambda p: p,
+                      "Twice the same order brings the rows home only if it swaps pairs."),
+        Misconception("nothing to undo", lambda p: np.eye(len(p)),
+                      "The identity times p is p. What must it be?"),
+        Misconception("one over p", lambda p: 1.0 - p,
+                      "Ones for zeros and zeros for ones: multiply it with p and look at the diagonal."),
+        Misconception("minus p", lambda p: -p,
+                      "That is the inverse for addition. Here rows have to move back."),
+    ),
+)
+
+SCORES = Step(
+    name="scores", claim="the scores of the reordered input, from the old scores s and p",
+    reference=lambda s, p: p @ s @ p.T, truth=_scores_truth,
+    cases=lambda rng: [case(HAND_S, HAND_P), case(rng.normal(size=(4, 4)), random_p(rng, 4)),
+                       case(rng.normal(size=(7, 7)), random_p(rng, 7))],
+    counterexample=lambda s, p: "\n".join([*_lines(p=p, s=s), matrix_text("scores of the reordered input",
+                                                                           _scores_truth(s, p))]),
+    misconceptions=(
+        Misconception("queries alone", lambda s, p: p @ s,
+                      "Only the rows move, as if the keys had stayed. In self-attention both come from the same x."),
+        Misconception("keys alone", lambda s, p: s @ p.T,
+                      "Only the columns move, as if the queries had stayed. In self-attention both come from the same "
+                      "x."),
+        Misconception("transpose forgotten", lambda s, p: p @ s @ p,
+                      "The columns move the wrong way. The new scores are (p q)(p k)ᵀ: transpose the second bracket "
+                      "with care."),
+        Misconception("the way back", lambda s, p: p.T @ s @ p,
+                      "These are the scores for the inverse order. Which of p and its transpose stands on the left?"),
+        Misconception("scores stay", lambda s, p: s,
+                      "The score in row 0, column 0 now belongs to the word that came to the front."),
+    ),
+)
+
+WEIGHTS = Step(
+    name="weights", claim="the softmax of the reordered scores, from the old weights a and p",
+    reference=lambda a, p: p @ a @ p.T, truth=_weights_truth,
+    cases=lambda rng: [case(HAND_A, HAND_P), case(_square(rng, 4), random_p(rng, 4)),
+                       case(_square(rng, 7), random_p(rng, 7))],
+    counterexample=lambda a, p: "\n".join([*_lines(p=p, a=a), matrix_text("weights of the reordered input",
+                                                                           _weights_truth(a, p))]),
+    misconceptions=(
+        Misconception("softmax once more", lambda a, p: _softmax(p @ a @ p.T),
+                      "a is already a softmax. A second one flattens it."),
+        Misconception("rows alone", lambda a, p: p @ a,
+                      "A row moved keeps its old columns here. Each column belongs to a key, and keys moved too."),
+        Misconception("columns alone", lambda a, p: a @ p.T,
+                      "Only the columns move. Whose weights are in row 0 now?"),
+        Misconception("weights stay", lambda a, p: a,
+                      "Each row still adds up to 1, but it belongs to another query now."),
+        Misconception("the way back", lambda a, p: p.T @ a @ p,
+                      "These are the weights for the inverse order."),
+    ),
+)
+
+OUTPUT = Step(
+    name="output", claim="the output for the reordered input, from the old weights a, the old values v and p",
+    reference=lambda a, v, p: p @ a @ v, truth=_output_truth,
+    cases=lambda rng: [case(HAND_A, HAND_V, HAND_P), case(_square(rng, 4), rng.normal(size=(4, 3)), random_p(rng, 4)),
+                       case(_square(rng, 7), rng.normal(size=(7, 2)), random_p(rng, 7))],
+    counterexample=lambda a, v, p: "\n".join([*_lines(p=p, a=a, v=v), matrix_text(
+        "output for the reordered input", _output_truth(a, v, p))]),
+    misconceptions=(
+        Misconception("invariant", lambda a, v, p: a @ v,
+                      "That says the output does not move at all: *invariant*. The word that came to the front takes "
+                      "its output along."),
+        Misconception("values left behind", lambda a, v, p: p @ a @ p.T @ v,
+                      "The weights moved, but the values did not. The new values are p v: then pᵀ p meets in the "
+                      "middle."),
+        Misconception("transpose forgotten", lambda a, v, p: p @ a @ p @ v,
+                      "The two p in the middle do not cancel. What cancels p on its left?"),
+        Misconception("the way back", lambda a, v, p: p.T @ a @ v,
+                      "The rows move by the inverse order. Which p is left over when the two in the middle cancel?"),
+        Misconception("moved twice", lambda a, v, p: p @ p @ a @ v,
+                      "One p too many: the one at the values is used up by the pᵀ beside it."),
+    ),
+)
+
+STEPS = (UNDO, SCORES, WEIGHTS, OUTPUT)
+
+EQUIVARIANCE = Exercise(
+    id="5.5",
+    title="Self-attention is equivariant, step by step",
+    kind="prove",
+    minutes=20,
+    difficulty=3,
+    statement="""\
+Reordering x by a permutation matrix `p` turns q, k, v into p q, p k, p v. Write each line of the proof as a function, a `lambda` will do: \
+`undo(p)`, with undo(p) @ p = I; `scores(s, p)`, the new scores from the old; `weights(a, p)`, their softmax from the \
+old weights; `output(a, v, p)`, the new output from the old weights and values. Each is confronted with loops over \
+entries. (The scale is left out: it is one factor for all scores.) On paper, say why each row of softmax keeps its \
+denominator, where Pᵀ P = I is used, and why the last line says equivariant and not invariant.""",
+    hints=(
+        "In `s`, entry (i, j) belongs to query i and key j. Where do row i and column j go when all words move?",
+        "(p q)(p k)ᵀ = p q kᵀ pᵀ. For softmax: a row's denominator is a sum over all keys, in whatever order.",
+        "s becomes p s pᵀ, a becomes p a pᵀ, and (p a pᵀ)(p v) = p a (pᵀ p) v = p a v, since pᵀ p = I.",
+    ),
+    stub='steps = {"undo": ..., "scores": ..., "weights": ..., "output": ...}',
+    reference={step.name: step.reference for step in STEPS},
+    steps=STEPS,
+    alternatives=(
+        Alternative("by indexing", {
+            "undo": lambda p: np.eye(len(p))[np.argsort(order_of(p))],
+            "scores": lambda s, p: s[np.ix_(order_of(p), order_of(p))],
+            "weights": lambda a, p: a[order_of(p)][:, order_of(p)],
+            "output": lambda a, v, p: (a @ v)[order_of(p)]}),
+        Alternative("not simplified", {
+            "undo": lambda p: np.linalg.inv(p), "scores": lambda s, p: p @ (p @ s.T).T,
+            "weights": lambda a, p: p @ a @ p.T, "output": lambda a, v, p: (p @ a @ p.T) @ (p @ v)}),
+    ),
+    success="One p is left, on the left: every output moves with its word.",
+)
+
+EXERCISES = (EQUIVARIANCE,)

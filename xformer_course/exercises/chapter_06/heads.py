@@ -1,0 +1,207 @@
+"""Chapter 06, exercises on the sizes of a layer and on the layer itself."""
+
+import numpy as np
+
+from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+
+
+def _sizes(columns=512, w_q=(512, 64), rows=512, weights=800):
+    return {"columns read": columns, "shape of W_Q": w_q, "rows of W_O": rows, "weights": weights}
+
+
+SIZES = Exercise(
+    id="6.1",
+    title="The sizes of a layer",
+    kind="predict",
+    minutes=4,
+    difficulty=1,
+    statement="""\
+A self-attention layer has model width 512 and 8 heads, with d = e = 64. Say how many of the 512 columns of its \
+input head 3 reads, which shape this head's own W_Q has, how many rows W_O has, and how many attention weights the \
+layer computes for one sentence of 10 words.""",
+    hints=(
+        "In the formula of a head, what stands before W_Q: the input, or a part of it?",
+        "W_Q of one head turns a word of width 512 into a query of width 64. W_O takes the joined outputs of all "
+        "heads.",
+        "Each head multiplies the whole (10, 512) input by its (512, 64) matrix, shares out its own weights, 10 for "
+        "each of 10 words, and returns 64 numbers a word; eight times 64 are joined.",
+    ),
+    stub="""\
+answer = {"columns read": ..., "shape of W_Q": ...,
+          "rows of W_O": ..., "weights": ...}""",
+    reference=_sizes(),
+    misconceptions=(
+        Misconception("heads get slices", _sizes(columns=64, w_q=(64, 64)),
+                      "You give head 3 a slice of 64 columns. Look at the formula of a head: is the input cut before "
+                      "it is multiplied?"),
+        Misconception("only the input is sliced", _sizes(columns=64),
+                      "A matrix with 512 rows multiplies 512 columns. How many of them does it read?"),
+        Misconception("every head is full width", _sizes(w_q=(512, 512), rows=4096),
+                      "Then a query of one head would have 512 numbers. The statement gives d, the width of a query."),
+        Misconception("rows of one head only", _sizes(rows=64),
+                      "64 is the output of one head. What does W_O multiply: one head, or all of them joined?"),
+        Misconception("one map for all heads", _sizes(weights=100),
+                      "10 × 10 is the map of one head. Do the heads share it?"),
+        Misconception("one weight a word and head", _sizes(weights=80),
+                      "Each word shares its attention among how many words, and each head does so anew?"),
+        Misconception("W_Q turned round", _sizes(w_q=(64, 512)),
+                      "A word stands as a row and is multiplied from the right: x W_Q. Which side of W_Q meets the "
+                      "512 columns?"),
+    ),
+    alternatives=(Alternative("lists", _sizes(w_q=[512, 64])),),
+    success="Every head reads every column; what is narrow is what it makes of them.",
+)
+
+
+def _softmax(scores):
+    raw = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return raw / raw.sum(axis=-1, keepdims=True)
+
+
+def _multi_head(x, context, w_q, w_k, w_v, w_o, mask=None):
+    """Head by head, and side by side."""
+    outputs, maps = [], []
+    for n in range(len(w_q)):
+        q, k, v = x @ w_q[n], context @ w_k[n], context @ w_v[n]
+        scores = q @ k.T / np.sqrt(q.shape[1])
+        weights = _softmax(scores if mask is None else np.where(mask, scores, -np.inf))
+        maps.append(weights)
+        outputs.append(weights @ v)
+    return np.concatenate(outputs, axis=1) @ w_o, np.stack(maps)
+
+
+def _layer(rng, queries, keys, width, heads, d, e):
+    return (rng.normal(size=(queries, width)), rng.normal(size=(keys, width)), rng.normal(size=(heads, width, d)),
+            rng.normal(size=(heads, width, d)), rng.normal(size=(heads, width, e)),
+            rng.normal(size=(heads * e, width)))
+
+
+def _some_mask(rng, queries, keys):
+    mask = rng.random((queries, keys)) < 0.5
+    mask[:, 0] = ~mask[:, 1]  # every query keeps a key and loses one
+    return mask
+
+
+def _cases(rng):
+    return [
+        case(*_layer(rng, 2, 3, 4, 2, 1, 2), mask=None),
+        case(*_layer(rng, 5, 7, 6, 3, 2, 4), mask=None),
+        case(*_layer(rng, 4, 6, 5, 2, 3, 2), mask=_some_mask(rng, 4, 6), note="a mask"),
+        case(*_layer(rng, 6, 3, 7, 4, 5, 3), mask=None, note="more queries than keys"),
+        case(*_layer(rng, 5, 5, 6, 2, 3, 4), mask=None, note="as many queries as keys"),
+        case(*_layer(rng, 3, 5, 6, 1, 4, 2), mask=None, note="one head"),
+    ]
+
+
+def _variant(*, scale=lambda q, heads: np.sqrt(q.shape[-1]), axis=-1, flip=False, join=None, keys=None, values=None,
+             maps=lambda weights: weights, use_mask=True):
+    """The layer with one thing changed: the source of most wrong answers below."""
+
+    def multi_head(x, context, w_q, w_k, w_v, w_o, mask=None):
+        q = np.einsum("im,hmd->hid", x, w_q)
+        k = np.einsum("jm,hmd->hjd", x if keys == "x" else context, w_k)
+        v = np.einsum("jm,hme->hje", x if values == "x" else context, w_v)
+        scores = q @ k.swapaxes(1, 2) / scale(q, len(w_q))
+        if mask is not None and use_mask:
+            scores = np.where(~mask if flip else mask, scores, -np.inf)
+        weights = np.exp(scores - scores.max(axis=axis, keepdims=True))
+        weights = weights / weights.sum(axis=axis, keepdims=True)
+        heads = weights @ v
+        joined = heads.transpose(1, 0, 2).reshape(len(x), -1) if join is None else join(heads)
+        return joined @ w_o, maps(weights)
+
+    return multi_head
+
+
+def _without_mixing(x, context, w_q, w_k, w_v, w_o, mask=None):
+    joined, weights = _variant()(x, context, w_q, w_k, w_v, np.eye(len(w_o)), mask)
+    return joined, weights
+
+
+def _heads_added(x, context, w_q, w_k, w_v, w_o, mask=None):
+    joined, weights = _without_mixing(x, context, w_q, w_k, w_v, w_o, mask)
+    e = w_v.shape[2]
+    return joined.reshape(len(x), -1, e).sum(axis=1) @ w_o[:e], weights
+
+
+def _by_einsum(x, context, w_q, w_k, w_v, w_o, mask=None):
+    scores = np.einsum("im,hmd,jn,hnd->hij", x, w_q, context, w_k, optimize=True) / w_q.shape[2] ** 0.5
+    weights = _softmax(scores + (0.0 if mask is None else np.where(mask, 0.0, -np.inf)))
+    blocks = w_o.reshape(len(w_v), w_v.shape[2], -1)
+    return np.einsum("hij,jm,hme,heo->io", weights, context, w_v, blocks, optimize=True), weights
+
+
+def _from_the_library(x, context, w_q, w_k, w_v, w_o, mask=None):
+    from xformer_lib.reference.multi_head import multi_head_attention
+
+    return multi_head_attention(x, context, w_q, w_k, w_v, w_o, mask=mask)
+
+
+MULTI_HEAD = Exercise(
+    id="6.2",
+    title="Several heads, two inputs, a mask",
+    kind="implement",
+    minutes=15,
+    difficulty=2,
+    statement="""\
+Write `my_multi_head(x, context, w_q, w_k, w_v, w_o, mask=None)`. Queries come from `x` (L_q, m), keys and values \
+from `context` (L_k, m). The projections have a head axis: `w_q` and `w_k` (h, m, d), `w_v` (h, m, e); `w_o` is (h·e, \
+m). `mask` is None or boolean (L_q, L_k), True = may attend, and holds for all heads; each query may attend to some \
+key. You may call chapter 3's `scaled_dot_product_attention`. Return `(output, weights)` of shapes (L_q, m) and \
+(h, L_q, L_k).""",
+    hints=(
+        "If there were only one head, which function of chapter 3 would do almost all of the work?",
+        "Go through the heads in a loop: three projections, one attention each. Collect outputs and weights in two "
+        "lists.",
+        "`np.concatenate(outputs, axis=1)` is (L_q, h·e) and meets `w_o`; `np.stack(maps)` is (h, L_q, L_k).",
+    ),
+    stub="def my_multi_head(x, context, w_q, w_k, w_v, w_o, mask=None):\n    return ...",
+    reference=_multi_head,
+    cases=_cases,
+    returns=("output", "weights"),
+    misconceptions=(
+        Misconception("scaled by the width of all heads", _variant(scale=lambda q, h: np.sqrt(h * q.shape[-1])),
+                      "Your weights are too even. A score adds up how many products: those of one head, or of all?"),
+        Misconception("no scaling", _variant(scale=lambda q, h: 1.0),
+                      "Your weights are too sharp. What divides the scores inside each head?"),
+        Misconception("softmax over heads", _variant(axis=0),
+                      "Your weights add up to 1 over the heads, so that heads compete for a key. Print "
+                      "`weights.sum(axis=-1)`."),
+        Misconception("softmax over queries", _variant(axis=1),
+                      "Your weights add up to 1 over the queries. Each query shares out its own attention: which "
+                      "axis holds its keys?"),
+        Misconception("keys from x", _variant(keys="x"),
+                      "Your keys come from `x`. Which of the two inputs is the one that is read?"),
+        Misconception("values from x", _variant(values="x"),
+                      "Your values come from `x`, but keys and values come in pairs. From which input?"),
+        Misconception("self-attention only", _variant(keys="x", values="x"),
+                      "You never read `context`. Who asks, and who is asked?"),
+        Misconception("joined by a reshape", _variant(join=lambda heads: heads.reshape(heads.shape[1], -1)),
+                      "The weights are right. But a reshape of (h, L_q, e) puts numbers of different words into one "
+                      "row: which axis must lie beside e first?"),
+        Misconception("heads interleaved", _variant(join=lambda heads: heads.transpose(1, 2, 0).reshape(
+            heads.shape[1], -1)),
+                      "The weights are right. Your joined row alternates between heads; W_O expects all numbers of "
+                      "the first head, then all of the second."),
+        Misconception("heads added", _heads_added,
+                      "You add the heads up before W_O. Then W_O cannot treat them differently: most of its rows "
+                      "are never used."),
+        Misconception("W_O left out", _without_mixing,
+                      "You return the joined heads. One product is missing."),
+        Misconception("mask ignored", _variant(use_mask=False),
+                      "Right without a mask; with one, nothing changes. Where does your function use `mask`?"),
+        Misconception("mask turned round", _variant(flip=True),
+                      "Your queries read exactly the keys they may not. In this course True means *may attend*."),
+        Misconception("weights averaged over heads", _variant(maps=lambda weights: weights.mean(axis=0)),
+                      "The output is right. Your weights are a mean over heads, as PyTorch's layer returns them by "
+                      "default; keep the head axis."),
+    ),
+    alternatives=(
+        Alternative("one einsum", _by_einsum),
+        Alternative("head axis as a batch", _variant()),
+        Alternative("the library's own", _from_the_library),
+    ),
+    success="Each head asks, W_O joins the answers.",
+)
+
+EXERCISES = (SIZES, MULTI_HEAD)

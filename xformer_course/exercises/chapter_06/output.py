@@ -1,0 +1,330 @@
+"""Chapter 06, exercises on what each head adds to the output."""
+
+import numpy as np
+
+from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, Step, case
+
+SILENT = 1e-3  # a part of a layer whose entries are all below this was set to zero by hand, or nearly
+
+
+def _joined(heads):
+    """Side by side, word by word, number by number."""
+    return np.array([[number for head in heads for number in head[i]] for i in range(heads.shape[1])])
+
+
+def _block(w_o, heads, n):
+    e = heads.shape[2]
+    return w_o[n * e:(n + 1) * e]
+
+
+def _rows_truth(n, e):
+    marks = [float(k == n) for k in range(n + 2) for _ in range(e)]  # head n says 1 everywhere, the others 0
+    return np.flatnonzero(marks)
+
+
+def _rows_lines(n, e):
+    marks = "".join("1" if k == n else "0" for k in range(n + 2) for _ in range(e))
+    return (f"heads of {e} numbers; head {n} (counted from 0) says 1, the others 0: joined row {' '.join(marks)}\n"
+            f"the ones meet the rows {_rows_truth(n, e).tolist()} of W_O")
+
+
+def _alone(heads, n):
+    silent = np.zeros_like(heads)
+    silent[n] = heads[n]
+    return silent
+
+
+def _contribution_truth(heads, w_o, n):
+    return _joined(_alone(heads, n)) @ w_o
+
+
+def _contribution_lines(heads, w_o, n):
+    return (f"joined row with all heads but head {n} set to 0: {_joined(_alone(heads, n))[0].tolist()}\n"
+            f"times W_O, first row: {np.round(_contribution_truth(heads, w_o, n)[0], 4).tolist()}")
+
+
+def _output_truth(heads, w_o):
+    return _joined(heads) @ w_o
+
+
+def _output_lines(heads, w_o):
+    return (f"joined row: {_joined(heads)[0].tolist()}\n"
+            f"times W_O, first row: {np.round(_output_truth(heads, w_o)[0], 4).tolist()}")
+
+
+def _without_truth(full, heads, w_o, n):
+    return _joined(heads - _alone(heads, n)) @ w_o
+
+
+def _without_lines(full, heads, w_o, n):
+    return (f"joined row with head {n} set to 0: {_joined(heads - _alone(heads, n))[0].tolist()}\n"
+            f"times W_O, first row: {np.round(_without_truth(full, heads, w_o, n)[0], 4).tolist()}")
+
+
+def _contribution(heads, w_o, n):
+    return heads[n] @ _block(w_o, heads, n)
+
+
+def _output(heads, w_o):
+    return sum(_contribution(heads, w_o, n) for n in range(len(heads)))
+
+
+def _small(rng, heads, length, e, m):
+    """Whole numbers, so that a counterexample can be followed by hand."""
+    return rng.integers(1, 4, size=(heads, length, e)) * 1.0, rng.integers(-3, 4, size=(heads * e, m)) * 1.0
+
+
+def _sizes(rng):
+    return [_small(rng, 2, 1, 2, 3), _small(rng, 3, 2, 2, 4), (rng.normal(size=(4, 5, 3)), rng.normal(size=(12, 6)))]
+
+
+def _contribution_cases(rng):
+    return [case(heads, w_o, len(heads) - 1) for heads, w_o in _sizes(rng)] + [
+        case(heads, w_o, 0) for heads, w_o in _sizes(rng)]
+
+
+def _without_cases(rng):
+    return [case(_output_truth(heads, w_o), heads, w_o, len(heads) - 1) for heads, w_o in _sizes(rng)]
+
+
+ROWS = Step(
+    name="rows", claim="the rows of W_O that meet the e numbers of head n, in order",
+    reference=lambda n, e: np.arange(n * e, (n + 1) * e), truth=_rows_truth,
+    cases=lambda rng: [case(1, 2), case(0, 3), case(2, 4), case(3, 2)], counterexample=_rows_lines,
+    misconceptions=(
+        Misconception("heads counted from 1", lambda n, e: np.arange((n - 1) * e, n * e),
+                      "You are one head early. The first head is head 0: which rows does it meet?"),
+        Misconception("a step of one", lambda n, e: np.arange(n, n + e),
+                      "You moved on by n rows. How many rows do the n heads before this one take?"),
+        Misconception("one row a head", lambda n, e: np.array([n]),
+                      "A head has e numbers, and each of them meets a row of its own."),
+        Misconception("heads interleaved", lambda n, e: n + (n + 2) * np.arange(e),
+                      "In the joined row the numbers of one head are neighbours, not spread out."),
+    ),
+)
+
+CONTRIBUTION = Step(
+    name="contribution", claim="what head n adds to the output, of shape (L, m)",
+    reference=_contribution, truth=_contribution_truth, cases=_contribution_cases, counterexample=_contribution_lines,
+    misconceptions=(
+        Misconception("always the first block", lambda heads, w_o, n: heads[n] @ w_o[:heads.shape[2]],
+                      "You use the first rows of W_O for every head. Which rows did your first step name?"),
+        Misconception("the mean of the blocks",
+                      lambda heads, w_o, n: heads[n] @ w_o.reshape(len(heads), -1, w_o.shape[1]).mean(axis=0),
+                      "You average W_O over the heads. Each head meets rows of its own."),
+        Misconception("an equal share of the output", lambda heads, w_o, n: _output(heads, w_o) / len(heads),
+                      "That is the whole output divided by h. Set the other heads to 0 and see what remains."),
+        Misconception("no W_O", lambda heads, w_o, n: heads[n],
+                      "That is what the head read, of width e. What carries it into the m columns of the output?"),
+    ),
+)
+
+OUTPUT = Step(
+    name="output", claim="the output of the layer, as a sum over the heads",
+    reference=_output, truth=_output_truth, cases=lambda rng: [case(*sizes) for sizes in _sizes(rng)],
+    counterexample=_output_lines,
+    misconceptions=(
+        Misconception("a mean over heads", lambda heads, w_o: _output(heads, w_o) / len(heads),
+                      "You average the contributions. Count in the product of the joined row with W_O how often each "
+                      "term occurs."),
+        Misconception("heads added before W_O", lambda heads, w_o: heads.sum(axis=0) @ w_o[:heads.shape[2]],
+                      "Adding the heads first lets only the first rows of W_O act. Add *after* each head has met its "
+                      "own rows."),
+        Misconception("joined by a reshape", lambda heads, w_o: heads.reshape(heads.shape[1], -1) @ w_o,
+                      "Right for one word only: a plain reshape mixes numbers of different words."),
+    ),
+)
+
+WITHOUT = Step(
+    name="without", claim="the output when head n is silenced, from the full output",
+    reference=lambda full, heads, w_o, n: full - _contribution(heads, w_o, n), truth=_without_truth,
+    cases=_without_cases, counterexample=_without_lines,
+    misconceptions=(
+        Misconception("the rest scaled up",
+                      lambda full, heads, w_o, n: (full - _contribution(heads, w_o, n)) * len(heads)
+                      / max(len(heads) - 1, 1),
+                      "You scale the other heads up to make good the loss. In a sum, what happens to the other terms "
+                      "when one is removed?"),
+        Misconception("only that head kept", lambda full, heads, w_o, n: _contribution(heads, w_o, n),
+                      "That is what head n adds, so it is what goes, not what stays."),
+        Misconception("an equal share removed", lambda full, heads, w_o, n: full * (1 - 1 / len(heads)),
+                      "You take away one part in h, whichever head it is. Do all heads add the same?"),
+    ),
+)
+
+STEPS = (ROWS, CONTRIBUTION, OUTPUT, WITHOUT)
+
+SUM_OF_HEADS = Exercise(
+    id="6.4",
+    title="Joining is adding",
+    kind="prove",
+    minutes=15,
+    difficulty=2,
+    statement="""\
+Prove that [head_0 … head_{h−1}] W_O is a sum with one term for each head. `heads` is (h, L, e) and `w_o` (h·e, m); \
+heads count from 0 here, as indices do. One function a step: `rows(n, e)`, the row numbers of W_O that meet head n, as \
+a list or array; `contribution(heads, w_o, n)`, what head n adds; `output(heads, w_o)`, the sum, without joining; \
+`without(full, heads, w_o, n)`, what is left of the full output, an array (L, m), when head n is silenced, that is, \
+its numbers set to 0. Each is tried against the joined product. On paper, write one entry of the product as a sum over \
+the h·e columns, and mark where you regroup it.""",
+    hints=(
+        "Entry (i, c) of a product is a sum over the columns of the left factor. Which of these columns belong to "
+        "head n?",
+        "The joined row has e numbers of head 0, then e of head 1, and so on: column n·e + a of it is number a of "
+        "head n.",
+        "Split the sum over h·e columns into h sums of e terms. Each is an entry of head_n times rows n·e to "
+        "(n+1)·e − 1 of W_O; silencing a head removes its term.",
+    ),
+    stub='steps = {"rows": ..., "contribution": ..., "output": ..., "without": ...}',
+    reference={step.name: step.reference for step in STEPS},
+    steps=STEPS,
+    alternatives=(
+        Alternative("as a list, in order", [step.reference for step in STEPS]),
+        Alternative("by einsum", {
+            "rows": lambda n, e: [n * e + a for a in range(e)],
+            "contribution": lambda heads, w_o, n: np.einsum("ie,eo->io", heads[n], np.split(w_o, len(heads))[n]),
+            "output": lambda heads, w_o: np.einsum("hie,heo->io", heads, w_o.reshape(*heads.shape[::2], -1)),
+            "without": lambda full, heads, w_o, n: full - heads[n] @ np.split(w_o, len(heads))[n]}),
+    ),
+    success="A head can be taken out of the sum, and the rest stays.",
+)
+
+PARTS = ("w_q", "w_k", "w_v", "w_o")
+SHAPES = {"w_q": (2, 4, 2), "w_k": (2, 4, 2), "w_v": (2, 4, 2), "w_o": (4, 4)}
+
+
+def _run(layer, x):
+    """The two contributions (2, L, 4), the outputs of the heads (2, L, 2) and the weights (2, L, L)."""
+    q, k, v = (x @ np.asarray(layer[name], dtype=float) for name in ("w_q", "w_k", "w_v"))
+    scores = q @ k.swapaxes(1, 2) / np.sqrt(2)
+    raw = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = raw / raw.sum(axis=-1, keepdims=True)
+    heads = weights @ v
+    return heads @ np.asarray(layer["w_o"], dtype=float).reshape(2, 2, 4), heads, weights
+
+
+def _measure(layer):
+    """How sharp head 1 is, how much it says, and how much each head is heard: means over 200 sentences."""
+    x = np.random.default_rng(6).normal(size=(200, 5, 4))
+    runs = [_run(layer, one) for one in x]
+    sharp = np.mean([weights[0].max(axis=-1).mean() for _, _, weights in runs])
+    says = np.mean([np.abs(heads[0]).max() for _, heads, _ in runs])
+    heard = np.array([np.abs(contributions).max(axis=(1, 2)) for contributions, _, _ in runs]).max(axis=0)
+    return sharp, says, heard
+
+
+def _readable(layer):
+    missing = [name for name in PARTS if name not in layer]
+    if missing:
+        return f"the layer has no {missing[0]}; it needs {', '.join(PARTS)}."
+    for name in PARTS:
+        array = np.asarray(layer[name], dtype=float)
+        if array.shape != SHAPES[name]:
+            return f"{name}: expected shape {SHAPES[name]}, got {array.shape}."
+        if not np.isfinite(array).all():
+            return f"{name} has entries that are not finite numbers."
+    return None
+
+
+def _accepts(layer):
+    problem = _readable(layer)
+    if problem:
+        return problem
+    sharp, says, heard = _measure(layer)
+    if sharp < 0.8:
+        return (f"the largest weight of head 1 is {sharp:.2f} on average over sentences of 5 random words; make it at "
+                "least 0.8. Larger scores make sharper weights.")
+    if says < 0.1:
+        return f"what head 1 reads is nearly nothing (largest entry {says:.3f}); give it values to read."
+    if np.abs(np.asarray(layer["w_o"], dtype=float)[:2]).max() < SILENT:
+        return "the rows of w_o that meet head 1 are nearly zero; give them numbers, and find why it is not heard all the same."
+    if heard[0] > 1e-9:
+        return (f"without head 1 the output still changes, by up to {heard[0]:.3g}. Look at the product of its w_v "
+                "with the rows of w_o that it meets.")
+    if heard[1] < 0.1:
+        return f"head 2 must be heard, too, but it changes the output by {heard[1]:.3g} at most."
+    return None
+
+
+def _busy_layer(*, w_v=None, w_o=None, sharpness=4.0):
+    """Head 1 writes into its first number alone; W_O listens to its second alone."""
+    rng = np.random.default_rng(3)
+    layer = {"w_q": rng.normal(size=(2, 4, 2)) * sharpness, "w_k": rng.normal(size=(2, 4, 2)),
+             "w_v": rng.normal(size=(2, 4, 2)), "w_o": rng.normal(size=(4, 4))}
+    layer["w_v"][0, :, 1] = 0.0
+    layer["w_o"][0] = 0.0
+    if w_v is not None:
+        layer["w_v"][w_v] = 0.0
+    if w_o is not None:
+        layer["w_o"][w_o] = 0.0
+    return layer
+
+
+def _heard_layer():
+    layer = _busy_layer()
+    layer["w_o"][0] = 1.0
+    return layer
+
+
+def _orthogonal_layer():
+    """The same without a single zero: the columns of W_V and the rows of W_O cancel."""
+    layer = _busy_layer()
+    layer["w_v"][0] = np.outer([1.0, 2.0, -1.0, 3.0], [1.0, -2.0])
+    layer["w_o"][:2] = np.outer([2.0, 1.0], [1.0, 3.0, 2.0, -1.0])
+    return layer
+
+
+def _part_is_zero(name, rows):
+    return lambda layer: np.abs(np.asarray(layer[name], dtype=float)[rows]).max() < SILENT
+
+
+BUSY_HEAD = Exercise(
+    id="6.5",
+    title="A busy head that nobody hears",
+    kind="explore",
+    minutes=15,
+    difficulty=3,
+    statement="""\
+Can a head with sharp weights be pruned at no cost? Build a layer of two heads for words of width 4, a dict with \
+`w_q`, `w_k`, `w_v` of shape (2, 4, 2) and `w_o` of shape (4, 4), in which head 1, the first, looks busy and is not \
+heard. For sentences of five words with entries drawn from `rng.normal`, its largest weight shall be at least 0.8 on \
+average, none of its four matrices may be all zeros (of `w_o` it has the first two rows), and yet silencing it leaves \
+every output as it was. Head 2 shall be heard.""",
+    hints=(
+        "Between the values that head 1 reads and the output stand two matrices. Which product of them decides what "
+        "is heard?",
+        "The contribution of head 1 is weights · x · (W_V W_O), with its own W_V (4, 2) and its own two rows of W_O. "
+        "A product of two matrices can be 0 although neither is.",
+        "Let its W_V fill only the first of its two numbers, and let W_O read only the second. For sharp weights "
+        "multiply its `w_q` by a large number.",
+    ),
+    stub='layer = {"w_q": ..., "w_k": ..., "w_v": ..., "w_o": ...}',
+    reference=_busy_layer(),
+    accepts=_accepts,
+    misconceptions=(
+        Misconception("values of zero", _busy_layer(w_v=0),
+                      "Head 1 has a W_V of zeros, so it reads nothing at all. Let it read, and still not be heard.",
+                      recognise=_part_is_zero("w_v", 0)),
+        Misconception("zero rows in W_O", _busy_layer(w_o=slice(0, 2)),
+                      "Both rows of W_O that meet head 1 are zero. That is pruning it by hand; find rows that are not "
+                      "all zero.",
+                      recognise=_part_is_zero("w_o", slice(0, 2))),
+        Misconception("head 1 still heard", _heard_layer(),
+                      "The weights are sharp, but W_O passes on what head 1 reads. Multiply its W_V by its two rows "
+                      "of W_O and look at the product.",
+                      recognise=lambda layer: _readable(layer) is None and _measure(layer)[0] >= 0.8
+                      and _measure(layer)[2][0] > 1e-9),
+        Misconception("weights nearly even", _busy_layer(sharpness=0.2),
+                      "Nobody hears head 1, as it should be, but it is not busy: its weights are nearly even. What "
+                      "makes weights sharp?",
+                      recognise=lambda layer: _readable(layer) is None and _measure(layer)[0] < 0.8
+                      and _measure(layer)[2][0] <= 1e-9 and _measure(layer)[1] > 0.1),
+        Misconception("nobody heard at all", _busy_layer(w_o=slice(2, 4)),
+                      "Now head 2 is silent as well. Only head 1 shall be without effect.",
+                      recognise=lambda layer: _readable(layer) is None and _measure(layer)[2].max() < 1e-9),
+    ),
+    alternatives=(Alternative("without a single zero", _orthogonal_layer()),),
+    success="A sharp map of weights says what a head reads, not whether anyone hears it.",
+)
+
+EXERCISES = (SUM_OF_HEADS, BUSY_HEAD)

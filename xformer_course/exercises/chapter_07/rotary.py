@@ -1,0 +1,240 @@
+"""Chapter 07, exercises on rotary encoding: write it, and find out which columns belong together."""
+
+import math
+
+import numpy as np
+
+from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+
+
+def _angles(x, positions, base):
+    dim = x.shape[-1]
+    return np.asarray(positions)[:, None] * base ** (-2 * np.arange(dim // 2) / dim)
+
+
+def _turned(a, b, angles):
+    return a * np.cos(angles) - b * np.sin(angles), a * np.sin(angles) + b * np.cos(angles)
+
+
+def _neighbours(a, b):
+    return np.stack([a, b], axis=-1).reshape(len(a), -1)
+
+
+def _rotary(x, positions, base=10000.0):
+    return _neighbours(*_turned(x[:, 0::2], x[:, 1::2], _angles(x, positions, base)))
+
+
+def _by_loops(x, positions, base=10000.0):
+    rows = []
+    for row, place in zip(x, positions, strict=True):
+        new = []
+        for k in range(len(row) // 2):
+            angle = place * base ** (-2 * k / len(row))
+            a, b = row[2 * k], row[2 * k + 1]
+            new += [a * math.cos(angle) - b * math.sin(angle), a * math.sin(angle) + b * math.cos(angle)]
+        rows.append(new)
+    return rows
+
+
+def _by_complex_numbers(x, positions, base=10000.0):
+    turned = (x[:, 0::2] + 1j * x[:, 1::2]) * np.exp(1j * _angles(x, positions, base))
+    return _neighbours(turned.real, turned.imag)
+
+
+def _by_einsum(x, positions, base=10000.0):
+    angles = _angles(x, positions, base)
+    c, s = np.cos(angles), np.sin(angles)
+    blocks = np.array([[c, -s], [s, c]])  # (2, 2, i, pair)
+    return np.einsum("abip,ipb->ipa", blocks, x.reshape(len(x), -1, 2)).reshape(x.shape)
+
+
+def _backwards(x, positions, base=10000.0):
+    return _rotary(x, -np.asarray(positions), base)
+
+
+def _halves(x, positions, base=10000.0):
+    half = x.shape[1] // 2
+    return np.concatenate(_turned(x[:, :half], x[:, half:], _angles(x, positions, base)), axis=1)
+
+
+def _table_added(x, positions, base=10000.0):
+    angles = _angles(x, positions, base)
+    return x + _neighbours(np.sin(angles), np.cos(angles))
+
+
+def _one_angle(x, positions, base=10000.0):
+    return _neighbours(*_turned(x[:, 0::2], x[:, 1::2], np.asarray(positions)[:, None] * 1.0))
+
+
+def _frequencies_from_one(x, positions, base=10000.0):
+    angles = _angles(x, positions, base) * base ** (-2 / x.shape[1])
+    return _neighbours(*_turned(x[:, 0::2], x[:, 1::2], angles))
+
+
+def _row_numbers(x, positions, base=10000.0):
+    return _rotary(x, np.arange(len(x)), base)
+
+
+def _one_overwritten(x, positions, base=10000.0):
+    angles = _angles(x, positions, base)
+    even = x[:, 0::2] * np.cos(angles) - x[:, 1::2] * np.sin(angles)
+    return _neighbours(even, even * np.sin(angles) + x[:, 1::2] * np.cos(angles))
+
+
+def _left_in_halves(x, positions, base=10000.0):
+    return np.concatenate(_turned(x[:, 0::2], x[:, 1::2], _angles(x, positions, base)), axis=1)
+
+
+def _in_place(x, positions, base=10000.0):
+    x[:, 0::2], x[:, 1::2] = _turned(x[:, 0::2].copy(), x[:, 1::2].copy(), _angles(x, positions, base))
+    return x
+
+
+def _calls(rng):
+    length, pairs = int(rng.integers(8, 12)), int(rng.integers(4, 7))
+    places = np.sort(rng.choice(np.arange(1, 90), size=length, replace=False))
+    return [
+        case(rng.integers(1, 5, size=(2, 4)).astype(float), np.array([1, 3])),
+        case(rng.normal(size=(3, 6)), np.array([4, 0, 9]), note="places out of order"),
+        case(rng.normal(size=(5, 8)), np.arange(5), base=100.0, note="base 100"),
+        case(rng.normal(size=(length, 2 * pairs)), places),
+    ]
+
+
+ROTARY = Exercise(
+    id="7.4",
+    title="Turn the pairs",
+    kind="implement",
+    minutes=15,
+    difficulty=2,
+    statement="""\
+Write `my_rotary(x, positions, base=10000.0)` for an array `x` (L, d) of floats with d even. Row i belongs to place \
+`positions[i]`, from an array of L whole numbers that may start anywhere and come in any order. Columns 2k and 2k+1 form a pair (a, b), and each pair is turned by its own angle \
+θ = positions[i] · base^(−2k/d): it becomes (a cos θ − b sin θ, a sin θ + b cos θ). Return an array of the shape of \
+`x`, and leave `x` as it was.""",
+    hints=(
+        "For d = 4 and place 3, which two angles are there, and which two columns share each?",
+        "Take `x[:, 0::2]` and `x[:, 1::2]`: two arrays (L, d/2), like the angles.",
+        "Compute both new arrays from the two old ones, before you write either back into the even and odd columns "
+        "of a new array.",
+    ),
+    stub="def my_rotary(x, positions, base=10000.0):\n    return ...",
+    reference=_rotary,
+    cases=_calls,
+    returns=("turned",),
+    pure=True,
+    misconceptions=(
+        Misconception("turned the other way", _backwards,
+                      "Your pairs turn clockwise. For (1, 0) and a small angle, should the second number become "
+                      "positive or negative?"),
+        Misconception("halves paired", _halves,
+                      "You pair each column with one half a width away. In this statement neighbours form a pair: "
+                      "columns 0 and 1, 2 and 3."),
+        Misconception("table added", _table_added,
+                      "You add sines and cosines to x. A turn multiplies: what should happen to a row of zeros?"),
+        Misconception("one angle for all pairs", _one_angle,
+                      "Your first pair is right and the others turn as fast as it. Where does k enter the angle?"),
+        Misconception("frequencies from 1", _frequencies_from_one,
+                      "All your pairs turn too slowly; the first should turn by `positions[i]` radians. Where does k "
+                      "start?"),
+        Misconception("row number as place", _row_numbers,
+                      "Right when the places are 0, 1, 2, … Is `positions` used?"),
+        Misconception("half of the pair overwritten", _one_overwritten,
+                      "The even columns are right, the odd ones are not: they were computed from the *new* even "
+                      "columns."),
+        Misconception("columns left in halves", _left_in_halves,
+                      "The right numbers in the wrong columns: first all a, then all b. Put each b back beside its a."),
+        Misconception("changed in place", _in_place,
+                      "The result is right, but the caller's x changed. Write into a new array."),
+    ),
+    alternatives=(
+        Alternative("loops and lists", _by_loops),
+        Alternative("complex numbers", _by_complex_numbers),
+        Alternative("einsum with blocks", _by_einsum),
+    ),
+    success="Each pair keeps its length and turns at its own speed, without any table or longest sentence.",
+)
+
+
+def _with(angles_of, partner_of):
+    """cos · x + sin · partner, with a layout for the angles and one for the partners."""
+    def turned(x, positions, base=10000.0):
+        dim = x.shape[1]
+        frequencies = base ** (-np.arange(0, dim, 2) / dim)
+        angles = np.asarray(positions)[:, None] * angles_of(frequencies)
+        return x * np.cos(angles) + partner_of(x) * np.sin(angles)
+    return turned
+
+
+def _twice(frequencies):
+    return np.concatenate([frequencies, frequencies])
+
+
+def _each_twice(frequencies):
+    return np.repeat(frequencies, 2)
+
+
+def _neighbour(x):
+    return _neighbours(-x[:, 1::2], x[:, 0::2])
+
+
+def _other_half(x):
+    half = x.shape[1] // 2
+    return np.concatenate([-x[:, half:], x[:, :half]], axis=1)
+
+
+def _frequency_a_column(frequencies):
+    ratio = frequencies[1] / frequencies[0]
+    return ratio ** (np.arange(2 * len(frequencies)) / 2)
+
+
+MIXED_PAIRS = Exercise(
+    id="7.5",
+    title="Which columns are a pair",
+    kind="find the bug",
+    minutes=10,
+    difficulty=2,
+    statement="""\
+The function below is a rotary encoding written without a reshape: cosine times x plus sine times partner. It should \
+turn the pairs of neighbouring columns, 2k and 2k+1, as in the exercise before, and then scores depend on the offset \
+alone. It keeps to that for d = 2 and not for d = 4. Rows even change their length. Find the fault with a small \
+example and mend it; one line is enough.""",
+    hints=(
+        "For d = 4, print the angles of the row at place 1. Which columns have the same one?",
+        "A pair needs two things: one angle for both columns, and each column as the other's partner. The two lines "
+        "disagree on what a pair is.",
+        "`partner` swaps neighbours, so neighbours need one angle: each frequency twice in a row, not the whole list "
+        "twice.",
+    ),
+    stub="""\
+def mixed_rotary(x, positions, base=10000.0):
+    frequencies = base ** (-np.arange(0, x.shape[1], 2) / x.shape[1])
+    angles = positions[:, None] * np.concatenate([frequencies, frequencies])
+    partner = np.stack([-x[:, 1::2], x[:, 0::2]], axis=-1).reshape(x.shape)
+    return x * np.cos(angles) + partner * np.sin(angles)""",
+    reference=_rotary,
+    cases=_calls,
+    returns=("turned",),
+    misconceptions=(
+        Misconception("angles of halves", _with(_twice, _neighbour),
+                      "Still two columns of a pair with two angles: for d = 4, columns 0 and 2 share one, but "
+                      "columns 0 and 1 are partners."),
+        Misconception("halves throughout", _with(_twice, _other_half),
+                      "Consistent now, and its scores do depend on the offset alone. But your pairs are k and "
+                      "k + d/2; the statement asks for neighbours."),
+        Misconception("partners of halves", _with(_each_twice, _other_half),
+                      "You changed both lines, and they still disagree, the other way round. Change one."),
+        Misconception("one frequency a column", _with(_frequency_a_column, _neighbour),
+                      "Now every column has an angle of its own. How many different angles does a row of d numbers "
+                      "need?"),
+        Misconception("minus on the wrong column", _with(_each_twice, lambda x: -_neighbour(x)),
+                      "The pairs are right, but they turn clockwise. Look at the sign in the partner."),
+        Misconception("no minus", _with(_each_twice, lambda x: np.abs(np.sign(x)) * _neighbours(x[:, 1::2], x[:, 0::2])),
+                      "Pairs no longer keep their length: a turn has one minus sign. Where did it go?"),
+    ),
+    alternatives=(
+        Alternative("repeated frequencies", _with(_each_twice, _neighbour)),
+        Alternative("complex numbers", _by_complex_numbers),
+    ),
+    success="Angles and partners agree on what a pair is. Libraries differ here, and their weights do not mix.",
+)

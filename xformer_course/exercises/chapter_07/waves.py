@@ -1,0 +1,248 @@
+"""Chapter 07, exercises on the sinusoidal table: its wavelengths, the table itself, its base."""
+
+import math
+
+import numpy as np
+
+from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+
+PAIRS = range(4)
+
+WAVELENGTHS = Exercise(
+    id="7.1",
+    title="Four wavelengths",
+    kind="predict",
+    minutes=4,
+    difficulty=1,
+    statement="""\
+A table with 8 columns has four pairs of columns, k = 0, 1, 2, 3, and the base is 10000. Write down the wavelength of \
+each pair: after how many places does it come back to the same two numbers? Give them in units of 2π places, so that \
+a pair with frequency 1 has the wavelength 1.""",
+    hints=(
+        "At which place has an angle that starts at 0 and grows by ω each place gone once round?",
+        "The wavelength is 2π/ω, so in units of 2π it is 1/ω. Now ω = 10000^(−2k/8).",
+        "1/ω = 10000^(k/4), and the fourth root of 10000 is 10.",
+    ),
+    stub="wavelengths = {0: ..., 1: ..., 2: ..., 3: ...}",
+    reference={k: 10.0**k for k in PAIRS},
+    tolerance=1e-3,
+    misconceptions=(
+        Misconception("counted from 1", {k: 10.0 ** (k + 1) for k in PAIRS},
+                      "Each of your numbers belongs to the next pair. Which k does the first pair have, and what is "
+                      "10000⁰?"),
+        Misconception("frequencies", {k: 10.0**-k for k in PAIRS},
+                      "Those are the frequencies: angle for one place. How many places does it take to go once round?"),
+        Misconception("largest first", {k: 10.0 ** (3 - k) for k in PAIRS},
+                      "The right four numbers in the wrong order. The frequency falls from pair to pair; what does "
+                      "the wavelength do?"),
+        Misconception("factor 2 missing", {k: 10000 ** (k / 8) for k in PAIRS},
+                      "Your exponents are k/8. Look at the 2 in the formula: k counts pairs, and 2k of the 8 columns "
+                      "lie before pair k."),
+        Misconception("ends at the base", {k: 10000 ** (k / 3) for k in PAIRS},
+                      "Your last wavelength is 10000 · 2π. The formula comes close to it only for wide tables: put "
+                      "k = 3 and 8 columns into it."),
+        Misconception("evenly spaced", {k: 1 + 333 * k for k in PAIRS},
+                      "Those grow by equal steps. In the formula k is an exponent: what grows by equal factors?",
+                      recognise=lambda answer: np.allclose(np.diff([answer[k] for k in PAIRS], n=2), 0, atol=1)
+                      and answer[3] > 100),
+        Misconception("in places", {k: 2 * math.pi * 10.0**k for k in PAIRS},
+                      "Right in places. The question asks for units of 2π places: divide."),
+    ),
+    success="A factor of 10 from pair to pair: four clock hands, from seconds to hours.",
+)
+
+
+def _angles(length, dim, base):
+    frequencies = base ** (-2 * np.arange(dim // 2) / dim)
+    return np.arange(length)[:, None] * frequencies
+
+
+def _interleaved(even, odd):
+    return np.stack([even, odd], axis=-1).reshape(len(even), -1)
+
+
+def _waves(angles):
+    return _interleaved(np.sin(angles), np.cos(angles))
+
+
+def table_of(length, dim, base=10000.0):
+    """The reference of exercise 7.2."""
+    return _waves(_angles(length, dim, base))
+
+
+def _by_loops(length, dim, base=10000.0):
+    rows = []
+    for i in range(length):
+        row = []
+        for k in range(dim // 2):
+            angle = i / base ** (2 * k / dim)
+            row += [math.sin(angle), math.cos(angle)]
+        rows.append(row)
+    return rows
+
+
+def _by_complex_numbers(length, dim, base=10000.0):
+    turned = np.exp(1j * _angles(length, dim, base))
+    table = np.empty((length, dim))
+    table[:, 0::2], table[:, 1::2] = turned.imag, turned.real
+    return table
+
+
+def _spaced(exponents):
+    """A table from another exponent for pair k: exponents(k, dim)."""
+    def table(length, dim, base=10000.0):
+        return _waves(np.arange(length)[:, None] * base ** exponents(np.arange(dim // 2), dim))
+    return table
+
+
+def _one_frequency_a_column(length, dim, base=10000.0):
+    angles = np.arange(length)[:, None] * base ** (-np.arange(dim) / dim)
+    return _interleaved(np.sin(angles[:, 0::2]), np.cos(angles[:, 1::2]))
+
+
+def _halves(length, dim, base=10000.0):
+    angles = _angles(length, dim, base)
+    return np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
+
+
+def _cosine_first(length, dim, base=10000.0):
+    angles = _angles(length, dim, base)
+    return _interleaved(np.cos(angles), np.sin(angles))
+
+
+def _from_place_one(length, dim, base=10000.0):
+    return _waves(_angles(length + 1, dim, base)[1:])
+
+
+def _own_base(length, dim, base=10000.0):
+    return _waves(_angles(length, dim, 10000.0))
+
+
+SINUSOIDAL = Exercise(
+    id="7.2",
+    title="The sinusoidal table",
+    kind="implement",
+    minutes=10,
+    difficulty=2,
+    statement="""\
+Write `my_positions(length, dim, base=10000.0)`: an array (length, dim) with one row for each place i = 0, 1, … \
+Columns 2k and 2k+1 hold the sine and the cosine of i · ω_k, where ω_k = base^(−2k/dim) and k runs from 0 to \
+dim/2 − 1. `dim` is even.""",
+    hints=(
+        "How many different angles does a row with 6 columns need?",
+        "`np.arange(length)[:, None] * frequencies` makes all angles at once, an array (length, dim/2).",
+        "Fill the even columns, `table[:, 0::2]`, with the sines of the angles, and `table[:, 1::2]` with the cosines "
+        "of the same angles.",
+    ),
+    stub="def my_positions(length, dim, base=10000.0):\n    return ...",
+    reference=table_of,
+    cases=lambda rng: [case(3, 4), case(5, 6), case(4, 8, base=100.0, note="base 100"), case(37, 10),
+                       case(int(rng.integers(11, 17)), 2 * int(rng.integers(6, 9)), base=float(rng.uniform(50, 500)))],
+    returns=("table",),
+    misconceptions=(
+        Misconception("frequencies from 1", _spaced(lambda k, dim: -2 * (k + 1) / dim),
+                      "All your waves are too slow: the first pair should have frequency 1. Where does your k start?"),
+        Misconception("one frequency a column", _one_frequency_a_column,
+                      "Your sines are right and your cosines are too slow. A sine and the cosine beside it share one "
+                      "frequency: how many frequencies did you make?"),
+        Misconception("halves side by side", _halves,
+                      "The right numbers in other columns: all sines, then all cosines. Here each cosine stands "
+                      "beside its sine."),
+        Misconception("cosine first", _cosine_first,
+                      "Row 0 should be 0, 1, 0, 1, … Which of the two comes first in a pair?"),
+        Misconception("factor 2 missing", _spaced(lambda k, dim: -k / dim),
+                      "Your frequencies fall too slowly from pair to pair. Look at the exponent: k counts pairs, not "
+                      "columns."),
+        Misconception("ends at the base", _spaced(lambda k, dim: -k / max(dim // 2 - 1, 1)),
+                      "Your last frequency is exactly 1/base. Put the largest k into the formula: is its exponent −1?"),
+        Misconception("frequencies upside down", _spaced(lambda k, dim: 2 * k / dim),
+                      "Your later pairs turn faster and faster. Look at the sign of the exponent."),
+        Misconception("places from 1", _from_place_one,
+                      "Your first row is that of place 1. Where do the places start?"),
+        Misconception("base ignored", _own_base,
+                      "Right for the base 10000 only. Is the argument `base` used?"),
+    ),
+    alternatives=(
+        Alternative("loops and lists", _by_loops),
+        Alternative("complex numbers", _by_complex_numbers),
+    ),
+    success="Every pair of columns is a point on a circle, so every row has the length √(dim/2).",
+)
+
+DIM, LENGTH, WANTED = 32, 200, 400
+
+
+def _half(base):
+    """The first distance at which the similarity falls below one half."""
+    table = table_of(LENGTH, DIM, base)
+    return int(np.argmax(table @ table[0] / (DIM / 2) < 0.5))
+
+
+def _base_for(wavelength, exponent=(DIM - 2) / DIM):
+    return (wavelength / (2 * math.pi)) ** (1 / exponent)
+
+
+BASE = _base_for(WANTED)
+
+
+def _accept_base(answer):
+    for key in ("base", "half"):
+        if key not in answer:
+            return f"the key {key!r} is missing."
+    base, half = float(answer["base"]), float(answer["half"])
+    if not base > 1:
+        return f"with the base {base:g} the waves do not get longer from pair to pair; choose one above 1."
+    longest = 2 * math.pi * base ** ((DIM - 2) / DIM)
+    if abs(longest / WANTED - 1) > 0.01:
+        return (f"with the base {base:g} the slowest pair has the wavelength {longest:.0f}, so in {LENGTH} steps it "
+                f"makes {LENGTH / longest:.2f} turns.")
+    if half != _half(base):
+        return (f"the base fits. At distance {half:g} is the similarity below 0.5, and at every smaller distance not? "
+                f"Print the dot products of row 0 with rows 0, 1, 2, …, divided by {DIM // 2}.")
+    return None
+
+
+def _base_is(value):
+    return lambda answer: abs(float(answer["base"]) / value - 1) < 0.01
+
+
+CHOOSE_BASE = Exercise(
+    id="7.6",
+    title="Choose the base",
+    kind="explore",
+    minutes=12,
+    difficulty=2,
+    statement="""\
+Your sentences have at most 200 places, your table 32 columns. Choose the base so that the slowest pair would make \
+half a turn in 200 steps: over the places 0 to 199 its cosine then only falls and never meets a value twice. Then \
+measure what the choice does to the similarity of rows, their dot product divided by 16: at which distance is it below \
+0.5 for the first time? Give both, the base within 1 %, and compare with the base 10000. On paper: what does the \
+small base cost if a text of 500 places comes after all?""",
+    hints=(
+        "If half a turn takes 200 steps, how long is the whole wave?",
+        "The slowest of 16 pairs has k = 15. Write its wavelength as a formula in the base, and solve for the base.",
+        "2π · base^(30/32) = 400. For the distance, look for the first j with `table @ table[0] / 16 < 0.5`.",
+    ),
+    stub='answer = {"base": ..., "half": ...}',
+    reference={"base": BASE, "half": _half(BASE)},
+    accepts=_accept_base,
+    misconceptions=(
+        Misconception("2π forgotten", {"base": _base_for(WANTED * 2 * math.pi), "half": 30},
+                      "Your slowest wave is about six times too long. A wave of frequency ω has the length 2π/ω, "
+                      "not 1/ω.", recognise=_base_is(_base_for(WANTED * 2 * math.pi))),
+        Misconception("last exponent 1", {"base": WANTED / (2 * math.pi), "half": 8},
+                      "Your slowest wave is too short. The last pair has k = 15 of 16, so its exponent is not quite "
+                      "−1: which is it?", recognise=_base_is(WANTED / (2 * math.pi))),
+        Misconception("a whole turn", {"base": _base_for(LENGTH), "half": 6},
+                      "With your base the slowest pair comes back to its start after 200 steps. Half a turn was "
+                      "asked for.", recognise=_base_is(_base_for(LENGTH))),
+        Misconception("column as exponent", {"base": _base_for(WANTED, 31 / 32), "half": 8},
+                      "You gave the last column an exponent of its own, 31/32. It is the cosine of pair k = 15, with "
+                      "the exponent 2k/32.", recognise=_base_is(_base_for(WANTED, 31 / 32))),
+        Misconception("measured with the old base", {"base": BASE, "half": _half(10000.0)},
+                      "The base fits, but the distance is that of the base 10000. Pass your base to the table.",
+                      recognise=lambda answer: _base_is(BASE)(answer) and answer["half"] == _half(10000.0)),
+    ),
+    alternatives=(Alternative("rounded base", {"base": float(round(BASE, 1)), "half": _half(round(BASE, 1))}),),
+    success="A smaller base spends its waves on near places: the similarity falls sooner.",
+)

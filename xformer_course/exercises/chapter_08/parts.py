@@ -1,0 +1,374 @@
+"""Chapter 08, exercises on the parts of a layer: heads, dropout, normalisation, parameters."""
+
+import numpy as np
+
+from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+
+
+def _split(x, num_heads):
+    b, i, width = x.shape
+    return x.reshape(b, i, num_heads, width // num_heads).transpose(0, 2, 1, 3)
+
+
+def _split_cases(rng):
+    return [
+        case(np.arange(12.0).reshape(1, 2, 6), 3),
+        case(rng.normal(size=(2, 5, 12)), 4),
+        case(rng.normal(size=(3, 7, 10)), 2),
+        case(rng.normal(size=(2, 3, 5)), 1, note="one head"),
+    ]
+
+
+def _split_by_reshape(x, num_heads):
+    b, i, width = x.shape
+    return x.reshape(b, num_heads, i, width // num_heads)
+
+
+def _split_interleaved(x, num_heads):
+    b, i, width = x.shape
+    return x.reshape(b, i, width // num_heads, num_heads).transpose(0, 3, 1, 2)
+
+
+def _split_untransposed(x, num_heads):
+    b, i, width = x.shape
+    return x.reshape(b, i, num_heads, width // num_heads)
+
+
+def _split_heads_first(x, num_heads):
+    return _split(x, num_heads).transpose(1, 0, 2, 3)
+
+
+def _split_by_slices(x, num_heads):
+    width = x.shape[-1] // num_heads
+    return np.stack([x[:, :, n * width : (n + 1) * width] for n in range(num_heads)], axis=1)
+
+
+SPLIT = Exercise(
+    id="8.1",
+    title="Give every head its axis",
+    kind="implement",
+    minutes=8,
+    difficulty=2,
+    statement="""\
+A projection of all heads at once has shape (b, i, h·d): at each position the d numbers of head 0, then those of \
+head 1, and so on. Write `split_heads(x, num_heads)` in NumPy, which turns it into (b, h, i, d), so that each head \
+can attend by itself.""",
+    hints=(
+        "Take one position with six numbers and three heads. Which two numbers belong to head 1?",
+        "A reshape keeps the order of the numbers in memory. Which axis may be cut in two without moving any number?",
+        "Cut the last axis, (b, i, h, d), and then exchange the axes i and h.",
+    ),
+    stub="def split_heads(x, num_heads):\n    return ...",
+    reference=_split,
+    cases=_split_cases,
+    returns=("heads",),
+    misconceptions=(
+        Misconception(
+            "one reshape to the end",
+            _split_by_reshape,
+            "The shape is right, but words and heads are mixed: print the first head of a small array "
+            "and look for numbers of other positions in it. A reshape cannot exchange two axes.",
+        ),
+        Misconception(
+            "heads interleaved",
+            _split_interleaved,
+            "Your head 0 took every h-th number. The numbers of one head stand next to each other.",
+        ),
+        Misconception(
+            "axes not exchanged",
+            _split_untransposed,
+            "The last axis is cut in two as it should be. In which order do batch, head and position come?",
+        ),
+        Misconception(
+            "heads before the batch",
+            _split_heads_first,
+            "Each head is whole, but the head axis stands before the batch. Which order did the statement ask for?",
+        ),
+    ),
+    alternatives=(Alternative("slices", _split_by_slices),),
+    success="Cut the last axis, then exchange: no number changes its neighbours within a head.",
+)
+
+
+def _dropout(x, p, draws, training):
+    return x * (draws >= p) / (1 - p) if training else x
+
+
+def _dropout_cases(rng):
+    def inputs(*shape):
+        return rng.normal(size=shape) + 3.0, rng.random(shape)
+
+    x, draws = inputs(3, 5)
+    wide, wide_draws = inputs(7, 11)
+    still, still_draws = inputs(2, 3)
+    return [
+        case(np.array([[2.0, 4.0, 6.0]]), 0.25, np.array([[0.1, 0.5, 0.9]]), True),
+        case(np.array([[1.0, 5.0], [3.0, 2.0], [7.0, 4.0]]), 0.5, np.array([[0.5, 0.25], [0.75, 0.5], [0.0, 0.5]]), True,
+             note="draws that are equal to p"),
+        case(x, 0.4, draws, True),
+        case(wide, 0.1, wide_draws, True),
+        case(still, 0.3, still_draws, False, note="not training"),
+    ]
+
+
+def _dropout_unscaled(x, p, draws, training):
+    return np.where(draws < p, 0.0, x) if training else x
+
+
+def _dropout_always(x, p, draws, training):
+    return x * (draws >= p) / (1 - p)
+
+
+def _dropout_by_share_dropped(x, p, draws, training):
+    return x * (draws >= p) / p if training else x
+
+
+def _dropout_scaled_down(x, p, draws, training):
+    return x * (draws >= p) * (1 - p) if training else x
+
+
+def _dropout_kept_swapped(x, p, draws, training):
+    return x * (draws < p) / (1 - p) if training else x
+
+
+def _dropout_scaled_in_use(x, p, draws, training):
+    return x * (draws >= p) if training else x * (1 - p)
+
+
+def _dropout_at_p(x, p, draws, training):
+    return x * (draws > p) / (1 - p) if training else x
+
+
+def _dropout_by_loop(x, p, draws, training):
+    if not training:
+        return x
+    kept = [0.0 if draw < p else value / (1 - p) for value, draw in zip(x.flat, draws.flat, strict=True)]
+    return np.array(kept).reshape(x.shape)
+
+
+DROPOUT = Exercise(
+    id="8.2",
+    title="The layer that changes the mean",
+    kind="find the bug",
+    minutes=6,
+    difficulty=1,
+    statement="""\
+`draws` are random numbers between 0 and 1, one for each element of `x`. An element whose draw is below `p` is set \
+to zero while training; otherwise it stays, in such a way that the mean of the layer's output is the mean of `x`. \
+Outside training `x` comes back as it is. The function below loses something. Find it, and mend it.""",
+    hints=(
+        "Let x be all ones and p = 0.25. Which mean should the output have, and which has it?",
+        "A share of 1 - p survives. By what must the survivors be multiplied to keep the mean?",
+        "Divide the survivors by 1 - p, while training only.",
+    ),
+    stub="def dropout(x, p, draws, training):\n    return x * (draws >= p) if training else x",
+    reference=_dropout,
+    cases=_dropout_cases,
+    returns=("output",),
+    misconceptions=(
+        Misconception(
+            "not scaled",
+            _dropout_unscaled,
+            "The zeros are in the right places, but the mean fell. By which factor, for p = 0.25?",
+        ),
+        Misconception(
+            "drops in use too",
+            _dropout_always,
+            "While training it is right. What should come back when `training` is False?",
+        ),
+        Misconception(
+            "divided by the share that is dropped",
+            _dropout_by_share_dropped,
+            "Try p = 0.1 and an x of ones: the mean is now 9. Which share of the elements survives?",
+        ),
+        Misconception(
+            "scaled down",
+            _dropout_scaled_down,
+            "The mean fell twice: by the zeros, and by your factor. In which direction must the survivors change?",
+        ),
+        Misconception(
+            "the wrong ones dropped",
+            _dropout_kept_swapped,
+            "Look at the element with the smallest draw: it should be zero.",
+        ),
+        Misconception(
+            "scaled outside training",
+            _dropout_scaled_in_use,
+            "You moved the correction to the other side. Here x must come back unchanged outside training.",
+        ),
+        Misconception(
+            "dropped at p itself",
+            _dropout_at_p,
+            "Right but for a draw that equals p. Read the statement again: which draws set an element to zero?",
+        ),
+    ),
+    alternatives=(Alternative("loop", _dropout_by_loop),),
+    success="The scale belongs to training, so that a model in use has nothing to do.",
+)
+
+
+def _layer_norm(x, gain, shift, eps=1e-5):
+    mean = x.mean(axis=-1, keepdims=True)
+    variance = ((x - mean) ** 2).mean(axis=-1, keepdims=True)
+    return gain * (x - mean) / np.sqrt(variance + eps) + shift
+
+
+def _norm_cases(rng):
+    def inputs(b, i, m, scale=1.0):
+        return scale * rng.normal(size=(b, i, m)) + rng.normal(size=(b, i, 1)), rng.normal(size=m), rng.normal(size=m)
+
+    return [
+        case(np.array([[[1.0, 2.0, 6.0], [0.0, 4.0, 5.0]]]), np.ones(3), np.zeros(3)),
+        case(*inputs(2, 5, 7)),
+        case(*inputs(3, 4, 11, 0.01), note="a small spread, where eps counts"),
+        case(np.ones((1, 2, 3)), np.ones(3), np.zeros(3), note="equal features"),
+    ]
+
+
+def _norm_over(axes):
+    def layer_norm(x, gain, shift, eps=1e-5):
+        mean, variance = x.mean(axis=axes, keepdims=True), x.var(axis=axes, keepdims=True)
+        return gain * (x - mean) / np.sqrt(variance + eps) + shift
+
+    return layer_norm
+
+
+def _norm_unbiased(x, gain, shift, eps=1e-5):
+    mean, variance = x.mean(axis=-1, keepdims=True), x.var(axis=-1, ddof=1, keepdims=True)
+    return gain * (x - mean) / np.sqrt(variance + eps) + shift
+
+
+def _norm_eps_outside(x, gain, shift, eps=1e-5):
+    return gain * (x - x.mean(axis=-1, keepdims=True)) / (x.std(axis=-1, keepdims=True) + eps) + shift
+
+
+def _norm_by_variance(x, gain, shift, eps=1e-5):
+    mean, variance = x.mean(axis=-1, keepdims=True), x.var(axis=-1, keepdims=True)
+    return gain * (x - mean) / (variance + eps) + shift
+
+
+def _norm_plain(x, gain, shift, eps=1e-5):
+    return (x - x.mean(axis=-1, keepdims=True)) / np.sqrt(x.var(axis=-1, keepdims=True) + eps)
+
+
+def _norm_by_loop(x, gain, shift, eps=1e-5):
+    out = np.empty_like(x)
+    for place in np.ndindex(x.shape[:-1]):
+        token = x[place]
+        out[place] = gain * (token - token.mean()) / np.sqrt(token.var() + eps) + shift
+    return out
+
+
+NORM = Exercise(
+    id="8.3",
+    title="Normalise one token",
+    kind="implement",
+    minutes=10,
+    difficulty=2,
+    statement="""\
+Write `layer_norm(x, gain, shift, eps=1e-5)` for `x` (b, i, m) and `gain`, `shift` (m,). Each token's m features get \
+mean 0 and variance 1, then each feature is multiplied by its gain and moved by its shift. The variance is the mean \
+squared deviation, and `eps` is added to it under the root.""",
+    hints=(
+        "How many means are there for x of shape (b, i, m)?",
+        "One token is one vector x[b, i, :]. Over which axis run its mean and its variance?",
+        "(x - mean) / sqrt(variance + eps), both over the last axis with keepdims=True; then gain and shift.",
+    ),
+    stub="def layer_norm(x, gain, shift, eps=1e-5):\n    return ...",
+    reference=_layer_norm,
+    cases=_norm_cases,
+    returns=("normalised",),
+    misconceptions=(
+        Misconception(
+            "over the sequence",
+            _norm_over(1),
+            "You averaged over the positions. Then a word's output depends on the other words. Which axis is the token?",
+        ),
+        Misconception(
+            "over the batch",
+            _norm_over(0),
+            "You averaged over the sentences of the batch; that is batch normalisation. A token stands for itself here.",
+        ),
+        Misconception(
+            "over the sentence",
+            _norm_over((1, 2)),
+            "One mean for a whole sentence. How many means are there if every token has its own?",
+        ),
+        Misconception(
+            "divided by m - 1",
+            _norm_unbiased,
+            "Close, but each row is too small by one factor. Is your variance the mean of the squared deviations?",
+        ),
+        Misconception(
+            "eps beside the root",
+            _norm_eps_outside,
+            "Right unless the spread is small. Where does the statement add eps, to the variance or to its root?",
+        ),
+        Misconception(
+            "divided by the variance",
+            _norm_by_variance,
+            "Print the variance of your output's rows without gain and shift: is it 1?",
+        ),
+        Misconception(
+            "gain and shift left out",
+            _norm_plain,
+            "The rows are normalised. What became of `gain` and `shift`?",
+        ),
+    ),
+    alternatives=(Alternative("loop over tokens", _norm_by_loop),),
+    success="Nothing in it depends on the other tokens, so it works for any length and any batch.",
+)
+
+PARAMETERS = Exercise(
+    id="8.4",
+    title="Count a layer",
+    kind="predict",
+    minutes=5,
+    difficulty=2,
+    statement="""\
+An encoder layer has d_model = 10 and d_ff = 40. All projections have a bias; each of the two norms has a gain and \
+a shift. How many numbers does it learn in its attention with 2 heads of width 5, how many with 5 heads of width 2, \
+how many in its feed-forward net, and how many in its two norms?""",
+    hints=(
+        "Which four matrices does attention learn, and how large is each of them with all heads side by side?",
+        "A linear map from n to k numbers has n·k weights and k biases.",
+        "Attention: four maps from 10 to 10, for any number of heads. Feed-forward: 10 to 40, and 40 to 10.",
+    ),
+    stub='answer = {"2 heads": ..., "5 heads": ..., "feed-forward": ..., "norms": ...}',
+    reference={"2 heads": 440, "5 heads": 440, "feed-forward": 850, "norms": 40},
+    misconceptions=(
+        Misconception(
+            "no output projection",
+            {"2 heads": 330, "5 heads": 330, "feed-forward": 850, "norms": 40},
+            "Queries, keys and values: three maps. What mixes the heads at the end?",
+        ),
+        Misconception(
+            "biases forgotten",
+            {"2 heads": 400, "5 heads": 400, "feed-forward": 800, "norms": 40},
+            "The weights are right. Every projection also has a bias.",
+        ),
+        Misconception(
+            "more heads, more numbers",
+            {"2 heads": 440, "5 heads": 1100, "feed-forward": 850, "norms": 40},
+            "Five heads have more matrices, but narrower ones. How many columns have they together?",
+        ),
+        Misconception(
+            "one norm",
+            {"2 heads": 440, "5 heads": 440, "feed-forward": 850, "norms": 20},
+            "Attention and feed-forward have a norm each. How many numbers has one?",
+        ),
+    ),
+    alternatives=(
+        Alternative(
+            "as sums",
+            {
+                "2 heads": 4 * (10 * 10 + 10),
+                "5 heads": 4 * (10 * 10 + 10.0),
+                "feed-forward": 10 * 40 + 40 + 40 * 10 + 10,
+                "norms": 2 * 2 * 10,
+            },
+        ),
+    ),
+    tolerance=1e-12,
+    success="Two thirds of an encoder layer are its feed-forward net.",
+)

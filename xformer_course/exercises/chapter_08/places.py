@@ -1,0 +1,259 @@
+"""Chapter 08, exercises on positions inside attention: the relative bias, and rotary with a cache."""
+
+import math
+
+import numpy as np
+
+from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_lib.reference.positions import rotary
+
+
+def _bias_from(q, key_table, offset):
+    c = len(key_table) // 2
+    vectors = key_table[np.clip(offset, -c, c) + c]
+    return np.einsum("hid,ijd->hij", q, vectors) / np.sqrt(q.shape[-1])
+
+
+def _offsets(q, key_len, start):
+    return np.arange(key_len) - (start + np.arange(q.shape[1]))[:, None]
+
+
+def _relative_bias(q, key_table, key_len, start):
+    return _bias_from(q, key_table, _offsets(q, key_len, start))
+
+
+def _bias_cases(rng):
+    def inputs(h, i, d, c):
+        return rng.normal(size=(h, i, d)), rng.normal(size=(2 * c + 1, d))
+
+    hand = np.array([[[1.0, 0.0, 0.0, 0.0], [0.0, 2.0, 0.0, 0.0]]])
+    table = np.array([[2.0, 4.0, 0.0, 0.0], [6.0, 8.0, 0.0, 0.0], [10.0, 12.0, 0.0, 0.0]])
+    return [
+        case(hand, table, 3, 0),
+        case(*inputs(3, 7, 5, 2), 7, 0),
+        case(*inputs(2, 1, 5, 3), 11, 10, note="one query behind ten kept keys"),
+        case(*inputs(2, 3, 7, 1), 8, 5, note="three queries behind five kept keys"),
+    ]
+
+
+def _bias_without_start(q, key_table, key_len, start):
+    return _relative_bias(q, key_table, key_len, 0)
+
+
+def _bias_backwards(q, key_table, key_len, start):
+    return _bias_from(q, key_table, -_offsets(q, key_len, start))
+
+
+def _bias_not_clipped(q, key_table, key_len, start):
+    vectors = key_table[_offsets(q, key_len, start) + len(key_table) // 2]
+    return np.einsum("hid,ijd->hij", q, vectors) / np.sqrt(q.shape[-1])
+
+
+def _bias_rows_not_moved(q, key_table, key_len, start):
+    c = len(key_table) // 2
+    vectors = key_table[np.clip(_offsets(q, key_len, start), -c, c)]
+    return np.einsum("hid,ijd->hij", q, vectors) / np.sqrt(q.shape[-1])
+
+
+def _bias_not_scaled(q, key_table, key_len, start):
+    return _relative_bias(q, key_table, key_len, start) * np.sqrt(q.shape[-1])
+
+
+def _bias_far_is_nothing(q, key_table, key_len, start):
+    c = len(key_table) // 2
+    return np.where(abs(_offsets(q, key_len, start)) <= c, _relative_bias(q, key_table, key_len, start), 0.0)
+
+
+def _bias_by_loops(q, key_table, key_len, start):
+    heads, length, d = q.shape
+    c = len(key_table) // 2
+    bias = np.empty((heads, length, key_len))
+    for h, i, j in np.ndindex(bias.shape):
+        offset = max(-c, min(c, j - (start + i)))
+        bias[h, i, j] = sum(a * b for a, b in zip(q[h, i], key_table[c + offset], strict=True)) / math.sqrt(d)
+    return bias
+
+
+def _bias_by_products(q, key_table, key_len, start):
+    c = len(key_table) // 2
+    rows = np.clip(_offsets(q, key_len, start), -c, c) + c
+    products = q @ key_table.T / np.sqrt(q.shape[-1])
+    return np.take_along_axis(products, np.broadcast_to(rows, (len(q), *rows.shape)), axis=-1)
+
+
+RELATIVE_BIAS = Exercise(
+    id="8.5",
+    title="A score for every offset",
+    kind="implement",
+    minutes=12,
+    difficulty=2,
+    statement="""\
+`q` (h, i, d) holds queries at the places `start`, `start + 1`, …; keys stand at 0, …, `key_len - 1`. `key_table` \
+(2c + 1, d) holds one vector for each offset t = j - i from -c to c, in row c + t; a farther offset uses the vector of \
+-c or c. Write `relative_bias(q, key_table, key_len, start)`: what Shaw et al. add to the scores, each query times \
+the vector of its offset to each key, divided by √d, of shape (h, i, key_len).""",
+    hints=(
+        "Let start = 5 and key_len = 8, with three queries. What are the offsets j - i in the first row?",
+        "Make the table of offsets (i, key_len) with two calls of np.arange; clip it with np.clip; add c.",
+        "key_table[rows] has shape (i, key_len, d), one vector for each pair; einsum it with q over d.",
+    ),
+    stub="def relative_bias(q, key_table, key_len, start):\n    return ...",
+    reference=_relative_bias,
+    cases=_bias_cases,
+    returns=("bias",),
+    misconceptions=(
+        Misconception(
+            "queries at place 0",
+            _bias_without_start,
+            "Right as long as start is 0. With five keys kept, at which place does the first query stand?",
+        ),
+        Misconception(
+            "offset backwards",
+            _bias_backwards,
+            "Your offsets have the wrong sign: is the offset of the *next* word, j = i + 1, equal to 1 in your table?",
+        ),
+        Misconception(
+            "not clipped",
+            _bias_not_clipped,
+            "Some offsets lie beyond ±c, and there is no row for them. Which vector shall they use?",
+        ),
+        Misconception(
+            "row t in place of c + t",
+            _bias_rows_not_moved,
+            "A negative row counts from the end in NumPy, so no error was raised. Which row has the offset 0?",
+        ),
+        Misconception(
+            "not divided",
+            _bias_not_scaled,
+            "Each number is too large by the same factor. The scores were divided by √d; is what you add to them?",
+        ),
+        Misconception(
+            "far keys get nothing",
+            _bias_far_is_nothing,
+            "Near offsets are right. Beyond ±c you add 0; the statement gives these offsets a vector as well.",
+        ),
+    ),
+    alternatives=(Alternative("loops", _bias_by_loops), Alternative("products first", _bias_by_products)),
+    success="A table of 2c + 1 rows serves sentences of any length.",
+)
+
+
+def _step_at(q, k, kept, query_place, key_place):
+    q, k = rotary(q, [query_place]), rotary(k, [key_place])
+    keys = np.concatenate([kept, k], axis=1)
+    return q @ keys.swapaxes(1, 2) / np.sqrt(q.shape[-1]), keys
+
+
+def _step(q, k, kept):
+    return _step_at(q, k, kept, kept.shape[1], kept.shape[1])
+
+
+def _step_cases(rng):
+    def inputs(h, n, d):
+        return rng.normal(size=(h, 1, d)), rng.normal(size=(h, 1, d)), rng.normal(size=(h, n, d))
+
+    return [
+        case(np.array([[[2.0, 0.0]]]), np.array([[[1.0, 0.0]]]), np.array([[[1.0, 1.0]]])),
+        case(*inputs(3, 5, 4)),
+        case(*inputs(2, 11, 6)),
+        case(*inputs(3, 0, 2), note="the first word, with nothing kept"),
+    ]
+
+
+def _step_at_zero(q, k, kept):
+    return _step_at(q, k, kept, 0, 0)
+
+
+def _step_key_at_zero(q, k, kept):
+    return _step_at(q, k, kept, kept.shape[1], 0)
+
+
+def _step_one_too_far(q, k, kept):
+    return _step_at(q, k, kept, kept.shape[1] + 1, kept.shape[1] + 1)
+
+
+def _step_query_not_turned(q, k, kept):
+    return _step_at(q, k, kept, 0, kept.shape[1])
+
+
+def _step_turned_again(q, k, kept):
+    n = kept.shape[1]
+    keys = rotary(np.concatenate([kept, k], axis=1), np.arange(n + 1))
+    return rotary(q, [n]) @ keys.swapaxes(1, 2) / np.sqrt(q.shape[-1]), keys
+
+
+def _step_keeps_unturned(q, k, kept):
+    return _step(q, k, kept)[0], np.concatenate([kept, k], axis=1)
+
+
+def _step_by_loop(q, k, kept):
+    heads, place = [], kept.shape[1]
+    for query, key, old in zip(q, k, kept, strict=True):
+        keys = [*old, rotary(key, [place])[0]]
+        turned = rotary(query, [place])[0]
+        heads.append(([[turned @ one / math.sqrt(q.shape[-1]) for one in keys]], keys))
+    return np.array([scores for scores, _ in heads]), np.array([keys for _, keys in heads])
+
+
+STEP = Exercise(
+    id="8.6",
+    title="Where the newest word stands",
+    kind="find the bug",
+    minutes=8,
+    difficulty=2,
+    statement="""\
+A decoder with rotary positions writes word by word. `kept` (h, n, d) holds the keys of the n words so far, each turned \
+for its place; `q` and `k` (h, 1, d) are the newest word's query and key, as projected. `step` returns the scores of \
+the newest query over all keys, (h, 1, n + 1), and the keys to keep, (h, n + 1, d). The model trained well; word by word, \
+its first word is right and the rest is nonsense. Mend `step`.""",
+    hints=(
+        "The first word is right. What is different for the second one?",
+        "With n keys kept, which place has the newest word, when the first stands at place 0?",
+        "The newest query and the newest key are turned for the place kept.shape[1]; kept keys are left alone.",
+    ),
+    stub="""\
+from xformer_lib.reference.positions import rotary as turn
+
+
+def step(q, k, kept):
+    q, k = turn(q, [0]), turn(k, [0])
+    keys = np.concatenate([kept, k], axis=1)
+    return q @ keys.swapaxes(1, 2) / np.sqrt(q.shape[-1]), keys""",
+    reference=_step,
+    cases=_step_cases,
+    returns=("scores", "keys"),
+    misconceptions=(
+        Misconception(
+            "every word at place 0",
+            _step_at_zero,
+            "Right while nothing is kept. Which place does the newest word have behind n kept keys?",
+        ),
+        Misconception(
+            "the key at place 0",
+            _step_key_at_zero,
+            "The scores with the kept keys are right, the last one is not. At which place does the newest key stand?",
+        ),
+        Misconception(
+            "one place too far",
+            _step_one_too_far,
+            "The first word stands at place 0, so behind n words stands place n. Where do you put it?",
+        ),
+        Misconception(
+            "the query at place 0",
+            _step_query_not_turned,
+            "The keys to keep are right, the scores are not. For which place did you turn the query?",
+        ),
+        Misconception(
+            "kept keys turned again",
+            _step_turned_again,
+            "The kept keys were turned when they were new. What happens to them in your function at every step?",
+        ),
+        Misconception(
+            "kept without turning",
+            _step_keeps_unturned,
+            "The scores are right, but look at the last key you keep: the next step takes it as turned already.",
+        ),
+    ),
+    alternatives=(Alternative("head by head", _step_by_loop),),
+    success="A key is turned once, when it is new; its angle belongs to its place, and that stays.",
+)

@@ -1,0 +1,192 @@
+"""Chapter 09, exercises on finding leaks. Torch is imported where it is used."""
+
+import numpy as np
+
+from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+
+
+def _tiny_model(rng, vocab_size, d_model, num_heads):
+    import torch
+
+    from xformer_lib.nn.transformer import Transformer, TransformerConfig
+
+    config = TransformerConfig(vocab_size=vocab_size, d_model=d_model, num_heads=num_heads, d_ff=10,
+                               num_encoder_layers=1,
+                               num_decoder_layers=1, dropout=0.0, max_len=16)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(int(rng.integers(2**31)))
+        return Transformer(config).double().eval().requires_grad_(False)
+
+
+def _leak_cases(rng):
+    import torch
+
+    def ids(vocab_size, *lengths):
+        rows = [[*rng.integers(3, vocab_size, size=n).tolist(), *([0] * (max(lengths) - n))] for n in lengths]
+        return torch.tensor(rows)
+
+    return [case(_tiny_model(rng, 11, 4, 2), ids(11, 3), ids(11, 2)),
+            case(_tiny_model(rng, 17, 6, 3), ids(17, 5), ids(17, 7)),
+            case(_tiny_model(rng, 13, 8, 2), ids(13, 4, 6), ids(13, 5, 3), note="padding")]
+
+
+def _logits(*, mask=None, source_padding=True, target_padding=True, diagonal=0):
+    """The function of exercise 9.8 with one thing changed."""
+
+    def logits_for(model, source, target_in):
+        import torch
+
+        length, pad_id = target_in.shape[1], model.config.pad_id
+        past = torch.ones(length, length, dtype=torch.bool)
+        past = past.tril(diagonal=diagonal) if mask is None else mask(past)
+        if target_padding:
+            past = past & (target_in != pad_id)[:, None, :]
+        memory_mask = (source != pad_id)[:, None, :] if source_padding else None
+        x = model.decoder(model.embed(target_in), model.encode(source), mask=past, memory_mask=memory_mask)
+        return model.embedding.logits(x)
+
+    return logits_for
+
+
+def _one_prefix_at_a_time(model, source, target_in):
+    import torch
+
+    return torch.stack([model(source, target_in[:, : t + 1])[:, t] for t in range(target_in.shape[1])], dim=1)
+
+
+ONE_WORD_TOO_FAR = Exercise(
+    id="9.8",
+    title="One word too far",
+    kind="find the bug",
+    minutes=10,
+    difficulty=2,
+    requires="torch",
+    statement="""\
+A model trained with the function below reached an almost perfect loss within minutes, and translates nothing but \
+nonsense. Find what its decoder can see in training that it cannot see when it translates. Mend the function so \
+that its logits are those of `model(source, target_in)`.""",
+    hints=(
+        "Change one token of `target_in` and look at which logits change. Which is the earliest?",
+        "Print the triangle for length 4. May row 0 see column 1?",
+        "`tril(diagonal=1)` keeps one diagonal above the main one: the very word to be said.",
+    ),
+    stub="""\
+def logits_for(model, source, target_in):
+    length, pad_id = target_in.shape[1], model.config.pad_id
+    past = torch.ones(length, length, dtype=torch.bool).tril(diagonal=1)
+    mask = past & (target_in != pad_id)[:, None, :]
+    memory_mask = (source != pad_id)[:, None, :]
+    x = model.decoder(model.embed(target_in), model.encode(source),
+                      mask=mask, memory_mask=memory_mask)
+    return model.embedding.logits(x)""",
+    reference=_logits(),
+    cases=_leak_cases,
+    returns=("logits",),
+    tolerance=1e-7,
+    misconceptions=(
+        Misconception("still one word too far", _logits(diagonal=1),
+                      "The word at the next place still comes through. Change `target_in[:, 3]` and see whether the "
+                      "logits at place 2 change."),
+        Misconception("one word too few", _logits(diagonal=-1),
+                      "Now a place cannot see its own input, and the first one sees nothing. `target_in` is already "
+                      "shifted by one: what may be read?"),
+        Misconception("triangle upside down", _logits(mask=lambda square: square.triu()),
+                      "Each place now sees itself and all that follows. Print the mask for length 4, with rows as "
+                      "queries."),
+        Misconception("no triangle", _logits(mask=lambda square: square),
+                      "Without the triangle every place sees the whole target: a larger leak than before."),
+        Misconception("padding of the source forgotten", _logits(source_padding=False),
+                      "The future is closed, but padding of the source is now read. Which mask did you change?"),
+        Misconception("padding of the target forgotten", _logits(target_padding=False),
+                      "The future is closed, but padded places of the target are now read by those after them."),
+    ),
+    alternatives=(
+        Alternative("the model itself", lambda model, source, target_in: model(source, target_in)),
+        Alternative("one prefix at a time", _one_prefix_at_a_time),
+        Alternative("upper triangle, turned round", _logits(mask=lambda square: ~square.triu(diagonal=1))),
+    ),
+    success="The triangle ends at the diagonal: no place reads the word that it must say.",
+)
+
+LENGTH, LAYERS = 6, 3
+PAST = np.triu(np.ones((LENGTH, LENGTH), dtype=bool))
+REACHED = PAST & ~np.triu(PAST, k=LAYERS + 1)  # each layer carries a word one place on
+
+
+def _square(answer):
+    array = np.asarray(answer)
+    return array.astype(bool) if array.shape == (LENGTH, LENGTH) else None
+
+
+def _is(pattern):
+    return lambda answer: _square(answer) is not None and bool((_square(answer) == pattern).all())
+
+
+def _accept_changed(answer):
+    square = _square(answer)
+    if square is None:
+        return f"the answer is a square of {LENGTH} × {LENGTH} entries; yours has shape {np.asarray(answer).shape}."
+    wrong = np.argwhere(square != REACHED)
+    if not len(wrong):
+        return None
+    p, t = (int(n) for n in wrong[0])
+    said = "changes" if square[p, t] else "does not change"
+    return (f"you found that a change of token {p} {said} the logits at place {t}. Repeat that one measurement by "
+            f"hand: does the decoder get the narrow mask, does it run in eval mode, is one token really exchanged for "
+            "another, and are the logits compared with a small tolerance?")
+
+
+WHO_CHANGES_WHAT = Exercise(
+    id="9.9",
+    title="Who can change what",
+    kind="explore",
+    minutes=10,
+    difficulty=2,
+    statement="""\
+Take a `Transformer` with three decoder layers, as `model` of this page, untrained, a source without padding and a \
+`target_in` (1, 6). Give its decoder a narrower mask: each place reads itself and the *one* place before it. Exchange \
+the token at one place p for another word and run the decoder again. Fill a boolean square `changed` (6, 6): \
+`changed[p, t]` says whether the logits at place t moved by more than a rounding error. How far does a word get?""",
+    hints=(
+        "Word 0 changes what the first layer says at places 0 and 1. Where does the second layer hear of it?",
+        "The mask is `torch.ones(6, 6).bool().tril().triu(-1)`; `model.decoder(model.embed(target_in), "
+        "model.encode(source), mask=mask)` gives the vectors before the logits. Dropout must be off.",
+        "`other = target_in.clone(); other[0, p] = new_id`; then `changed[p] = ((after - before).abs().amax(-1)[0] "
+        "> 1e-9)` in float64.",
+    ),
+    stub="changed = ...",
+    reference=REACHED,
+    accepts=_accept_changed,
+    misconceptions=(
+        Misconception("mask of the whole past", PAST,
+                      "By your square a word reaches all that follows: that is the causal mask. Print the mask that "
+                      "the decoder got.",
+                      recognise=_is(PAST)),
+        Misconception("one layer", PAST & ~np.triu(PAST, k=2),
+                      "By your square a word gets one place on. That is what one layer does; how many are there?",
+                      recognise=_is(PAST & ~np.triu(PAST, k=2))),
+        Misconception("rows and columns swapped", REACHED.T,
+                      "By your square a late token changes early logits. Is the first axis the place you changed, "
+                      "and the second the place you looked at?",
+                      recognise=_is(REACHED.T)),
+        Misconception("everything changes", np.ones((LENGTH, LENGTH), dtype=bool),
+                      "Everything changes everything, even the past. Run the same input twice: is dropout still on?",
+                      recognise=_is(np.ones((LENGTH, LENGTH), dtype=bool))),
+        Misconception("nothing changes", np.zeros((LENGTH, LENGTH), dtype=bool),
+                      "Nothing changes at all. Is a token really exchanged for another one, or is the copy never "
+                      "used?",
+                      recognise=_is(np.zeros((LENGTH, LENGTH), dtype=bool))),
+        Misconception("own place left out", np.triu(REACHED, k=1),
+                      "A token does not move the logits at its own place in your square. `target_in` is shifted: "
+                      "may place p read its own token?",
+                      recognise=_is(np.triu(REACHED, k=1))),
+        Misconception("only its own place", np.eye(LENGTH, dtype=bool),
+                      "Only the diagonal moves. Did you compare all places of the target, or only the one you "
+                      "changed?",
+                      recognise=_is(np.eye(LENGTH, dtype=bool))),
+    ),
+    alternatives=(Alternative("zeros and ones", REACHED.astype(int)), Alternative("lists", REACHED.tolist())),
+    success="Each layer carries a word one place on: three layers, three places.",
+)
+
+EXERCISES = (ONE_WORD_TOO_FAR, WHO_CHANGES_WHAT)

@@ -1,0 +1,170 @@
+"""Chapter 10, exercises on padding and budgets."""
+
+import numpy as np
+
+from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+
+WASTE = Exercise(
+    id="10.6",
+    title="Counting padding",
+    kind="predict",
+    minutes=4,
+    difficulty=1,
+    statement="""\
+Four sentences have 4, 10, 5 and 11 pieces. Two go into each batch. How many positions are padding, over both batches, in the given order, and how many after sorting by length?""",
+    hints=(
+        "How wide is each batch?",
+        "A batch of two rows has twice as many positions as its longer row has pieces.",
+        "In order the batches are 10 and 11 wide: 42 positions for 30 pieces.",
+    ),
+    stub='answer = {"in order": ..., "sorted": ...}',
+    reference={"in order": 12, "sorted": 2},
+    misconceptions=(
+        Misconception("positions counted", {"in order": 42, "sorted": 32},
+                      "These are all positions. How many of them hold a piece of a sentence?"),
+        Misconception("one width for all", {"in order": 14, "sorted": 14},
+                      "You padded every row to 11. A batch is only as wide as its own longest row."),
+        Misconception("sorted has none", {"in order": 12, "sorted": 0},
+                      "Sorted neighbours are alike, and still not equal: write down the two batches."),
+        Misconception("one batch forgotten", {"in order": 6, "sorted": 1},
+                      "That is the padding of one batch. How many batches are there?"),
+    ),
+    alternatives=(Alternative("floats", {"in order": 12.0, "sorted": 2.0}),),
+    success="The same sentences, a sixth of the padding.",
+)
+
+
+def _sizes(widths, max_tokens):
+    sizes, rows, longest = [], 0, 0
+    for width in widths:
+        longest = max(longest, width)
+        if (rows + 1) * longest > max_tokens:
+            sizes.append(rows)
+            rows, longest = 0, width
+        rows += 1
+    return [*sizes, rows]
+
+
+def _sizes_cases(rng):
+    def drawn(size):
+        return [int(width) for width in rng.integers(2, 12, size=size)]
+
+    return [
+        case([2, 2, 3, 3], 12),
+        case([2, 6, 2, 2], 12, note="a long row before short ones"),
+        case([3, 3, 3, 3], 12, note="a batch that fills the budget exactly"),
+        case([2, 2, 2, 5, 5], 12),
+        case(sorted(drawn(13)), 24),
+        case(drawn(19), 29),
+        case(drawn(23), 37),
+    ]
+
+
+def _summed(widths, max_tokens):
+    sizes, rows, used = [], 0, 0
+    for width in widths:
+        if used + width > max_tokens:
+            sizes.append(rows)
+            rows, used = 0, 0
+        rows += 1
+        used += width
+    return [*sizes, rows]
+
+
+def _newest(widths, max_tokens):
+    sizes, rows = [], 0
+    for width in widths:
+        if (rows + 1) * width > max_tokens:
+            sizes.append(rows)
+            rows = 0
+        rows += 1
+    return [*sizes, rows]
+
+
+def _strict(widths, max_tokens):
+    return _sizes(widths, max_tokens - 1)
+
+
+def _too_late(widths, max_tokens):
+    sizes, rows, longest = [], 0, 0
+    for width in widths:
+        if rows * max(longest, width) > max_tokens:
+            sizes.append(rows)
+            rows, longest = 0, 0
+        rows += 1
+        longest = max(longest, width)
+    return [*sizes, rows]
+
+
+def _last_lost(widths, max_tokens):
+    return _sizes(widths, max_tokens)[:-1]
+
+
+def _never_forgets(widths, max_tokens):
+    sizes, rows, longest = [], 0, 0
+    for width in widths:
+        longest = max(longest, width)
+        if (rows + 1) * longest > max_tokens:
+            sizes.append(rows)
+            rows = 0
+        rows += 1
+    return [*sizes, rows]
+
+
+def _by_slices(widths, max_tokens):
+    sizes, start = [], 0
+    while start < len(widths):
+        end = start + 1
+        while end < len(widths) and (end + 1 - start) * max(widths[start:end + 1]) <= max_tokens:
+            end += 1
+        sizes.append(end - start)
+        start = end
+    return np.array(sizes)
+
+
+BUDGET = Exercise(
+    id="10.7",
+    title="Over budget",
+    kind="find the bug",
+    minutes=10,
+    difficulty=2,
+    statement="""\
+The function below goes along the `widths` of sentences and returns how many rows each batch gets. No batch may have more than `max_tokens` positions, and a batch is closed only \
+when the next row does not fit. Yet training ran out of memory. Find the batch that is too large, and mend the function. Every width is at most `max_tokens`.""",
+    hints=(
+        "Take widths 2, 6, 2, 2 and a budget of 12. How many positions does each batch of the function have?",
+        "Padding costs memory, too. What is the size of the matrix that holds the batch?",
+        "Keep the longest width of the batch, not the sum: the size is rows times longest.",
+    ),
+    stub="""\
+def batch_sizes(widths, max_tokens):
+    sizes, rows, used = [], 0, 0
+    for width in widths:
+        if used + width > max_tokens:
+            sizes.append(rows)
+            rows, used = 0, 0
+        rows += 1
+        used += width
+    return sizes + [rows]""",
+    reference=_sizes,
+    cases=_sizes_cases,
+    returns=("sizes",),
+    misconceptions=(
+        Misconception("sum of the widths", _summed,
+                      "The batches are as large as before. You add up the tokens; the matrix also holds the padding."),
+        Misconception("newest row decides", _newest,
+                      "You multiply by the width of the newest row. What if a longer one is already in the batch?"),
+        Misconception("budget never reached", _strict,
+                      "A batch that fills the budget exactly is refused. Compare `>` and `>=`."),
+        Misconception("one row too many", _too_late,
+                      "You look at the batch before the new row is in it, so one row too many gets in."),
+        Misconception("last batch lost", _last_lost,
+                      "Add up your sizes: the last sentences are missing."),
+        Misconception("old width kept", _never_forgets,
+                      "Batches after a long row are too small. What should a new batch still know of the one before?"),
+    ),
+    alternatives=(Alternative("slices", _by_slices),),
+    success="Rows times longest: that is what the memory sees.",
+)
+
+EXERCISES = (WASTE, BUDGET)

@@ -1,0 +1,189 @@
+"""Chapter 10, exercises on word alignments and on splits that do not leak."""
+
+import numpy as np
+
+from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+
+LINKS = Exercise(
+    id="10.1",
+    title="Who translates whom",
+    kind="predict",
+    minutes=4,
+    difficulty=1,
+    statement="""\
+*She does not see them* is *Elle ne les voit pas*. Give for each French word the number of the English word that it translates, counted from 0.""",
+    hints=(
+        "Write the English words in a row with their numbers 0 to 4. Which of them has no partner in French?",
+        "Two French words share one English word, and one word changes its place.",
+        "*ne … pas* is *not*; the pronoun *les* stands before the verb, its English partner after it.",
+    ),
+    stub='answer = {"Elle": ..., "ne": ..., "les": ..., "voit": ..., "pas": ...}',
+    reference={"Elle": 0, "ne": 2, "les": 4, "voit": 3, "pas": 2},
+    misconceptions=(
+        Misconception("word by word", {"Elle": 0, "ne": 1, "les": 2, "voit": 3, "pas": 4},
+                      "You counted along both sentences. Cover the numbers: which English word means *les*?"),
+        Misconception("ne for does", {"Elle": 0, "ne": 1, "les": 4, "voit": 3, "pas": 2},
+                      "*ne* alone does not mean *does*. Take the negation away, *Elle les voit*: which two French words went with *not*?"),
+        Misconception("pronoun left in place", {"Elle": 0, "ne": 2, "les": 3, "voit": 4, "pas": 2},
+                      "Look at your partners for *les* and *voit*: which of the two is a verb, in each language?"),
+        Misconception("counted from one", {"Elle": 1, "ne": 3, "les": 5, "voit": 4, "pas": 3},
+                      "The partners are right, the numbers begin at 1. Which number has the first word?"),
+    ),
+    alternatives=(Alternative("floats", {"Elle": 0.0, "ne": 2.0, "les": 4.0, "voit": 3.0, "pas": 2.0}),),
+    success="One English word may have two partners, and *does* has none.",
+)
+
+
+def _linked(pairs):
+    """Spread the smallest number of a group along shared sentences until nothing changes."""
+    names = list(range(len(pairs)))
+    changed = True
+    while changed:
+        changed = False
+        for a, (english, french) in enumerate(pairs):
+            for b, (other_english, other_french) in enumerate(pairs):
+                if (english == other_english or french == other_french) and names[b] < names[a]:
+                    names[a], changed = names[b], True
+    return names
+
+
+def _linked_cases(rng):
+    def drawn(size, sentences):
+        return [(int(english), int(french)) for english, french in rng.integers(0, sentences, size=(size, 2))]
+
+    return [
+        case([(0, 7), (1, 7), (1, 8), (2, 9)]),
+        case([(5, 1), (6, 2), (7, 3), (6, 1), (7, 2)], note="a chain that closes late"),
+        case([(0, 3), (1, 4), (3, 5)], note="an English and a French sentence with the same number"),
+        case([(2, 5), (3, 6), (2, 7), (4, 5)]),
+        case(drawn(11, 9)),
+        case(drawn(17, 13)),
+        case([]),
+    ]
+
+
+def _one_side(side):
+    def names(pairs):
+        return [min(b for b, other in enumerate(pairs) if other[side] == pair[side]) for pair in pairs]
+
+    return names
+
+
+def _neighbours_only(pairs):
+    return [min(b for b, other in enumerate(pairs) if other[0] == pair[0] or other[1] == pair[1]) for pair in pairs]
+
+
+def _languages_mixed(pairs):
+    same = [(min(pair), max(pair)) for pair in pairs]
+    names = list(range(len(pairs)))
+    for _ in pairs:
+        for a, pair in enumerate(same):
+            names[a] = min(names[b] for b, other in enumerate(same) if set(pair) & set(other))
+    return names
+
+
+def _both_sides(pairs):
+    return [pairs.index(pair) for pair in pairs]
+
+
+def _by_matrix(pairs):
+    if not pairs:
+        return []
+    ids = np.array(pairs)
+    reach = (ids[:, None] == ids[None, :]).any(axis=-1)
+    for _ in range(len(pairs)):
+        reach = (reach.astype(int) @ reach.astype(int)) > 0
+    return reach.argmax(axis=1)
+
+
+def _by_roots(pairs):
+    parent = {}
+
+    def root(name):
+        while parent.setdefault(name, name) != name:
+            name = parent[name]
+        return name
+
+    for english, french in pairs:
+        parent[root(("french", french))] = root(("english", english))
+    roots = [root(("english", english)) for english, _ in pairs]
+    return tuple(roots.index(name) for name in roots)
+
+
+TOGETHER = Exercise(
+    id="10.2",
+    title="What must stay together",
+    kind="implement",
+    minutes=15,
+    difficulty=3,
+    statement="""\
+`pairs` is a list of (English, French) sentences, each given as a number; English 3 and French 3 have nothing to do with each other. Pairs that share a sentence on \
+either side must go to the same part of a split, and so must pairs linked through others. Write `groups(pairs)`: for each pair the position of the first pair \
+of its group.""",
+    hints=(
+        "By hand: pairs 0 and 1 share their French, pairs 1 and 2 their English. Which of the three may be separated?",
+        "Give each pair its own position as a name, and let two pairs that share a sentence take the smaller name. Is once enough?",
+        "Repeat until no name changes any more, or keep a root for every sentence and join the roots of the two sentences of each pair.",
+    ),
+    stub="def groups(pairs):\n    return ...",
+    reference=_linked,
+    cases=_linked_cases,
+    returns=("groups",),
+    misconceptions=(
+        Misconception("English only", _one_side(0),
+                      "Two pairs with the same French stand in different groups. A model that has seen the French has seen the answer."),
+        Misconception("French only", _one_side(1),
+                      "Two pairs with the same English stand in different groups. Compare both sides of the pairs."),
+        Misconception("only direct neighbours", _neighbours_only,
+                      "Pairs that share a sentence are together, but a group may be a chain: a with b, b with c. Where does c belong?"),
+        Misconception("languages mixed up", _languages_mixed,
+                      "You joined an English sentence with a French one because their numbers are equal. Keep the two languages apart."),
+        Misconception("only identical pairs", _both_sides,
+                      "You ask for both sides to be equal. One shared sentence is enough to leak."),
+    ),
+    alternatives=(Alternative("matrix power", _by_matrix), Alternative("roots", _by_roots)),
+    success="Nothing in one group is linked to anything in another.",
+)
+
+NEWCOMERS = ("Cheers! / Merci.", "Thanks a lot. / Merci !", "I see. / Je vous remercie.", "Bless you. / À vos souhaits.")
+
+
+def _renamed(*answers):
+    return dict(zip(NEWCOMERS, answers, strict=True))
+
+
+RENAMED = Exercise(
+    id="10.3",
+    title="A newcomer renames a group",
+    kind="predict",
+    minutes=5,
+    difficulty=2,
+    statement="""\
+To the six pairs of this section *one* new pair is added, in turn each of the four below. Does the group of *Many thanks* then have another name, and so perhaps another part? \
+Answer True or False for each.""",
+    hints=(
+        "Two questions for each newcomer: does it belong to the group at all, and which sentence of the group comes first in the alphabet then?",
+        "Case and punctuation do not count, and English names come before French ones. The name so far is `en:manythanks`.",
+        "The third newcomer shares a sentence with *two* groups, so it joins them.",
+    ),
+    stub="""\
+answer = {"Cheers! / Merci.": ..., "Thanks a lot. / Merci !": ...,
+          "I see. / Je vous remercie.": ..., "Bless you. / À vos souhaits.": ...}""",
+    reference=_renamed(True, False, True, False),
+    misconceptions=(
+        Misconception("every newcomer renames", _renamed(True, True, True, True),
+                      "You say that any new pair changes the name. What is a group named after?"),
+        Misconception("no newcomer renames", _renamed(False, False, False, False),
+                      "You say that a name never changes. Sort the English sentences of the group, the new one among them."),
+        Misconception("linked is enough", _renamed(True, True, True, False),
+                      "Three of the four join the group, as you say. Which of them come before *Many thanks* in the alphabet?"),
+        Misconception("alphabet without links", _renamed(True, False, True, True),
+                      "All that you marked come before *Many thanks*. Does each of them belong to the group?"),
+        Misconception("joined group forgotten", _renamed(True, False, False, False),
+                      "One newcomer shares its English with one group and its French with another. What becomes of the two?"),
+    ),
+    alternatives=(Alternative("NumPy booleans", _renamed(*np.array([True, False, True, False]))),),
+    success="A split belongs to one version of the corpus.",
+)
+
+EXERCISES = (LINKS, TOGETHER, RENAMED)

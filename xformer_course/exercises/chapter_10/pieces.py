@@ -1,0 +1,191 @@
+"""Chapter 10, exercises on byte-pair encoding and on Unicode."""
+
+import unicodedata
+
+from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+
+
+def _merged(ids, pair, new_id):
+    result, position = [], 0
+    while position < len(ids):
+        if tuple(ids[position:position + 2]) == tuple(pair):
+            result.append(new_id)
+            position += 2
+        else:
+            result.append(ids[position])
+            position += 1
+    return result
+
+
+def _merge_cases(rng):
+    def drawn(size, kinds):
+        return [int(number) for number in rng.integers(4, 4 + kinds, size=size)]
+
+    return [
+        case([4, 5, 6, 4, 5], (4, 5), 9),
+        case([5, 4, 5, 4, 7], (4, 5), 9, note="the same two numbers in the other order"),
+        case([7, 7, 7, 8], (7, 7), 9, note="the same number three times in a row"),
+        case([6, 4, 5], (4, 5), 9, note="a pair at the very end"),
+        case([4, 6, 5], (4, 5), 9, note="no such pair"),
+        case(drawn(23, 2), (4, 5), 11),
+        case(drawn(31, 2), (5, 5), 12),
+        case([], (4, 5), 9),
+    ]
+
+
+def _first_only(ids, pair, new_id):
+    for position in range(len(ids) - 1):
+        if (ids[position], ids[position + 1]) == tuple(pair):
+            return ids[:position] + [new_id] + ids[position + 2:]
+    return list(ids)
+
+
+def _either_order(ids, pair, new_id):
+    result, position = [], 0
+    while position < len(ids):
+        if sorted(ids[position:position + 2]) == sorted(pair):
+            result.append(new_id)
+            position += 2
+        else:
+            result.append(ids[position])
+            position += 1
+    return result
+
+
+def _overlapping(ids, pair, new_id):
+    hits = [p for p in range(len(ids) - 1) if (ids[p], ids[p + 1]) == tuple(pair)]
+    covered = {p + 1 for p in hits}
+    return [new_id if p in hits else number for p, number in enumerate(ids) if p in hits or p not in covered]
+
+
+def _end_lost(ids, pair, new_id):
+    result, position = [], 0
+    while position < len(ids) - 1:
+        if (ids[position], ids[position + 1]) == tuple(pair):
+            result.append(new_id)
+            position += 2
+        else:
+            result.append(ids[position])
+            position += 1
+    return result
+
+
+def _second_kept(ids, pair, new_id):
+    return [new_id if tuple(ids[p:p + 2]) == tuple(pair) else number for p, number in enumerate(ids)]
+
+
+def _merged_in_place(ids, pair, new_id):
+    ids[:] = _merged(ids, pair, new_id)
+    return ids
+
+
+def _by_stack(ids, pair, new_id):
+    stack, fresh = [], False
+    for number in ids:
+        if stack and not fresh and (stack[-1], number) == tuple(pair):
+            stack[-1], fresh = new_id, True
+        else:
+            stack.append(number)
+            fresh = False
+    return tuple(stack)
+
+
+MERGE = Exercise(
+    id="10.4",
+    title="One merge",
+    kind="implement",
+    minutes=10,
+    difficulty=2,
+    statement="""\
+Write `merge(ids, pair, new_id)`, one step of byte-pair encoding on a list of ids: from left to right, each place where the two numbers of `pair` follow each other in \
+this order becomes `new_id`. A number can be part of one merge only. Return a new list.""",
+    hints=(
+        "What should happen to `[7, 7, 7]` and the pair `(7, 7)`?",
+        "After a merge, go on behind both numbers; otherwise move on by one.",
+        "A `while` loop with a position: compare `ids[position:position + 2]` with the pair, and advance by 2 or by 1.",
+    ),
+    stub="def merge(ids, pair, new_id):\n    return ...",
+    reference=_merged,
+    cases=_merge_cases,
+    returns=("ids",),
+    pure=True,
+    misconceptions=(
+        Misconception("first place only", _first_only,
+                      "Only the first place is merged. Print your answer for a list that holds the pair twice."),
+        Misconception("either order", _either_order,
+                      "You also merge the two numbers the other way round. *ab* and *ba* are different pieces."),
+        Misconception("overlapping merges", _overlapping,
+                      "One number was used in two merges. Count what three equal numbers can give."),
+        Misconception("last id lost", _end_lost,
+                      "Your list ends too early: the last number has no right neighbour, and it still belongs to the text."),
+        Misconception("second number kept", _second_kept,
+                      "The pair is replaced, but its second number is still there. How many numbers does a merge use up?"),
+        Misconception("merged in place", _merged_in_place,
+                      "The result is right, but the caller's list changed. Print `ids` after the call."),
+    ),
+    alternatives=(Alternative("stack", _by_stack),),
+    success="Repeat this for every learned pair, and you have an encoder.",
+)
+
+
+def _same_ids(answer):
+    if not isinstance(answer, (tuple, list)) or len(answer) != 2 or not all(isinstance(text, str) for text in answer):
+        return "two strings are expected"
+    one, two = (unicodedata.normalize("NFC", text) for text in answer)
+    if [len(text) for text in answer] != [1, 1]:
+        return f"each should be one character long; yours have {len(answer[0])} and {len(answer[1])}"
+    if answer[0] == answer[1]:
+        return "Python calls these two strings equal; they must differ"
+    return None if one == two else "their ids differ: print both strings with `ascii` and compare them in form NFC"
+
+
+def _strings(answer):
+    return isinstance(answer, (tuple, list)) and len(answer) == 2 and all(isinstance(text, str) for text in answer)
+
+
+TWINS = Exercise(
+    id="10.5",
+    title="Twins",
+    kind="explore",
+    minutes=6,
+    difficulty=2,
+    statement="""\
+Find two strings of *one* character each that Python says are different and that every tokenizer of this chapter turns into the same ids. Give them as a pair of strings.""",
+    hints=(
+        "What does the tokenizer do to a text before anything else?",
+        "Form NFC also replaces some characters by another one that looks the same. Unicode has signs of its own for a few units of measurement.",
+        'The sign for kelvin is `"\\u212a"`. What does `unicodedata.normalize("NFC", "\\u212a")` give, and what does `ascii` print for it?',
+    ),
+    stub="twins = ...",
+    reference=("\u212a", "K"),
+    accepts=_same_ids,
+    misconceptions=(
+        Misconception("letter and accent", ("\u00e9", "e\u0301"),
+                      "Right, but for the length: the second spelling is two characters. Is there a pair in which nothing is composed?",
+                      recognise=lambda answer: _strings(answer) and answer[0] != answer[1]
+                      and max(map(len, answer)) == 2
+                      and len({unicodedata.normalize("NFC", text) for text in answer}) == 1),
+        Misconception("equal strings", ("c", "c"),
+                      "These are equal for Python, too. Look for two that `==` tells apart.",
+                      recognise=lambda answer: _strings(answer) and answer[0] == answer[1]),
+        Misconception("case folded", ("C", "c"),
+                      "A capital is another character, and NFC keeps it. The tokenizer has to give the text back as it was.",
+                      recognise=lambda answer: _strings(answer) and answer[0] != answer[1]
+                      and answer[0].casefold() == answer[1].casefold()
+                      and unicodedata.normalize("NFC", answer[0]) != unicodedata.normalize("NFC", answer[1])),
+        Misconception("spaces alike", (" ", "\u00a0"),
+                      "Spaces are part of the text, each kind of them. `normalise` tidies them in a corpus; the tokenizer does not.",
+                      recognise=lambda answer: _strings(answer) and answer[0] != answer[1]
+                      and answer[0].split() == answer[1].split()),
+        Misconception("accent dropped", ("é", "e"),
+                      "An accent changes the word, and NFC never removes one. It only chooses how the accent is written.",
+                      recognise=lambda answer: _strings(answer) and any(
+                          all(ord(c) < 128 for c in plain) and plain == "".join(
+                              c for c in unicodedata.normalize("NFD", other) if not unicodedata.combining(c))
+                          and unicodedata.normalize("NFC", other) != plain for plain, other in (answer, answer[::-1]))),
+    ),
+    alternatives=(Alternative("ångström and ring", ["\u00c5", "\u212b"]), Alternative("ohm", ("\u2126", "\u03a9"))),
+    success="They look the same, so they should mean the same to the model.",
+)
+
+EXERCISES = (MERGE, TWINS)

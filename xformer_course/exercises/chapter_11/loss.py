@@ -1,0 +1,221 @@
+"""Chapter 11, exercises on the loss: its first value, smoothed targets, and which mean."""
+
+import math
+
+import numpy as np
+
+from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+
+UNIFORM = {"plain": math.log(50), "smoothed": math.log(50)}
+
+BEFORE_TRAINING = Exercise(
+    id="11.1",
+    title="The loss before training",
+    kind="predict",
+    minutes=4,
+    difficulty=1,
+    statement="""\
+An untrained model gives each of the 50 words of its vocabulary the same probability. What is its loss for one word, in nats and to two decimals: with plain cross-entropy, and with label smoothing of 0.1? \
+You may write an expression instead of a number.""",
+    hints=(
+        "Which probability does the wanted word get?",
+        "The loss is −log of that probability. Smoothing takes a mean of −log p over several words: what is −log p of each of them here?",
+        "Every −log p is log 50, and a mean of equal numbers is that number.",
+    ),
+    stub='answer = {"plain": ..., "smoothed": ...}',
+    reference=UNIFORM,
+    tolerance=0.006,
+    misconceptions=(
+        Misconception("logarithm to base 2", {"plain": math.log2(50), "smoothed": math.log2(50)},
+                      "These are bits. A nat uses the natural logarithm, `math.log`."),
+        Misconception("logarithm to base 10", {"plain": math.log10(50), "smoothed": math.log10(50)},
+                      "You used the logarithm to base 10. A nat uses the natural logarithm, `math.log`."),
+        Misconception("a probability", {"plain": 1 / 50, "smoothed": 1 / 50},
+                      "That is the probability of the wanted word. The loss is −log of it."),
+        Misconception("smoothing scales the loss", {"plain": math.log(50), "smoothed": 0.9 * math.log(50)},
+                      "You kept 0.9 of the loss for the target. Where is the 0.1 that goes to all words?"),
+        Misconception("smoothing adds to the loss", {"plain": math.log(50), "smoothed": 1.1 * math.log(50)},
+                      "The wanted distribution still adds up to 1: what the words get is taken from the target."),
+        Misconception("no loss yet", {"plain": 0.0, "smoothed": 0.0},
+                      "A loss of 0 means probability 1 for the wanted word. Which probability has it here?"),
+    ),
+    alternatives=(Alternative("two decimals", {"plain": 3.91, "smoothed": 3.91}),),
+    success="A first loss far from log v means that something is wrong before training has begun.",
+)
+
+
+def _smoothed(targets, vocab_size, epsilon):
+    return (1 - epsilon) * np.eye(vocab_size)[targets] + epsilon / vocab_size
+
+
+def _smoothed_cases(rng):
+    return [
+        case(np.array([2, 0]), 4, 0.2),
+        case(rng.integers(0, 7, size=3), 7, 0.1),
+        case(rng.integers(0, 11, size=5), 11, 0.35),
+        case(rng.integers(0, 5, size=13), 5, 0.0, note="no smoothing"),
+    ]
+
+
+def _others_only(targets, vocab_size, epsilon):
+    wanted = np.full((len(targets), vocab_size), epsilon / (vocab_size - 1))
+    wanted[np.arange(len(targets)), targets] = 1 - epsilon
+    return wanted
+
+
+def _target_without_share(targets, vocab_size, epsilon):
+    wanted = np.full((len(targets), vocab_size), epsilon / vocab_size)
+    wanted[np.arange(len(targets)), targets] = 1 - epsilon
+    return wanted
+
+
+def _one_hot(targets, vocab_size, epsilon):
+    return np.eye(vocab_size)[targets]
+
+
+def _epsilon_each(targets, vocab_size, epsilon):
+    return (1 - epsilon) * np.eye(vocab_size)[targets] + epsilon
+
+
+def _roles_swapped(targets, vocab_size, epsilon):
+    return epsilon * np.eye(vocab_size)[targets] + (1 - epsilon) / vocab_size
+
+
+def _turned(targets, vocab_size, epsilon):
+    return _smoothed(targets, vocab_size, epsilon).T
+
+
+def _smoothed_by_loop(targets, vocab_size, epsilon):
+    return [[(1 - epsilon) * (word == target) + epsilon / vocab_size for word in range(vocab_size)] for target in targets]
+
+
+SMOOTH_TARGETS = Exercise(
+    id="11.2",
+    title="Smooth the target",
+    kind="implement",
+    minutes=8,
+    difficulty=1,
+    statement="""\
+Write `smoothed_targets(targets, vocab_size, epsilon)`: the wanted distributions as a matrix with one row for each of the n target ids in `targets` and one column for each word. A row gives \
+1 − ε to its target and, besides, shares ε evenly among all words of the vocabulary, the target included.""",
+    hints=(
+        "What must each row add up to? Write the row for 4 words, target 2 and ε = 0.2 on paper.",
+        "`np.eye(vocab_size)[targets]` gives the rows without smoothing.",
+        "(1 − ε) times the one-hot rows, plus ε / v in every column.",
+    ),
+    stub="def smoothed_targets(targets, vocab_size, epsilon):\n    return ...",
+    reference=_smoothed,
+    cases=_smoothed_cases,
+    returns=("wanted",),
+    pure=True,
+    misconceptions=(
+        Misconception("target left out of the sharing", _others_only,
+                      "You shared ε among the other words only. The statement shares it among all words, the target included."),
+        Misconception("rows below one", _target_without_share,
+                      "Your rows add up to a little less than 1. Which share is the target still owed?"),
+        Misconception("no smoothing", _one_hot,
+                      "These are one-hot rows. Print the entry of a word that is not the target: what should stand there for ε = 0.2?"),
+        Misconception("epsilon for each word", _epsilon_each,
+                      "Every word got the whole of ε. Print the sums of your rows."),
+        Misconception("target and rest swapped", _roles_swapped,
+                      "For a small ε your rows are almost even. Which part belongs to the target?"),
+        Misconception("words as rows", _turned,
+                      "Your matrix has a row for each word. The statement asks for a row for each target."),
+    ),
+    alternatives=(Alternative("loop", _smoothed_by_loop),),
+    success="Each row adds up to 1 and leaves no word without a little probability.",
+)
+
+
+def _token_mean(losses, real):
+    return losses[real].sum() / real.sum()
+
+
+def _mean_cases(rng):
+    def drawn(*lengths):
+        real = np.arange(max(lengths)) < np.array(lengths)[:, None]
+        return case(rng.gamma(2.0, size=real.shape), real)
+
+    return [case(np.array([[1.0, 2.0, 6.0], [4.0, 9.0, 9.0]]), np.array([[True, True, True], [True, False, False]])),
+            case(np.array([[0.0, 3.0, 5.0], [7.0, 0.0, 0.0]]), np.array([[True, True, False], [True, False, False]]),
+                 note="a token whose loss is 0"),
+            drawn(2, 5, 3), drawn(7, 1), drawn(4, 11, 6, 5)]
+
+
+def _every_place(losses, real):
+    return losses.mean()
+
+
+def _padding_as_zero(losses, real):
+    return (losses * real).mean()
+
+
+def _sentence_mean(losses, real):
+    return ((losses * real).sum(axis=1) / real.sum(axis=1)).mean()
+
+
+def _per_sentence(losses, real):
+    return (losses * real).sum() / len(losses)
+
+
+def _total(losses, real):
+    return (losses * real).sum()
+
+
+def _padding_only(losses, real):
+    return losses[~real].mean()
+
+
+def _nonzero_mean(losses, real):
+    kept = losses * real
+    return kept.sum() / (kept != 0).sum()
+
+
+def _mean_by_loop(losses, real):
+    total, count = 0.0, 0
+    for row, keep in zip(losses, real, strict=True):
+        for loss, is_real in zip(row, keep, strict=True):
+            if is_real:
+                total, count = total + float(loss), count + 1
+    return total / count
+
+
+WHICH_MEAN = Exercise(
+    id="11.3",
+    title="Which mean",
+    kind="implement",
+    minutes=8,
+    difficulty=2,
+    statement="""\
+A padded batch gives `losses` (b, t), one number for each place, and `real` (b, t), true where the place holds a target token and false at padding. Write `mean_loss(losses, real)`: the mean loss of a \
+token, in which every real token counts the same and padding counts nothing.""",
+    hints=(
+        "A sentence of 1 word and a sentence of 9 words: what share of the mean should each have?",
+        "What do you divide by: places, sentences or real tokens?",
+        "Add the losses at real places and divide by the number of real places, once for the whole batch.",
+    ),
+    stub="def mean_loss(losses, real):\n    return ...",
+    reference=_token_mean,
+    cases=_mean_cases,
+    returns=("mean",),
+    pure=True,
+    misconceptions=(
+        Misconception("padding averaged in", _every_place,
+                      "The losses at padding are part of your mean. Change one of them and see whether the result moves."),
+        Misconception("divided by all places", _padding_as_zero,
+                      "You left the padding out of the sum and still counted it. Add a column of padding: the mean should stay."),
+        Misconception("mean of sentence means", _sentence_mean,
+                      "You averaged each sentence first, so a word in a short sentence counts more than a word in a long one."),
+        Misconception("divided by sentences", _per_sentence,
+                      "That is the loss of a sentence, on average. The statement asks for the loss of a token."),
+        Misconception("a sum", _total, "That is the sum. A mean also divides."),
+        Misconception("a loss of 0 taken for padding", _nonzero_mean,
+                      "A token that was foretold with certainty has the loss 0, and it counts. What says which places are padding?"),
+        Misconception("mask turned round", _padding_only,
+                      "Only padding counts in your mean. What does `real` say at a place that holds a token?"),
+    ),
+    alternatives=(Alternative("loop", _mean_by_loop),),
+    success="Every token counts the same, however its sentence was padded or batched.",
+)
+
+EXERCISES = (BEFORE_TRAINING, SMOOTH_TARGETS, WHICH_MEAN)

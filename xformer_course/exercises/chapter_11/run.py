@@ -1,0 +1,139 @@
+"""Chapter 11, exercises on a run: gradients in parts, and what a checkpoint must hold."""
+
+import numpy as np
+
+from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+
+
+def _accumulated(parts):
+    return sum(tokens * gradient for gradient, tokens in parts) / sum(tokens for _, tokens in parts)
+
+
+def _parts_cases(rng):
+    def drawn(shape, *tokens):
+        return case([(rng.normal(size=shape), count) for count in tokens])
+
+    return [case([(np.array([1.0, 0.0]), 1), (np.array([0.0, 4.0]), 3)]),
+            drawn((2, 3), 5, 2), drawn(7, 3, 11, 4), drawn((5, 2), 13, 1, 6, 8)]
+
+
+def _summed(parts):
+    return sum(gradient for gradient, _ in parts)
+
+
+def _plain_mean(parts):
+    return sum(gradient for gradient, _ in parts) / len(parts)
+
+
+def _last_only(parts):
+    return parts[-1][0]
+
+
+def _not_divided(parts):
+    return sum(tokens * gradient for gradient, tokens in parts)
+
+
+def _divided_twice(parts):
+    return sum(gradient for gradient, _ in parts) / sum(tokens for _, tokens in parts)
+
+
+def _by_parts(parts):
+    return sum(tokens * gradient for gradient, tokens in parts) / len(parts)
+
+
+def _averaged(parts):
+    gradients, tokens = zip(*parts, strict=True)
+    return np.average(np.stack(gradients), axis=0, weights=tokens)
+
+
+ACCUMULATE = Exercise(
+    id="11.7",
+    title="One batch in several parts",
+    kind="implement",
+    minutes=8,
+    difficulty=2,
+    statement="""\
+A batch is too large for the memory, so it is computed in parts. `parts` is a list of pairs (gradient, tokens): the gradient of the *mean* loss of that part, and how many target tokens the part has. Write \
+`accumulated(parts)`: the gradient of the mean loss of the whole batch, in which every token counts the same.""",
+    hints=(
+        "One part has 1 token, another 99. Do their gradients deserve the same weight?",
+        "From the gradient of a mean you get the gradient of the sum: multiply by the number of tokens. Sums may be added.",
+        "Σ tokens · gradient, divided by Σ tokens.",
+    ),
+    stub="def accumulated(parts):\n    return ...",
+    reference=_accumulated,
+    cases=_parts_cases,
+    returns=("gradient",),
+    misconceptions=(
+        Misconception("sum of means", _summed,
+                      "You added the gradients. With twice as many parts of the same kind the result would double; a mean would not."),
+        Misconception("parts count the same", _plain_mean,
+                      "Every part has the same weight in yours, so a token in a small part counts more than one in a large part."),
+        Misconception("only the last part", _last_only,
+                      "Only the last part is left. This happens in a loop that sets the gradient to zero before every part."),
+        Misconception("never divided", _not_divided,
+                      "That is the gradient of the summed loss. One division is missing."),
+        Misconception("not multiplied", _divided_twice,
+                      "The gradients are already those of means, and you divide by the tokens once more. What must come before the sum?"),
+        Misconception("divided by parts", _by_parts,
+                      "The sum is right. A mean over tokens divides by the number of tokens, not of parts."),
+    ),
+    alternatives=(Alternative("weighted average", _averaged),),
+    success="Parts of any size give the gradient of the whole batch.",
+)
+
+NEEDED = {"weights": True, "Adam's two means": True, "step number": True, "gradients": False,
+          "state of the random generator": True, "learning rate": False}
+
+
+def _right_but(*names):
+    return {**NEEDED, **{name: not NEEDED[name] for name in names}}
+
+
+def _compare(expected, got):
+    if not hasattr(got, "get"):
+        return "your answer is not a dictionary with the six entries of the stub"
+    wrong = [name for name, value in expected.items() if got.get(name) is None or bool(got.get(name)) != value]
+    return f"look again at: {', '.join(wrong)}" if wrong else None
+
+
+WHAT_TO_KEEP = Exercise(
+    id="11.8",
+    title="What a checkpoint must hold",
+    kind="predict",
+    minutes=6,
+    difficulty=2,
+    statement="""\
+A run with dropout, Adam and a schedule is stopped *between* two steps and goes on later, on the same machine, to the same weights bit for bit. Say for each item whether the checkpoint must hold it: `True` if the run \
+cannot go on exactly without it, `False` if it can be computed from the rest or is not needed.""",
+    hints=(
+        "For each item ask: does the next step read it, and could the next step make it anew?",
+        "Gradients are set to zero before the next step; the schedule is a function of the step number.",
+        "Four of the six must be kept. Dropout draws random numbers, and Adam remembers past gradients.",
+    ),
+    stub="""\
+answer = {
+    "weights": ..., "Adam's two means": ..., "step number": ..., "gradients": ...,
+    "state of the random generator": ..., "learning rate": ...,
+}""",
+    reference=NEEDED,
+    compare=_compare,
+    misconceptions=(
+        Misconception("weights are enough", {name: name == "weights" for name in NEEDED},
+                      "With the weights alone Adam starts again with empty means, dropout draws other numbers, and the schedule warms up once more."),
+        Misconception("dropout forgotten", _right_but("state of the random generator"),
+                      "Which elements does dropout remove in the next step? It asks the random generator."),
+        Misconception("Adam forgotten", _right_but("Adam's two means"),
+                      "Two runs with the same weights and the same next gradient still take different steps if Adam remembers different pasts."),
+        Misconception("gradients kept", _right_but("gradients"),
+                      "Between two steps the gradients have been used and set to zero. Does the next step read them?"),
+        Misconception("rate kept", _right_but("learning rate"),
+                      "The schedule is a function of the step number. Is there anything about the rate that the step number does not say?"),
+        Misconception("keep everything", {name: True for name in NEEDED},
+                      "It would work, and two of these are not needed. Which are made anew in the next step?"),
+    ),
+    alternatives=(Alternative("ones and zeros", {name: int(value) for name, value in NEEDED.items()}),),
+    success="And the place in the data: which batches of this epoch are done.",
+)
+
+EXERCISES = (ACCUMULATE, WHAT_TO_KEEP)

@@ -1,0 +1,229 @@
+"""Chapter 11, exercises on one step: Adam's first step, the rate, clipping."""
+
+import numpy as np
+
+from xformer_course.exercises.exercise import Alternative, Complaint, Exercise, Misconception, case
+
+ADAM_FIRST = Exercise(
+    id="11.4",
+    title="The first step of Adam",
+    kind="predict",
+    minutes=5,
+    difficulty=2,
+    statement="""\
+Two weights start at 0. In the first step of Adam, with rate 0.01, one has the gradient 100 and the other −0.001. Write down both weights after this step, to three decimals.""",
+    hints=(
+        "What are the two corrected means after one step, as formulas in g?",
+        "After one step the corrected mean of g is g, and that of g² is g². What is left of g divided by the root of g²?",
+        "g / |g| is the sign of g: only the rate says how far the step goes.",
+    ),
+    stub='answer = {"gradient 100": ..., "gradient -0.001": ...}',
+    reference={"gradient 100": -0.01, "gradient -0.001": 0.01},
+    tolerance=1e-4,
+    misconceptions=(
+        Misconception("plain gradient descent", {"gradient 100": -1.0, "gradient -0.001": 0.00001},
+                      "That is rate times gradient. Adam divides the gradient by its own running size."),
+        Misconception("up instead of down", {"gradient 100": 0.01, "gradient -0.001": -0.01},
+                      "The sizes are right. Which way does a weight go to make the loss smaller?"),
+        Misconception("sign forgotten", {"gradient 100": -0.01, "gradient -0.001": -0.01},
+                      "The sizes are right. Does the second gradient push in the same direction as the first?"),
+        Misconception("no correction", {"gradient 100": -0.01 * 0.1 / 0.02**0.5, "gradient -0.001": 0.01 * 0.1 / 0.02**0.5},
+                      "You used the means as they are. They started at 0, so after one step they are too small; Adam corrects for that."),
+        Misconception("rate forgotten", {"gradient 100": -1.0, "gradient -0.001": 1.0},
+                      "That is the direction. The rate says how far."),
+    ),
+    alternatives=(Alternative("with epsilon", {"gradient 100": -0.0099999, "gradient -0.001": 0.00999999}),),
+    success="The first step has the size of the rate, whatever the gradient's size.",
+)
+
+PEAK, WARMUP, TOTAL = 0.5, 4, 12
+
+
+def _schedule(step, peak, warmup, total):
+    if step <= warmup:
+        return peak * step / warmup
+    return peak * (total - step) / (total - warmup)
+
+
+def _schedule_cases(rng):
+    steps = [1, 3, 4, 5, 8, 11, 12]
+    peak, warmup = float(rng.uniform(0.1, 0.9)), int(rng.integers(5, 9))
+    total = warmup * 3 + 2
+    return ([case(step, PEAK, WARMUP, TOTAL, note=f"step {step} of 12, 4 of them warm-up") for step in steps]
+            + [case(step, peak, warmup, total) for step in (1, warmup - 1, warmup, warmup + 1, 2 * warmup, total - 1, total)])
+
+
+def _jumps(step, peak, warmup, total):
+    return peak * (step / warmup if step <= warmup else 1 - step / total)
+
+
+def _falls_to_the_wrong_end(step, peak, warmup, total):
+    if step <= warmup:
+        return peak * step / warmup
+    return peak * (1 - (step - warmup) / total)
+
+
+def _from_zero(step, peak, warmup, total):
+    return _schedule(step - 1, peak, warmup, total)
+
+
+def _level(step, peak, warmup, total):
+    return peak * min(1.0, step / warmup)
+
+
+def _never_warms(step, peak, warmup, total):
+    return peak * (total - step) / (total - warmup)
+
+
+def _lower_peak(step, peak, warmup, total):
+    return peak * min(step / warmup, 1 - step / total)
+
+
+def _shorter(step, peak, warmup, total):
+    return peak * min(step / warmup, (total - step) / (total - warmup))
+
+
+FIND_THE_JUMP = Exercise(
+    id="11.5",
+    title="A schedule with a jump",
+    kind="find the bug",
+    minutes=8,
+    difficulty=1,
+    statement="""\
+The rate should rise in a straight line to `peak`, which it has at step `warmup`, and from there fall in a straight line to 0 at step `total`; steps count from 1. The function below was written for that. \
+Print it for `peak=0.5, warmup=4, total=12` and look at steps 4 and 5. Then mend it.""",
+    hints=(
+        "A straight line that starts at `peak` in step 4 and ends at 0 in step 12: what is its value in step 8?",
+        "At step `warmup` the second formula must give `peak` too. Does it?",
+        "Of the `total − warmup` steps of the fall, `total − step` are still to come.",
+    ),
+    stub="""\
+def rate(step, peak, warmup, total):
+    if step <= warmup:
+        return peak * step / warmup
+    return peak * (1 - step / total)""",
+    reference=_schedule,
+    cases=_schedule_cases,
+    returns=("rate",),
+    misconceptions=(
+        Misconception("the jump is still there", _jumps,
+                      "The rate still drops at once after the warm-up. Put `step = warmup` into the formula of the fall."),
+        Misconception("does not reach zero", _falls_to_the_wrong_end,
+                      "The fall now begins at `peak` but is too slow: print the last step. How many steps does the fall have?"),
+        Misconception("one step late", _from_zero,
+                      "Everything comes one step late: step 1 has rate 0, so it changes nothing. Steps count from 1."),
+        Misconception("no fall", _level,
+                      "The jump is gone, and so is the fall: the last step should have rate 0."),
+        Misconception("no warm-up left", _never_warms,
+                      "The fall is right and the rise is gone: print the first step."),
+        Misconception("peak never reached", _lower_peak,
+                      "The two lines now meet below `peak`. Print step 4: it should be the peak itself."),
+    ),
+    alternatives=(Alternative("the smaller of two lines", _shorter),),
+    success="The two lines meet at the peak.",
+)
+
+
+def _clipped(gradients, largest):
+    norm = np.sqrt(sum((g**2).sum() for g in gradients))
+    return [g * min(1.0, largest / norm) for g in gradients]
+
+
+def _clip_cases(rng):
+    return [
+        case([np.array([3.0]), np.array([0.0, 4.0])], 1.0),
+        case([np.array([3.0]), np.array([0.0, 4.0])], 10.0, note="a norm below the limit"),
+        case([rng.normal(size=(2, 3)), rng.normal(size=5)], 1.5),
+        case([rng.normal(size=(5, 7)), 0.01 * rng.normal(size=(7, 2)), rng.normal(size=3)], 0.25),
+        case([0.01 * rng.normal(size=(3, 4)), 0.01 * rng.normal(size=2)], 1.0, note="a norm below the limit"),
+    ]
+
+
+def _each_alone(gradients, largest):
+    return [g * min(1.0, largest / np.linalg.norm(g)) if g.any() else g for g in gradients]
+
+
+def _by_value(gradients, largest):
+    return [np.clip(g, -largest, largest) for g in gradients]
+
+
+def _always_scaled(gradients, largest):
+    norm = np.sqrt(sum((g**2).sum() for g in gradients))
+    return [g * largest / norm for g in gradients]
+
+
+def _sum_of_norms(gradients, largest):
+    norm = sum(np.linalg.norm(g) for g in gradients)
+    return [g * min(1.0, largest / norm) for g in gradients]
+
+
+def _no_root(gradients, largest):
+    norm = sum((g**2).sum() for g in gradients)
+    return [g * min(1.0, largest / norm) for g in gradients]
+
+
+def _to_one(gradients, largest):
+    norm = np.sqrt(sum((g**2).sum() for g in gradients))
+    return [g / norm if norm > largest else g for g in gradients]
+
+
+def _clip_concatenated(gradients, largest):
+    norm = np.linalg.norm(np.concatenate([g.ravel() for g in gradients]))
+    return gradients if norm <= largest else [largest / norm * g for g in gradients]
+
+
+def _as_one_vector(function):
+    """Runs the learner's function and lays its arrays end to end."""
+
+    def laid_out(gradients, largest):
+        shapes = [g.shape for g in gradients]
+        clipped = function(gradients, largest)
+        if not isinstance(clipped, (list, tuple)) or len(clipped) != len(shapes):
+            raise Complaint(f"expected a list of {len(shapes)} arrays, one for each that came in")
+        arrays = [np.asarray(g, dtype=float) for g in clipped]
+        for place, (array, shape) in enumerate(zip(arrays, shapes, strict=True)):
+            if array.shape != shape:
+                raise Complaint(f"array {place} came in with shape {shape} and returned with {array.shape}")
+        return np.concatenate([array.ravel() for array in arrays])
+
+    return laid_out
+
+
+CLIP = Exercise(
+    id="11.6",
+    title="Clip by the global norm",
+    kind="implement",
+    minutes=10,
+    difficulty=2,
+    statement="""\
+Write `clip(gradients, largest)`. `gradients` is a list of arrays of any shapes, one for each parameter; their *global norm* is the root of the sum of all squared entries of all arrays. Return the list \
+unchanged if that norm is at most `largest`; otherwise multiply all arrays by the one factor that makes it `largest`.""",
+    hints=(
+        "Should the direction of the whole gradient change?",
+        "Compute one norm over all arrays first; only then decide on one factor for all.",
+        "factor = min(1, largest / norm)",
+    ),
+    stub="def clip(gradients, largest):\n    return ...",
+    reference=_clipped,
+    cases=_clip_cases,
+    returns=("clipped",),
+    probe=_as_one_vector,
+    misconceptions=(
+        Misconception("each array alone", _each_alone,
+                      "You gave each array a factor of its own, so the direction of the whole changes. How many norms does the statement ask for?"),
+        Misconception("clipped by value", _by_value,
+                      "You cut single entries at ±largest, which bends the direction. Multiply all by one factor instead."),
+        Misconception("always scaled", _always_scaled,
+                      "Small gradients were blown up to the limit. What should happen when the norm is already below it?"),
+        Misconception("norms added", _sum_of_norms,
+                      "You added the norms of the arrays. Squares are what adds up: try one array of 3 and one of 4."),
+        Misconception("root forgotten", _no_root,
+                      "That is the square of the norm. Try one array of 3 and one of 4: the norm is 5."),
+        Misconception("scaled to one", _to_one,
+                      "The norm afterwards is 1, whatever the limit was. Which number should it be?"),
+    ),
+    alternatives=(Alternative("one long vector", _clip_concatenated),),
+    success="One factor for all: the step gets shorter and keeps its direction.",
+)
+
+EXERCISES = (ADAM_FIRST, FIND_THE_JUMP, CLIP)

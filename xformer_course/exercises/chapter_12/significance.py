@@ -1,0 +1,116 @@
+"""Chapter 12, exercise on the paired bootstrap."""
+
+import numpy as np
+
+from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+
+
+def _win_rate(first, second, draws):
+    wins = 0
+    for draw in draws:
+        a, b = first[draw].sum(axis=0), second[draw].sum(axis=0)
+        wins += b[0] / b[1] > a[0] / a[1]
+    return wins / len(draws)
+
+
+def _win_rate_cases(rng):
+    def drawn(n, samples, lead):
+        totals = rng.integers(3, 41, size=(2, n))
+        hits = [
+            rng.binomial(row, 0.5 + shift * rng.uniform(0.3, 1.7, size=n))
+            for row, shift in zip(totals, (0, lead), strict=True)
+        ]
+        first, second = (np.column_stack(pair) for pair in zip(hits, totals, strict=True))
+        return first, second, rng.integers(n, size=(samples, n))
+
+    unequal = np.array([[1, 2], [1, 2], [9, 30]]), np.array([[2, 2], [2, 2], [6, 30]])
+    same = np.array([[3, 5], [2, 7], [4, 4]])
+    return [
+        case(*unequal, np.array([[0, 1, 2], [2, 2, 1], [0, 0, 1], [2, 1, 1], [2, 2, 2]])),
+        case(same, same, np.array([[0, 1, 2], [2, 1, 1]]), note="a system against itself"),
+        case(*drawn(11, 101, 0.05)),
+        case(*drawn(17, 211, -0.02)),
+        case(*drawn(7, 307, 0.03)),
+    ]
+
+
+def _rate(score, *, order=lambda draw: draw, ties=False):
+    def win_rate(first, second, draws):
+        a = [score(first[draw]) for draw in draws]
+        b = [score(second[order(draw)]) for draw in draws]
+        return float(np.mean([y >= x if ties else y > x for x, y in zip(a, b, strict=True)]))
+
+    return win_rate
+
+
+def _of_sums(rows):
+    return rows[:, 0].sum() / rows[:, 1].sum()
+
+
+def _turned(first, second, draws):
+    return _win_rate(second, first, draws)
+
+
+def _sentences_won(first, second, draws):
+    better = second[:, 0] / second[:, 1] > first[:, 0] / first[:, 1]
+    return float(better[draws].mean())
+
+
+def _vectorised(first, second, draws):
+    a, b = first[draws].sum(axis=1), second[draws].sum(axis=1)
+    return np.mean(b[:, 0] * a[:, 1] > a[:, 0] * b[:, 1])
+
+
+BOOTSTRAP = Exercise(
+    id="12.6",
+    title="The same draw for both",
+    kind="implement",
+    minutes=10,
+    difficulty=2,
+    statement="""\
+Two systems translated the same n sentences. `first` and `second` (n, 2) hold hits and total for each sentence, as in exercise 12.5; the score of several sentences is all their hits divided by all their totals. \
+Each row of `draws` (samples, n) names the sentences of one sample, some more than once. Write `win_rate(first, second, draws)`: the part of the samples in which the second system scores higher. A tie is no win.""",
+    hints=(
+        "Which sentences does the first system get in sample 0, and which the second?",
+        "`first[draw]` (n, 2) are the rows of one sample. Sum over axis 0, then divide once.",
+        "For each row of `draws`: the two sums of `second[draw]`, the two of `first[draw]`, and whether the first quotient is larger.",
+    ),
+    stub="def win_rate(first, second, draws):\n    return ...",
+    reference=_win_rate,
+    cases=_win_rate_cases,
+    returns=("win rate",),
+    misconceptions=(
+        Misconception(
+            "not paired",
+            _rate(_of_sums, order=lambda draw: len(draw) - 1 - draw),
+            "The two systems got different sentences in a sample. Then one may win because its sentences are easier.",
+        ),
+        Misconception(
+            "mean of quotients",
+            _rate(lambda rows: (rows[:, 0] / rows[:, 1]).mean()),
+            "You averaged the sentences' precisions. As in BLEU, add up first and divide once.",
+        ),
+        Misconception(
+            "ties won", _rate(_of_sums, ties=True), "A system beats itself in all of your samples. A tie is no win."
+        ),
+        Misconception(
+            "the first one's wins",
+            _turned,
+            "You counted the samples that the first system wins. The question is about the second.",
+        ),
+        Misconception(
+            "sentences won",
+            _sentences_won,
+            "You counted sentences that are won. A sample is won or lost as a whole, by its sums.",
+        ),
+        Misconception(
+            "hits alone",
+            _rate(lambda rows: rows[:, 0].sum()),
+            "You compared hits. Who says more has more of them; divide by the totals.",
+        ),
+    ),
+    alternatives=(Alternative("all samples at once", _vectorised),),
+    success="A win rate of 0.95 or more is what Koehn (2004) called significant.",
+)
+
+EXERCISES = (BOOTSTRAP,)

@@ -1,0 +1,198 @@
+"""Chapter 14, exercises on shared batches: whose gradient counts how much, and who adds what on a ring."""
+
+import numpy as np
+
+from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+
+
+def _shared(sums, tokens):
+    return sum(sums) / sum(tokens)
+
+
+def _shared_cases(rng):
+    def drawn(shape, *tokens):
+        return case([rng.normal(size=shape) * count for count in tokens], list(tokens))
+
+    return [case([np.array([6.0, 0.0]), np.array([2.0, 8.0])], [3, 1]), drawn((2, 3), 5, 2), drawn(7, 3, 11, 4),
+            case([rng.normal(size=5), np.zeros(5), rng.normal(size=5)], [4, 0, 7], note="a process without tokens")]
+
+
+def _mean_of_means(sums, tokens):
+    return sum(total / count for total, count in zip(sums, tokens, strict=True)) / len(sums)
+
+
+def _mean_over_busy(sums, tokens):
+    busy = [total / count for total, count in zip(sums, tokens, strict=True) if count]
+    return sum(busy) / len(busy)
+
+
+def _only_summed(sums, tokens):
+    return sum(sums)
+
+
+def _by_processes(sums, tokens):
+    return sum(sums) / len(sums)
+
+
+def _averaged_first(sums, tokens):
+    return sum(sums) / len(sums) / sum(tokens)
+
+
+def _by_the_largest(sums, tokens):
+    return sum(sums) / (len(tokens) * max(tokens))
+
+
+def _by_average(sums, tokens):
+    return np.mean(sums, axis=0) / np.mean(tokens)
+
+
+SHARED_STUB = """\
+def shared_gradient(sums, tokens):
+    gradients = []
+    for total, count in zip(sums, tokens):
+        gradients.append(total / count)
+    return sum(gradients) / len(gradients)"""
+
+SHARED = Exercise(
+    id="14.1",
+    title="The step of all processes",
+    kind="find the bug",
+    minutes=8,
+    difficulty=1,
+    statement="""\
+`sums` holds, for each process, the gradient of the *summed* loss of its rows, and `tokens` how many target tokens these rows have. The function should return the gradient of the mean loss of a token of the whole batch, \
+in which every token counts the same. A process may be without tokens. Try the function below with `sums = [6.0, 8.0]` and `tokens = [3, 1]`, then mend it.""",
+    hints=(
+        "How much does one token of the first process weigh in the result of the stub, and how much one of the second?",
+        "Sums over different tokens may be added. Which single division remains then?",
+        "Σ sums / Σ tokens. A process without tokens adds zeros to both sums.",
+    ),
+    stub=SHARED_STUB,
+    reference=_shared,
+    cases=_shared_cases,
+    returns=("gradient",),
+    misconceptions=(
+        Misconception("mean of means", _mean_of_means,
+                      "Every process has the same weight, so a token among few counts more than one among many; and a process without "
+                      "tokens divides by zero."),
+        Misconception("mean over busy processes", _mean_over_busy,
+                      "Processes without tokens are left out, but the others still weigh the same, whether they hold one token or a thousand."),
+        Misconception("never divided", _only_summed,
+                      "That is the gradient of the summed loss: it grows with the batch. One division is missing."),
+        Misconception("divided by processes", _by_processes,
+                      "The sum is right. A mean over tokens divides by the tokens; how many processes shared them does not matter."),
+        Misconception("divided twice", _averaged_first,
+                      "DistributedDataParallel divides by the number of processes; here nothing did, so that number should not appear."),
+        Misconception("all as large as the largest", _by_the_largest,
+                      "You divide as if every process had as many tokens as the fullest one. Padding is no token."),
+    ),
+    alternatives=(Alternative("means over means", _by_average),),
+    success="However the rows are shared, the step is the same.",
+)
+
+
+def _reduce_scatter(vectors):
+    count = len(vectors)
+    chunks = [np.array_split(np.array(vector, dtype=float), count) for vector in vectors]
+    for step in range(count - 1):
+        moving = [chunks[p][(p - step) % count].copy() for p in range(count)]
+        for p in range(count):
+            chunks[(p + 1) % count][(p - step) % count] += moving[p]
+    return [chunks[p][(p + 1) % count] for p in range(count)]
+
+
+def _ring_cases(rng):
+    return [case([np.array([1.0, 2.0, 3.0]), np.array([10.0, 20.0, 30.0]), np.array([100.0, 200.0, 300.0])]),
+            case(list(rng.normal(size=(5, 13)))), case([rng.normal(size=7)], note="one process alone"),
+            case(list(rng.normal(size=(4, 3))), note="fewer numbers than processes")]
+
+
+def _own_chunk(vectors):
+    total = sum(np.asarray(vector, dtype=float) for vector in vectors)
+    return np.array_split(total, len(vectors))
+
+
+def _right_chunk(vectors):
+    parts = _own_chunk(vectors)
+    return [parts[(p + 1) % len(parts)] for p in range(len(parts))]
+
+
+def _chunk_before(vectors):
+    parts = _own_chunk(vectors)
+    return [parts[(p - 1) % len(parts)] for p in range(len(parts))]
+
+
+def _not_added(vectors):
+    count = len(vectors)
+    return [np.array_split(np.asarray(vector, dtype=float), count)[(p + 1) % count] for p, vector in enumerate(vectors)]
+
+
+def _averaged(vectors):
+    return [part / len(vectors) for part in _right_chunk(vectors)]
+
+
+def _everything(vectors):
+    total = sum(np.asarray(vector, dtype=float) for vector in vectors)
+    return [total for _ in vectors]
+
+
+def _replaced(vectors):
+    count = len(vectors)
+    return [np.array_split(np.asarray(vectors[(p + 1) % count], dtype=float), count)[(p + 1) % count] for p in range(count)]
+
+
+def _compare_lists(expected, got):
+    if not isinstance(got, list | tuple) and not (isinstance(got, np.ndarray) and got.ndim):
+        return "your answer is not a list with one array for each process"
+    if len(got) != len(expected):  # before anything is read: an answer may be huge
+        return f"expected {len(expected)} arrays, one for each process, and got {len(got)}"
+    try:
+        got = [np.asarray(part, dtype=float) for part in got]
+    except (TypeError, ValueError):
+        return "your answer is not a list with one array for each process"
+    for p, (one, other) in enumerate(zip(expected, got, strict=True)):
+        if one.shape != other.shape:
+            return f"process {p} should end with {one.size} numbers and has {other.size}"
+        if not np.allclose(one, other, rtol=1e-9, atol=1e-9):
+            return f"process {p} should end with {np.round(one, 4).tolist()} and has {np.round(other, 4).tolist()}"
+    return None
+
+
+RING = Exercise(
+    id="14.2",
+    title="Half a ring",
+    kind="implement",
+    minutes=15,
+    difficulty=3,
+    statement="""\
+Write `reduce_scatter(vectors)`, the first half of the ring. Process p of N starts with `vectors[p]`, all of one length, cut into N chunks by `np.array_split`. In move k = 0, …, N − 2 every process p sends chunk \
+(p − k) mod N, as it then stands, to process p + 1 (the last one to process 0), which adds it to its own. Return a list: for each p the one chunk that is complete there at the end.""",
+    hints=(
+        "With two processes there is one move. Which chunk of which process is complete after it?",
+        "Keep the chunks in a list of lists, `chunks[p][c]`. After move k, chunk (p − k) mod N of process p + 1 has k + 2 summands.",
+        "After N − 1 moves, process p holds the complete chunk (p + 1) mod N.",
+    ),
+    stub="def reduce_scatter(vectors):\n    return ...",
+    reference=_reduce_scatter,
+    cases=_ring_cases,
+    compare=_compare_lists,
+    returns=("chunks",),
+    misconceptions=(
+        Misconception("chunk p on process p", _own_chunk,
+                      "The sums are right, and lie one place off. Follow two processes through their one move: which chunk was sent to whom?"),
+        Misconception("turned the other way", _chunk_before,
+                      "The sums are right; the ring turns from p to p + 1, and yours the other way."),
+        Misconception("nothing added", _not_added,
+                      "Each process still has its own numbers. What arrives must be added to the chunk that is there."),
+        Misconception("mean instead of sum", _averaged,
+                      "A reduction adds. Who divides, and by what, is decided later."),
+        Misconception("everything everywhere", _everything,
+                      "Each process should end with one complete chunk. All chunks everywhere takes the second half of the ring."),
+        Misconception("replaced instead of added", _replaced,
+                      "Each chunk travelled all the way and arrived as it left. On arrival it is added to what is there."),
+    ),
+    alternatives=(Alternative("sum, then deal out", _right_chunk),),
+    success="Every process has sent N − 1 chunks, each an N-th of the whole.",
+)
+
+EXERCISES = (SHARED, RING)

@@ -1,0 +1,100 @@
+"""Chapter 15, exercise on reading an attention map against known times."""
+
+import numpy as np
+
+from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+
+
+def _share(weights, heard):
+    return (weights * (heard[None] == np.arange(len(weights))[:, None])).sum(axis=1)
+
+
+def _cases(rng):
+    def inputs(lasts, pauses):
+        heard = [-1] * pauses[0]
+        for word, last in enumerate(lasts):
+            heard += [word] * last + [-1] * pauses[word + 1]
+        weights = rng.random((len(lasts), len(heard))) ** 3
+        return weights / weights.sum(axis=1, keepdims=True), np.array(heard)
+
+    return [case(np.array([[0.5, 0.25, 0.25], [0.25, 0.25, 0.5]]), np.array([0, 1, 1])),
+            case(*inputs([2, 1, 4], [1, 0, 2, 1]), note="pauses"), case(*inputs([3, 2, 1, 5, 2], [0, 1, 3, 0, 2, 2])),
+            case(inputs([2, 3], [1, 1, 2])[0], np.array([-1, 0, 0, -1, -1, -1, -1, -1, -1])[:9],
+                 note="a word that is not heard")]
+
+
+def _peak_right(weights, heard):
+    return (heard[weights.argmax(axis=1)] == np.arange(len(weights))).astype(float)
+
+
+def _mean_weight(weights, heard):
+    own = heard[None] == np.arange(len(weights))[:, None]
+    return (weights * own).sum(axis=1) / np.maximum(own.sum(axis=1), 1)
+
+
+def _over_columns(weights, heard):
+    return _share(weights / weights.sum(axis=0, keepdims=True), heard)
+
+
+def _without_pauses(weights, heard):
+    kept = weights * (heard >= 0)
+    return _share(kept / kept.sum(axis=1, keepdims=True), heard)
+
+
+def _largest(weights, heard):
+    return (weights * (heard[None] == np.arange(len(weights))[:, None])).max(axis=1)
+
+
+def _one_number(weights, heard):
+    return _share(weights, heard).mean()
+
+
+def _by_loop(weights, heard):
+    return [sum(weight for weight, word in zip(row, heard) if word == place) for place, row in enumerate(weights)]
+
+
+def _by_one_hot(weights, heard):
+    table = np.zeros((len(heard), len(weights)))
+    table[heard >= 0, heard[heard >= 0]] = 1
+    return np.diagonal(weights @ table)
+
+
+SHARE = Exercise(
+    id="15.6",
+    title="On the right frames",
+    kind="implement",
+    minutes=10,
+    difficulty=2,
+    statement="""\
+`weights` (t, j) is a cross-attention map: each of t words shares a weight of 1 among j frames. `heard` (j,) holds, \
+for each frame, the number of the word that sounds in it, −1 in a pause. Write `own_share(weights, heard)`: for each \
+word the part of its weight that falls on its own frames, an array (t,). What falls on a pause is lost; a word that \
+is never heard gets 0.""",
+    hints=(
+        "For word 2, which columns of its row count?",
+        "`heard == 2` is a boolean row over frames. You need one such row for each word: compare with a column.",
+        "`own = heard[None] == np.arange(t)[:, None]` has the shape of `weights`; multiply and add along axis 1.",
+    ),
+    stub="def own_share(weights, heard):\n    return ...",
+    reference=_share,
+    cases=_cases,
+    returns=("share",),
+    misconceptions=(
+        Misconception("only the peak", _peak_right,
+                      "You look only at the largest weight of each row: right or wrong, not how much."),
+        Misconception("a mean weight", _mean_weight,
+                      "You divide by the number of frames, so long words look worse. A share is a sum."),
+        Misconception("columns made to add to one", _over_columns,
+                      "You rescaled the columns. It is the rows, the words, that share out a weight of 1."),
+        Misconception("pauses forgiven", _without_pauses,
+                      "You left the pauses out before sharing. Weight on a pause is lost, not handed back."),
+        Misconception("largest weight", _largest,
+                      "You take one frame of each word. A word may be heard in several."),
+        Misconception("one number for all", _one_number,
+                      "You averaged over the words; the statement asks for one number each."),
+    ),
+    alternatives=(Alternative("loop", _by_loop), Alternative("one-hot table", _by_one_hot)),
+    success="Compare it with the floor: the part of all frames that belong to the word.",
+)
+
+EXERCISES = (SHARE,)

@@ -1,0 +1,243 @@
+"""The command `xformer grade`: one notebook or a folder of them, the reports, the exit status."""
+
+import importlib.util
+import json
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import nullcontext
+from pathlib import Path
+
+from xformer_course.exercises.grading.kernel import Stopped
+from xformer_course.exercises.grading.limits import Limits
+from xformer_course.exercises.grading.report import NotebookGrade, Table, as_csv, as_json, as_text, fitting, one_line
+from xformer_course.exercises.grading.run import grade_notebook
+from xformer_course.exercises.grading.source import Unreadable, read_notebook
+
+ALL_PASSED, SOMETHING_OPEN = 0, 1  # and 2, by way of an error, when nothing could be graded
+NEEDED = ("ipykernel", "jupyter_client", "zmq", "psutil")
+LONGEST = 500  # letters of an error in a row
+
+
+def run_grade(options) -> int:
+    """Grades what the options name, writes the reports and gives the exit status."""
+    if threading.current_thread() is not threading.main_thread():
+        return grade_and_report(options)
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        return grade_and_report(options)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def stop(number: int, frame) -> None:
+    """Ends the program on SIGTERM as Ctrl-C does, so that no kernel and no folder stays behind."""
+    raise SystemExit(128 + number)
+
+
+def grade_and_report(options) -> int:
+    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ImportError(f"grading needs {', '.join(missing)}; install it with pip install 'xformer-lib[grade]'")
+    limits = Limits(seconds=options.timeout, cell_seconds=options.cell_timeout, memory=options.memory)
+    if options.jobs < 1 or options.seed < 0:
+        raise ValueError(f"--jobs, --seed: expected a number of 1 or more and a seed of 0 or more, got --jobs "
+                         f"{options.jobs} and --seed {options.seed}; leave them out for --jobs 1 --seed 0")
+    path = Path(options.path)
+    hand_ins = find_notebooks(path) if path.is_dir() else [path]
+    check_targets(options, hand_ins)
+    if path.is_dir():
+        graded = grade_class(options, path, hand_ins, limits)
+    else:
+        graded = [grade_alone(path, limits, options.seed)]
+        write_json(options, graded)
+        if options.csv:
+            Path(options.csv).write_text(as_csv(graded), encoding="utf-8")
+        print(fitting(as_text(graded[0]), sys.stdout))
+    return ALL_PASSED if all(one.complete for one in graded) else SOMETHING_OPEN
+
+
+# ---------------------------------------------------------------- what is written
+
+
+def check_targets(options, hand_ins: list[Path]) -> None:
+    """Looks at the files for the reports before any work: no notebook is overwritten.
+
+    Raises:
+        FileNotFoundError, ValueError: if a report cannot or must not be written there.
+    """
+    for option, target in (("--json", options.json), ("--csv", options.csv)):
+        if not target:
+            continue
+        file = Path(target)
+        if not file.absolute().parent.is_dir():
+            raise FileNotFoundError(f"{option}: no folder {file.parent}; make it first, or name another file")
+        if file.is_dir():
+            raise IsADirectoryError(f"{option}: expected a file for the report, got the folder {file}; "
+                                    "name a file in it")
+        if holds_notebook(file) or any(is_same(file, one) for one in hand_ins):
+            raise ValueError(f"{option}: expected a file for the report, got the notebook {file}; name another file")
+    if options.json and options.csv and Path(options.json).resolve() == Path(options.csv).resolve():
+        raise ValueError(f"--json, --csv: expected two files, got {options.json} for both; name another for one")
+
+
+def holds_notebook(file: Path) -> bool:
+    """Whether a file is a notebook by its name, the name behind a link, or what is in it."""
+    if any(name.suffix.lower() == ".ipynb" for name in (file, file.resolve())):
+        return True
+    try:
+        read_notebook(file)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def is_same(file: Path, other: Path) -> bool:
+    try:
+        return file.samefile(other)
+    except OSError:
+        return False
+
+
+def write_json(options, graded: list[NotebookGrade]) -> None:
+    """Writes every verdict; what no encoding can write stands there as its escape."""
+    if options.json:
+        text = json.dumps(as_json(graded, options.seed), ensure_ascii=False, indent=1) + "\n"
+        Path(options.json).write_text(text, encoding="utf-8", errors="backslashreplace")
+
+
+# ---------------------------------------------------------------- one notebook, or a class
+
+
+def grade_alone(path: Path, limits: Limits, seed: int) -> NotebookGrade:
+    """One notebook; what cannot be graded is an error."""
+    if not path.exists():
+        raise FileNotFoundError(f"path: no file or folder {path}; name a notebook, or a folder of notebooks")
+    try:
+        graded = grade_notebook(path, limits, seed=seed)
+    except Unreadable as error:
+        raise Unreadable(f"{path}: {error}") from None
+    except (OSError, ValueError, ImportError):
+        raise
+    except Exception as error:
+        if os.environ.get("XFORMER_TRACEBACK"):
+            raise
+        raise ValueError(f"{path}: {stopped_with(error)}; set XFORMER_TRACEBACK=1 to see where") from error
+    if not graded.exercises:
+        raise ValueError(f"{path}: expected a notebook with exercises of the course, got one without; "
+                         "it has neither a heading 'Exercise 3.1' nor a call of check")
+    return graded
+
+
+def grade_class(options, folder: Path, paths: list[Path], limits: Limits) -> list[NotebookGrade]:
+    """A folder: each row of the table is written as it is made, so that an interrupted class keeps its rows."""
+    ids, graded = foreseen(paths), []
+    with open(options.csv, "w", encoding="utf-8") if options.csv else nullcontext(sys.stdout) as file:
+        table = Table(file, ids)
+
+        def finish(place: int, one: NotebookGrade) -> None:
+            print(one.summary, file=sys.stderr, flush=True)
+            graded.append((place, one))
+            table.add(one)
+
+        try:
+            grade_all(folder, paths, limits, options.seed, options.jobs, finish)
+        finally:
+            in_order = [one for _, one in sorted(graded, key=lambda pair: pair[0])]
+            if graded:
+                write_json(options, in_order)
+        if options.csv and options.jobs > 1 and file.seekable():
+            file.seek(0)  # the same rows in another order: as long as before
+            file.write(as_csv(in_order, ids))
+    return in_order
+
+
+def grade_folder(folder: Path, limits: Limits, seed: int, jobs: int) -> list[NotebookGrade]:
+    """Every notebook below a folder, in the order of their names."""
+    found = {}
+    grade_all(folder, find_notebooks(folder), limits, seed, jobs, found.__setitem__)
+    return [found[place] for place in sorted(found)]
+
+
+def find_notebooks(folder: Path) -> list[Path]:
+    """What is called a notebook below a folder, in the order of the names; links to folders are named and not searched.
+
+    Raises:
+        FileNotFoundError: if there is none.
+    """
+    found = []
+    for place, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in folders:
+            if (Path(place) / name).is_symlink():
+                shown = one_line((Path(place) / name).relative_to(folder).as_posix())
+                print(f"{shown}: a link to a folder, not searched", file=sys.stderr)
+        found += [Path(place) / name for name in (*files, *folders)
+                  if name.endswith(".ipynb") and not name.startswith(".")]
+    if not found:
+        raise FileNotFoundError(f"path: no notebook (*.ipynb) in the folder {folder}; name a folder that holds some")
+    return sorted(found)
+
+
+def foreseen(paths: list[Path]) -> set[str]:
+    """The exercises of a class, as far as reading the notebooks tells."""
+    ids = set()
+    for path in paths:
+        try:
+            ids |= {exercise.id for exercise in read_notebook(path, links=False).exercises}
+        except Exception:  # whatever is wrong with this one will be said in its row
+            continue
+    return ids
+
+
+def grade_all(folder: Path, paths: list[Path], limits: Limits, seed: int, jobs: int,
+              finish: Callable[[int, NotebookGrade], None]) -> None:
+    """Hands each notebook to `finish`, with its place in the list, before the next one is begun; one at a time.
+
+    One that cannot be graded, for whatever reason, is a row that says why. An interrupt ends those at work.
+    """
+    stop, turn = threading.Event(), threading.Lock()
+
+    def work(place: int, path: Path) -> None:
+        try:
+            if stop.is_set():
+                raise Stopped
+            graded = grade_in_class(path, path.relative_to(folder).as_posix(), limits, seed, stop)
+            with turn:
+                finish(place, graded)
+        except BaseException:
+            stop.set()
+            raise
+
+    pool = ThreadPoolExecutor(jobs)
+    try:
+        for done in as_completed([pool.submit(work, place, path) for place, path in enumerate(paths)]):
+            if not isinstance(done.exception(), Stopped):
+                done.result()
+    finally:
+        stop.set()
+        pool.shutdown(cancel_futures=True)
+
+
+def grade_in_class(path: Path, name: str, limits: Limits, seed: int, stop: threading.Event) -> NotebookGrade:
+    """One notebook of many, whatever is wrong with it."""
+    try:
+        return grade_notebook(path, limits, seed=seed, name=name, links=False, stop=stop)
+    except (OSError, ValueError) as error:
+        return NotebookGrade(one_line(name), error=one_line(str(error)))
+    except Stopped:
+        raise
+    except Exception as error:
+        if os.environ.get("XFORMER_TRACEBACK"):
+            traceback.print_exc()
+        return NotebookGrade(one_line(name), error=stopped_with(error))
+
+
+def stopped_with(error: Exception) -> str:
+    """A fault of the grader's own, in one line."""
+    words = f"{type(error).__name__}: {error}".removesuffix(": ")[:LONGEST]
+    return one_line(f"the grader stopped with {words}")

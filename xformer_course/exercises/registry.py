@@ -1,0 +1,48 @@
+"""Finding exercises by id; a chapter's module is imported when one of its exercises is asked for."""
+
+import importlib
+import pkgutil
+import re
+from functools import cache
+
+import xformer_course.exercises as package
+from xformer_course.exercises.exercise import Chapter, Exercise
+
+PATTERN = re.compile(r"(\d{1,2})\.(\d{1,2})")
+
+
+def chapter_numbers() -> list[int]:
+    """Chapters that have a module `chapter_NN` here, in order."""
+    names = (module.name for module in pkgutil.iter_modules(package.__path__))
+    return sorted(int(name[-2:]) for name in names if re.fullmatch(r"chapter_\d\d", name))
+
+
+@cache
+def chapter(number: int) -> Chapter | None:
+    """The exercises of one chapter, or None when it has no module."""
+    if number not in chapter_numbers():
+        return None
+    return importlib.import_module(f"xformer_course.exercises.chapter_{number:02d}").CHAPTER
+
+
+def chapters() -> list[Chapter]:
+    """Every chapter that has exercises."""
+    return [chapter(number) for number in chapter_numbers()]
+
+
+def find(exercise_id: object) -> Exercise | str:
+    """The exercise with this id, or a sentence that says which ids there are."""
+    if type(exercise_id) is not str:
+        return 'an id is written in quotes, such as check("3.1", answer)'
+    parsed = PATTERN.fullmatch(exercise_id.strip())
+    if parsed is None:
+        return f"{exercise_id[:20]!r} is not an id; ids look like \"3.1\""
+    found = chapter(int(parsed[1]))
+    if found is None:
+        known = ", ".join(str(number) for number in chapter_numbers())
+        return f"chapter {parsed[1]} has no exercises; chapters with exercises: {known}"
+    for exercise in found.exercises:
+        if exercise.id == exercise_id.strip():
+            return exercise
+    ids = ", ".join(exercise.id for exercise in found.exercises)
+    return f"there is no exercise {parsed[0]}; chapter {parsed[1]} has {ids}"
