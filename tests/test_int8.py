@@ -4,7 +4,7 @@ import pytest
 
 from xformer_lib import load_pretrained
 from xformer_lib.cli import main
-from xformer_lib.nn.quantized import Int8Linear
+from xformer_lib.engine.quantized import Int8Linear
 
 TEXTS = ["I am an engineer.", "Hello world!", "Where did you buy this book?"]
 

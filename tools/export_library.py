@@ -124,7 +124,9 @@ def package_text(room, texts):
 
 
 def chapter_paths():
-    return sorted((ROOT / "chapters").glob("[0-9][0-9]*_*.ipynb"))  # 12_…, 12a_…, 12b_…
+    """12_…, 12a_…, 12b_…, and then the workshop: w1_…, w2_…"""
+    chapters = ROOT / "chapters"
+    return sorted(chapters.glob("[0-9][0-9]*_*.ipynb")) + sorted(chapters.glob("w[0-9]_*.ipynb"))
 
 
 def build(paths):

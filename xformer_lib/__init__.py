@@ -17,6 +17,7 @@ __version__ = "0.6.0"
 _PARTS = (
     "data",
     "decoding",
+    "engine",
     "evaluation",
     "inspection",
     "nn",

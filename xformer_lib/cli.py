@@ -434,7 +434,7 @@ def run_translate(options) -> int:
     sentences = {f"{what} {n + 1}": lines[n] for n in places}
     check_sentences(tokenizer, config.model.max_len - 1, sentences)
     if options.int8:
-        from xformer_lib.nn.quantized import quantize_int8
+        from xformer_lib.engine.quantized import quantize_int8
 
         model = quantize_int8(model)
     found = translate(by_columns(model), tokenizer, list(sentences.values()), beam_size=options.beam_size,

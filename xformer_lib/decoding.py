@@ -9,6 +9,7 @@ Source: ``chapters/12_translation.ipynb``
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
 
+import copy
 import math
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from tqdm import tqdm
 
 from xformer_lib.data.batching import pad_rows
 from xformer_lib.data.tokenizer import Tokenizer
+from xformer_lib.engine.decode import begin
+from xformer_lib.engine.modules import accelerate
 from xformer_lib.shapes import Float, Int
 
 __all__ = ["next_logits", "greedy", "Hypothesis", "check_beam", "beam_search", "translate", "by_columns", "Translator"]
@@ -54,19 +57,20 @@ def length_limits(model: nn.Module, source: Int[Tensor, "b s"],
 
 
 # %% chapter 12: The library's version
+def sayable(logits: Float[Tensor, "b v"], config) -> Float[Tensor, "b v"]:
+    """The same logits with −∞ for <pad> and <bos>, which are no words."""
+    logits[:, config.pad_id] = logits[:, config.bos_id] = -torch.inf
+    return logits
+
+
 def next_logits(model: nn.Module, tokens: Int[Tensor, "b t"],
-                memory: Float[Tensor, "b ..."], source: Int[Tensor, "b s"],
-                cache=None) -> Float[Tensor, "b v"]:
+                memory: Float[Tensor, "b ..."],
+                source: Int[Tensor, "b s"]) -> Float[Tensor, "b v"]:
     """Logits of the word after ``tokens``, −∞ for <pad> and <bos>.
 
-    ``memory`` is what ``model.encode`` gave, (b s m) for a Transformer. With a
-    cache, of ``model.new_cache()``, only the tokens that it does not hold are computed.
+    ``memory`` is what ``model.encode`` gave, (b s m) for a Transformer.
     """
-    new = tokens if cache is None else tokens[:, cache.length:]
-    states = model.states(new, memory, source, cache=cache)
-    logits = model.embedding.logits(states[:, -1:])[:, 0]
-    logits[:, model.config.pad_id] = logits[:, model.config.bos_id] = -torch.inf
-    return logits
+    return sayable(model.decode(tokens, memory, source)[:, -1], model.config)
 
 
 # %% chapter 12: The library's version
@@ -80,30 +84,28 @@ def likeliest(logits: Float[Tensor, "b v"]) -> Int[Tensor, "b 1"]:
 
 # %% chapter 12: The library's version
 def greedy(model: nn.Module, source: Int[Tensor, "b s"], *,
-           max_len: int | None = None, use_cache: bool = True) -> list[list[int]]:
+           max_len: int | None = None, engine: str = "fast") -> list[list[int]]:
     """The likeliest word at each step; ids without <bos> and <eos>.
 
     It ends at <eos> or after ``max_len`` tokens, or twice the source and ten.
+    ``engine``: "fast", or "plain" for the definition; see `engine.decode.begin`.
     """
     results, eos_id = [[] for _ in source], model.config.eos_id
     rows = torch.arange(len(source), device=source.device)
     with evaluation_mode(model):
         limits = length_limits(model, source, max_len)
-        cache = model.new_cache() if use_cache else None
-        memory = model.encode(source)
+        steps = begin(model, source, engine=engine)
         tokens = torch.full_like(source[:, :1], model.config.bos_id)
         while len(rows):
-            logits = next_logits(model, tokens, memory, source, cache)
+            logits = sayable(steps.next_logits(tokens), model.config)
             tokens = torch.cat([tokens, likeliest(logits)], dim=1)
             done = (tokens[:, -1] == eos_id) | (tokens.shape[1] > limits)
             if done.any():
                 for row, ids in zip(rows[done].tolist(), tokens[done, 1:].tolist()):
                     results[row] = ids[:-1] if ids[-1] == eos_id else ids
                 alive = (~done).nonzero()[:, 0]
-                rows, tokens, memory, source, limits = (
-                    x[alive] for x in (rows, tokens, memory, source, limits))
-                if cache is not None:
-                    cache.keep(alive)
+                rows, tokens, limits = rows[alive], tokens[alive], limits[alive]
+                steps.keep(alive)
     return results
 
 
@@ -156,14 +158,15 @@ class Finished:
 
 
 # %% chapter 12: When may the search stop?
-def start(model: nn.Module, source: Int[Tensor, "b s"], k: int):
-    """Memory, source and <bos> k times for each sentence, and the places' log p."""
-    memory = model.encode(source).repeat_interleave(k, dim=0)
-    source = source.repeat_interleave(k, dim=0)
-    totals = memory.new_full((len(source) // k, k), -torch.inf)
+def start(model: nn.Module, source: Int[Tensor, "b s"], k: int, engine: str):
+    """A search of k places a sentence: its steps, <bos> in each place, their log p."""
+    steps, sentences = begin(model, source, engine=engine), torch.arange(len(source))
+    steps.keep(sentences.to(source.device).repeat_interleave(k))
+    tokens = torch.full_like(source[:, :1], model.config.bos_id).repeat(k, 1)
+    totals = torch.full((len(source), k), -torch.inf, device=source.device,
+                        dtype=steps.memory.dtype)
     totals[:, 0] = 0.0
-    tokens = torch.full_like(source[:, :1], model.config.bos_id)
-    return memory, source, tokens, totals
+    return steps, tokens, totals
 
 
 def extend(totals: Float[Tensor, "b k"], tokens: Int[Tensor, "r t"],
@@ -189,8 +192,8 @@ def unsettled(sentences: list[Finished], tokens: Int[Tensor, "r t"],
 # %% chapter 12: When may the search stop?
 def beam_search(model: nn.Module, source: Int[Tensor, "b s"], *, beam_size: int = 4,
                 length_penalty: float = 1.0, max_len: int | None = None,
-                use_cache: bool = True) -> list[list[Hypothesis]]:
-    """Up to ``beam_size`` hypotheses a sentence, best first; limits as in `greedy`.
+                engine: str = "fast") -> list[list[Hypothesis]]:
+    """Up to ``beam_size`` hypotheses a sentence, best first; the rest as in `greedy`.
 
     Where none ends within the limit, those that were cut.
     """
@@ -199,18 +202,17 @@ def beam_search(model: nn.Module, source: Int[Tensor, "b s"], *, beam_size: int 
     with evaluation_mode(model):
         limits = length_limits(model, source, max_len).tolist()
         finished = [Finished(k, limit, length_penalty) for limit in limits]
-        memory, source, tokens, totals = start(model, source, k)
-        searching, cache = finished, model.new_cache() if use_cache else None
+        steps, tokens, totals = start(model, source, k, engine)
+        searching = finished
         while searching:
-            logits = next_logits(model, tokens, memory, source, cache)
+            logits = sayable(steps.next_logits(tokens), model.config)
             totals, tokens, rows = extend(totals, tokens, logits, eos_id)
             going = unsettled(searching, tokens, totals, eos_id)
             searching, totals = [searching[n] for n in going], totals[going]
             stay = torch.arange(len(rows), device=rows.device).view(-1, k)
             stay = stay[going].flatten()
-            tokens, memory, source = (x[stay] for x in (tokens, memory, source))
-            if cache is not None:
-                cache.keep(rows[stay])
+            tokens = tokens[stay]
+            steps.keep(rows[stay])
     return [sentence.best for sentence in finished]
 
 
@@ -238,7 +240,7 @@ def encode_sentences(model: nn.Module, tokenizer: Tokenizer,
 # %% chapter 12: From text to text
 def translate(model: nn.Module, tokenizer: Tokenizer, texts: list[str], *,
               beam_size: int = 1, length_penalty: float = 1.0, batch_size: int = 64,
-              use_cache: bool = True, progress: bool = False) -> list[str]:
+              engine: str = "fast", progress: bool = False) -> list[str]:
     """Translate sentences in batches of like length; their order is kept.
 
     ``beam_size`` 1 is greedy decoding. ``progress`` shows a bar on standard error.
@@ -251,11 +253,11 @@ def translate(model: nn.Module, tokenizer: Tokenizer, texts: list[str], *,
             ids = pad_rows([encoded[n] for n in rows], model.config.pad_id)
             source = torch.from_numpy(ids).to(model.embedding.weight.device)
             if beam_size == 1:
-                found = greedy(model, source, use_cache=use_cache)
+                found = greedy(model, source, engine=engine)
             else:
                 beams = beam_search(
                     model, source, beam_size=beam_size,
-                    length_penalty=length_penalty, use_cache=use_cache)
+                    length_penalty=length_penalty, engine=engine)
                 found = [best[0].ids for best in beams]
             results |= zip(rows, map(tokenizer.decode, found))
             bar.update(len(rows))
@@ -273,17 +275,21 @@ def by_columns(model: nn.Module) -> nn.Module:
 
 # %% chapter 12: From text to text
 class Translator:
-    """A trained model and its tokenizer: text in, text out."""
+    """A trained model and its tokenizer: text in, text out.
 
-    def __init__(self, model: nn.Module, tokenizer: Tokenizer):
-        self.model, self.tokenizer = by_columns(model), tokenizer
+    ``model`` is copied, so that what becomes of the caller's changes nothing here.
+    """
+
+    def __init__(self, model: nn.Module, tokenizer: Tokenizer, *, engine: str = "fast"):
+        self.model = accelerate(by_columns(copy.deepcopy(model))) if engine == "fast" else model
+        self.tokenizer, self.engine = tokenizer, engine
 
     def translate(self, text: str | list[str], *, beam_size: int = 1,
                   length_penalty: float = 1.0) -> str | list[str]:
         """A sentence for a sentence, a list for a list, in its order."""
         texts = [text] if isinstance(text, str) else text
         results = translate(self.model, self.tokenizer, texts, beam_size=beam_size,
-                            length_penalty=length_penalty)
+                            length_penalty=length_penalty, engine=self.engine)
         return results[0] if isinstance(text, str) else results
 
     def attention(self, text: str):

@@ -21,12 +21,13 @@ from torch import Tensor, nn
 
 from xformer_lib._inspection_checks import check_editable, check_heads
 from xformer_lib.data.tokenizer import Tokenizer, piece_words
-from xformer_lib.nn.attention import MultiHeadAttention, record_attention, times
+from xformer_lib.nn.attention import MultiHeadAttention
 from xformer_lib.nn.transformer import Transformer
 from xformer_lib.shapes import Float
 
 __all__ = [
     "AttentionMaps",
+    "record_attention",
     "attention_maps",
     "merge_pieces",
     "word_maps",
@@ -84,6 +85,28 @@ class AttentionMaps:
                              f"got {part!r}; choose one of these")
         queries, keys = ([name.strip("▁") for name in row] for row in names[part])
         return queries, keys
+
+
+# %% chapter 12b: One sentence, three kinds of maps
+@contextmanager
+def record_attention(model: nn.Module):
+    """Collect the weights of every attention layer that runs inside the block.
+
+    Yields a dict from the layer's name to its latest weights (b h i j). The forward
+    pass is the model's own: two hooks ask each layer for its weights and keep them.
+    """
+    maps, hooks = {}, []
+    ask = lambda layer, args, options: (args, {**options, "need_weights": True})
+    for name, layer in model.named_modules():
+        if isinstance(layer, MultiHeadAttention):
+            keep = lambda _, args, out, name=name: maps.update({name: out[1].detach()})
+            hooks += [layer.register_forward_pre_hook(ask, with_kwargs=True),
+                      layer.register_forward_hook(keep)]
+    try:
+        yield maps
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 # %% chapter 12b: One sentence, three kinds of maps
@@ -251,11 +274,11 @@ def edit_attention(model: nn.Module,
 
     def mix(edit):
         def hook(layer, args, options, output):
-            cache, weights = options.get("cache"), edit(output[1])
-            values = (cache.v if cache is not None
-                      else layer.split(layer.w_v(args[2]), layer.num_kv_heads))
-            mixed = times(weights, values).transpose(1, 2).flatten(2)
-            return layer.w_o(mixed), weights
+            weights, values = edit(output[1]), layer.split(layer.w_v(args[2]),
+                                                           layer.d_value)
+            served = layer.num_heads // values.shape[1]  # by each head of values
+            mixed = weights @ values.repeat_interleave(served, dim=1)
+            return layer.w_o(mixed.transpose(1, 2).flatten(2)), weights
         return hook
 
     hooks, layers = [], attention_layers(model)

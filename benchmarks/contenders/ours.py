@@ -84,7 +84,7 @@ class Ours(Contender):
 class OursInt8(Ours):
     name = "ours int8"
     differs = "the same model, the weights of its linear layers rounded to int8"
-    package = "xformer_lib.nn.quantized"
+    package = "xformer_lib.engine.quantized"
     trains = False
 
     def load(self) -> None:

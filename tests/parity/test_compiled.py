@@ -2,7 +2,7 @@
 
 import torch
 
-from xformer_lib.nn.products import Linear
+from xformer_lib.engine.products import Linear
 
 
 def test_a_compiler_sees_no_kernel_that_it_cannot_lower():

@@ -15,8 +15,10 @@ Edit the chapter and run ``make export``; what is changed here is lost.
 import math
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
+from xformer_lib.nn.attention import masked_softmax
 from xformer_lib.shapes import Float
 
 __all__ = [
@@ -109,12 +111,25 @@ class AttentionPositions(nn.Module):
     Queries stand at ``start``, ``start + 1``, …, keys at 0, 1, …, ``key_len - 1``.
     """
 
-    def turn(self, x: Float[Tensor, "b h i d"], start: int) -> Float[Tensor, "b h i d"]:
-        """Queries, or new keys, at start, start + 1, …: what scores and cache get."""
+    def forward(self, q, k, v, *, mask=None, dropout=0.0):
+        """`attention` among words that know their places: (output, weights)."""
+        q, k = self.turn(q), self.turn(k)
+        bias, value_bias = self.terms(q, k.shape[-2])
+
+        scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+        weights = masked_softmax(scores if bias is None else scores + bias, mask)
+        mixing = F.dropout(weights, dropout)
+        output = mixing @ v
+        if value_bias is not None:
+            output = output + torch.einsum("bhij,ije->bhie", mixing, value_bias)
+        return output, weights
+
+    def turn(self, x: Float[Tensor, "b h i d"], start: int = 0) -> Float[Tensor, "b h i d"]:
+        """Queries or keys at start, start + 1, …, as the scores shall see them."""
         return x
 
     def terms(
-        self, q: Float[Tensor, "b h i d"], key_len: int, start: int
+        self, q: Float[Tensor, "b h i d"], key_len: int, start: int = 0
     ) -> tuple[Tensor | None, Tensor | None]:
         """What is added to the scores (…i j), and to the values (i j e)."""
         return None, None
@@ -146,7 +161,7 @@ class RotaryPositions(AttentionPositions):
             raise ValueError("positions: rotary turns pairs of dimensions, got heads of "
                              f"width {d_head}; take an even d_model / num_heads")
 
-    def turn(self, x: Float[Tensor, "b h i d"], start: int) -> Float[Tensor, "b h i d"]:
+    def turn(self, x: Float[Tensor, "b h i d"], start: int = 0) -> Float[Tensor, "b h i d"]:
         return rotary(x, start)
 
 
@@ -164,7 +179,7 @@ class AlibiPositions(AttentionPositions):
     """Takes slope · |i - j| from the score: head by head, far keys count less."""
 
     def terms(
-        self, q: Float[Tensor, "b h i d"], key_len: int, start: int
+        self, q: Float[Tensor, "b h i d"], key_len: int, start: int = 0
     ) -> tuple[Float[Tensor, "h i j"], None]:
         dtype = torch.promote_types(q.dtype, torch.float32)
         i = torch.arange(start, start + q.shape[2], dtype=dtype, device=q.device)
@@ -189,7 +204,7 @@ class RelativePositions(AttentionPositions):
         self.value_table = nn.Parameter(torch.randn(shape) / math.sqrt(d_head))
 
     def terms(
-        self, q: Float[Tensor, "b h i d"], key_len: int, start: int
+        self, q: Float[Tensor, "b h i d"], key_len: int, start: int = 0
     ) -> tuple[Float[Tensor, "b h i j"], Float[Tensor, "i j e"]]:
         i = torch.arange(start, start + q.shape[2], device=q.device)
         offset = torch.arange(key_len, device=q.device) - i[:, None]

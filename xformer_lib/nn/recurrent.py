@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from xformer_lib.nn.layers import Dropout
-from xformer_lib.nn.transformer import TokenEmbedding, TransformerConfig, check_ids
+from xformer_lib.nn.checks import check_ids
+from xformer_lib.nn.transformer import TokenEmbedding, TransformerConfig
 from xformer_lib.shapes import Bool, Float, Int
 
 __all__ = ["RecurrentCache", "GRUTranslator", "AdditiveAttention", "GRUAttentionTranslator"]
@@ -66,7 +66,7 @@ class RecurrentParts(nn.Module):
         check_recurrent(config)
         self.config, m = config, config.d_model
         self.embedding = TokenEmbedding(config.vocab_size, m)
-        self.dropout = Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
         self.encoder = nn.GRU(m, m // 2, bidirectional=True, batch_first=True)
         self.first = nn.Linear(m // 2, m)
         self.decoder = nn.GRU(2 * m, m, batch_first=True)

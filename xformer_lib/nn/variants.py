@@ -17,19 +17,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from xformer_lib.nn._checks import check_choice, check_given
-from xformer_lib.nn.layers import Dropout
+from xformer_lib.nn.checks import check_choice, check_given, check_ids
+from xformer_lib.nn.masks import padding_mask, target_mask
 from xformer_lib.nn.positions import POSITIONS
-from xformer_lib.nn.transformer import (
-    Decoder,
-    Encoder,
-    TokenEmbedding,
-    Transformer,
-    TransformerConfig,
-    check_ids,
-    padding_mask,
-    target_mask,
-)
+from xformer_lib.nn.transformer import Decoder, Encoder, TokenEmbedding, Transformer, TransformerConfig
 from xformer_lib.shapes import Bool, Float, Int
 
 __all__ = [
@@ -65,7 +56,7 @@ class TokenEncoder(nn.Module):
         self.config = config
         self.embedding = TokenEmbedding(config.vocab_size, config.d_model)
         self.positions = POSITIONS[config.positions](config.d_model, config.max_len)
-        self.dropout = Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
         self.encoder = Encoder(config)
 
     def forward(
@@ -199,7 +190,7 @@ class VisionTransformer(nn.Module):
         self.project = nn.Linear(patch_size**2, width)
         self.positions = POSITIONS[config.positions](width, num_patches + 1)
         self.token = nn.Parameter(torch.zeros(width)) if pool == "token" else None
-        self.encoder, self.dropout = Encoder(config), Dropout(config.dropout)
+        self.encoder, self.dropout = Encoder(config), nn.Dropout(config.dropout)
         self.classify = nn.Linear(width, config.vocab_size)
 
     def forward(self, images: Float[Tensor, "b y x"]) -> Float[Tensor, "b c"]:

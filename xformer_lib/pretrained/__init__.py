@@ -13,7 +13,7 @@ the folder from a finished run.
 from pathlib import Path
 
 from xformer_lib.decoding import Translator
-from xformer_lib.nn.quantized import quantize_int8
+from xformer_lib.engine.quantized import quantize_int8
 from xformer_lib.training.checkpoint import load_model
 
 __all__ = ["available", "load_pretrained"]

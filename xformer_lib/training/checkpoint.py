@@ -117,7 +117,7 @@ def restore_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer,
 
 # %% chapter 11: Files that survive a crash
 # settings that may change: the weights still fit
-FREE = ("dropout", "attention_dropout", "attention_path", "max_len")
+FREE = ("dropout", "attention_dropout", "max_len")
 
 
 def made_for(config: TransformerConfig, tokenizer: Tokenizer) -> dict:

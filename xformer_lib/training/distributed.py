@@ -77,7 +77,7 @@ class Group(Shares):
     def join(self, run: Run) -> None:
         """Wrap the run's model; process 0 gives its weights to the others."""
         self.pad_id = run.config.model.pad_id
-        self.loss = DistributedDataParallel(LossOf(run.model))
+        self.loss = DistributedDataParallel(LossOf(run.computing))
 
     def sharing(self, last: bool):
         """Gradients are added up here, and travel with the last part of a step."""

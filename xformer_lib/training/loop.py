@@ -32,6 +32,8 @@ from xformer_lib.data.batching import Batch, batches
 from xformer_lib.data.corpora import load_corpus
 from xformer_lib.data.files import write_atomically
 from xformer_lib.data.tokenizer import Tokenizer
+from xformer_lib.engine.modules import accelerate
+from xformer_lib.nn.checks import check_choice
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 from xformer_lib.training import checkpoint as files
 from xformer_lib.training._checks import check_corpus, check_memory, check_pairs, check_specials
@@ -178,6 +180,7 @@ class Run:
     train_data: list
     validation_data: list
     model: nn.Module
+    computing: nn.Module  # the same parameters, by the engine that was asked for
     optimizer: torch.optim.Optimizer
     step: int = 0       # optimiser steps done
     epoch: int = 0      # passes over the training data begun, from 0
@@ -227,9 +230,10 @@ def autocast(config: TrainConfig, device: str):
 def build_run(config: TrainConfig, folder: Path, tokenizer: Tokenizer,
               corpus: dict | None, device: str, *,
               build: Callable[[TransformerConfig], nn.Module] = Transformer,
-              processes: "Processes | None" = None) -> Run:
+              processes: "Processes | None" = None, engine: str = "fast") -> Run:
     """Data, a freshly initialised model and its optimiser,
     all decided by ``config.seed``."""
+    check_choice("engine", engine, ("fast", "plain"), '"plain" is the definition')
     if corpus is None:
         corpus = {split: load_corpus(config.corpus, split)
                   for split in ("train", "val")}
@@ -241,8 +245,9 @@ def build_run(config: TrainConfig, folder: Path, tokenizer: Tokenizer,
     model = build(config.model).to(device)
     optimizer = torch.optim.Adam(model.parameters(), lr=config.peak_rate,
                                  betas=(0.9, 0.98), eps=1e-9, fused=True)
+    computing = accelerate(model) if engine == "fast" else model
     run = Run(config, folder, tokenizer, device, sets["train"], sets["val"], model,
-              optimizer, processes=processes or Processes())
+              computing, optimizer, processes=processes or Processes())
     run.processes.join(run)
     return run
 
@@ -260,7 +265,7 @@ class Processes:
 
     def join(self, run: "Run") -> None:
         """Take on a run, once its model stands."""
-        self.loss = partial(translation_loss, run.model)
+        self.loss = partial(translation_loss, run.computing)
 
     def begin_step(self, run: "Run") -> None:
         """Called before the gradients of a step."""
@@ -352,7 +357,7 @@ def validate(run: Run) -> None:
     held_out = batches(run.validation_data, max_tokens=run.config.max_tokens)
     own = (part for part in map(run.processes.rows, held_out) if len(part.source))
     with autocast(run.config, run.device):
-        total, count = run.processes.total(*summed_loss(run.model, own, run.device))
+        total, count = run.processes.total(*summed_loss(run.computing, own, run.device))
     loss = total / count
     check_finite(run, "validation loss", loss, run.step)
     run.history.append({"step": run.step, "tokens": run.tokens,
@@ -424,6 +429,7 @@ def continue_run(run: Run, progress: bool) -> Run:
     ``validate_every`` steps; `Stopped` after Ctrl-C or SIGTERM."""
     config, processes = run.config, run.processes
     run.model.train()
+    run.computing.train()
     if run.device == "cpu":
         keep_freed_memory()
     bar = tqdm(total=config.max_steps, initial=run.step, unit="step",
@@ -442,12 +448,14 @@ def continue_run(run: Run, progress: bool) -> Run:
                                     f"{run.tokens / run.seconds:,.0f} tokens/s")
             save_or_stop(run, asked)
     run.model.eval()
+    run.computing.eval()
     return run
 
 
 # %% chapter 11: Pass after pass
 def begin(config: TrainConfig, folder: Path, corpus: dict | None, device: str,
-          build: Callable[[TransformerConfig], nn.Module], processes: Processes) -> Run:
+          build: Callable[[TransformerConfig], nn.Module], processes: Processes,
+          engine: str) -> Run:
     """A run at step 0, with a tokenizer and an id of its own; nothing is written."""
     if corpus is None:
         corpus = {split: load_corpus(config.corpus, split)
@@ -458,7 +466,7 @@ def begin(config: TrainConfig, folder: Path, corpus: dict | None, device: str,
     config = replace(config,
                      model=replace(config.model, vocab_size=tokenizer.vocab_size))
     run = build_run(config, folder, tokenizer, corpus, device, build=build,
-                    processes=processes)
+                    processes=processes, engine=engine)
     run.id = secrets.token_hex(8)  # from the system, so no generator moves
     return run
 
@@ -467,7 +475,8 @@ def begin(config: TrainConfig, folder: Path, corpus: dict | None, device: str,
 def train(config: TrainConfig, folder: str | Path, *, corpus: dict | None = None,
           device: str | None = None, progress: bool = True,
           build: Callable[[TransformerConfig], nn.Module] = Transformer,
-          processes: Processes | None = None, provenance: dict | None = None) -> Run:
+          processes: Processes | None = None, provenance: dict | None = None,
+          engine: str = "fast") -> Run:
     """Train from the start; ``folder`` gets config, tokenizer, checkpoint, best model.
 
     ``corpus`` may bring its own {"train": pairs, "val": pairs}, and ``build`` another
@@ -477,11 +486,13 @@ def train(config: TrainConfig, folder: str | Path, *, corpus: dict | None = None
     weights on one CPU, with the same versions and number of threads. ``processes`` may
     be a group that shares the work; it shares the folder, too. ``provenance`` is
     stored beside the settings. A folder that holds a run or a model is refused.
+    ``engine="plain"`` computes by the definition, "fast" the same in less time.
     """
     folder, processes = Path(folder), processes or Processes()
     if processes.rank == 0:
         check_free(folder)
-    run = begin(config, folder, corpus, pick_device(device), build, processes)
+    run = begin(config, folder, corpus, pick_device(device), build, processes,
+                engine)
     with taken(folder, processes.rank, new=True):
         if processes.rank == 0:
             save_setup(folder, run.config, run.tokenizer, run=run.id)
@@ -518,7 +529,7 @@ def restore_model(run: Run) -> None:
 def resume(folder: str | Path, *, corpus: dict | None = None, device: str | None = None,
            progress: bool = True,
            build: Callable[[TransformerConfig], nn.Module] = Transformer,
-           processes: Processes | None = None) -> Run:
+           processes: Processes | None = None, engine: str = "fast") -> Run:
     """Go on from a run's last checkpoint, with its ``build``: on a CPU, to the very
     weights of an unbroken run, if as many ``processes`` share it."""
     folder, processes = Path(folder), processes or Processes()
@@ -526,7 +537,7 @@ def resume(folder: str | Path, *, corpus: dict | None = None, device: str | None
     with taken(folder, processes.rank):
         config, tokenizer = files.load_setup(folder)
         run = build_run(config, folder, tokenizer, corpus, pick_device(device),
-                        build=build, processes=processes)
+                        build=build, processes=processes, engine=engine)
         run.id = files.load_settings(folder)[1]
         restore(run)
         if processes.rank == 0:

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from xformer_lib.nn.products import product
+from xformer_lib.engine.products import product
 from xformer_lib.shapes import Float, Int
 
 

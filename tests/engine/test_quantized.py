@@ -7,7 +7,7 @@ from torch import nn
 from xformer_lib.decoding import beam_search, greedy
 from xformer_lib.nn import Transformer, TransformerConfig
 from xformer_lib.nn.cost import measure_cost
-from xformer_lib.nn.quantized import Int8Embedding, Int8Linear, int_product, quantize_int8, quantize_rows
+from xformer_lib.engine.quantized import Int8Embedding, Int8Linear, int_product, quantize_int8, quantize_rows
 from xformer_lib.nn.transformer import TokenEmbedding
 
 

@@ -1,7 +1,6 @@
 """What the layers and models refuse, before anything is computed: sizes, options, inputs and ids.
 
-Written by hand: chapters 8 and 9 show what the layers do, each calls one function of these. A mask is checked in
-chapter 8 itself, where its meaning is explained.
+Written by hand: chapters 8 and 9 show what the layers do, and each layer calls one function of these.
 """
 
 import numbers
@@ -11,16 +10,17 @@ from torch import Tensor
 
 from xformer_lib._checks import check_share, check_whole, is_whole, shown
 from xformer_lib.nn._edges import is_transformed
-from xformer_lib.nn.positions import POSITIONS
 
 __all__ = [
+    "SCHEMES",
+    "check_attention",
     "check_choice",
     "check_config",
     "check_given",
     "check_ids",
     "check_inputs",
+    "check_mask",
     "check_norm",
-    "check_path",
     "check_sizes",
     "check_tensor",
     "head_sizes",
@@ -28,6 +28,7 @@ __all__ = [
     "key_heads",
 ]
 
+SCHEMES = ("sinusoidal", "learned", "relative", "rotary", "alibi", "none")
 SIZES = ("vocab_size", "d_model", "num_heads", "d_ff", "num_encoder_layers", "num_decoder_layers", "max_len", "max_offset")
 
 # ---------------------------------------------------------------- sizes and options
@@ -49,11 +50,6 @@ def check_choice(name: str, value: object, choices: tuple[str, ...], advice: str
 def check_norm(norm: object) -> None:
     """Raise ValueError for a place of the norm that no residual knows."""
     check_choice("norm", norm, ("pre", "post"), '"pre" is the default')
-
-
-def check_path(path: object, name: str = "path") -> None:
-    """Raise ValueError for a path that `attend` does not know."""
-    check_choice(name, path, ("auto", "explicit", "fused"), '"auto" takes the faster')
 
 
 def sizes_that_fit(d_model: int, num_heads: int) -> str:
@@ -86,22 +82,20 @@ def key_heads(num_heads: int, num_kv_heads: int | None) -> int:
     return number
 
 
-def head_sizes(
-    d_model: int, num_heads: int, num_kv_heads: int | None, d_head: int | None, d_value: int | None
-) -> tuple[int, int, int]:
-    """The number of key heads, a head's columns of keys, and of values; what is None follows from the others."""
+def head_sizes(d_model: int, num_heads: int, d_head: int | None, d_value: int | None) -> tuple[int, int]:
+    """A head's columns of queries and keys, and of values; what is None follows from the others."""
     check_sizes(d_model=d_model, num_heads=num_heads)
     d_head = head_width(d_model, num_heads) if d_head is None else d_head
     d_value = d_head if d_value is None else d_value
     check_sizes(d_head=d_head, d_value=d_value)
-    return key_heads(num_heads, num_kv_heads), d_head, d_value
+    return d_head, d_value
 
 
 def check_positions(name: object, d_model: int, num_heads: int) -> None:
     """Raise ValueError for an unknown scheme, or a width without the pairs that it turns."""
-    if not isinstance(name, str) or name not in POSITIONS:
+    if not isinstance(name, str) or name not in SCHEMES:
         raise ValueError(
-            f"positions: expected one of {', '.join(POSITIONS)}, got {shown(name)}; sinusoidal is the default"
+            f"positions: expected one of {', '.join(SCHEMES)}, got {shown(name)}; sinusoidal is the default"
         )
     if name in ("sinusoidal", "rotary") and d_model % 2:
         nearest = f"{d_model - 1} or {d_model + 1}" if d_model > 1 else "2"
@@ -123,7 +117,6 @@ def check_config(config) -> None:
     for name in ("dropout", "attention_dropout"):
         check_share(name, getattr(config, name))
     check_norm(config.norm)
-    check_path(config.attention_path, "attention_path")
     check_positions(config.positions, config.d_model, config.num_heads)
     key_heads(config.num_heads, config.num_kv_heads)
     specials = (config.pad_id, config.bos_id, config.eos_id)
@@ -174,6 +167,36 @@ def check_inputs(d_model: int, query: Tensor, key: Tensor, value: Tensor) -> Non
             "key and value: expected one value for each key and one batch size, "
             f"got query {q}, key {k}, value {v}; align them"
         )
+
+
+def check_mask(mask: Tensor | None, wanted: tuple[int, int, int, int]) -> Tensor | None:
+    """Give a mask (i j), (b i j) or (b h i j) its head axis, or say what is wrong with it."""
+    if mask is None:
+        return None
+    check_tensor("mask", mask)
+    if mask.dtype != torch.bool:
+        raise TypeError(
+            f"mask: expected torch.bool, True = may attend, got {mask.dtype}; "
+            "write mask.bool(), or mask == 0 for an additive mask"
+        )
+    if mask.ndim == 3:
+        mask = mask.unsqueeze(1)
+    sizes = (1,) * (4 - mask.ndim) + tuple(mask.shape)
+    if mask.ndim not in (2, 4) or any(n not in (1, w) for n, w in zip(sizes, wanted)):
+        raise ValueError(
+            f"mask: expected a shape that broadcasts to (b, h, i, j) = {wanted}, got {tuple(mask.shape)}; "
+            "rows are queries, columns are keys"
+        )
+    return mask
+
+
+def check_attention(layer, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, *, kept: int = 0) -> Tensor | None:
+    """Raise an error unless these are what a layer of attention takes; the mask with its head axis.
+
+    ``kept``: keys that the layer already holds, in front of ``key``.
+    """
+    check_inputs(layer.d_model, query, key, value)
+    return check_mask(mask, (query.shape[0], layer.num_heads, query.shape[1], kept + key.shape[1]))
 
 
 def check_ids(name: str, ids: Tensor, config, start: int = 0) -> None:

@@ -5,8 +5,8 @@ import torch
 import torch.nn.functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
-from xformer_lib.nn import products
-from xformer_lib.nn.products import Linear, product
+from xformer_lib.engine import products
+from xformer_lib.engine.products import Linear, product
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 
 N, T, IN, OUT = 3, 5, 29, 17
