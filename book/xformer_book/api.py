@@ -305,7 +305,10 @@ def summary(name):
 
 @cache
 def chapter_file(number):
-    """The notebook of ``9`` or ``12b``."""
+    """The notebook of ``9``, ``12b`` or ``w1``."""
+    if number.startswith("w"):
+        [path] = (ROOT / "chapters").glob(f"{number}_*.ipynb")
+        return path.name
     digits, letter = re.fullmatch(r"(\d+)([a-z]?)", number).groups()
     [path] = (ROOT / "chapters").glob(f"{int(digits):02d}{letter}_*.ipynb")
     return path.name

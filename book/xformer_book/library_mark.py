@@ -1,9 +1,11 @@
-"""Two kinds of cell get a look of their own.
+"""Three kinds of cell get a look of their own.
 
 Library cells: the export directive leaves the page, a label with the module's path takes its place. The cell that
-installs the library on Colab: folded, since a reader of the page has no use for it.
+installs the library on Colab: folded, since a reader of the page has no use for it. Cells of claims: folded to one line
+that counts them.
 """
 
+import ast
 import re
 
 from docutils import nodes
@@ -40,20 +42,32 @@ class LibraryMark(SphinxTransform):
             cell["classes"].append("library-cell")
 
 
-class FoldSetUp(SphinxTransform):
-    """Fold the cell tagged ``bootstrap``."""
+def number_of_claims(source):
+    """How many assertions stand in a cell; one in a loop counts once."""
+    return sum(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(source)))
+
+
+def fold(cell, opening):
+    """Put a cell into ``<details>``."""
+    parent, place = cell.parent, cell.parent.index(cell)
+    parent.insert(place + 1, nodes.raw("", "</details>", format="html"))
+    parent.insert(place, nodes.raw("", opening, format="html"))
+
+
+class FoldSetUpAndClaims(SphinxTransform):
+    """Fold the cells tagged ``bootstrap`` and ``claims``."""
 
     default_priority = 901
 
     def apply(self, **_):
         for cell in list(self.document.findall(nodes.container)):
             if "tag_bootstrap" in cell["classes"]:
-                parent, place = cell.parent, cell.parent.index(cell)
-                opening = '<details class="set-up"><summary>Set-up for Colab</summary>'
-                parent.insert(place + 1, nodes.raw("", "</details>", format="html"))
-                parent.insert(place, nodes.raw("", opening, format="html"))
+                fold(cell, '<details class="set-up"><summary>Set-up for Colab</summary>')
+            if "tag_claims" in cell["classes"]:
+                number = number_of_claims(next(cell.findall(nodes.literal_block)).astext())
+                fold(cell, f'<details class="claims"><summary>✓ {number} claim{"s hold" if number > 1 else " holds"}</summary>')
 
 
 def setup(app):
     app.add_transform(LibraryMark)
-    app.add_transform(FoldSetUp)
+    app.add_transform(FoldSetUpAndClaims)
