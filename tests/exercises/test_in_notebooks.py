@@ -31,7 +31,7 @@ def text_of(outputs):
 
 @placed
 def test_the_chapter_prints_the_exercise_word_for_word(chapter, exercise):
-    found = cells(f"chapters/{chapter.slug}.ipynb")
+    found = cells(f"chapters/{exercise.page or chapter.slug}.ipynb")
     place = next((i for i, (_, source, _) in enumerate(found) if source.startswith(f"### {exercise.heading}")), None)
     assert place is not None, f"no cell begins with '### {exercise.heading}'"
     assert without_anchor(found[place][1]).strip() == markdown_cell(chapter, exercise).strip()
@@ -54,8 +54,11 @@ def test_the_solutions_page_has_the_anchor_and_a_green_check(chapter, exercise):
 
 @pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: str(chapter.number))
 def test_the_chapter_holds_its_exercises_in_order_and_no_others(chapter):
-    for path, mark in ((f"chapters/{chapter.slug}.ipynb", "### Exercise "),
-                       (f"chapters/solutions/{chapter.slug}.ipynb", "## Exercise ")):
-        found = [source.splitlines()[0].removeprefix(mark).split(" · ")[0] for kind, source, _ in cells(path)
-                 if kind == "markdown" and source.startswith(mark)]
-        assert found == [exercise.id for exercise in chapter.exercises], path
+    def found(path, mark):
+        return [source.splitlines()[0].removeprefix(mark).split(" · ")[0] for kind, source, _ in cells(path)
+                if kind == "markdown" and source.startswith(mark)]
+
+    for page in {exercise.page or chapter.slug for exercise in chapter.exercises}:
+        wanted = [exercise.id for exercise in chapter.exercises if (exercise.page or chapter.slug) == page]
+        assert found(f"chapters/{page}.ipynb", "### Exercise ") == wanted, page
+    assert found(f"chapters/solutions/{chapter.slug}.ipynb", "## Exercise ") == [exercise.id for exercise in chapter.exercises]

@@ -111,6 +111,7 @@ class Exercise:
         pure: Whether changing an input array in place is a mistake here.
         requires: A package the check needs besides NumPy: "" or "torch".
         success: A sentence added to the praise: what the answer shows.
+        page: Slug of the page it stands on, where that is not the chapter's own: "08a_…".
     """
 
     id: str
@@ -134,6 +135,7 @@ class Exercise:
     pure: bool = False
     requires: str = ""
     success: str = ""
+    page: str = ""
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:

@@ -83,6 +83,7 @@ def _bias_by_products(q, key_table, key_len, start):
 
 RELATIVE_BIAS = Exercise(
     id="8.5",
+    page="08a_positions_inside_attention",
     title="A score for every offset",
     kind="implement",
     minutes=12,
@@ -197,6 +198,7 @@ def _step_by_loop(q, k, kept):
 
 STEP = Exercise(
     id="8.6",
+    page="08a_positions_inside_attention",
     title="Where the newest word stands",
     kind="find the bug",
     minutes=8,

@@ -1,0 +1,247 @@
+"""Chapter 09, the last exercise: a whole Transformer from a blank cell. Torch is imported where it is used."""
+
+import numpy as np
+
+from xformer_course.exercises.exercise import Alternative, Complaint, Exercise, Misconception, case
+
+NAMES = ("vocab_size", "d_model", "num_heads", "d_ff", "num_layers")
+
+
+def _cases(rng):
+    """Sizes alone, for that is what ``build`` takes; ids and weights follow from them in the probe."""
+    def words():
+        return int(rng.choice([19, 23, 29]))  # no width, and no multiple of one
+
+    return [case(words(), 12, 1, 31, 1, note="one sentence, one head, one layer"),
+            case(words(), 12, 3, 31, 1, note="one sentence, three heads, one layer"),
+            case(words(), 16, 2, 37, 2, note="three sentences with padding, two layers")]
+
+
+def _ids(vocab_size, rng, *lengths):
+    import torch
+
+    return torch.tensor([[*rng.integers(3, vocab_size, size=n).tolist(), *([0] * (max(lengths) - n))] for n in lengths])
+
+
+# ---------------------------------------------------------------- weights, by shape and order
+
+
+def _drawn(sizes, rng):
+    """Matrices in the order in which the page creates them: tables, attentions, and both halves of the feed-forward nets."""
+    m, f, layers = sizes["d_model"], sizes["d_ff"], sizes["num_layers"]
+    tables = [rng.normal(size=(sizes["vocab_size"], m)) / np.sqrt(m) for _ in range(3)]
+    attentions = [rng.normal(size=(m, m)) / np.sqrt(m) for _ in range(12 * layers)]
+    inner = [rng.normal(size=(f, m)) / np.sqrt(m) for _ in range(2 * layers)]
+    outer = [rng.normal(size=(m, f)) / np.sqrt(f) for _ in range(2 * layers)]
+    return tables, attentions, inner, outer
+
+
+def _fill(model, sizes, rng):
+    """Give a model the drawn matrices; gains stay 1, offsets become 0."""
+    import torch
+
+    m, f, v, layers = sizes["d_model"], sizes["d_ff"], sizes["vocab_size"], sizes["num_layers"]
+    tables, attentions, inner, outer = _drawn(sizes, rng)
+    rooms = {(v, m): tables, (f, m): inner, (m, f): outer}
+    for name, parameter in model.named_parameters():
+        shape = tuple(parameter.shape)
+        if len(shape) == 1:
+            values = np.ones(shape) if bool((parameter == 1).all()) else np.zeros(shape)
+        elif shape in rooms and rooms[shape]:
+            values = rooms[shape].pop(0)
+        elif len(shape) == 2 and shape[1] == m and shape[0] in (m, 2 * m, 3 * m) and len(attentions) >= shape[0] // m:
+            values = np.concatenate([attentions.pop(0) for _ in range(shape[0] // m)])
+        else:
+            raise Complaint(f"your model owns a parameter {name} of shape {shape}, one more than the page's has of this "
+                            "shape, or one that it has not at all. The model of the page owns an embedding (v, m), for each "
+                            "attention four matrices (m, m), for each feed-forward net one (f, m) and one (m, f), and vectors.")
+        with torch.no_grad():
+            parameter.copy_(torch.from_numpy(values))
+    if len(tables) == 3 or attentions or inner or outer:
+        owned = (3 - len(tables), 12 * layers - len(attentions), 2 * layers - len(inner), 2 * layers - len(outer))
+        raise Complaint("your model owns {} tables (v, m), {} matrices of attention, {} and {} of feed-forward nets; expected at "
+                        "least 1, then {}, {} and {}. A list of layers is found only inside nn.ModuleList."
+                        .format(*owned, 12 * layers, 2 * layers, 2 * layers))
+
+
+def _with_given_weights(build):
+    """The logits of what ``build`` makes, with weights copied into it by shape and order; padded places are left out."""
+
+    def logits(*values):
+        import torch
+
+        sizes = dict(zip(NAMES, values, strict=True))
+        rng = np.random.default_rng(values)
+        sources, targets = ((5,), (7,)) if sizes["num_layers"] == 1 else ((4, 7, 2), (5, 3, 1))
+        source, target_in = (_ids(sizes["vocab_size"], rng, *lengths) for lengths in (sources, targets))
+        with torch.random.fork_rng(devices=[]):
+            model = build(*values)
+        if not isinstance(model, torch.nn.Module):
+            raise Complaint(f"`build` returned {type(model).__name__}; return the model itself, a torch.nn.Module.")
+        model = model.double().eval()
+        _fill(model, sizes, rng)
+        with torch.no_grad():
+            given = model(source, target_in)
+        wanted = (*target_in.shape, sizes["vocab_size"])
+        if not isinstance(given, torch.Tensor) or tuple(given.shape) != wanted:
+            shape = tuple(given.shape) if isinstance(given, torch.Tensor) else type(given).__name__
+            raise Complaint(f"logits: expected shape (b, t, v) = {wanted}, got {shape}")
+        return given * (target_in != 0)[..., None]
+
+    return logits
+
+
+# ---------------------------------------------------------------- the model, with one thing left out
+
+
+def _retyped(*, scale=True, causal=True, source_padding=True, root=True, order="pre", last_norm=True, positions=True,
+             tied=True, kink=True, over_keys=True, memory_read=True, one_head=False, joint=False):
+    """``build`` as a learner may write it; each argument leaves one thing out."""
+
+    def build(vocab_size, d_model, num_heads, d_ff, num_layers):
+        import torch
+        from torch import nn
+
+        m, heads = d_model, 1 if one_head else num_heads
+
+        class Attention(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.parts = nn.ModuleList([nn.Linear(m, 3 * m)] if joint else [nn.Linear(m, m) for _ in "qkv"])
+                self.out = nn.Linear(m, m)
+
+            def forward(self, x, read, mask):
+                if joint:
+                    weight = self.parts[0].weight.chunk(3)
+                    q, k, v = (given @ w.t() for given, w in zip((x, read, read), weight, strict=True))
+                else:
+                    q, k, v = (part(given) for part, given in zip(self.parts, (x, read, read), strict=True))
+                q, k, v = (y.unflatten(-1, (heads, -1)).transpose(1, 2) for y in (q, k, v))
+                scores = q @ k.transpose(-2, -1) / (q.shape[-1] ** 0.5 if scale else 1.0)
+                weights = scores.masked_fill(~mask[:, None], -1e30).softmax(dim=-1 if over_keys else -2)
+                return self.out((weights @ v).transpose(1, 2).flatten(2))
+
+        class Layer(nn.Module):
+            def __init__(self, cross):
+                super().__init__()
+                self.attentions = nn.ModuleList(Attention() for _ in range(1 + cross))
+                self.first, self.second = nn.Linear(m, d_ff), nn.Linear(d_ff, m)
+                self.norms = nn.ModuleList(nn.LayerNorm(m) for _ in range(2 + cross))
+
+            def around(self, n, x, f):
+                return x + f(self.norms[n](x)) if order == "pre" else self.norms[n](x + f(x))
+
+            def forward(self, x, mask, memory=None, memory_mask=None):
+                x = self.around(0, x, lambda x: self.attentions[0](x, x, mask))
+                if memory is not None:
+                    x = self.around(1, x, lambda x: self.attentions[1](x, memory if memory_read else x,
+                                                                       memory_mask if memory_read else mask))
+                inner = lambda x: self.second(self.first(x).relu() if kink else self.first(x))
+                return self.around(len(self.norms) - 1, x, inner)
+
+        class Model(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.table = nn.Embedding(vocab_size, m)
+                self.encoder = nn.ModuleList(Layer(0) for _ in range(num_layers))
+                self.decoder = nn.ModuleList(Layer(1) for _ in range(num_layers))
+                ends = order == "pre" and last_norm
+                self.ends = nn.ModuleList(nn.LayerNorm(m) if ends else nn.Identity() for _ in range(2))
+                if not tied:
+                    self.output = nn.Linear(m, vocab_size, bias=False)
+
+            def embed(self, ids):
+                x = self.table(ids) * (m**0.5 if root else 1.0)
+                if not positions:
+                    return x
+                place = torch.arange(ids.shape[1])[:, None].double()
+                angles = place / 10000 ** (torch.arange(0, m, 2) / m).double()
+                return x + torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)
+
+            def forward(self, source, target_in):
+                hidden = (source != 0)[:, None, :] if source_padding else torch.ones_like(source)[:, None, :].bool()
+                length = target_in.shape[1]
+                past = torch.ones(length, length, dtype=torch.bool)
+                past = (past.tril() if causal else past) & (target_in != 0)[:, None, :]
+                x, y = self.embed(source), self.embed(target_in)
+                for layer in self.encoder:
+                    x = layer(x, hidden)
+                x = self.ends[0](x)
+                for layer in self.decoder:
+                    y = layer(y, past, x, hidden)
+                y = self.ends[1](y)
+                return y @ self.table.weight.t() if tied else self.output(y)
+
+        return Model()
+
+    return build
+
+
+def _library(vocab_size, d_model, num_heads, d_ff, num_layers):
+    from xformer_lib.nn.transformer import Transformer, TransformerConfig
+
+    return Transformer(TransformerConfig(vocab_size=vocab_size, d_model=d_model, num_heads=num_heads, d_ff=d_ff, dropout=0.0,
+                                         num_encoder_layers=num_layers, num_decoder_layers=num_layers))
+
+
+RETYPE = Exercise(
+    id="9.10",
+    title="Close the page and retype it",
+    kind="implement",
+    minutes=60,
+    difficulty=3,
+    requires="torch",
+    statement="""\
+Close this page and chapter 8. On a blank cell, with `torch` and nothing of ours, write the whole Transformer in classes of your \
+own; `build(vocab_size, d_model, num_heads, d_ff, num_layers)` returns one. `model(source, target_in)`, with ids (b, s) and \
+(b, t) in which 0 is padding, gives logits (b, t, v). It is the model of this page: pre-norm, a LayerNorm at the end of both \
+stacks, sinusoidal positions with sine and cosine side by side, one embedding for all three uses, no dropout. Matrices live in \
+`nn.Linear` and `nn.Embedding`; create W_Q, W_K, W_V, W_O in this order (or the first three as one), self-attention before \
+cross-attention, encoder before decoder. The check copies weights into your model by shape and order, and compares logits.""",
+    hints=(
+        "Begin at the top: which three lines does `forward` have, and which two methods do they call?",
+        "One class each for attention, feed-forward net, encoder layer, decoder layer and the model is enough. Print every shape.",
+        "Compare with the library as you go: `xformer_lib.nn` has each of these classes, and `state_dict()` copies weights across.",
+    ),
+    stub="""\
+# your classes, from memory
+
+
+def build(vocab_size, d_model, num_heads, d_ff, num_layers):
+    return ...""",
+    reference=_library,
+    cases=_cases,
+    returns=("logits",),
+    probe=_with_given_weights,
+    tolerance=1e-5,
+    misconceptions=(
+        Misconception("scores not scaled", _retyped(scale=False),
+                      "Your attention leaves out one division. What keeps the scores of wide heads from growing?"),
+        Misconception("the future open", _retyped(causal=False),
+                      "Your decoder sees the words that it is to say. Change the last token of `target_in`: which logits move?"),
+        Misconception("padding of the source read", _retyped(source_padding=False),
+                      "Right without padding, wrong with it. Which of the three attentions read source places, and what hides there?"),
+        Misconception("embedding not scaled", _retyped(root=False),
+                      "Your words are too faint beside their places. By which factor does the page multiply the embedding, and why?"),
+        Misconception("post-norm", _retyped(order="post"),
+                      "Your norm stands behind the sum, as in the paper. In which place does pre-norm have it?"),
+        Misconception("no norm at the end", _retyped(last_norm=False),
+                      "The sum on the straight way leaves your stacks as it is. What does a pre-norm stack end with?"),
+        Misconception("no positions", _retyped(positions=False),
+                      "Your model does not know the order of its words. Exchange two source words: do the logits change?"),
+        Misconception("tables not tied", _retyped(tied=False),
+                      "Your logits come from a matrix of their own. Which matrix does the page use for them?"),
+        Misconception("no kink", _retyped(kink=False),
+                      "Your feed-forward net is one matrix in disguise. What stands between its two halves?"),
+        Misconception("softmax over queries", _retyped(over_keys=False),
+                      "Your weights add up to 1 down the columns. Whose attention is shared out, a query's or a key's?"),
+        Misconception("memory not read", _retyped(memory_read=False),
+                      "Change the source: your logits do not move. From where do cross-attention's keys and values come?"),
+        Misconception("one head", _retyped(one_head=True),
+                      "Right for one head. Give every head an axis of its own before the scores, not after."),
+    ),
+    alternatives=(Alternative("from a blank cell", _retyped()), Alternative("q, k and v in one matrix", _retyped(joint=True))),
+    success="You have written a Transformer. The library's own is the same to five digits.",
+)
+
+EXERCISES = (RETYPE,)
