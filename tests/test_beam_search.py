@@ -81,7 +81,7 @@ def test_one_beam_is_greedy_token_for_token(seed, use_cache):
 def test_the_cache_changes_no_token_of_any_hypothesis(seed, norm, positions):
     model = build(seed, config=dataclasses.replace(CONFIG, norm=norm, positions=positions))
     cached = beam_search(model, sources(), beam_size=5)
-    assert ids_of(cached) == ids_of(beam_search(model, sources(), beam_size=5, use_cache=False))
+    assert ids_of(cached) == ids_of(beam_search(model, sources(), beam_size=5, engine="plain"))
 
 
 @pytest.mark.parametrize("use_cache", (True, False))
@@ -155,28 +155,28 @@ def table(monkeypatch):
 
 
 def test_two_beams_mend_a_greedy_mistake(table):
-    assert greedy(*table, use_cache=False) == [[3, 5]]
-    best = beam_search(*table, beam_size=2, use_cache=False)[0][0]
+    assert greedy(*table, engine="plain") == [[3, 5]]
+    best = beam_search(*table, beam_size=2, engine="plain")[0][0]
     assert best.ids == [4, 5, 7] and math.isclose(math.exp(best.log_prob), 0.4 * 0.9 * 0.6 * 0.9, rel_tol=1e-5)
 
 
 def test_the_length_penalty_moves_short_sentences_down(table):
     """All eight sentences: [3] is the second likeliest and has the seventh best mean."""
-    order = {alpha: ids_of(beam_search(*table, beam_size=31, length_penalty=alpha, use_cache=False))[0] for alpha in (0, 1)}
+    order = {alpha: ids_of(beam_search(*table, beam_size=31, length_penalty=alpha, engine="plain"))[0] for alpha in (0, 1)}
     assert len(order[0]) == 8 and sorted(order[0]) == sorted(order[1])
     assert (order[0].index([3]), order[1].index([3])) == (1, 6)
     assert order[0][0] == order[1][0] == [4, 5, 7]
 
 
 def test_scores_count_the_end(table):
-    for hypothesis in beam_search(*table, beam_size=31, length_penalty=1.0, use_cache=False)[0]:
+    for hypothesis in beam_search(*table, beam_size=31, length_penalty=1.0, engine="plain")[0]:
         assert isinstance(hypothesis, Hypothesis) and CONFIG.eos_id not in hypothesis.ids
         assert math.isclose(hypothesis.score, hypothesis.log_prob / (len(hypothesis.ids) + 1))
 
 
 def test_a_finished_hypothesis_does_not_go_on(table):
     """Each sentence ends once; no hypothesis is another one with more words behind its end."""
-    found = ids_of(beam_search(*table, beam_size=5, use_cache=False))[0]
+    found = ids_of(beam_search(*table, beam_size=5, engine="plain"))[0]
     assert len({tuple(ids) for ids in found}) == len(found) and max(map(len, found)) == 3
 
 
@@ -195,7 +195,7 @@ def test_cut_hypotheses_are_returned_when_none_has_ended(monkeypatch):
         return logits
 
     monkeypatch.setattr(decoding, "next_logits", endless)
-    for sentence in beam_search(build(), sources()[:2], beam_size=3, max_len=5, length_penalty=1.0, use_cache=False):
+    for sentence in beam_search(build(), sources()[:2], beam_size=3, max_len=5, length_penalty=1.0, engine="plain"):
         assert len(sentence) == 3 and sentence[0].ids == [7] * 5
         assert all(len(h.ids) == 5 and math.isclose(h.score, h.log_prob / 5) for h in sentence)
 

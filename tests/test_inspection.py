@@ -18,10 +18,10 @@ from xformer_lib.inspection import (
     attention_maps,
     edit_attention,
     merge_pieces,
+    record_attention,
     word_maps,
     word_numbers,
 )
-from xformer_lib.nn.attention import record_attention
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 
 ENGLISH, FRENCH = "The big yellow cat sleeps", "Le gros chat jaune"
@@ -260,7 +260,7 @@ class TestAblation:
         source = torch.randint(4, 200, (3, 7), generator=torch.Generator().manual_seed(2))
         with ablate_heads(model, attention_heads(model)[-12:]):
             silent = greedy(model, source, max_len=5)
-            assert silent == greedy(model, source, max_len=5, use_cache=False)
+            assert silent == greedy(model, source, max_len=5, engine="plain")
         assert silent != greedy(model, source, max_len=5)
 
     def test_the_model_is_whole_after_an_error(self, model):
@@ -314,7 +314,7 @@ class TestEdit:
         for edits in ({name: even for name in names}, {}):
             with edit_attention(model, edits) if edits else nullcontext():
                 outputs.append(greedy(model, source, max_len=5))
-                assert outputs[-1] == greedy(model, source, max_len=5, use_cache=False)
+                assert outputs[-1] == greedy(model, source, max_len=5, engine="plain")
         assert outputs[0] != outputs[1]
 
     def test_the_model_is_whole_afterwards(self, model):

@@ -281,7 +281,8 @@ class Translator:
     """
 
     def __init__(self, model: nn.Module, tokenizer: Tokenizer, *, engine: str = "fast"):
-        self.model = accelerate(by_columns(copy.deepcopy(model))) if engine == "fast" else model
+        model = copy.deepcopy(model)
+        self.model = accelerate(by_columns(model)) if engine == "fast" else model
         self.tokenizer, self.engine = tokenizer, engine
 
     def translate(self, text: str | list[str], *, beam_size: int = 1,

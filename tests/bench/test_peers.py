@@ -155,7 +155,7 @@ class TestTheSameModel:
         sizes = Sizes(vocab_size=101, d_model=22, num_heads=2, d_ff=53, num_layers=2)
         model = Transformer(TransformerConfig(
             vocab_size=sizes.vocab_size, d_model=sizes.d_model, num_heads=sizes.num_heads, d_ff=sizes.d_ff,
-            num_encoder_layers=sizes.num_layers, num_decoder_layers=sizes.num_layers, attention_path="explicit"))
+            num_encoder_layers=sizes.num_layers, num_decoder_layers=sizes.num_layers))
         source, target = torch.randint(4, 101, (3, 13)), torch.randint(4, 101, (3, 7))
         with FlopCounterMode(display=False) as counter:
             translation_loss(model, source, target, target)[0].backward()

@@ -6,11 +6,9 @@ import torch.nn.functional as F
 from torch.autograd import forward_ad
 from torch.func import functional_call, grad, hessian, jacrev, jvp, vmap
 
-from xformer_lib.nn import (
+from tests.whole_models import computed
+from xformer_lib.engine import (
     Linear,
-    MultiHeadAttention,
-    Transformer,
-    TransformerConfig,
     attend,
     explicit_attention,
     fused_attention,
@@ -18,6 +16,8 @@ from xformer_lib.nn import (
     product,
     tiled_attention,
 )
+from xformer_lib.nn import GroupedQueryAttention, Transformer, TransformerConfig
+from xformer_lib.nn.attention import attention as plain_attention
 
 T, IN, OUT = 7, 263, 257  # wide enough for the library's own product
 
@@ -84,9 +84,9 @@ def test_sizes_that_do_not_meet_are_pytorchs_error(shapes):
 B, H, L, D = 2, 3, 7, 5
 
 
-def of_a_layer(**settings):
+def of_a_layer(way):
     torch.manual_seed(3)
-    layer = MultiHeadAttention(H * D, H, **settings).double()
+    layer = computed(way, GroupedQueryAttention(H * D, H, num_kv_heads=1).double())
     return lambda q, k, v: layer(*(x.transpose(1, 2).flatten(2) for x in (q, k, v)))[0]
 
 
@@ -99,7 +99,10 @@ ATTENTION = {
     "tiled, masked": lambda q, k, v: tiled_attention(q, k, v, tile=3, mask=torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool).tril()),
     "grouped, explicit": lambda q, k, v: attend(q, k[:, :1], v[:, :1], path="explicit")[0],
     "grouped, fused": lambda q, k, v: attend(q, k[:, :1], v[:, :1], path="fused")[0],
-    "a grouped layer": of_a_layer(num_kv_heads=1),
+    "a grouped layer": of_a_layer("plain"),
+    "a grouped layer, explicit": of_a_layer("explicit"),
+    "a grouped layer, fused": of_a_layer("fused"),
+    "plain": lambda q, k, v: plain_attention(q, k, v)[0],
 }
 
 
@@ -124,7 +127,7 @@ def qkv(*shape):
 def test_transforms_of_attention(name):
     """grad, vmap, forward mode and a Hessian agree with the definition's; the layer's with its own finite difference."""
     attention, (q, k, v) = ATTENTION[name], qkv()
-    exact = ATTENTION[name] if name == "a grouped layer" else lambda *x: by_definition(name, *x)
+    exact = ATTENTION["a grouped layer"] if name.startswith("a grouped layer") else lambda *x: by_definition(name, *x)
     ordinary = q.clone().requires_grad_()
     (expected,) = torch.autograd.grad(exact(ordinary, k, v).square().sum(), ordinary)
     torch.testing.assert_close(grad(lambda q: attention(q, k, v).square().sum())(q), expected, atol=1e-10, rtol=0)
@@ -189,14 +192,14 @@ def test_transforms_of_the_linear_layer():
 def test_attention_over_no_sentences_and_no_words(name, shape):
     tensors = [x.requires_grad_() for x in qkv(*shape)]
     output = ATTENTION[name](*tensors)
-    wanted = (shape[0], shape[2], H * D) if name == "a grouped layer" else shape
+    wanted = (shape[0], shape[2], H * D) if name.startswith("a grouped layer") else shape
     assert output.shape == wanted
     output.sum().backward()
     assert all(x.grad is None or x.grad.shape == shape for x in tensors) and tensors[0].grad is not None
 
 
 @pytest.mark.parametrize("queries, keys", [(0, 5), (5, 0)])
-@pytest.mark.parametrize("name", ["explicit", "fused", "tiled", "tiled, masked", "grouped, explicit", "grouped, fused"])
+@pytest.mark.parametrize("name", ["plain", "explicit", "fused", "tiled", "tiled, masked", "grouped, explicit", "grouped, fused"])
 def test_no_queries_or_no_keys(name, queries, keys):
     q, k, v = drawn(B, H, queries, D), drawn(B, H, keys, D), drawn(B, H, keys, D)
     output = ATTENTION[name](q, k, v)
@@ -214,9 +217,11 @@ def test_a_linear_layer_without_rows(shape):
 
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned", "relative", "rotary", "alibi", "none"])
 @pytest.mark.parametrize("num_kv_heads", [None, 1])
-def test_a_model_over_no_sentences_and_no_words(positions, num_kv_heads):
+@pytest.mark.parametrize("way", ["plain", "auto", "explicit", "fused"])
+def test_a_model_over_no_sentences_and_no_words(positions, num_kv_heads, way):
     model = Transformer(TransformerConfig(vocab_size=31, d_model=12, num_heads=3, num_kv_heads=num_kv_heads, d_ff=13,
                                           num_encoder_layers=1, num_decoder_layers=2, max_len=23, positions=positions))
+    model = computed(way, model)
     for rows, source, target in ((0, 7, 5), (2, 7, 0), (2, 0, 5), (0, 0, 0)):
         logits = model(torch.full((rows, source), 3), torch.full((rows, target), 3))
         assert logits.shape == (rows, target, 31) and logits.isfinite().all()

@@ -5,9 +5,9 @@ import torch
 from torch import nn
 
 from xformer_lib.decoding import beam_search, greedy
+from xformer_lib.engine.quantized import Int8Embedding, Int8Linear, int_product, quantize_int8, quantize_rows
 from xformer_lib.nn import Transformer, TransformerConfig
 from xformer_lib.nn.cost import measure_cost
-from xformer_lib.engine.quantized import Int8Embedding, Int8Linear, int_product, quantize_int8, quantize_rows
 from xformer_lib.nn.transformer import TokenEmbedding
 
 
@@ -87,7 +87,7 @@ def test_it_decodes_with_and_without_the_cache(model):
     small, source = quantize_int8(model), torch.randint(3, 43, (3, 5))
     assert len(greedy(small, source)) == 3
     assert [one[0].ids for one in beam_search(small, source, beam_size=2)] == \
-        [one[0].ids for one in beam_search(small, source, beam_size=2, use_cache=False)]
+        [one[0].ids for one in beam_search(small, source, beam_size=2, engine="plain")]
 
 
 def test_it_is_for_inference(model):

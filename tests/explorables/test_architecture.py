@@ -6,8 +6,9 @@ import torch
 from tests.explorables.stage import FIGURE, on_stage, readings
 from xformer_course import explorables
 from xformer_course.explorables.stations import PAIRS, SIZES, START, STEPS
-from xformer_lib.nn.attention import record_attention
-from xformer_lib.nn.transformer import Transformer, TransformerConfig, padding_mask, target_mask
+from xformer_lib.inspection import record_attention
+from xformer_lib.nn.masks import padding_mask, target_mask
+from xformer_lib.nn.transformer import Transformer, TransformerConfig
 
 CONFIG = TransformerConfig(
     vocab_size=SIZES["v"], d_model=SIZES["m"], num_heads=SIZES["h"], d_ff=SIZES["f"], num_encoder_layers=2, num_decoder_layers=3, dropout=0.0, max_len=16

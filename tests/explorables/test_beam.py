@@ -33,12 +33,11 @@ class Recorded(torch.nn.Module):
         pieces = sorted({piece for row in following.values() for piece, _ in row} - {END})
         self.pieces = ["<pad>", "<bos>", END, *pieces]
         self.following, self.config = following, SimpleNamespace(pad_id=0, bos_id=1, eos_id=2, max_len=64)
-        self.embedding = SimpleNamespace(logits=lambda states: states)
 
     def encode(self, source):
         return source.double()
 
-    def states(self, tokens, memory, source, *, cache=None):
+    def decode(self, tokens, memory, source):
         rows = []
         for said in tokens[:, 1:].tolist():
             ended = said[-1:] == [self.config.eos_id]  # the library passes such rows along, and never extends them
@@ -55,7 +54,7 @@ def library(state):
     """What beam_search finds on the recorded table: pieces, sum, score."""
     one = SENTENCES[state["source"]]
     model, length = Recorded(one["next"]), one["limit"]
-    found = beam_search(model, torch.tensor([[2]]), beam_size=state["beam"], length_penalty=state["penalty"], max_len=length, use_cache=False)[0]
+    found = beam_search(model, torch.tensor([[2]]), beam_size=state["beam"], length_penalty=state["penalty"], max_len=length, engine="plain")[0]
     return [([model.pieces[token] for token in best.ids], best.log_prob, best.score) for best in found]
 
 

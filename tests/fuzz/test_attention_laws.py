@@ -9,9 +9,12 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from xformer_lib.nn import MultiHeadAttention, Transformer, TransformerConfig
-from xformer_lib.nn import transformer as nn_masks
-from xformer_lib.nn.attention import explicit_attention, fused_attention
+from tests.whole_models import computed
+from xformer_lib.engine.decode import later_mask
+from xformer_lib.engine.modules import explicit_attention, fused_attention
+from xformer_lib.nn import GroupedQueryAttention, MultiHeadAttention, Transformer, TransformerConfig
+from xformer_lib.nn import masks as nn_masks
+from xformer_lib.nn.attention import attention
 from xformer_lib.nn.positions import POSITIONS, attention_positions
 from xformer_lib.reference import masks
 from xformer_lib.reference.attention import additive_attention, scaled_dot_product_attention
@@ -23,6 +26,7 @@ SEEDS = st.integers(0, 2**32)
 DENSITY = st.sampled_from([0.0, 0.2, 0.5, 0.8, 1.0])
 SCALE = st.sampled_from([1e-3, 1.0, 30.0, 1e4])
 KV_HEADS = st.sampled_from([None, 1])  # of three: each its own keys and values, or one for all
+WAYS = ("plain", "explicit", "fused")
 INSIDE = [name for name in POSITIONS if attention_positions(name, 4, 3) is not None]  # relative, rotary, alibi
 
 
@@ -69,9 +73,11 @@ def test_masks_of_the_layers_are_their_definitions(rows, length, seed, pad_id):
 
 @given(st.integers(1, 9), st.integers(0, 9))
 def test_a_causal_mask_that_continues_is_the_end_of_a_longer_one(length, start):
-    continued = nn_masks.causal_mask(length, start)
-    assert torch.equal(continued, nn_masks.causal_mask(start + length)[start:])
-    assert continued.tolist() == [[j <= start + i for j in range(start + length)] for i in range(length)]
+    """None for one newest word, which may read all: so does that row of the longer mask."""
+    continued, whole = later_mask(torch.zeros(2, length, dtype=torch.int64), start), nn_masks.causal_mask(start + length)
+    assert whole.tolist() == [[j <= i for j in range(start + length)] for i in range(start + length)]
+    assert whole[start:].all() if length == 1 else torch.equal(continued, whole[start:])
+    assert (continued is None) == (length == 1)
 
 
 # ---------------------------------------------------------------- the reference
@@ -158,15 +164,17 @@ def tensors(seed, *shapes):
     return [torch.randn(shape, generator=generator, dtype=torch.float64) for shape in shapes]
 
 
-@pytest.mark.parametrize("path", ["explicit", "fused"])
+ATTENTION = {"plain": attention, "explicit": explicit_attention, "fused": lambda *a, **o: (fused_attention(*a, **o), None)}
+
+
+@pytest.mark.parametrize("way", ATTENTION)
 @given(n=SIZES, m=SIZES, seed=SEEDS, density=DENSITY, scale=SCALE)
-def test_both_paths_are_the_reference_and_send_no_gradient_to_the_masked(path, n, m, seed, density, scale):
+def test_every_way_is_the_reference_and_sends_no_gradient_to_the_masked(way, n, m, seed, density, scale):
     """Outputs equal; a row with nothing to attend to is zero; gradients are finite, and zero for what nobody reads."""
     q, k, v = draw(seed, (2, n, 4), (2, m, 4), (2, m, 3))
     mask = drawn_mask(seed, density, 2, n, m)
     inputs = [torch.tensor(array, requires_grad=True) for array in (scale * q, k, v)]
-    attend = {"explicit": lambda *a, **o: explicit_attention(*a, **o)[0], "fused": fused_attention}[path]
-    output = attend(*inputs, mask=torch.from_numpy(mask))
+    output, _ = ATTENTION[way](*inputs, mask=torch.from_numpy(mask))
     expected = scaled_dot_product_attention(scale * q, k, v, mask=mask)[0]
     assert np.allclose(output.detach().numpy(), expected, atol=1e-9)
     assert not output[~torch.from_numpy(mask.any(axis=-1))].any()
@@ -176,13 +184,19 @@ def test_both_paths_are_the_reference_and_send_no_gradient_to_the_masked(path, n
     assert not inputs[1].grad[unread].any() and not inputs[2].grad[unread].any() and not inputs[0].grad[blind].any()
 
 
+def built(kv_heads, **options):
+    """A layer of three heads, with as many heads of keys and values or with one."""
+    made = MultiHeadAttention(12, 3, **options) if kv_heads is None else GroupedQueryAttention(12, 3, num_kv_heads=kv_heads, **options)
+    return made.double()
+
+
 @pytest.mark.parametrize("scheme", ["none", *INSIDE])
-@given(n=SIZES, seed=SEEDS, density=DENSITY, path=st.sampled_from(["explicit", "fused"]), kv_heads=KV_HEADS)
-@settings(max_examples=60)
-def test_a_layer_does_not_read_what_is_masked(scheme, n, seed, density, path, kv_heads):
+@given(n=SIZES, seed=SEEDS, density=DENSITY, way=st.sampled_from(WAYS), kv_heads=KV_HEADS)
+@settings(max_examples=90)
+def test_a_layer_does_not_read_what_is_masked(scheme, n, seed, density, way, kv_heads):
     """With every position scheme, and with shared keys: other tokens behind the mask change no bit, and what nobody reads gets no gradient."""
     torch.manual_seed(seed)
-    layer = MultiHeadAttention(12, 3, num_kv_heads=kv_heads, positions=attention_positions(scheme, 4, 3), path=path).double()
+    layer = computed(way, built(kv_heads, positions=attention_positions(scheme, 4, 3)))
     x, other = tensors(seed, (2, n, 12), (2, n, 12))
     mask = torch.from_numpy(drawn_mask(seed, density, 2, 1, n).repeat(n, axis=1))  # whole columns: tokens are hidden
     hidden = ~mask.any(dim=1)[..., None]
@@ -195,11 +209,11 @@ def test_a_layer_does_not_read_what_is_masked(scheme, n, seed, density, path, kv
     assert all(p.grad is not None and p.grad.isfinite().all() for p in layer.parameters())
 
 
-@given(SIZES, SEEDS, DENSITY, KV_HEADS)
-@settings(max_examples=60)
-def test_a_layer_without_positions_is_equivariant(n, seed, density, kv_heads):
+@given(SIZES, SEEDS, DENSITY, KV_HEADS, st.sampled_from(WAYS))
+@settings(max_examples=90)
+def test_a_layer_without_positions_is_equivariant(n, seed, density, kv_heads, way):
     torch.manual_seed(seed)
-    layer = MultiHeadAttention(12, 3, num_kv_heads=kv_heads).double()
+    layer = computed(way, built(kv_heads))
     (x,), order = tensors(seed, (2, n, 12)), torch.from_numpy(np.random.default_rng(seed).permutation(n))
     mask = torch.from_numpy(drawn_mask(seed, density, n, n))
     moved = layer(x[:, order], x[:, order], x[:, order], mask=mask[order][:, order])[0]
@@ -227,13 +241,14 @@ def tiny(scheme, norm, seed, kv_heads=None):
 
 
 @pytest.mark.parametrize("scheme", list(POSITIONS))
-@settings(max_examples=15)
+@settings(max_examples=30)
 @given(s=SIZES, t=SIZES, more=st.integers(0, 5), seed=st.integers(0, 99), norm=st.sampled_from(["pre", "post"]),
-       kv_heads=KV_HEADS)
-@example(s=1, t=1, more=5, seed=0, norm="pre", kv_heads=1)
-def test_a_model_sees_neither_padding_nor_the_future(scheme, s, t, more, seed, norm, kv_heads):
+       kv_heads=KV_HEADS, way=st.sampled_from(("auto", *WAYS)))
+@example(s=1, t=1, more=5, seed=0, norm="pre", kv_heads=1, way="auto")
+@example(s=1, t=1, more=5, seed=0, norm="pre", kv_heads=1, way="plain")
+def test_a_model_sees_neither_padding_nor_the_future(scheme, s, t, more, seed, norm, kv_heads, way):
     """More padding behind source and target changes nothing; nor do other words after the place that is asked for."""
-    model, rng = tiny(scheme, norm, seed, kv_heads), np.random.default_rng(seed)
+    model, rng = computed(way, tiny(scheme, norm, seed, kv_heads)), np.random.default_rng(seed)
     source, target, later = (torch.from_numpy(rng.integers(3, 17, (2, length))) for length in (s, t, t))
     pad = torch.zeros(2, more, dtype=torch.int64)
     with torch.no_grad():
@@ -248,9 +263,10 @@ def test_a_model_sees_neither_padding_nor_the_future(scheme, s, t, more, seed, n
 
 
 @pytest.mark.parametrize("scheme", list(POSITIONS))
-def test_a_sentence_of_padding_alone_has_finite_gradients(scheme):
+@pytest.mark.parametrize("way", WAYS)
+def test_a_sentence_of_padding_alone_has_finite_gradients(scheme, way):
     """It may read nothing at all, in the encoder and across: no NaN comes out, and none goes into a weight."""
-    model = tiny(scheme, "pre", 3).train()
+    model = computed(way, tiny(scheme, "pre", 3).train())
     source = torch.tensor([[5, 6, 2], [0, 0, 0]])
     target = torch.tensor([[1, 7, 8, 9], [0, 0, 0, 0]])
     logits = model(source, target)

@@ -1,18 +1,11 @@
-"""Attention in PyTorch: both paths, empty rows in every precision, masks, cache, recording, errors."""
+"""Attention as the definition has it: empty rows in every precision, masks, weights, dropout, errors."""
 
 import numpy as np
 import pytest
 import torch
 
-from xformer_lib.nn import DecoderLayer, EncoderLayer, PositionwiseFeedForward
-from xformer_lib.nn.attention import (
-    KeyValueCache,
-    MultiHeadAttention,
-    attend,
-    explicit_attention,
-    fused_attention,
-    record_attention,
-)
+from xformer_lib.nn import DecoderLayer, EncoderLayer, GroupedQueryAttention, PositionwiseFeedForward
+from xformer_lib.nn.attention import MultiHeadAttention, attention, masked_softmax
 
 B, I, J, H, D, E = 2, 5, 7, 3, 11, 13
 M = 17
@@ -35,37 +28,41 @@ def backward(output, tensors):
     return torch.autograd.grad((output * weights).sum(), tensors)
 
 
-@pytest.mark.parametrize("masked", [True, False])
-def test_fused_equals_explicit_forward_and_backward(masked):
-    tensors, mask = qkv(), mask_with_empty_rows() if masked else None
-    explicit, _ = explicit_attention(*tensors, mask=mask)
-    fused = fused_attention(*tensors, mask=mask)
-    torch.testing.assert_close(fused, explicit, atol=1e-13, rtol=0)
-    for ours, theirs in zip(backward(fused, tensors), backward(explicit, tensors), strict=True):
-        torch.testing.assert_close(ours, theirs, atol=1e-12, rtol=0)
+def test_a_softmax_of_four_scores_by_hand():
+    scores = torch.tensor([[0.0, 0.0, 5.0], [1.0, 2.0, 3.0]])
+    mask = torch.tensor([[True, True, False], [False, False, False]])
+    assert masked_softmax(scores, mask).tolist() == [[0.5, 0.5, 0.0], [0.0, 0.0, 0.0]]
+    torch.testing.assert_close(masked_softmax(scores), scores.softmax(dim=-1))
 
 
-@pytest.mark.parametrize("path", ["explicit", "fused"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("scale", [1.0, 30.0])
-def test_a_row_that_may_attend_to_nothing_is_zero_both_ways(path, dtype, scale):
+def test_a_row_that_may_attend_to_nothing_is_zero_both_ways(dtype, scale):
     tensors, mask = qkv(dtype, scale), mask_with_empty_rows()
-    output, weights = attend(*tensors, mask=mask, path=path, need_weights=path == "explicit")
+    output, weights = attention(*tensors, mask=mask)
     empty = ~mask.any(-1).expand(B, H, I)
-    assert (output[empty] == 0).all()
-    assert (weights is None) == (path == "fused") and (weights is None or (weights[empty] == 0).all())
+    assert (output[empty] == 0).all() and (weights[empty] == 0).all()
     assert output.isfinite().all() and (output[~empty] != 0).any()
     gradients = backward(output, tensors)
     assert all(g.isfinite().all() for g in gradients)
     assert (gradients[0][empty] == 0).all() and (gradients[2] != 0).any()
 
 
-@pytest.mark.parametrize("path", ["explicit", "fused"])
-def test_all_rows_empty(path):
+def test_all_rows_empty():
     tensors = qkv(torch.float32)
-    output, _ = attend(*tensors, mask=torch.zeros(I, J, dtype=torch.bool), path=path)
+    output, _ = attention(*tensors, mask=torch.zeros(I, J, dtype=torch.bool))
     assert (output == 0).all()
     assert all((g == 0).all() for g in backward(output, tensors))
+
+
+def test_dropout_is_on_the_weights_that_mix_and_not_on_those_returned():
+    q, k, v = (x.detach() for x in qkv())
+    torch.manual_seed(3)
+    output, weights = attention(q, k, v, dropout=0.5)
+    whole, exact = attention(q, k, v)
+    assert torch.equal(weights, exact) and not torch.allclose(output, whole)
+    torch.manual_seed(3)
+    torch.testing.assert_close(output, torch.nn.functional.dropout(weights, 0.5) @ v, atol=1e-14, rtol=0)
 
 
 def test_masked_keys_have_no_influence():
@@ -112,78 +109,11 @@ def test_dropout_only_while_training():
     assert torch.equal(layer(x, x, x)[0], layer(x, x, x)[0])
 
 
-def test_growing_cache_gives_the_uncached_output():
-    layer = MultiHeadAttention(M, H, d_head=D, d_value=E).double()
-    x = torch.randn(B, I, M).double()
-    causal = torch.ones(I, I, dtype=torch.bool).tril()
-    whole, _ = layer(x, x, x, mask=causal)
-    cache = KeyValueCache(grows=True)
-    steps = [layer(x[:, i:i + 1], x[:, i:i + 1], x[:, i:i + 1], cache=cache)[0] for i in range(I)]
-    torch.testing.assert_close(torch.cat(steps, dim=1), whole, atol=1e-13, rtol=0)
-
-
-def test_the_cache_copies_when_its_room_is_full_and_only_then():
-    """50 steps: rooms of 16, 34 and 70 places; what was kept stays, to the bit, through each move."""
-    cache, kept, rooms = KeyValueCache(grows=True), [], []
-    for _ in range(50):
-        k, v = torch.randn(B, H, 1, D), torch.randn(B, H, 1, E)
-        kept.append((k, v))
-        found = cache.update(k, v)
-        rooms.append(cache.rooms[0].data_ptr())
-        for x, own, parts in zip(found, (cache.k, cache.v), zip(*kept, strict=True), strict=True):
-            assert torch.equal(x, torch.cat(parts, dim=2)) and torch.equal(own, x)
-    assert cache.length == 50 and [x.shape[2] for x in cache.rooms] == [70, 70]
-    assert len(dict.fromkeys(rooms)) == 3
-
-
-def test_rows_that_stay_take_their_room_along():
-    cache, order = KeyValueCache(grows=True), torch.tensor([2, 0])
-    before = [torch.randn(3, H, 4, D) for _ in "kv"]
-    cache.update(*before)
-    cache.keep(order)
-    after = [torch.randn(2, H, 1, D) for _ in "kv"]
-    for found, old, new in zip(cache.update(*after), before, after, strict=True):
-        assert torch.equal(found, torch.cat([old[order], new], dim=2))
-
-
-def test_the_memory_needs_no_spare_room():
-    cache = KeyValueCache(grows=False)
-    k, _ = cache.update(torch.randn(B, J, H, D).transpose(1, 2), torch.randn(B, H, J, E))
-    assert cache.rooms[0].shape[2] == J and k.is_contiguous() and cache.ready
-
-
-def test_auto_takes_the_fused_path_for_one_query_alone(monkeypatch):
-    from xformer_lib.nn import attention
-
-    asked = []
-    monkeypatch.setattr(attention, "fused_attention", lambda *x, **settings: (asked.append(1), fused_attention(*x, **settings))[1])
-    for shape, fused in (((1, H, 1, D), 1), ((B, H, 1, D), 0), ((1, H, 2, D), 0)):
-        asked.clear()
-        q, k = torch.randn(shape), torch.randn(shape[0], H, J, D)
-        output, _ = attend(q, k, k)
-        assert len(asked) == fused
-        torch.testing.assert_close(output, attend(q, k, k, path="explicit")[0])
-
-
-def test_fixed_cache_projects_the_memory_once():
-    layer = MultiHeadAttention(M, H, d_head=D).double()
-    query, memory = torch.randn(B, I, M).double(), torch.randn(B, J, M).double()
-    cache = KeyValueCache(grows=False)
-    first, _ = layer(query, memory, memory, cache=cache)
-    second, _ = layer(query, torch.zeros_like(memory), torch.zeros_like(memory), cache=cache)
-    torch.testing.assert_close(first, second, atol=0, rtol=0)
-    cache.keep(torch.tensor([1]))
-    kept, _ = layer(query[1:], memory[1:], memory[1:], cache=cache)
-    torch.testing.assert_close(kept, first[1:], atol=1e-14, rtol=0)
-
-
-def test_recording_names_the_layers_and_leaves_no_hook():
-    model = torch.nn.ModuleDict({"a": MultiHeadAttention(M, H, d_head=D)})
-    x = torch.randn(B, I, M)
-    with record_attention(model) as maps:
-        model["a"](x, x, x)
-    assert list(maps) == ["a"] and maps["a"].shape == (B, H, I, I)
-    assert model["a"](x, x, x)[1] is None
+def test_the_projections_are_pytorchs_own():
+    """No class of ours hides behind them: whoever knows nn.Linear can read the layer."""
+    layer = MultiHeadAttention(M, H, d_head=D, d_value=E)
+    assert {type(part) for part in layer.children()} == {torch.nn.Linear}
+    assert [tuple(part.weight.shape) for part in layer.children()] == [(H * D, M), (H * D, M), (H * E, M), (M, H * E)]
 
 
 @pytest.mark.errors
@@ -195,7 +125,7 @@ def test_recording_names_the_layers_and_leaves_no_hook():
     (lambda: MultiHeadAttention(32, 4, d_head=0), "d_head: expected a whole number, 1 or more, got 0"),
     (lambda: MultiHeadAttention(32, 4, d_value=2.5), "d_value: expected a whole number, 1 or more, got 2.5"),
     (lambda: MultiHeadAttention(32, 4, dropout=1.5), "dropout: expected 0 ≤ dropout < 1, got 1.5; 0.1 is usual"),
-    (lambda: MultiHeadAttention(32, 4, num_kv_heads="2"), "num_kv_heads: expected a divisor of num_heads=4, got '2'; try one of 1, 2, 4"),
+    (lambda: GroupedQueryAttention(32, 4, num_kv_heads="2"), "num_kv_heads: expected a divisor of num_heads=4, got '2'; try one of 1, 2, 4"),
     (lambda: PositionwiseFeedForward("32", 4), "d_model: expected a whole number, 1 or more, got '32'"),
     (lambda: EncoderLayer(32, 4, -7), "d_ff: expected a whole number, 1 or more, got -7"),
     (lambda: DecoderLayer(32, 4, 64, norm="middle"), 'norm: expected "pre" or "post", got \'middle\''),
@@ -204,7 +134,6 @@ def test_recording_names_the_layers_and_leaves_no_hook():
     (lambda: layer_on("a dog"), "query: expected a torch.Tensor, got 'a dog'; pass vectors"),
     (lambda: layer_on(torch.ones(B, I, M, dtype=torch.int64)), r"query: expected floating-point numbers, got torch.int64; write query.float\(\), or embed the ids first"),
     (lambda: layer_on(torch.randn(B, I, M), mask=np.ones((I, I), dtype=bool)), r"mask: expected a torch.Tensor, got ndarray of shape \(5, 5\); write torch.from_numpy\(mask\)"),
-    (lambda: MultiHeadAttention(M, H, d_head=D, path="fast"), r'path: expected "auto", "explicit" or "fused", got \'fast\''),
     (lambda: layer_on(torch.randn(I, M)), r"query: expected \(batch, length, d_model=17\), got \(5, 17\)"),
     (lambda: layer_on(torch.randn(B, I, M + 2)), r"query: expected .* got \(2, 5, 19\)"),
     (lambda: layer_on(torch.randn(B, I, M), torch.randn(B + 1, J, M)), r"one batch size, got query \(2, 5, 17\)"),

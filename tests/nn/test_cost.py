@@ -61,7 +61,7 @@ def test_arguments_in_lists_and_options_count():
 
 @pytest.mark.parametrize("length", [7, 53])
 def test_attention_is_two_terms(length):
-    layer, x = MultiHeadAttention(22, 2, path="explicit"), torch.randn(3, length, 22)
+    layer, x = MultiHeadAttention(22, 2), torch.randn(3, length, 22)
     cost = measure_cost(layer, x, x, x)
     assert cost.products == 3 * (4 * length * 22**2 + 2 * length**2 * 22)
     assert cost.largest == 3 * max(2 * length**2, length * 22)

@@ -1,13 +1,15 @@
-"""Heads that share keys and values: equal to a full model with repeated weights, cached as uncached, a smaller cache."""
+"""Heads that share keys and values: equal to a full model with repeated weights, by every way of computing."""
 
 import dataclasses
 
 import pytest
 import torch
 
+from tests.whole_models import computed
 from xformer_lib.decoding import greedy
 from xformer_lib.inspection import edit_attention
-from xformer_lib.nn.attention import KeyValueCache, MultiHeadAttention
+from xformer_lib.nn.attention import MultiHeadAttention
+from xformer_lib.nn.grouped import GroupedQueryAttention
 from xformer_lib.nn.positions import POSITIONS, attention_positions
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 
@@ -35,21 +37,22 @@ def gathered(gradient, num_heads, num_kv_heads):
     return gradient.unflatten(0, (num_kv_heads, num_heads // num_kv_heads, -1)).sum(dim=1).flatten(0, 1)
 
 
-@pytest.mark.parametrize("path", ["explicit", "fused"])
+@pytest.mark.parametrize("way", ["plain", "explicit", "fused"])
 @pytest.mark.parametrize("num_kv_heads", [1, 2, 3])
 @pytest.mark.parametrize("scheme", [None, "rotary", "alibi", "relative"])
 @pytest.mark.parametrize("masked", [True, False])
-def test_a_grouped_layer_is_a_full_one_with_repeated_weights(path, num_kv_heads, scheme, masked):
+def test_a_grouped_layer_is_a_full_one_with_repeated_weights(way, num_kv_heads, scheme, masked):
     torch.manual_seed(0)
-    sizes = {"d_head": D, "d_value": D if scheme == "relative" else E, "path": path}
-    grouped, full = (MultiHeadAttention(M, H, num_kv_heads=n, positions=scheme and attention_positions(scheme, D, 2),
-                                        **sizes).double() for n in (num_kv_heads, None))
+    sizes = {"d_head": D, "d_value": D if scheme == "relative" else E}
+    inside = [scheme and attention_positions(scheme, D, 2) for _ in range(2)]
+    grouped = GroupedQueryAttention(M, H, num_kv_heads=num_kv_heads, positions=inside[0], **sizes).double()
+    full = MultiHeadAttention(M, H, positions=inside[1], **sizes).double()
     repeated(grouped.state_dict(), full, num_kv_heads)
     x = torch.randn(B, I, M).double()
     memory = x if scheme else torch.randn(B, J, M).double()
     mask = torch.rand(B, I, memory.shape[1]) < 0.6 if masked else None
     results = []
-    for layer in (grouped, full):
+    for layer in (computed(way, grouped), full):
         inputs = x.clone().requires_grad_(), memory.clone().requires_grad_()
         output, _ = layer(inputs[0], inputs[1], inputs[1], mask=mask)
         (output * torch.arange(output.numel()).sin().view(output.shape)).sum().backward()
@@ -64,29 +67,32 @@ def test_a_grouped_layer_is_a_full_one_with_repeated_weights(path, num_kv_heads,
         torch.testing.assert_close(parameter.grad, wanted, atol=1e-12, rtol=0)
 
 
-def test_as_many_as_heads_is_the_layer_without_the_argument():
-    states = []
+def test_as_many_as_heads_is_the_model_without_the_argument():
+    states, source = [], torch.randint(3, 31, (3, 7), generator=torch.Generator().manual_seed(5))
     for settings in ({}, {"num_kv_heads": H}, {"num_kv_heads": None}):
         torch.manual_seed(3)
-        layer, x = MultiHeadAttention(M, H, d_head=D, **settings), torch.randn(B, I, M)
-        states.append((*layer.state_dict().values(), layer(x, x, x)[0]))
+        model = Transformer(dataclasses.replace(CONFIG, **settings))
+        assert not [part for part in model.modules() if isinstance(part, GroupedQueryAttention)]
+        states.append((*model.state_dict().values(), model.encode(source)))
     assert all(torch.equal(a, b) for other in states[1:] for a, b in zip(states[0], other, strict=True))
 
 
-@pytest.mark.parametrize("path", ["explicit", "fused"])
-@pytest.mark.parametrize("positions", list(POSITIONS))
-@pytest.mark.parametrize("num_kv_heads", [1, 2])
-def test_cached_steps_equal_the_whole_model(path, positions, num_kv_heads):
-    torch.manual_seed(0)
-    model = Transformer(dataclasses.replace(CONFIG, positions=positions, attention_path=path,
-                                            num_kv_heads=num_kv_heads)).double().eval()
-    source, target = torch.randint(3, 31, (3, 7)), torch.randint(3, 31, (3, 5))
-    source[1, 5:] = CONFIG.pad_id
-    whole, memory, cache = model(source, target), model.encode(source), model.new_cache()
-    steps = [model.decode(target[:, :2], memory, source, cache=cache)]
-    steps += [model.decode(target[:, t:t + 1], memory, source, cache=cache) for t in range(2, 5)]
-    torch.testing.assert_close(torch.cat(steps, dim=1), whole, atol=1e-12, rtol=0)
-    assert greedy(model, source) == greedy(model, source, use_cache=False)
+def test_as_many_as_heads_is_the_full_layer():
+    torch.manual_seed(3)
+    grouped, full, x = GroupedQueryAttention(M, H, num_kv_heads=H, d_head=D), MultiHeadAttention(M, H, d_head=D), torch.randn(B, I, M)
+    full.load_state_dict(grouped.state_dict())
+    assert torch.equal(grouped(x, x, x)[0], full(x, x, x)[0])
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_the_fewer_matrices_begin_as_the_others_do(bias):
+    """Xavier's bound for their own shape, no bias but zeros, and only the layer's own four matrices."""
+    layer = GroupedQueryAttention(M, H, num_kv_heads=2, d_head=D, d_value=E, bias=bias)
+    assert len(list(layer.parameters())) == (8 if bias else 4)
+    for matrix, rows in ((layer.w_k, 2 * D), (layer.w_v, 2 * E)):
+        bound = (6 / (M + rows)) ** 0.5
+        assert matrix.weight.shape == (rows, M) and 0.8 * bound < matrix.weight.abs().max().item() <= bound
+        assert matrix.bias is None if not bias else not matrix.bias.any()
 
 
 @pytest.mark.parametrize("positions", list(POSITIONS))
@@ -98,15 +104,6 @@ def test_a_grouped_model_is_a_full_one_with_repeated_weights(positions):
     source, target = torch.randint(3, 31, (3, 7)), torch.randint(3, 31, (3, 5))
     torch.testing.assert_close(grouped(source, target), full(source, target), atol=1e-12, rtol=0)
     assert greedy(grouped, source) == greedy(full, source)
-
-
-@pytest.mark.parametrize("num_kv_heads", [1, 2, 3, 6])
-def test_the_cache_holds_the_fewer_heads(num_kv_heads):
-    layer, cache = MultiHeadAttention(M, H, d_head=D, d_value=E, num_kv_heads=num_kv_heads), KeyValueCache(grows=True)
-    for _ in range(J):
-        x = torch.randn(B, 1, M)
-        layer(x, x, x, cache=cache)
-    assert cache.k.numel() == B * num_kv_heads * J * D and cache.v.numel() == B * num_kv_heads * J * E
 
 
 @pytest.mark.parametrize("num_kv_heads", [1, 2])
@@ -124,6 +121,6 @@ def test_weights_that_are_put_back_unchanged_change_nothing(num_kv_heads):
 def test_heads_that_cannot_be_shared_equally(number):
     message = f"num_kv_heads: expected a divisor of num_heads=6, got {number}; try one of 1, 2, 3, 6"
     with pytest.raises(ValueError, match=message):
-        MultiHeadAttention(M, H, d_head=D, num_kv_heads=number)
+        GroupedQueryAttention(M, H, d_head=D, num_kv_heads=number)
     with pytest.raises(ValueError, match=message):
         Transformer(dataclasses.replace(CONFIG, num_kv_heads=number))

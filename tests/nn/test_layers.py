@@ -5,7 +5,8 @@ import math
 import pytest
 import torch
 
-from xformer_lib.nn.layers import Dropout, PositionwiseFeedForward, Residual
+from xformer_lib.nn.attention import MultiHeadAttention
+from xformer_lib.nn.layers import DecoderLayer, EncoderLayer, PositionwiseFeedForward, Residual
 from xformer_lib.nn.positions import LearnedPositions, NoPositions, SinusoidalPositions, sinusoidal_positions
 
 B, I, M, F = 3, 5, 14, 11
@@ -42,68 +43,41 @@ def test_only_learned_positions_have_parameters():
     assert torch.equal(NoPositions(M, 23)(x), x)
 
 
-def test_dropout_keeps_the_mean_and_the_share():
-    torch.manual_seed(0)
-    x = torch.ones(101, 1009)
-    y = Dropout(0.25)(x)
-    torch.testing.assert_close(y.unique(), torch.tensor([0.0, 256 / 192]))
-    share = float((y == 0).float().mean())
-    assert abs(share - 0.25) < 5 * math.sqrt(0.25 * 0.75 / x.numel())  # five standard errors
-    columns = (y == 0).float().mean(0)
-    assert abs(columns - 0.25).max() < 6 * math.sqrt(0.25 * 0.75 / 101)
-
-
-@pytest.mark.parametrize("p", [1e-6, 1e-4, 0.003, 0.02, 0.06, 0.94, 0.98, 0.999, 0.999999])
-def test_dropout_is_right_near_its_ends(p):
-    """The share dropped over 30 million draws, within five standard errors; what stays is scaled so that the mean does."""
-    torch.manual_seed(1)
-    layer, x, draws = Dropout(p), torch.ones(1000, 1009), 30
-    made = [layer(x) for _ in range(draws)]
-    zeros = sum(int((y == 0).sum()) for y in made)
-    number = draws * x.numel()
-    assert abs(zeros / number - p) < 5 * math.sqrt(p * (1 - p) / number)
-    kept = torch.cat([y[y != 0].unique() for y in made])
-    torch.testing.assert_close(kept, torch.full_like(kept, 1 / (1 - p)), rtol=1e-5, atol=0)
-
-
-@pytest.mark.parametrize("p", [0.07, 0.1, 0.3, 0.5, 0.9])
-def test_dropout_between_its_ends_is_within_a_512th(p):
-    torch.manual_seed(2)
-    share = float((Dropout(p)(torch.ones(3001, 1009)) == 0).double().mean())
-    assert abs(share - p) < 1 / 512 + 5 * math.sqrt(p * (1 - p) / 3001 / 1009)
-
-
 @pytest.mark.errors
 @pytest.mark.parametrize("p", [1.0, 1.5, -0.3, float("nan"), float("inf"), "0.1", None, True, [0.1], torch.tensor(0.1)])
-def test_dropout_outside_its_range_is_refused(p):
-    with pytest.raises(ValueError, match=r"p: expected 0 ≤ p < 1, got .*; 0\.1 is usual") as caught:
-        Dropout(p)
+@pytest.mark.parametrize("made", [lambda p: Residual(M, dropout=p), lambda p: PositionwiseFeedForward(M, F, dropout=p),
+                                  lambda p: MultiHeadAttention(M, 2, dropout=p), lambda p: EncoderLayer(M, 2, F, dropout=p)])
+def test_dropout_outside_its_range_is_refused(made, p):
+    with pytest.raises(ValueError, match=r"dropout: expected 0 ≤ dropout < 1, got .*; 0\.1 is usual") as caught:
+        made(p)
     assert "\n" not in str(caught.value)
 
 
-def test_dropout_of_nothing():
-    assert Dropout(0.5)(torch.ones(0, 3)).shape == (0, 3) and Dropout(0.01)(torch.ones(2, 0)).shape == (2, 0)
+def test_dropout_acts_in_training_alone():
+    """In a residual and inside the feed-forward net; what is dropped is PyTorch's to draw."""
+    x = torch.randn(B, I, M)
+    for part, call in ((Residual(M, dropout=0.5), lambda part: part(x, torch.tanh)),
+                       (PositionwiseFeedForward(M, F, dropout=0.5), lambda part: part(x))):
+        assert type(part.dropout) is torch.nn.Dropout and part.dropout.p == 0.5
+        assert not torch.equal(call(part), call(part))
+        part.eval()
+        assert torch.equal(call(part), call(part))
 
 
-def test_dropout_gradient_passes_where_the_value_passed():
-    x = torch.ones(7, 13, requires_grad=True)
-    y = Dropout(0.5)(x)
-    (gradient,) = torch.autograd.grad(y.sum(), x)
-    assert torch.equal(gradient, y.detach())
+def test_a_layer_takes_any_attention():
+    """``attention`` builds it, from the width, the heads and the positions."""
+    asked = []
 
+    def build(*sizes, **options):
+        asked.append((sizes, options))
+        return MultiHeadAttention(*sizes, **options)
 
-def test_dropout_rests_in_evaluation_and_at_zero():
-    x = torch.randn(7, 13)
-    assert Dropout(0.5).eval()(x) is x and Dropout(0.0)(x) is x
-
-
-def test_dropout_repeats_with_the_seed():
-    x, layer = torch.ones(7, 13), Dropout(0.5)
-    torch.manual_seed(5)
-    first = layer(x)
-    assert not torch.equal(layer(x), first)
-    torch.manual_seed(5)
-    assert torch.equal(layer(x), first)
+    inside = torch.nn.Identity()
+    EncoderLayer(M, 2, F, attention=build, positions=inside)
+    assert asked == [((M, 2), {"positions": inside})]
+    asked.clear()
+    layer = DecoderLayer(M, 2, F, attention=build, positions=inside)
+    assert layer.self_attention.positions is inside and layer.cross_attention.positions is None and len(asked) == 2
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])

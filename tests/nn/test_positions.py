@@ -5,7 +5,9 @@ import dataclasses
 import pytest
 import torch
 
-from xformer_lib.nn.attention import MultiHeadAttention
+from tests.whole_models import computed
+from xformer_lib.nn.attention import MultiHeadAttention, attention
+from xformer_lib.nn.checks import SCHEMES
 from xformer_lib.nn.positions import POSITIONS, attention_positions, rotary
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 
@@ -28,7 +30,20 @@ def ids(length, seed=0):
 
 
 def test_the_six_names():
-    assert list(POSITIONS) == SIX
+    """Those that have a class are those that a configuration may name."""
+    assert list(POSITIONS) == list(SCHEMES) == SIX
+
+
+def test_a_module_may_take_the_place_of_attention():
+    """``positions`` is called as `attention` is, whatever it makes of the scores."""
+
+    class Average(torch.nn.Module):
+        def forward(self, q, k, v, *, mask=None, dropout=0.0):
+            return attention(torch.zeros_like(q), k, v, mask=mask, dropout=dropout)
+
+    layer, x = MultiHeadAttention(22, 1, positions=Average()).double(), torch.randn(B, S, 22).double()
+    _, weights = layer(x, x, x, need_weights=True)
+    torch.testing.assert_close(weights, torch.full((B, 1, S, S), 1 / S).double())
 
 
 @by_scheme
@@ -83,11 +98,11 @@ def test_gradients_reach_the_schemes_parameters(scheme):
 
 
 @inside
-@pytest.mark.parametrize("path", ["explicit", "fused"])
+@pytest.mark.parametrize("way", ["plain", "explicit", "fused"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
-def test_closed_rows_are_zero_both_ways_in_every_precision(scheme, path, dtype):
+def test_closed_rows_are_zero_both_ways_in_every_precision(scheme, way, dtype):
     torch.manual_seed(0)
-    layer = MultiHeadAttention(22, 1, path=path, positions=attention_positions(scheme, 22, 2)).to(dtype)
+    layer = computed(way, MultiHeadAttention(22, 1, positions=attention_positions(scheme, 22, 2)).to(dtype))
     x = torch.randn(B, S, 22).to(dtype).requires_grad_()
     mask = torch.rand(B, S, S) < 0.6
     mask[0, 3] = mask[2, 5] = False
@@ -98,21 +113,23 @@ def test_closed_rows_are_zero_both_ways_in_every_precision(scheme, path, dtype):
 
 
 @by_scheme
-def test_bfloat16_follows_float32(scheme):
+@pytest.mark.parametrize("way", ["plain", "explicit", "fused"])
+def test_bfloat16_follows_float32(scheme, way):
     model = build(scheme).float()
     expected = model(ids(S), ids(T, 1))
-    logits = model.bfloat16()(ids(S), ids(T, 1))
+    logits = computed(way, model.bfloat16())(ids(S), ids(T, 1))
     assert logits.dtype == torch.bfloat16
     assert (logits - expected).abs().max() < 0.1 * expected.abs().max()
 
 
-def test_dropout_on_the_weights_drops_the_value_term_too():
+@pytest.mark.parametrize("way", ["plain", "explicit", "fused"])
+def test_dropout_on_the_weights_drops_the_value_term_too(way):
     """With the values themselves at zero, what is left is the relative vectors under the dropped weights."""
     torch.manual_seed(0)
     inside = attention_positions("relative", 22, 2)
     layer = MultiHeadAttention(22, 1, dropout=0.5, bias=False, positions=inside).double()
     torch.nn.init.zeros_(layer.w_v.weight)
-    x = torch.randn(1, S, 22, dtype=torch.float64)
+    layer, x = computed(way, layer), torch.randn(1, S, 22, dtype=torch.float64)
     with torch.no_grad():
         draws = torch.stack([layer(x, x, x)[0] for _ in range(2003)])
         whole = layer.eval()(x, x, x)[0]

@@ -151,12 +151,12 @@ def test_an_empty_cache_keeps_nothing():
 
 
 @BOTH
-@pytest.mark.parametrize("use_cache", [True, False])
-def test_greedy_in_a_batch_is_greedy_alone(kind, use_cache):
+@pytest.mark.parametrize("engine, other", [("fast", "plain"), ("plain", "fast")])
+def test_greedy_in_a_batch_is_greedy_alone(kind, engine, other):
     model, source = build(kind), ids(S)
     source[0, 2:], source[1, 5:] = CONFIG.pad_id, CONFIG.pad_id
-    batch = greedy(model, source, use_cache=use_cache)
-    alone = [greedy(model, source[n:n + 1, :length], use_cache=not use_cache)[0] for n, length in enumerate((2, 5, S))]
+    batch = greedy(model, source, engine=engine)
+    alone = [greedy(model, source[n:n + 1, :length], engine=other)[0] for n, length in enumerate((2, 5, S))]
     assert batch == alone
 
 

@@ -7,9 +7,10 @@ import pytest
 import torch
 from torch import nn
 
-from xformer_lib.nn.attention import record_attention
+from xformer_lib.inspection import record_attention
 from xformer_lib.nn.layers import DecoderLayer
-from xformer_lib.nn.transformer import Transformer, TransformerConfig, causal_mask, padding_mask
+from xformer_lib.nn.masks import causal_mask, padding_mask
+from xformer_lib.nn.transformer import Transformer, TransformerConfig
 from xformer_lib.nn.variants import (
     LanguageModel,
     SequenceClassifier,

@@ -1,26 +1,32 @@
 """Rotary, ALiBi and relative positions in the trainable layer against the NumPy definitions, in float64."""
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
 
-from xformer_lib.nn import attention as module
-from xformer_lib.nn.attention import KeyValueCache, MultiHeadAttention, explicit_attention
+from tests.whole_models import computed
+from xformer_lib.engine import modules
+from xformer_lib.engine.cache import KeyValueCache
+from xformer_lib.engine.modules import explicit_attention
+from xformer_lib.nn.attention import MultiHeadAttention
+from xformer_lib.nn.masks import causal_mask
 from xformer_lib.nn.positions import alibi_slopes, attention_positions, rotary
-from xformer_lib.nn.transformer import causal_mask
 from xformer_lib.reference import positions as reference
 from xformer_lib.reference.attention import softmax
 
 B, H, I, D, MAX_OFFSET = 2, 3, 7, 10, 2  # offsets up to 6 are clipped to 2
 M = H * D
 SCHEMES = ["relative", "rotary", "alibi"]
+by_way = pytest.mark.parametrize("way", ["plain", "explicit", "fused"])
 TOLERANCE = 1e-12
 
 
-def build(scheme, path="explicit"):
+def build(scheme, way="plain"):
     torch.manual_seed(0)
     inside = attention_positions(scheme, D, MAX_OFFSET)
-    return MultiHeadAttention(M, H, positions=inside, path=path).double()
+    return computed(way, MultiHeadAttention(M, H, positions=inside).double())
 
 
 def random_mask():
@@ -57,23 +63,26 @@ def by_definition(scheme, layer, x, mask):
 
 @pytest.mark.parametrize("masked", [True, False])
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_layer_is_the_definition(scheme, masked):
-    layer, x = build(scheme), np.random.default_rng(5).normal(size=(B, I, M))
+@by_way
+def test_layer_is_the_definition(scheme, masked, way):
+    layer, x = build(scheme, way), np.random.default_rng(5).normal(size=(B, I, M))
     mask = random_mask() if masked else np.ones((1, 1, I, I), dtype=bool)
     output, weights = layer(*[torch.from_numpy(x)] * 3, mask=torch.from_numpy(mask), need_weights=True)
     expected, expected_weights = by_definition(scheme, layer, x, mask)
     assert np.abs(weights.detach().numpy() - expected_weights).max() < TOLERANCE
     assert np.abs(output.detach().numpy() - expected).max() < TOLERANCE
+    alone, weights = layer(*[torch.from_numpy(x)] * 3, mask=torch.from_numpy(mask))
+    assert np.abs(alone.detach().numpy() - expected).max() < TOLERANCE and weights is None
 
 
 def test_relative_is_relative_attention():
     """The reference's own function, one head at a time, keys and values."""
     layer, x = build("relative"), np.random.default_rng(6).normal(size=(B, I, M))
     tables = layer.positions.key_table.detach().numpy(), layer.positions.value_table.detach().numpy()
-    q, k, v = (layer.split(w(torch.from_numpy(x))) for w in (layer.w_q, layer.w_k, layer.w_v))
+    q, k, v = (layer.split(w(torch.from_numpy(x)), D) for w in (layer.w_q, layer.w_k, layer.w_v))
     bias, value_bias = layer.positions.terms(q, I, 0)
-    output, weights = explicit_attention(q, k, v, bias=bias, value_bias=value_bias)
-    for n in range(H):
+    found = {"engine": explicit_attention(q, k, v, bias=bias, value_bias=value_bias), "plain": layer.positions(q, k, v)}
+    for n, (output, weights) in itertools.product(range(H), found.values()):
         expected = reference.relative_attention(*(a[:, n].detach().numpy() for a in (q, k, v)), *tables)
         for ours, theirs in zip((output[:, n], weights[:, n]), expected, strict=True):
             assert np.abs(ours.detach().numpy() - theirs).max() < TOLERANCE
@@ -81,17 +90,17 @@ def test_relative_is_relative_attention():
 
 @pytest.mark.parametrize("masked", [True, False])
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_both_paths_agree_forward_and_backward(scheme, masked):
+def test_all_ways_agree_forward_and_backward(scheme, masked):
     x = torch.randn(B, I, M, dtype=torch.float64, requires_grad=True)
     mask = torch.from_numpy(random_mask()) if masked else None
     found = []
-    for path in ("explicit", "fused"):
-        layer = build(scheme, path)
+    for way in ("plain", "explicit", "fused"):
+        layer = build(scheme, way)
         output, _ = layer(x, x, x, mask=mask)
         uneven = torch.arange(output.numel(), dtype=output.dtype).reshape(output.shape).cos()
         found.append([output, *torch.autograd.grad((output * uneven).sum(), [x, *layer.parameters()])])
-    for ours, theirs in zip(*found, strict=True):
-        assert (ours - theirs).abs().max() < TOLERANCE
+    for plain, *others in zip(*found, strict=True):
+        assert all((ours - plain).abs().max() < TOLERANCE for ours in others)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -99,8 +108,8 @@ def test_the_fused_kernel_runs_where_it_can(scheme, monkeypatch):
     """Relative positions need the weights for their value term; the other two never see them."""
     seen = []
     for name in ("explicit_attention", "fused_attention"):
-        real = getattr(module, name)
-        monkeypatch.setattr(module, name, lambda *a, name=name, real=real, **k: (seen.append(name), real(*a, **k))[1])
+        real = getattr(modules, name)
+        monkeypatch.setattr(modules, name, lambda *a, name=name, real=real, **k: (seen.append(name), real(*a, **k))[1])
     build(scheme, "fused")(*[torch.randn(B, I, M, dtype=torch.float64)] * 3)
     assert seen == ["explicit_attention" if scheme == "relative" else "fused_attention"]
 
@@ -113,7 +122,7 @@ def test_cached_steps_know_their_place(scheme, path):
     cache, rows = KeyValueCache(grows=True), []
     for start, end in ((0, 3), (3, 4), (4, I)):  # several words, one word, several words
         new = x[:, start:end]
-        rows.append(layer(new, new, new, mask=causal_mask(end - start, start), cache=cache)[0])
+        rows.append(layer(new, new, new, mask=causal_mask(end)[start:], cache=cache)[0])
     assert cache.length == I
     assert (torch.cat(rows, dim=1) - whole).abs().max() < TOLERANCE
 

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from xformer_lib.nn import attention as torch_attention
-from xformer_lib.nn.attention import MultiHeadAttention
-from xformer_lib.nn.transformer import causal_mask
+from tests.whole_models import computed
+from xformer_lib.engine.modules import explicit_attention, fused_attention
+from xformer_lib.nn.attention import MultiHeadAttention, attention
+from xformer_lib.nn.masks import causal_mask
 from xformer_lib.reference import masks
 from xformer_lib.reference.attention import scaled_dot_product_attention
 
@@ -24,30 +25,34 @@ def random_mask(rng):
     return mask
 
 
-@pytest.mark.parametrize("path", ["explicit", "fused"])
+WAYS = {"plain": attention, "explicit": explicit_attention, "fused": fused_attention}
+
+
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("masked", [True, False])
-def test_one_head(path, masked):
+def test_one_head(way, masked):
     rng = np.random.default_rng(3)
     q, k, v = arrays(rng, (B, I, D), (B, J, D), (B, J, E))
     mask = random_mask(rng) if masked else None
     expected, expected_weights = scaled_dot_product_attention(q, k, v, mask=mask)
     tensors = [torch.from_numpy(x) for x in (q, k, v)]
     torch_mask = None if mask is None else torch.from_numpy(mask)
-    if path == "explicit":
-        output, weights = torch_attention.explicit_attention(*tensors, mask=torch_mask)
+    output = WAYS[way](*tensors, mask=torch_mask)
+    if way != "fused":
+        output, weights = output
         np.testing.assert_allclose(weights.numpy(), expected_weights, atol=1e-14)
-    else:
-        output = torch_attention.fused_attention(*tensors, mask=torch_mask)
     np.testing.assert_allclose(output.numpy(), expected, atol=1e-14)
 
 
-def test_multi_head_is_heads_side_by_side():
+@pytest.mark.parametrize("way", WAYS)
+def test_multi_head_is_heads_side_by_side(way):
     rng = np.random.default_rng(5)
     layer = MultiHeadAttention(M, H, d_head=D, d_value=E).double()
     query, memory = arrays(rng, (B, I, M), (B, J, M))
     mask = random_mask(rng)
-    output, weights = layer(*(torch.from_numpy(x) for x in (query, memory, memory)),
-                            mask=torch.from_numpy(mask), need_weights=True)
+    inputs = [torch.from_numpy(x) for x in (query, memory, memory)]
+    output, weights = computed(way, layer)(*inputs, mask=torch.from_numpy(mask), need_weights=True)
+    alone, _ = computed(way, layer)(*inputs, mask=torch.from_numpy(mask))  # the fused kernel has no weights
 
     def project(x, linear):
         return x @ linear.weight.detach().numpy().T + linear.bias.detach().numpy()
@@ -60,7 +65,8 @@ def test_multi_head_is_heads_side_by_side():
         heads.append(head)
         np.testing.assert_allclose(weights[:, h].detach().numpy(), head_weights, atol=1e-14)
     expected = project(np.concatenate(heads, axis=-1), layer.w_o)
-    np.testing.assert_allclose(output.detach().numpy(), expected, atol=1e-13)
+    for found in (output, alone):
+        np.testing.assert_allclose(found.detach().numpy(), expected, atol=1e-13)
 
 
 def test_causal_mask():

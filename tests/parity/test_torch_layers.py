@@ -13,13 +13,16 @@ from tests.parity.copying import (
     perturb,
     stack_pairs,
 )
+from tests.whole_models import computed
 from xformer_lib.nn.attention import MultiHeadAttention
 from xformer_lib.nn.layers import DecoderLayer, EncoderLayer
-from xformer_lib.nn.transformer import Decoder, Encoder, TransformerConfig, causal_mask
+from xformer_lib.nn.masks import causal_mask
+from xformer_lib.nn.transformer import Decoder, Encoder, TransformerConfig
 
 B, S, T, H, D, F, LAYERS = 3, 7, 5, 2, 11, 29, 2  # no two sizes alike, save the heads and layers
 M = H * D
 TOLERANCE = 1e-12
+by_way = pytest.mark.parametrize("way", ["plain", "explicit", "fused"])
 
 
 @pytest.fixture(autouse=True)
@@ -51,9 +54,9 @@ def source_mask():
 
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("masked", [True, False])
-@pytest.mark.parametrize("path", ["explicit", "fused"])
-def test_multi_head_attention(bias, masked, path, record):
-    ours = MultiHeadAttention(M, H, bias=bias, path=path)
+@by_way
+def test_multi_head_attention(bias, masked, way, record):
+    ours = computed(way, MultiHeadAttention(M, H, bias=bias))
     theirs = nn.MultiheadAttention(M, H, bias=bias, batch_first=True)
     perturb(theirs)
     copy(pairs := attention_pairs(ours, theirs), ours, theirs)
@@ -65,8 +68,9 @@ def test_multi_head_attention(bias, masked, path, record):
     record("gradient", *both_gradients(output, expected, [query, memory], pairs))
 
 
-def test_attention_weights_of_every_head(record):
-    ours, theirs = MultiHeadAttention(M, H), nn.MultiheadAttention(M, H, batch_first=True)
+@by_way
+def test_attention_weights_of_every_head(way, record):
+    ours, theirs = computed(way, MultiHeadAttention(M, H)), nn.MultiheadAttention(M, H, batch_first=True)
     copy(attention_pairs(ours, theirs), ours, theirs)
     query, memory = torch.randn(B, T, M), torch.randn(B, S, M)
     _, weights = ours(query, memory, memory, mask=source_mask()[:, None, :], need_weights=True)
@@ -75,8 +79,9 @@ def test_attention_weights_of_every_head(record):
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
-def test_encoder_layer(norm, record):
-    ours = EncoderLayer(M, H, F, norm=norm)
+@by_way
+def test_encoder_layer(norm, way, record):
+    ours = computed(way, EncoderLayer(M, H, F, norm=norm))
     theirs = nn.TransformerEncoderLayer(M, H, F, dropout=0.0, norm_first=norm == "pre", batch_first=True)
     perturb(theirs)
     copy(pairs := layer_pairs(ours, theirs), ours, theirs)
@@ -89,8 +94,9 @@ def test_encoder_layer(norm, record):
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
-def test_decoder_layer(norm, record):
-    ours = DecoderLayer(M, H, F, norm=norm)
+@by_way
+def test_decoder_layer(norm, way, record):
+    ours = computed(way, DecoderLayer(M, H, F, norm=norm))
     theirs = nn.TransformerDecoderLayer(M, H, F, dropout=0.0, norm_first=norm == "pre", batch_first=True)
     perturb(theirs)
     copy(pairs := layer_pairs(ours, theirs), ours, theirs)
@@ -102,11 +108,12 @@ def test_decoder_layer(norm, record):
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
-def test_whole_stack(norm, record):
+@by_way
+def test_whole_stack(norm, way, record):
     """Encoder and decoder together against ``nn.Transformer`` (whose post-norm stacks end in a norm of their own)."""
     config = TransformerConfig(vocab_size=31, d_model=M, num_heads=H, d_ff=F, num_encoder_layers=LAYERS,
                                num_decoder_layers=LAYERS, dropout=0.0, norm=norm)
-    encoder, decoder = Encoder(config), Decoder(config)
+    encoder, decoder = (computed(way, made(config)) for made in (Encoder, Decoder))
     theirs = nn.Transformer(M, H, LAYERS, LAYERS, F, dropout=0.0, norm_first=norm == "pre", batch_first=True)
     if norm == "post":
         theirs.encoder.norm, theirs.decoder.norm = None, None

@@ -199,9 +199,9 @@ def test_another_tokenizer_of_the_same_size(tmp_path, tokenizer):
 
 
 def test_settings_that_may_change(tmp_path, tokenizer):
-    """Dropout and the way attention is computed are free, and so is how long to train."""
+    """Dropout is free, and so is how long to train."""
     a_run(tmp_path, tokenizer)
-    free = dataclasses.replace(MODEL, dropout=0.5, attention_dropout=0.3, attention_path="explicit")
+    free = dataclasses.replace(MODEL, dropout=0.5, attention_dropout=0.3)
     save_setup(tmp_path, dataclasses.replace(CONFIG, model=free, max_steps=97), tokenizer)
     assert load_model(tmp_path)[0].config == free
 

@@ -11,7 +11,7 @@ from xformer_lib.nn.transformer import Transformer, TransformerConfig
 from xformer_lib.training import planning, to_tensors, translation_loss
 
 BASE = TransformerConfig(vocab_size=311, d_model=24, num_heads=4, d_ff=37, num_encoder_layers=2, num_decoder_layers=1,
-                         max_len=29, attention_path="explicit")
+                         max_len=29)
 BATCH = make_batch([([5 + n] * (3 + n % 4), [7 + n] * (6 + n % 5)) for n in range(11)])
 TARGETS = int((BATCH.target_out != 0).sum())
 

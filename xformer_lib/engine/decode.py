@@ -3,8 +3,8 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from xformer_lib.engine.modules import FAST, FastTransformer, accelerate, needed
 from xformer_lib.engine.cache import KeyValueCache
+from xformer_lib.engine.modules import FAST, FastTransformer, accelerate, needed
 from xformer_lib.engine.quantized import Int8Embedding, Int8Linear
 from xformer_lib.nn.checks import check_choice, check_ids
 from xformer_lib.nn.layers import DecoderLayer, EncoderLayer, PositionwiseFeedForward, Residual

@@ -15,8 +15,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from xformer_lib.nn._edges import in_full_precision, is_transformed
 from xformer_lib.engine.modules import explicit_attention
+from xformer_lib.nn._edges import in_full_precision, is_transformed
 from xformer_lib.shapes import Bool, Float
 
 __all__ = ["local_attention", "tiled_attention"]

@@ -1,5 +1,4 @@
 import math
-from contextlib import nullcontext
 
 import torch
 import torch.nn.functional as F
@@ -11,6 +10,7 @@ from xformer_lib.nn.attention import MultiHeadAttention, masked_softmax
 from xformer_lib.nn.checks import check_attention, check_choice, check_ids
 from xformer_lib.nn.grouped import GroupedQueryAttention
 from xformer_lib.nn.masks import padding_mask, target_mask
+from xformer_lib.nn.positions import AttentionPositions
 from xformer_lib.nn.transformer import TokenEmbedding, Transformer
 from xformer_lib.shapes import Float
 
@@ -101,13 +101,21 @@ def attend(
     return fused_attention(q, k, v, mask=mask, dropout=dropout, bias=bias), None
 
 
+def is_own(scheme: nn.Module | None) -> bool:
+    """Whether `attend` can do what a scheme does: ``forward`` is the library's, and no hook looks on."""
+    return scheme is None or (type(scheme).forward is AttentionPositions.forward
+                              and not (scheme._forward_hooks or scheme._forward_pre_hooks))
+
+
 class FastAttention(MultiHeadAttention):
-    """A `MultiHeadAttention` or a `GroupedQueryAttention` by `attend`, and with a cache.
+    """A `MultiHeadAttention` by `attend`, and with a cache; with a scheme of a reader's own, the plain one.
 
     ``cache``: a KeyValueCache; what it holds is not projected again.
     """
 
     def forward(self, query, key, value, *, mask=None, need_weights=False, cache=None):
+        if not is_own(self.positions):
+            return super().forward(query, key, value, mask=mask, need_weights=need_weights)
         start = cache.length if cache is not None and cache.grows else 0
         mask = check_attention(self, query, key, value, mask, kept=start)
         q, scheme = self.split(self.w_q(query), self.d_head), self.positions
@@ -124,6 +132,10 @@ class FastAttention(MultiHeadAttention):
             q, k, v, mask=mask, bias=terms[0], value_bias=terms[1], path=self.path,
             dropout=self.dropout * self.training, need_weights=need_weights)
         return self.w_o(output.transpose(1, 2).flatten(2)), weights
+
+
+class FastGroupedAttention(FastAttention, GroupedQueryAttention):
+    """The same for a `GroupedQueryAttention`, without a copy of keys and values for each query head."""
 
 
 class Dropout(nn.Dropout):
@@ -174,7 +186,7 @@ class FastTransformer(Transformer):
 
 
 FAST = {nn.Linear: Linear, nn.Dropout: Dropout, TokenEmbedding: FastEmbedding, MultiHeadAttention: FastAttention,
-        GroupedQueryAttention: FastAttention, Transformer: FastTransformer}
+        GroupedQueryAttention: FastGroupedAttention, Transformer: FastTransformer}
 
 
 def accelerate(model: nn.Module, *, path: str = "auto") -> nn.Module:

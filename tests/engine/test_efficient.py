@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from xformer_lib.nn.attention import explicit_attention
-from xformer_lib.nn.cost import measure_cost
 from xformer_lib.engine.efficient import local_attention, tiled_attention
+from xformer_lib.engine.modules import explicit_attention
+from xformer_lib.nn.cost import measure_cost
 
 
 def tensors(*shapes, scale=1.0):
