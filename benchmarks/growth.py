@@ -25,10 +25,10 @@ from xformer_lib.cli import cpu_name, git_commit
 from xformer_lib.data.batching import batches
 from xformer_lib.data.fragment import sample_pairs
 from xformer_lib.data.tokenizer import Tokenizer
-from xformer_lib.nn import MultiHeadAttention, Transformer, TransformerConfig
-from xformer_lib.nn.cost import measure_cost
 from xformer_lib.engine.efficient import local_attention, tiled_attention
 from xformer_lib.engine.quantized import int_product
+from xformer_lib.nn import MultiHeadAttention, Transformer, TransformerConfig
+from xformer_lib.nn.cost import measure_cost
 from xformer_lib.training.loop import encode_pairs, keep_freed_memory, to_tensors
 from xformer_lib.training.loss import translation_loss
 

@@ -25,8 +25,8 @@ import torch._inductor.config
 from xformer_lib import load_pretrained
 from xformer_lib.cli import cpu_name, git_commit
 from xformer_lib.decoding import encode_sentences, greedy, translate
-from xformer_lib.nn import MultiHeadAttention
 from xformer_lib.engine.quantized import quantize_int8
+from xformer_lib.nn import MultiHeadAttention
 
 EVERYDAY = Path(__file__).with_name("everyday.txt")
 

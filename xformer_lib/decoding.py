@@ -24,7 +24,17 @@ from xformer_lib.engine.decode import begin
 from xformer_lib.engine.modules import accelerate
 from xformer_lib.shapes import Float, Int
 
-__all__ = ["next_logits", "greedy", "Hypothesis", "check_beam", "beam_search", "translate", "by_columns", "Translator"]
+__all__ = [
+    "sayable",
+    "next_logits",
+    "greedy",
+    "Hypothesis",
+    "check_beam",
+    "beam_search",
+    "translate",
+    "by_columns",
+    "Translator",
+]
 
 
 # %% chapter 12: The library's version

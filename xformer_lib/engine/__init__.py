@@ -5,11 +5,15 @@ from xformer_lib._lazy import lazy_names
 
 _HOMES = {
     "CachedSteps": "decode",
+    "Dropout": "modules",
+    "FAST": "modules",
+    "FUSED_FROM": "modules",
     "Int8Embedding": "quantized",
     "Int8Linear": "quantized",
     "KeyValueCache": "cache",
     "Linear": "products",
     "OwnSteps": "decode",
+    "PATHS": "modules",
     "PlainSteps": "decode",
     "Steps": "decode",
     "accelerate": "modules",

@@ -21,6 +21,7 @@ _HOMES = {
     "Plan": "planning",
     "Processes": "loop",
     "RELATIONS": "variants",
+    "RETIRED": "config",
     "Run": "loop",
     "SOUNDS": "variants",
     "Shares": "distributed",

@@ -7,7 +7,7 @@ Source: ``chapters/11_training.ipynb``
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
 
-__all__ = ["TrainConfig", "PRESETS", "preset", "config_to_json", "config_from_json", "checked_types"]
+__all__ = ["TrainConfig", "PRESETS", "preset", "RETIRED", "config_to_json", "config_from_json", "checked_types"]
 
 
 # %% chapter 11: The settings of a run
