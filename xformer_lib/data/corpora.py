@@ -8,7 +8,7 @@ Source: ``chapters/10_data.ipynb``
 Source: ``chapters/w3_data_that_arrives_whole.ipynb``
     Lines that stay paired
     Files that are the published ones
-    What is left out, and by which rule
+    What is left out
 
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
@@ -118,7 +118,7 @@ def _multi30k(split: str) -> list[tuple[str, str]]:
     return [pair for pair in pairs if held_out.isdisjoint(sentence_keys(pair))]
 
 
-# %% chapter w3: What is left out, and by which rule
+# %% chapter w3: What is left out
 _SOURCES = files("xformer_lib.data").joinpath("sources.json")
 _LISTED = frozenset(json.loads(_SOURCES.read_text(encoding="utf-8"))["offensive"])
 
@@ -135,7 +135,7 @@ def _is_offensive(pair: tuple[str, str]) -> bool:
                for word in re.findall(r"\w+", text.casefold()))
 
 
-# %% chapter w3: What is left out, and by which rule
+# %% chapter w3: What is left out
 @cache
 def _tatoeba_parts() -> dict[str, tuple]:
     """Distinct, inoffensive pairs; groups of more than 20 go to training."""
@@ -152,7 +152,7 @@ def _tatoeba_parts() -> dict[str, tuple]:
     return {split: tuple(part) for split, part in parts.items()}
 
 
-# %% chapter w3: What is left out, and by which rule
+# %% chapter w3: What is left out
 def _fragment(split: str) -> list[tuple[str, str]]:
     return [(example.source, example.target) for example in fragment_split(split)]
 
