@@ -1,6 +1,6 @@
 """The grammar of the English-French fragment: phrases whose French words know their English words.
 
-Written by hand: chapter 10 shows how phrases are built and joined, ``xformer_lib.data.fragment`` turns them
+Written by hand: page w3 shows how phrases are built and joined, ``xformer_lib.data.fragment`` turns them
 into finished sentences, and this module holds the rules in between. The words stand in ``lexicon.json``.
 
 A phrase is written in a compact notation, each French word with the numbers of the English words it translates:

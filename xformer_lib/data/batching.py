@@ -3,24 +3,24 @@
 
 Source: ``chapters/10_data.ipynb``
     Batches
-    Exercise 10.6 · Counting padding
-    Exercise 10.7 · Over budget
+    One batch, three matrices
+    One epoch
 
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
 
-__all__ = ["pad_rows", "Batch", "make_batch", "batches"]
-
-
-# %% chapter 10: Batches
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from xformer_lib.data.checks import checked_lengths
 from xformer_lib.shapes import Int
 
+__all__ = ["pad_rows", "Batch", "make_batch", "batches"]
 
+
+# %% chapter 10: Batches
 def pad_rows(rows: Sequence[Sequence[int]], pad_id: int = 0) -> Int[np.ndarray, "b s"]:
     """Rows of different lengths as one matrix, filled up on the right with ``pad_id``.
 
@@ -35,7 +35,7 @@ def pad_rows(rows: Sequence[Sequence[int]], pad_id: int = 0) -> Int[np.ndarray, 
     return matrix
 
 
-# %% chapter 10: Batches
+# %% chapter 10: One batch, three matrices
 class Batch(NamedTuple):
     """Padded id matrices for one step of training.
 
@@ -43,6 +43,7 @@ class Batch(NamedTuple):
     the ids) and ``target_out`` what it should answer (the ids, then ``eos``): the same
     row shifted by one place.
     """
+
     source: Int[np.ndarray, "b s"]
     target_in: Int[np.ndarray, "b t"]
     target_out: Int[np.ndarray, "b t"]
@@ -55,37 +56,21 @@ def make_batch(pairs, *, pad_id: int = 0, bos_id: int = 1, eos_id: int = 2) -> B
                  pad_rows([[*target, eos_id] for _, target in pairs], pad_id))
 
 
-# %% chapter 10: Exercise 10.6 · Counting padding
-def _checked_lengths(pairs, max_tokens: int) -> Int[np.ndarray, "n 2"]:
-    """Lengths with the special id; a pair over the budget is an error."""
-    lengths = np.array([tuple(map(len, pair)) for pair in pairs], dtype=np.int64)
-    lengths = lengths.reshape(-1, 2) + 1
-    too_long = np.flatnonzero(lengths.max(axis=1) > max_tokens) if len(lengths) else []
-    if len(too_long):
-        source, target = lengths[too_long[0]]
-        raise ValueError(f"pairs: expected at most max_tokens={max_tokens} ids a side, "
-                         f"got {source} and {target} (special ids counted) in pair "
-                         f"{too_long[0]} and {len(too_long)} such pairs in all; raise "
-                         "max_tokens or leave them out")
-    return lengths
-
-
-def _cut(lengths: Int[np.ndarray, "n 2"], order: Int[np.ndarray, "n"],
-         max_tokens: int) -> list:
-    """Cut an order into groups whose rows × longest fits the budget on both sides."""
-    groups, start, longest = [], 0, 0
-    widest = lengths.max(axis=1)[order].tolist()
-    for position, width in enumerate(widest):
-        longest = max(longest, width)
-        if (position - start + 1) * longest > max_tokens:
-            groups.append(order[start:position])
-            start, longest = position, width
-    if start < len(order):
-        groups.append(order[start:])
+# %% chapter 10: One epoch
+def _cut(order: list[int], widths: list[int], max_tokens: int) -> list[list[int]]:
+    """Cut an order of rows into groups; rows × widest row fits the budget in each."""
+    groups: list[list[int]] = []
+    longest = 0
+    for row in order:
+        longest = max(longest, widths[row])
+        if not groups or (len(groups[-1]) + 1) * longest > max_tokens:
+            groups.append([])
+            longest = widths[row]
+        groups[-1].append(row)
     return groups
 
 
-# %% chapter 10: Exercise 10.7 · Over budget
+# %% chapter 10: One epoch
 def batches(pairs: Sequence[tuple[Sequence[int], Sequence[int]]], *, max_tokens: int,
             rng: np.random.Generator | None = None, pad_id: int = 0, bos_id: int = 1,
             eos_id: int = 2) -> Iterator[Batch]:
@@ -101,12 +86,12 @@ def batches(pairs: Sequence[tuple[Sequence[int], Sequence[int]]], *, max_tokens:
     Raises:
         ValueError: at once, when a pair alone is longer than the budget.
     """
-    lengths = _checked_lengths(pairs, max_tokens)
+    lengths = checked_lengths(pairs, max_tokens)
     order = np.arange(len(pairs)) if rng is None else rng.permutation(len(pairs))
     order = order[np.lexsort((lengths[order, 0], lengths[order, 1]))]
-    groups = _cut(lengths, order, max_tokens)
+    groups = _cut(order.tolist(), lengths.max(axis=1).tolist(), max_tokens)
     if rng is not None:
         groups = [groups[number] for number in rng.permutation(len(groups))]
-    return (make_batch([pairs[number] for number in group.tolist()], pad_id=pad_id,
-                       bos_id=bos_id,
+
+    return (make_batch([pairs[row] for row in group], pad_id=pad_id, bos_id=bos_id,
                        eos_id=eos_id) for group in groups)
