@@ -1,6 +1,7 @@
 """Three kinds of cell get a look of their own.
 
-Library cells: the export directive leaves the page, a label with the module's path takes its place. The cell that
+Library cells: the export directive leaves the page, a label with the module's path takes its place; one that only imports is
+folded. The cell that
 installs the library on Colab: folded, since a reader of the page has no use for it. Cells of claims: folded to one line
 that counts them.
 """
@@ -16,6 +17,17 @@ DIRECTIVE = re.compile(r"\A#\|\s*exporti?\s+(?P<module>[\w.]+)[ \t]*\n")
 
 def module_path(module):
     return f"xformer_lib/{module.replace('.', '/')}.py"
+
+
+def only_imports(source):
+    return all(isinstance(node, (ast.Import, ast.ImportFrom)) for node in ast.parse(source).body)
+
+
+def fold(cell, opening):
+    """Put a cell into ``<details>``."""
+    parent, place = cell.parent, cell.parent.index(cell)
+    parent.insert(place + 1, nodes.raw("", "</details>", format="html"))
+    parent.insert(place, nodes.raw("", opening, format="html"))
 
 
 class LibraryMark(SphinxTransform):
@@ -40,18 +52,13 @@ class LibraryMark(SphinxTransform):
             cell = block.parent
             cell.insert(cell.index(block), label)
             cell["classes"].append("library-cell")
+            if only_imports(source):
+                fold(cell.parent, f'<details class="imports"><summary>Imports of <code>{path}</code></summary>')
 
 
 def number_of_claims(source):
     """How many assertions stand in a cell; one in a loop counts once."""
     return sum(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(source)))
-
-
-def fold(cell, opening):
-    """Put a cell into ``<details>``."""
-    parent, place = cell.parent, cell.parent.index(cell)
-    parent.insert(place + 1, nodes.raw("", "</details>", format="html"))
-    parent.insert(place, nodes.raw("", opening, format="html"))
 
 
 class FoldSetUpAndClaims(SphinxTransform):
