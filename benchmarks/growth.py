@@ -97,7 +97,7 @@ class SelfAttention(nn.Module):
 
     def __init__(self, path: str):
         super().__init__()
-        self.layer = MultiHeadAttention(D_MODEL, NUM_HEADS, path=path)
+        self.layer = accelerate(MultiHeadAttention(D_MODEL, NUM_HEADS), path=path)
 
     def forward(self, x):
         return self.layer(x, x, x)[0]
