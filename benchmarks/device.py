@@ -95,7 +95,7 @@ def training_row(device: str, precision: str, max_tokens: int, rounds: int, smal
     torch.manual_seed(config.seed)
     tokenizer, pair = Tokenizer.load(SHIPPED / "tokenizer.json"), [("a", "a")]
     run = build_run(config, Path(tempfile.gettempdir()), tokenizer, {"train": pair, "val": pair}, device)
-    run.model.train()
+    run.computing.train()
     rng = np.random.default_rng(config.seed)
     rows = rng.integers(4, model.vocab_size, size=(max_tokens // ROW, 2, ROW - 1))
     batch = make_batch([(source.tolist(), target.tolist()) for source, target in rows])

@@ -21,8 +21,8 @@ from xformer_lib import load_pretrained
 from xformer_lib.cli import cpu_name, git_commit
 from xformer_lib.data.corpora import load_corpus
 from xformer_lib.decoding import translate
-from xformer_lib.evaluation import bleu, chrf, paired_bootstrap
 from xformer_lib.engine.quantized import quantize_int8
+from xformer_lib.evaluation import bleu, chrf, paired_bootstrap
 
 ROOT = Path(__file__).parent.parent
 WEIGHTS = ROOT / "xformer_lib" / "pretrained" / "en-fr" / "model.safetensors"
