@@ -15,6 +15,7 @@ import time
 import torch
 
 from xformer_lib.cli import cpu_name, git_commit
+from xformer_lib.engine import accelerate
 from xformer_lib.nn.attention import MultiHeadAttention
 
 LENGTHS = (16, 32, 64, 128, 256, 512, 1024)
@@ -33,7 +34,7 @@ def seconds(layer, x, mask, device):
 def measure(length: int, device: str, rounds: int) -> dict:
     """Medians of both paths at one length, taken in turn."""
     torch.manual_seed(0)
-    layers = {path: MultiHeadAttention(D_MODEL, NUM_HEADS, path=path).to(device) for path in ("explicit", "fused")}
+    layers = {path: accelerate(MultiHeadAttention(D_MODEL, NUM_HEADS), path=path).to(device) for path in ("explicit", "fused")}
     x = torch.randn(TOKENS // length, length, D_MODEL, device=device, requires_grad=True)
     mask = (torch.arange(length, device=device) < length - length // 8).expand(len(x), 1, length)
     times = {path: [] for path in layers}

@@ -41,7 +41,7 @@ def steps_to_target(size: int, rate: float, seed: int, corpus: dict, tokenizer: 
                          decay=1e-5, label_smoothing=0.0, seed=seed)
     every = max(1, min(20, 2048 // size * 5))
     run = loop.build_run(config, Path(tempfile.gettempdir()), tokenizer, corpus, "cpu")
-    run.model.train()
+    run.computing.train()
     before = None
     for batch in islice(loop.batch_stream(run), min(STEPS_AT_MOST, TOKENS_AT_MOST // size)):
         try:
@@ -50,7 +50,7 @@ def steps_to_target(size: int, rate: float, seed: int, corpus: dict, tokenizer: 
             break
         if run.step % every:
             continue
-        loss = loop.validation_loss(run.model, run.validation_data, max_tokens=2048, device="cpu")
+        loss = loop.validation_loss(run.computing, run.validation_data, max_tokens=2048, device="cpu")
         if loss <= TARGET and before is not None:
             step, tokens, old = before
             share = (math.log(old) - math.log(TARGET)) / (math.log(old) - math.log(loss))

@@ -17,7 +17,8 @@ from pathlib import Path
 import torch
 
 from xformer_lib.cli import chosen_model, cpu_name, git_commit
-from xformer_lib.decoding import evaluation_mode, next_logits, translate
+from xformer_lib.decoding import evaluation_mode, translate
+from xformer_lib.engine.decode import begin
 from xformer_lib.nn import Transformer, TransformerConfig
 from xformer_lib.training.checkpoint import load_model
 
@@ -47,10 +48,10 @@ def in_turn(works: dict, rounds: int, device: str) -> dict:
 def decode(model: Transformer, source: torch.Tensor, steps: int, use_cache: bool) -> None:
     """That many steps over one source; what is said does not matter."""
     with evaluation_mode(model):
-        memory, cache = model.encode(source), model.new_cache() if use_cache else None
+        going = begin(model, source, engine="fast" if use_cache else "plain")
         tokens = torch.full((len(source), steps), model.config.bos_id, device=source.device)
         for length in range(1, steps + 1):
-            next_logits(model, tokens[:, :length], memory, source, cache)
+            going.next_logits(tokens[:, :length])
 
 
 def cache_rows(device: str, rounds: int) -> list[dict]:

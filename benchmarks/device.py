@@ -26,6 +26,7 @@ from benchmarks.contenders.ours import SHIPPED
 from xformer_lib.cli import cpu_name, git_commit
 from xformer_lib.data.batching import make_batch
 from xformer_lib.data.tokenizer import Tokenizer
+from xformer_lib.engine import accelerate
 from xformer_lib.nn.attention import MultiHeadAttention
 from xformer_lib.training.config import preset
 from xformer_lib.training.loop import build_run, has_bfloat16, keep_freed_memory, pick_device, train_step
@@ -94,7 +95,7 @@ def training_row(device: str, precision: str, max_tokens: int, rounds: int, smal
     torch.manual_seed(config.seed)
     tokenizer, pair = Tokenizer.load(SHIPPED / "tokenizer.json"), [("a", "a")]
     run = build_run(config, Path(tempfile.gettempdir()), tokenizer, {"train": pair, "val": pair}, device)
-    run.model.train()
+    run.computing.train()
     rng = np.random.default_rng(config.seed)
     rows = rng.integers(4, model.vocab_size, size=(max_tokens // ROW, 2, ROW - 1))
     batch = make_batch([(source.tolist(), target.tolist()) for source, target in rows])
@@ -116,7 +117,7 @@ def training_row(device: str, precision: str, max_tokens: int, rounds: int, smal
 def attention_row(device: str, precision: str, length: int, tokens: int, rounds: int) -> dict:
     """Forward and backward of one layer by both paths, in turn, on the same number of tokens."""
     found = {"explicit": [], "fused": []}
-    layers = {path: MultiHeadAttention(256, 4, path=path).to(device, TYPES[precision]) for path in found}
+    layers = {path: accelerate(MultiHeadAttention(256, 4), path=path).to(device, TYPES[precision]) for path in found}
     x = torch.randn(max(1, tokens // length), length, 256, device=device, dtype=TYPES[precision], requires_grad=True)
     mask = (torch.arange(length, device=device) < length - length // 8).expand(len(x), 1, length)
     for _ in range(rounds):

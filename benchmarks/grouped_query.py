@@ -19,6 +19,7 @@ import torch
 from xformer_lib.cli import cpu_name, git_commit
 from xformer_lib.data.corpora import load_corpus
 from xformer_lib.decoding import evaluation_mode, translate
+from xformer_lib.engine.decode import begin
 from xformer_lib.evaluation import exact_match
 from xformer_lib.training.config import preset
 from xformer_lib.training.loop import train
@@ -29,9 +30,9 @@ HEADS, SEEDS, STEPS, LENGTH = (4, 2, 1), (1, 2, 3), 400, 32
 def kept_bytes(model, length: int = LENGTH) -> int:
     """Bytes of the keys and values of one sentence, all decoder layers."""
     with evaluation_mode(model):
-        source, cache = torch.full((1, length), 3), model.new_cache()
-        model.decode(torch.full((1, length), 3), model.encode(source), source, cache=cache)
-    kept = [x for layer in cache.layers for part in (layer.target, layer.memory) for x in (part.k, part.v)]
+        steps = begin(model, torch.full((1, length), 3))
+        steps.next_logits(torch.full((1, length), 3))
+    kept = [x for pair in steps.caches for cache in pair for x in (cache.k, cache.v)]
     return sum(x.numel() * x.element_size() for x in kept)
 
 

@@ -26,6 +26,10 @@ from xformer_lib.data.batching import batches
 from xformer_lib.data.fragment import sample_pairs
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.engine.efficient import local_attention, tiled_attention
+<<<<<<< HEAD
+=======
+from xformer_lib.engine.modules import accelerate
+>>>>>>> tests14
 from xformer_lib.engine.quantized import int_product
 from xformer_lib.nn import MultiHeadAttention, Transformer, TransformerConfig
 from xformer_lib.nn.cost import measure_cost
@@ -84,11 +88,11 @@ class WithProjections(nn.Module):
 
     def __init__(self, attention):
         super().__init__()
-        self.layer, self.attention = MultiHeadAttention(D_MODEL, NUM_HEADS), attention
+        self.layer, self.attention = accelerate(MultiHeadAttention(D_MODEL, NUM_HEADS)), attention
 
     def forward(self, x):
         layer = self.layer
-        q, k, v = (layer.split(w(x)) for w in (layer.w_q, layer.w_k, layer.w_v))
+        q, k, v = (layer.split(w(x), layer.d_head) for w in (layer.w_q, layer.w_k, layer.w_v))
         return layer.w_o(self.attention(q, k, v).transpose(1, 2).flatten(2))
 
 
@@ -97,7 +101,7 @@ class SelfAttention(nn.Module):
 
     def __init__(self, path: str):
         super().__init__()
-        self.layer = MultiHeadAttention(D_MODEL, NUM_HEADS, path=path)
+        self.layer = accelerate(MultiHeadAttention(D_MODEL, NUM_HEADS), path=path)
 
     def forward(self, x):
         return self.layer(x, x, x)[0]
@@ -184,7 +188,7 @@ def step_rows(rounds: int, axes=None, length: int = 24) -> list[dict]:
         works, numbers = {}, []
         for value in values:
             config, sentences = config_for(axis, value)
-            model, ids = Transformer(config), torch.randint(3, config.vocab_size, (3, sentences, length))
+            model, ids = accelerate(Transformer(config)), torch.randint(3, config.vocab_size, (3, sentences, length))
             works[value] = partial(step, model, *ids)
             numbers.append(numbers_kept(model, *ids))
         times = in_turn(works, rounds)
@@ -197,8 +201,8 @@ def corpus_row(rounds: int, sizes=CORPUS, steps: int = 12) -> dict:
     examples = sample_pairs(max(sizes), rng=np.random.default_rng(0))
     pairs = [(example.source, example.target) for example in examples]
     tokenizer = Tokenizer.train([side for pair in pairs[:2000] for side in pair], vocab_size=600)
-    model = Transformer(TransformerConfig(vocab_size=tokenizer.vocab_size, d_model=128, d_ff=512, num_encoder_layers=2,
-                                          num_decoder_layers=2, dropout=0.0))
+    model = accelerate(Transformer(TransformerConfig(vocab_size=tokenizer.vocab_size, d_model=128, d_ff=512, num_encoder_layers=2,
+                                                     num_decoder_layers=2, dropout=0.0)))
     times = {size: [] for size in sizes}
     for number in range(rounds + 1):
         for size in sizes:

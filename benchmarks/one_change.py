@@ -9,7 +9,6 @@ result, the C++ compiler's included, then the ratio.
 """
 
 import argparse
-import copy
 import json
 import os
 import resource
@@ -25,24 +24,15 @@ import torch._inductor.config
 from xformer_lib import load_pretrained
 from xformer_lib.cli import cpu_name, git_commit
 from xformer_lib.decoding import encode_sentences, greedy, translate
+from xformer_lib.engine.modules import accelerate
 from xformer_lib.engine.quantized import quantize_int8
-from xformer_lib.nn import MultiHeadAttention
 
 EVERYDAY = Path(__file__).with_name("everyday.txt")
 
 
-def with_path(model, path: str):
-    """A copy whose attention takes the path named."""
-    model = copy.deepcopy(model)
-    for layer in model.modules():
-        if isinstance(layer, MultiHeadAttention):
-            layer.path = path
-    return model
-
-
 def uncached(model, tokenizer, texts: list[str]) -> None:
     for ids in encode_sentences(model, tokenizer, texts):
-        greedy(model, torch.tensor([ids]), use_cache=False)
+        greedy(model, torch.tensor([ids]), engine="plain")
 
 
 def in_turn(works: dict, rounds: int) -> dict:
@@ -69,11 +59,11 @@ def against(base: str, times: dict, count: int) -> list[dict]:
 
 def decoding_rows(rounds: int) -> list[dict]:
     translator, texts = load_pretrained("en-fr"), EVERYDAY.read_text(encoding="utf-8").splitlines()
-    base = with_path(translator.model, "explicit")
+    base = accelerate(translator.model, path="explicit")
     whole = quantize_int8(base)
     say = lambda model, size: partial(translate, model, translator.tokenizer, texts, batch_size=size)
     works = {"base": say(base, 1), "no cache": partial(uncached, base, translator.tokenizer, texts),
-             "fused attention": say(with_path(base, "fused"), 1), "int8 weights": say(whole, 1),
+             "fused attention": say(accelerate(base, path="fused"), 1), "int8 weights": say(whole, 1),
              "all sentences at once": say(base, len(texts)), "at once, and int8": say(whole, len(texts))}
     return against("base", in_turn(works, rounds), len(texts))
 

@@ -47,7 +47,7 @@ def prepare(model: TransformerConfig, rows: int, places: int, tokenizer: Tokeniz
     config = TrainConfig("fragment", model, max_steps=1000, warmup_steps=1)
     pairs = {split: [("a", "a")] for split in ("train", "val")}
     run = loop.build_run(config, Path(tempfile.gettempdir()), tokenizer, pairs, "cpu")
-    run.model.train()
+    run.computing.train()
     return run, batch
 
 

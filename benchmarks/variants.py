@@ -31,6 +31,7 @@ from xformer_lib.data.batching import make_batch, pad_rows
 from xformer_lib.data.corpora import load_corpus
 from xformer_lib.data.fragment import fragment_split, split_words
 from xformer_lib.decoding import greedy
+from xformer_lib.engine.modules import accelerate
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 from xformer_lib.nn.variants import (
     LanguageModel,
@@ -180,17 +181,17 @@ def one_row(kind, seed, steps=1200, sep=3):
                                num_encoder_layers=layers[0], num_decoder_layers=layers[1])
     torch.manual_seed(seed)
     model = Transformer(config) if kind == "encoder–decoder" else LanguageModel(config)
-    start = time.process_time()
+    computing, start = accelerate(model), time.process_time()
 
     def loss():
         pairs = [train[i] for i in torch.randint(len(train), (64,)).tolist()]
         if kind == "encoder–decoder":
             source, target_in, target_out = map(torch.from_numpy, make_batch(pairs))
-            logits = model(source, target_in)
+            logits = computing(source, target_in)
             return cross_entropy(logits.flatten(0, 1), target_out.flatten(), ignore_index=0)
         ids = torch.from_numpy(pad_rows([[1, *source, sep, *target, 2] for source, target in pairs]))
         after = (ids == sep).cumsum(dim=1).bool() & (ids != sep)
-        return next_token_loss(model(ids), ids, counted=after)
+        return next_token_loss(computing(ids), ids, counted=after)
 
     fit([{"params": model.parameters(), "lr": 1.5e-3}], loss, steps=steps)
     seconds, model = time.process_time() - start, model.eval()

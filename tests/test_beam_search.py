@@ -1,4 +1,4 @@
-"""Beam search against greedy decoding, brute force, a slow search in plain Python, itself without a cache and alone."""
+"""Beam search against greedy decoding, brute force, a slow search in plain Python, itself by the definition and alone."""
 
 import dataclasses
 import itertools
@@ -7,9 +7,8 @@ import math
 import pytest
 import torch
 
-from tests.test_decoding import CONFIG, LENGTHS, MAX_LEN, build, sources
-from xformer_lib import decoding
-from xformer_lib.decoding import Hypothesis, beam_search, greedy, next_logits
+from tests.test_decoding import CONFIG, LENGTHS, MAX_LEN, answering, build, by_engine, sources
+from xformer_lib.decoding import Hypothesis, beam_search, greedy
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 
 TINY = TransformerConfig(vocab_size=7, d_model=10, num_heads=2, d_ff=11, num_encoder_layers=1, num_decoder_layers=1,
@@ -68,11 +67,11 @@ def ids_of(results):
     return [[hypothesis.ids for hypothesis in sentence] for sentence in results]
 
 
-@pytest.mark.parametrize("use_cache", (True, False))
+@by_engine
 @pytest.mark.parametrize("seed", (1, 3, 5))
-def test_one_beam_is_greedy_token_for_token(seed, use_cache):
+def test_one_beam_is_greedy_token_for_token(seed, engine):
     model = build(seed)
-    results = beam_search(model, sources(), beam_size=1, use_cache=use_cache)
+    results = beam_search(model, sources(), beam_size=1, engine=engine)
     assert [sentence[0].ids for sentence in results] == greedy(model, sources())
     assert {len(sentence) for sentence in results} == {1}
 
@@ -84,12 +83,12 @@ def test_the_cache_changes_no_token_of_any_hypothesis(seed, norm, positions):
     assert ids_of(cached) == ids_of(beam_search(model, sources(), beam_size=5, engine="plain"))
 
 
-@pytest.mark.parametrize("use_cache", (True, False))
-def test_a_sentence_alone_is_the_same_as_in_a_batch(use_cache):
+@by_engine
+def test_a_sentence_alone_is_the_same_as_in_a_batch(engine):
     model, source = build(3), sources()
-    alone = [beam_search(model, row[None, :length], beam_size=5, use_cache=use_cache)[0]
+    alone = [beam_search(model, row[None, :length], beam_size=5, engine=engine)[0]
              for row, length in zip(source, LENGTHS)]
-    assert ids_of(beam_search(model, source, beam_size=5, use_cache=use_cache)) == ids_of(alone)
+    assert ids_of(beam_search(model, source, beam_size=5, engine=engine)) == ids_of(alone)
 
 
 @pytest.mark.parametrize("seed", (1, 2, 3))
@@ -121,8 +120,7 @@ def test_stopping_early_changes_nothing(seed, alpha):
 
 def test_the_rule_stops_before_the_limit_and_later_than_the_first_finished(monkeypatch):
     """It saves steps, and stopping as soon as k have finished would be another search."""
-    steps = []
-    monkeypatch.setattr(decoding, "next_logits", lambda *args: (steps.append(1), next_logits(*args))[1])
+    steps = answering(monkeypatch)
     counts = []
     for seed in range(1, 14):
         steps.clear()
@@ -139,8 +137,8 @@ AFTER = {  # what has been said (ids from 3) → next word: probability; anythin
     (3, 5): {2: 0.65, 7: 0.35}, (4, 5): {7: 0.6, 2: 0.4}, (4, 5, 7): {2: 0.9, 8: 0.1}}
 
 
-def made_up(model, tokens, memory, source, cache=None):
-    """Stands in for next_logits: the table above, whatever the model."""
+def made_up(tokens):
+    """The logits of the table above, whatever the model says."""
     rows = torch.full((len(tokens), CONFIG.vocab_size), -torch.inf)
     for row, ids in zip(rows, tokens[:, 1:].tolist()):
         for word, p in AFTER.get(tuple(ids), {2: 1.0}).items():
@@ -150,7 +148,7 @@ def made_up(model, tokens, memory, source, cache=None):
 
 @pytest.fixture
 def table(monkeypatch):
-    monkeypatch.setattr(decoding, "next_logits", made_up)
+    answering(monkeypatch, made_up)
     return build(), sources()[:1]
 
 
@@ -188,13 +186,13 @@ def test_no_duplicates_at_the_first_step():
 
 def test_cut_hypotheses_are_returned_when_none_has_ended(monkeypatch):
     """A model that never ends: the beam's rows at the limit, best first, scored by their own length."""
-    def endless(model, tokens, memory, source, cache=None):
+    def endless(tokens):
         logits = torch.zeros(len(tokens), CONFIG.vocab_size, dtype=torch.double)
         logits[:, :3] = -torch.inf
         logits[:, 7] = 1.0
         return logits
 
-    monkeypatch.setattr(decoding, "next_logits", endless)
+    answering(monkeypatch, endless)
     for sentence in beam_search(build(), sources()[:2], beam_size=3, max_len=5, length_penalty=1.0, engine="plain"):
         assert len(sentence) == 3 and sentence[0].ids == [7] * 5
         assert all(len(h.ids) == 5 and math.isclose(h.score, h.log_prob / 5) for h in sentence)

@@ -1,6 +1,7 @@
-"""Greedy decoding: with the cache and without, alone and in a batch, limits, errors, order."""
+"""Greedy decoding: by both engines, alone and in a batch, limits, errors, order."""
 
 import ast
+import copy
 import dataclasses
 import json
 from pathlib import Path
@@ -12,7 +13,9 @@ import torch
 from xformer_lib import decoding
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.decoding import Translator, by_columns, evaluation_mode, greedy, likeliest, next_logits, translate
-from xformer_lib.nn.transformer import DecoderCache, Transformer, TransformerConfig
+from xformer_lib.engine import decode as steps_of
+from xformer_lib.engine.modules import accelerate
+from xformer_lib.nn.transformer import Transformer, TransformerConfig
 
 V, MAX_LEN = 31, 37
 LENGTHS = (11, 2, 5, 7, 3, 1, 13)
@@ -40,10 +43,36 @@ def sources(lengths=LENGTHS, seed=1):
     return ids
 
 
-def never_ends(model, tokens, memory, source, cache=None):
-    """Stands in for next_logits: the answer is always word 7."""
-    if cache is not None:
-        next_logits(model, tokens, memory, source, cache)
+class Answering:
+    """Steps of either engine that really go on, and whose logits are replaced by ``answer(tokens)``; a log of the sizes."""
+
+    def __init__(self, steps, answer, log):
+        self.steps, self.answer, self.log = steps, answer, log
+
+    @property
+    def memory(self):
+        return self.steps.memory
+
+    def next_logits(self, tokens):
+        kept = [x for pair in getattr(self.steps, "caches", ()) for cache in pair for x in (cache.k, cache.v) if x is not None]
+        kept += [x for x in (getattr(self.steps, name, None) for name in ("mask", "source")) if x is not None]
+        self.log.append((len(tokens), len(self.memory), *map(len, kept)))
+        logits = self.steps.next_logits(tokens)
+        return logits if self.answer is None else self.answer(tokens)
+
+    def keep(self, rows):
+        self.steps.keep(rows)
+
+
+def answering(monkeypatch, answer=None):
+    """From now on decoding hears ``answer``, by whatever engine; gives the log of sizes."""
+    log = []
+    monkeypatch.setattr(decoding, "begin", lambda *args, **options: Answering(steps_of.begin(*args, **options), answer, log))
+    return log
+
+
+def never_ends(tokens):
+    """The answer is always word 7."""
     return torch.nn.functional.one_hot(torch.full((len(tokens),), 7), V).double()
 
 
@@ -59,20 +88,22 @@ def translator(tokenizer):
 
 CHOICES = [(seed, norm, positions, path) for seed in (1, 3) for norm in ("pre", "post")
            for positions in ("learned", "sinusoidal") for path in ("explicit", "fused")]
+by_engine = pytest.mark.parametrize("engine", ("fast", "plain"))
 
 
 @pytest.mark.parametrize("seed, norm, positions, path", CHOICES)
 def test_the_cache_changes_no_token(seed, norm, positions, path):
-    config = dataclasses.replace(CONFIG, norm=norm, positions=positions, attention_path=path)
+    config = dataclasses.replace(CONFIG, norm=norm, positions=positions)
     model, source = build(seed, config=config), sources()
-    assert greedy(model, source) == greedy(model, source, use_cache=False)
+    assert greedy(accelerate(model, path=path), source) == greedy(model, source) == greedy(model, source, engine="plain")
 
 
+@by_engine
 @pytest.mark.parametrize("seed", (1, 3))
-def test_greedy_is_the_argmax_of_the_whole_model_at_each_step(seed):
+def test_greedy_is_the_argmax_of_the_whole_model_at_each_step(seed, engine):
     """The definition: run everything again for each word of each sentence alone."""
     model = build(seed).eval()
-    outputs = greedy(model, sources())
+    outputs = greedy(model, sources(), engine=engine)
     assert len({tuple(ids) for ids in outputs}) == len(LENGTHS) and max(len(set(ids)) for ids in outputs) > 5
     ended = 0
     for length, row, output in zip(LENGTHS, sources(), outputs):
@@ -88,25 +119,25 @@ def test_greedy_is_the_argmax_of_the_whole_model_at_each_step(seed):
     assert 0 < ended < len(LENGTHS)  # some rows stop at <eos>, some at their limit
 
 
-@pytest.mark.parametrize("use_cache", (True, False))
-def test_a_sentence_alone_is_the_same_as_in_a_batch(use_cache):
+@by_engine
+def test_a_sentence_alone_is_the_same_as_in_a_batch(engine):
     model, source = build(3), sources()
-    alone = [greedy(model, row[None, :length], use_cache=use_cache)[0] for row, length in zip(source, LENGTHS)]
-    assert greedy(model, source, use_cache=use_cache) == alone
+    alone = [greedy(model, row[None, :length], engine=engine)[0] for row, length in zip(source, LENGTHS)]
+    assert greedy(model, source, engine=engine) == alone
 
 
-@pytest.mark.parametrize("use_cache", (True, False))
-def test_each_row_has_its_own_limit(monkeypatch, use_cache):
+@by_engine
+def test_each_row_has_its_own_limit(monkeypatch, engine):
     """Twice the source and ten, <eos> counted, and never more than the model can number."""
-    monkeypatch.setattr(decoding, "next_logits", never_ends)
-    outputs = greedy(build(), sources(), use_cache=use_cache)
+    answering(monkeypatch, never_ends)
+    outputs = greedy(build(), sources(), engine=engine)
     assert [len(ids) for ids in outputs] == [32, 14, 20, 24, 16, 12, 36]
     assert all(set(ids) == {7} for ids in outputs)
 
 
 @pytest.mark.parametrize("max_len", (1, 5, MAX_LEN - 1))
 def test_max_len_limits_every_row(monkeypatch, max_len):
-    monkeypatch.setattr(decoding, "next_logits", never_ends)
+    answering(monkeypatch, never_ends)
     assert [len(ids) for ids in greedy(build(), sources(), max_len=max_len)] == [max_len] * len(LENGTHS)
 
 
@@ -117,58 +148,55 @@ def test_a_max_len_that_no_model_can_keep(max_len):
         greedy(build(), sources(), max_len=max_len)
 
 
-@pytest.mark.parametrize("use_cache", (True, False))
-def test_finished_rows_leave_the_batch(monkeypatch, use_cache):
-    seen = []
-
-    def watched(model, tokens, memory, source, cache=None):
-        kept = [layer.target.k for layer in cache.layers if layer.target.k is not None] if cache else []
-        seen.append((len(tokens), len(memory), len(source), *map(len, kept)))
-        return next_logits(model, tokens, memory, source, cache)
-
-    monkeypatch.setattr(decoding, "next_logits", watched)
-    outputs = greedy(build(), sources(), use_cache=use_cache)
+@by_engine
+def test_finished_rows_leave_the_batch(monkeypatch, engine):
+    seen = answering(monkeypatch)
+    outputs = greedy(build(), sources(), engine=engine)
     limits = [min(2 * length + 10, MAX_LEN - 1) for length in LENGTHS]
     steps = [min(len(ids) + 1, limit) for ids, limit in zip(outputs, limits)]  # <eos> takes a step, a limit none
     assert len(seen) == max(steps)
     for step, sizes in enumerate(seen, start=1):
         assert set(sizes) == {sum(n >= step for n in steps)}
     assert seen[0][0] == len(LENGTHS) and seen[-1][0] < len(LENGTHS)
+    assert len(seen[-1]) == (15 if engine == "fast" else 3)  # keys and values of six attentions, tokens, memory, mask or source
 
 
 def test_the_cache_computes_one_place_a_step(monkeypatch):
-    model, widths = build(), {}
-    embed = model.embed
-    for use_cache in (True, False):
-        widths[use_cache] = []
-        monkeypatch.setattr(model, "embed", lambda ids, start=0, log=widths[use_cache]: (
-            log.append(ids.shape[1]), embed(ids, start))[1])
-        greedy(model, sources(), use_cache=use_cache)
-    assert widths[True] == [13] + [1] * (len(widths[True]) - 1)  # the sources, then single words
-    assert widths[False] == [13, *range(1, len(widths[True]))]
+    from xformer_lib.nn.transformer import TokenEmbedding
+
+    model, widths, embed = build(), {}, TokenEmbedding.forward
+    for engine in ("fast", "plain"):
+        widths[engine] = []
+        monkeypatch.setattr(TokenEmbedding, "forward", lambda self, ids, log=widths[engine]: (
+            log.append(ids.shape[1]), embed(self, ids))[1])
+        greedy(model, sources(), engine=engine)
+    assert widths["fast"] == [13] + [1] * (len(widths["fast"]) - 1)  # the sources, then single words
+    assert widths["plain"] == [13, *range(1, len(widths["fast"]))]
 
 
-def test_next_logits_with_a_cache_in_unequal_strides():
-    """One word, then three at once, then one: the cache takes what is new."""
+def test_next_logits_and_steps_in_unequal_strides():
+    """One word, then three at once, then one: the steps take what is new, and say what the definition says."""
     model, source = build().eval(), sources()
     tokens = torch.randint(3, V, (len(LENGTHS), 5), generator=torch.Generator().manual_seed(5))
     with torch.inference_mode():
-        memory, cache = model.encode(source), DecoderCache(3)
+        memory, steps = model.encode(source), steps_of.begin(model, source)
         for length in (1, 4, 5):
-            cached = next_logits(model, tokens[:, :length], memory, source, cache)
+            plain, cached = next_logits(model, tokens[:, :length], memory, source), steps.next_logits(tokens[:, :length])
             whole = model(source, tokens[:, :length])[:, -1]
-            torch.testing.assert_close(cached[:, 2:], whole[:, 2:], atol=1e-11, rtol=0)
-            assert (cached[:, :2] == -torch.inf).all()
-    assert cached.shape == (len(LENGTHS), V) and cache.length == 5
+            for found in (plain, cached):
+                torch.testing.assert_close(found[:, 2:], whole[:, 2:], atol=1e-11, rtol=0)
+            assert (plain[:, :2] == -torch.inf).all() and cached[:, :2].isfinite().all()
+    assert plain.shape == cached.shape == (len(LENGTHS), V) and steps.length == 5
 
 
+@by_engine
 @pytest.mark.parametrize("training", (True, False))
-def test_decoding_leaves_no_trace_in_the_model(training):
+def test_decoding_leaves_no_trace_in_the_model(training, engine):
     """No dropout while decoding (two runs agree), no gradients, and the mode returns, after an error too."""
     model, source = build().train(training), sources()
-    assert greedy(model, source) == greedy(model, source)
+    assert greedy(model, source, engine=engine) == greedy(model, source, engine=engine)
     with pytest.raises(ValueError):
-        greedy(model, source + V)
+        greedy(model, source + V, engine=engine)
     assert model.training is training
     assert all(parameter.grad is None and parameter.requires_grad for parameter in model.parameters())
 
@@ -194,15 +222,39 @@ def test_the_likeliest_word_is_that_of_argmax(vocab_size):
         assert found.shape == (7, 1) and found[:, 0].tolist() == logits.argmax(axis=1).tolist()
 
 
-def test_storing_matrices_by_columns_changes_no_number_and_no_word(tokenizer):
+def test_storing_matrices_by_columns_changes_no_number_and_no_word():
     model, source = build().float(), sources()
     before, said = {name: value.clone() for name, value in model.state_dict().items()}, greedy(model, source)
-    translator = Translator(model, tokenizer)
-    assert translator.model is model and by_columns(model) is model  # twice is once
+    assert by_columns(by_columns(model)) is model  # twice is once
     for name, value in model.state_dict().items():
         assert torch.equal(value, before[name]) and value.shape == before[name].shape
         assert value.ndim != 2 or value.stride() == (1, len(value))
     assert greedy(model, source) == said
+
+
+@by_engine
+@pytest.mark.parametrize("training", (True, False))
+def test_a_translator_leaves_the_callers_model_as_it_was(translator, tokenizer, engine, training):
+    """Not a number, a stride, a class or a flag changes, while it is built and while it speaks; and its words stay, whatever becomes of the model."""
+    model = copy.deepcopy(translator).float().train(training)
+
+    def seen():
+        return [(name, type(part), part.training, part._forward_hooks, part._forward_pre_hooks) for name, part in model.named_modules()]
+
+    parts, values = seen(), {name: (value, value.clone(), value.stride(), value.data_ptr()) for name, value in model.state_dict().items()}
+    speaker = Translator(model, tokenizer, engine=engine)
+    said = speaker.translate(TEXTS)
+    assert said == translate(model, tokenizer, TEXTS) == Translator(model, tokenizer).translate(TEXTS)
+    assert seen() == parts
+    for name, value in model.state_dict().items():
+        _, before, stride, place = values[name]
+        assert torch.equal(value, before) and value.stride() == stride and value.data_ptr() == place
+    if engine == "fast":
+        assert all(value.stride() == (1, len(value)) for value in speaker.model.state_dict().values() if value.ndim == 2)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.zero_()
+    assert speaker.translate(TEXTS) == said != translate(model, tokenizer, TEXTS)
 
 
 TEXTS = ["The big yellow cat", "I", "I am", "cat", "The cat", "big big", "an engineer"]
@@ -216,7 +268,7 @@ def test_translate_keeps_the_order_for_every_batch_size(translator, tokenizer, b
         one_by_one.append(tokenizer.decode(greedy(translator, ids)[0]))
     assert len(set(one_by_one)) == len(TEXTS)
     assert translate(translator, tokenizer, TEXTS, batch_size=batch_size) == one_by_one
-    backwards = translate(translator, tokenizer, TEXTS[::-1], batch_size=batch_size, use_cache=False)
+    backwards = translate(translator, tokenizer, TEXTS[::-1], batch_size=batch_size, engine="plain")
     assert backwards == one_by_one[::-1]
 
 
@@ -227,7 +279,7 @@ def test_translating_nothing_is_nothing(translator, tokenizer):
 def test_batches_hold_sentences_of_like_length(monkeypatch, translator, tokenizer):
     """Sorted by length before they are cut into batches: the least padding."""
     padding = []
-    monkeypatch.setattr(decoding, "greedy", lambda model, source, use_cache: (
+    monkeypatch.setattr(decoding, "greedy", lambda model, source, engine: (
         padding.append(int((source == CONFIG.pad_id).sum())), [[7]] * len(source))[1])
     translate(translator, tokenizer, ["I am I am I", "I", "I am I am I", "I"], batch_size=2)
     assert padding == [0, 0]

@@ -48,7 +48,7 @@ class Ours(Contender):
         pair = [("a", "a")]
         self.run = build_run(self.config(setting), Path(tempfile.gettempdir()), Tokenizer.load(SHIPPED / "tokenizer.json"),
                              {"train": pair, "val": pair}, "cpu")
-        self.run.model.train()
+        self.run.computing.train()
         low = setting.preset and has_bfloat16("cpu")
         return {"parameters": trained_parameters(self.run.model), "precision": "bfloat16" if low else setting.precision}
 

@@ -6,6 +6,7 @@ import torch.nn.functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
 from xformer_lib.engine import products
+from xformer_lib.engine.modules import accelerate
 from xformer_lib.engine.products import Linear, product
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 
@@ -137,8 +138,8 @@ def test_linear_has_the_parameters_of_pytorchs():
 @needs_onednn
 def test_the_whole_model_learns_as_with_pytorchs_product(calls, monkeypatch):
     torch.manual_seed(0)
-    model = Transformer(TransformerConfig(vocab_size=31, d_model=44, num_heads=2, d_ff=29, num_encoder_layers=2,
-                                          num_decoder_layers=3, dropout=0.0, max_len=23))
+    model = accelerate(Transformer(TransformerConfig(vocab_size=31, d_model=44, num_heads=2, d_ff=29, num_encoder_layers=2,
+                                                     num_decoder_layers=3, dropout=0.0, max_len=23)))
     source, target = torch.randint(3, 31, (N, 7)), torch.randint(3, 31, (N, T))
 
     def gradients():

@@ -40,3 +40,17 @@ def must_not_pass(id, answer, name):
         result = judged(id, answer, seed)
         assert result.status in ("wrong", "misconception", "crashed"), f"seed {seed}: {result.message}"
         assert name is None or result.misconception == name, f"seed {seed}: {result.message}"
+
+
+def as_tests(answers):
+    """The two tests of a file of answers: what each right one and each wrong one must do."""
+
+    @pytest.mark.parametrize(("id", "answer"), answers.rights)
+    def test_a_right_answer_passes_in_any_style(id, answer):
+        must_pass(id, answer)
+
+    @pytest.mark.parametrize(("id", "answer", "name"), answers.wrongs)
+    def test_a_wrong_answer_never_passes(id, answer, name):
+        must_not_pass(id, answer, name)
+
+    return test_a_right_answer_passes_in_any_style, test_a_wrong_answer_never_passes

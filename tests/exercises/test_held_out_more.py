@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from tests.exercises.held_out import HeldOut, must_not_pass, must_pass
+from tests.exercises.held_out import HeldOut, as_tests
 
 ANSWERS = HeldOut()
 right, wrong = ANSWERS.right, ANSWERS.wrong
@@ -392,11 +392,4 @@ def share_as_a_mean(weights, heard):
 # ---------------------------------------------------------------- all of them
 
 
-@pytest.mark.parametrize(("id", "answer"), ANSWERS.rights)
-def test_a_right_answer_passes_in_any_style(id, answer):
-    must_pass(id, answer)
-
-
-@pytest.mark.parametrize(("id", "answer", "name"), ANSWERS.wrongs)
-def test_a_wrong_answer_never_passes(id, answer, name):
-    must_not_pass(id, answer, name)
+test_a_right_answer_passes_in_any_style, test_a_wrong_answer_never_passes = as_tests(ANSWERS)

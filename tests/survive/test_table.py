@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
-LIBRARY = TESTS.parent / "xformer_lib"
+SPOKEN_BY = (TESTS.parent / "xformer_lib", TESTS.parent / "xformer_course")
 
 
 def rows():
@@ -15,9 +15,9 @@ def rows():
 
 
 def sentences():
-    """Every string of the library, with … for what varies."""
+    """Every string of the library and of the course, with … for what varies."""
     found = []
-    for path in sorted(LIBRARY.rglob("*.py")):
+    for path in sorted(path for package in SPOKEN_BY for path in package.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 found.append(node.value)

@@ -248,7 +248,7 @@ def _decoder_mask_by_loops(target_in, pad_id):
 
 
 def _decoder_mask_from_the_library(target_in, pad_id):
-    from xformer_lib.nn.transformer import target_mask
+    from xformer_lib.nn.masks import target_mask
 
     return target_mask(target_in, pad_id)
 

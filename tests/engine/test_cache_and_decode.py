@@ -1,0 +1,311 @@
+"""Keys that are kept, and decoding step by step: what the engine says is what the definition says, word for word."""
+
+import dataclasses
+import itertools
+
+import pytest
+import torch
+from torch import nn
+
+from tests.engine.test_modules import EXCHANGED, PADDED
+from tests.test_decoding import CONFIG as TALKING
+from tests.test_decoding import build as talker
+from tests.test_decoding import sources
+from tests.whole_models import CONFIG, SIX, B, S, T, build, by_choice, by_path, ids
+from xformer_lib.decoding import beam_search, greedy
+from xformer_lib.engine.cache import KeyValueCache
+from xformer_lib.engine.decode import CachedSteps, OwnSteps, PlainSteps, begin, later_mask
+from xformer_lib.engine.modules import accelerate
+from xformer_lib.engine.quantized import quantize_int8
+from xformer_lib.inspection import ablate_heads, attention_heads, edit_attention, record_attention
+from xformer_lib.nn import GroupedQueryAttention, LanguageModel, MultiHeadAttention, Transformer
+from xformer_lib.nn.masks import padding_mask
+from xformer_lib.nn.recurrent import GRUTranslator
+
+H, D, E, I, J, M = 3, 11, 13, 5, 7, 17
+
+# ---------------------------------------------------------------- one layer's cache
+
+
+@by_path
+def test_growing_cache_gives_the_uncached_output(path):
+    layer = MultiHeadAttention(M, H, d_head=D, d_value=E).double()
+    x = torch.randn(B, I, M).double()
+    causal = torch.ones(I, I, dtype=torch.bool).tril()
+    whole, _ = layer(x, x, x, mask=causal)
+    fast, cache = accelerate(layer, path=path), KeyValueCache(grows=True)
+    steps = [fast(x[:, i:i + 1], x[:, i:i + 1], x[:, i:i + 1], cache=cache)[0] for i in range(I)]
+    torch.testing.assert_close(torch.cat(steps, dim=1), whole, atol=1e-13, rtol=0)
+
+
+def test_the_cache_copies_when_its_room_is_full_and_only_then():
+    """50 steps: rooms of 16, 34 and 70 places; what was kept stays, to the bit, through each move."""
+    cache, kept, rooms = KeyValueCache(grows=True), [], []
+    for _ in range(50):
+        k, v = torch.randn(B, H, 1, D), torch.randn(B, H, 1, E)
+        kept.append((k, v))
+        found = cache.update(k, v)
+        rooms.append(cache.rooms[0].data_ptr())
+        for x, own, parts in zip(found, (cache.k, cache.v), zip(*kept, strict=True), strict=True):
+            assert torch.equal(x, torch.cat(parts, dim=2)) and torch.equal(own, x)
+    assert cache.length == 50 and [x.shape[2] for x in cache.rooms] == [70, 70]
+    assert len(dict.fromkeys(rooms)) == 3
+
+
+def test_rows_that_stay_take_their_room_along():
+    cache, order = KeyValueCache(grows=True), torch.tensor([2, 0])
+    before = [torch.randn(3, H, 4, D) for _ in "kv"]
+    cache.update(*before)
+    cache.keep(order)
+    after = [torch.randn(2, H, 1, D) for _ in "kv"]
+    for found, old, new in zip(cache.update(*after), before, after, strict=True):
+        assert torch.equal(found, torch.cat([old[order], new], dim=2))
+
+
+def test_an_empty_cache_keeps_nothing():
+    cache = KeyValueCache(grows=True)
+    cache.keep(torch.tensor([1, 0]))
+    assert cache.length == 0 and cache.k is None and not cache.ready
+
+
+def test_the_memory_needs_no_spare_room():
+    cache = KeyValueCache(grows=False)
+    k, _ = cache.update(torch.randn(B, J, H, D).transpose(1, 2), torch.randn(B, H, J, E))
+    assert cache.rooms[0].shape[2] == J and k.is_contiguous() and cache.ready
+
+
+@by_path
+def test_fixed_cache_projects_the_memory_once(path):
+    layer = accelerate(MultiHeadAttention(M, H, d_head=D, d_value=E).double(), path=path)
+    query, memory = torch.randn(B, I, M).double(), torch.randn(B, J, M).double()
+    cache = KeyValueCache(grows=False)
+    first, _ = layer(query, memory, memory, cache=cache)
+    second, _ = layer(query, torch.zeros_like(memory), torch.zeros_like(memory), cache=cache)
+    torch.testing.assert_close(first, second, atol=0, rtol=0)
+    cache.keep(torch.tensor([1]))
+    kept, _ = layer(query[1:2], memory[1:2], memory[1:2], cache=cache)
+    torch.testing.assert_close(kept, first[1:2], atol=1e-14, rtol=0)
+
+
+@pytest.mark.parametrize("num_kv_heads", [1, 2, 3, 6])
+def test_the_cache_holds_the_fewer_heads(num_kv_heads):
+    layer = accelerate(GroupedQueryAttention(M, 6, d_head=D, d_value=E, num_kv_heads=num_kv_heads))
+    cache = KeyValueCache(grows=True)
+    for _ in range(J):
+        x = torch.randn(B, 1, M)
+        layer(x, x, x, cache=cache)
+    assert cache.k.numel() == B * num_kv_heads * J * D and cache.v.numel() == B * num_kv_heads * J * E
+
+
+@pytest.mark.errors
+def test_a_mask_beside_a_cache_counts_the_keys_that_are_kept():
+    layer, cache, x = accelerate(MultiHeadAttention(M, H, d_head=D)), KeyValueCache(grows=True), torch.randn(B, I, M)
+    layer(x, x, x, cache=cache)
+    with pytest.raises(ValueError, match=r"broadcasts to \(b, h, i, j\) = \(3, 3, 2, 7\), got \(2, 5\); rows are queries"):
+        layer(x[:, :2], x[:, :2], x[:, :2], mask=torch.ones(2, 5, dtype=torch.bool), cache=cache)
+
+
+# ---------------------------------------------------------------- steps
+
+
+def test_words_behind_others_read_all_before_them():
+    assert later_mask(torch.zeros(B, 2), 1).tolist() == [[True, True, False], [True, True, True]]
+    assert later_mask(torch.zeros(B, 1), 4) is None  # the newest word reads all
+
+
+@by_path
+@by_choice
+@pytest.mark.parametrize("num_kv_heads", [None, 1])
+def test_cached_steps_equal_the_whole(choice, num_kv_heads, path):
+    """Several words, then one at a time, then several: each step's vectors and logits are those of the plain model."""
+    model, target = build(num_kv_heads=num_kv_heads, **choice), ids(T, 1)
+    whole = model(PADDED, target)
+    for cuts in ((0, 2, 3, 4, T), (0, 1, 4, T)):
+        steps = CachedSteps(accelerate(model, path=path), PADDED)
+        parts = [steps.states(target[:, start:end]) for start, end in itertools.pairwise(cuts)]
+        torch.testing.assert_close(model.embedding.logits(torch.cat(parts, dim=1)), whole, atol=1e-12, rtol=0)
+        steps = CachedSteps(accelerate(model, path=path), PADDED)
+        for end in cuts[1:]:
+            torch.testing.assert_close(steps.next_logits(target[:, :end]), whole[:, end - 1], atol=1e-12, rtol=0)
+    torch.testing.assert_close(steps.memory, model.encode(PADDED), atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("positions", SIX)
+@pytest.mark.parametrize("engine", ["fast", "plain"])
+def test_rows_that_leave_or_repeat_take_all_that_is_kept_along(engine, positions):
+    """Other rows in another order, with their padding: the next step equals the whole."""
+    model, source, target, rows = build(positions=positions), ids(S), ids(T, 1), torch.tensor([2, 0, 2, 1])
+    source[0, 2:], source[2, 5:] = CONFIG.pad_id, CONFIG.pad_id
+    whole, steps = model(source, target), begin(model, source, engine=engine)
+    steps.keep(torch.tensor([0, 1, 2]))  # before the first step, too
+    steps.next_logits(target[:, :2])
+    steps.keep(rows)
+    torch.testing.assert_close(steps.next_logits(target[rows, :3]), whole[rows, 2], atol=1e-12, rtol=0)
+    steps.keep(torch.tensor([3]))
+    torch.testing.assert_close(steps.next_logits(target[1:2]), whole[1:2, -1], atol=1e-12, rtol=0)
+    assert len(steps.memory) == 1
+    if engine == "fast":
+        assert type(steps) is CachedSteps and torch.equal(steps.mask, padding_mask(source[1:2], CONFIG.pad_id))
+
+
+def test_steps_that_begin_are_empty_and_the_callers_own():
+    model, source = build(), ids(S)
+    steps, other = begin(model, source), begin(model, source)
+    assert steps.length == 0 and len(steps.caches) == CONFIG.num_decoder_layers
+    steps.next_logits(ids(T, 1))
+    assert (steps.length, other.length) == (T, 0) and other.caches[0][0].k is None
+    assert steps.caches[0][0].length == T and steps.caches[0][1].k.shape[2] == S
+
+
+@pytest.mark.errors
+def test_words_beyond_the_models_length_are_refused_step_by_step():
+    steps = begin(build(), ids(S))
+    steps.next_logits(ids(23, 1))
+    with pytest.raises(ValueError, match="target_in: expected at most max_len=23 tokens, got 24; split"):
+        steps.next_logits(ids(24, 1))
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("call", [lambda e: begin(build(), ids(S), engine=e), lambda e: greedy(build(), ids(S), engine=e),
+                                  lambda e: beam_search(build(), ids(S), engine=e)])
+@pytest.mark.parametrize("engine, got", [("slow", "'slow'"), (True, "True"), (None, "None")])
+def test_an_engine_that_there_is_not(call, engine, got):
+    with pytest.raises(ValueError, match=f'engine: expected "fast" or "plain", got {got}; "plain" is the definition'):
+        call(engine)
+
+
+# ---------------------------------------------------------------- the same words
+
+
+def same_words(model, source, max_len=None):
+    """Both engines' sentences, greedy and by beam, which must be equal; the greedy ones."""
+    said = greedy(model, source, max_len=max_len)
+    assert said == greedy(model, source, max_len=max_len, engine="plain")
+    beams = [beam_search(model, source, beam_size=3, max_len=max_len, engine=engine) for engine in ("fast", "plain")]
+    assert [[one.ids for one in row] for row in beams[0]] == [[one.ids for one in row] for row in beams[1]]
+    for one, other in zip(itertools.chain(*beams[0]), itertools.chain(*beams[1]), strict=True):
+        assert one.score == pytest.approx(other.score, abs=1e-10)
+    return said
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("positions", SIX)
+@pytest.mark.parametrize("num_kv_heads", [None, 1])
+def test_both_engines_say_the_same(norm, positions, num_kv_heads):
+    """For every scheme, with sentences that leave the batch at different steps, at <eos> or at their limit."""
+    heads = 1 if num_kv_heads is None else 11  # rotary turns pairs: heads of width 22 or 2
+    config = dataclasses.replace(TALKING, norm=norm, positions=positions, num_heads=heads, num_kv_heads=num_kv_heads, max_offset=3)
+    lengths, words, source = set(), set(), sources((5, 2, 1, 3))
+    for seed in (1, 2, 3):
+        said = same_words(talker(seed, config=config, ends=3.0), source, max_len=None if seed == 1 else 11)
+        lengths |= set(map(len, said))
+        words |= {word for ids in said for word in ids}
+    assert len(lengths) > 3 and len(words) > 2  # they leave at different steps, and say different things
+
+
+@pytest.mark.parametrize("path", ["auto", "explicit", "fused"])
+def test_an_accelerated_model_says_the_same(path):
+    model = talker(3)
+    fast = accelerate(model, path=path)
+    assert type(begin(fast.eval(), sources())) is CachedSteps
+    assert same_words(fast, sources()) == same_words(model, sources())
+
+
+# ---------------------------------------------------------------- what the cache does not know
+
+
+def scale_of_heads(part, args, output):
+    return 3 * output[0], output[1]
+
+
+HOOKED = {
+    "after cross-attention": lambda model: model.decoder.layers[1].cross_attention.register_forward_hook(scale_of_heads),
+    "before w_v": lambda model: model.decoder.layers[0].self_attention.w_v.register_forward_pre_hook(lambda part, args: (args[0].flip(-1),)),
+    "after an embedding": lambda model: model.embedding.register_forward_hook(lambda part, args, output: output.roll(1, dims=-1)),
+    "after the stack": lambda model: model.decoder.register_forward_hook(lambda part, args, output: output.flip(-1)),
+    "after a layer": lambda model: model.decoder.layers[2].register_forward_hook(lambda part, args, output: output.flip(-1)),
+    "after the encoder": lambda model: model.encoder.register_forward_hook(lambda part, args, output: output.flip(1)),
+}
+
+
+@pytest.mark.parametrize("name", HOOKED)
+@pytest.mark.parametrize("fast", [False, True])
+def test_a_hook_is_heard_while_decoding(name, fast):
+    """The definition is taken, and the words are those of the definition under the hook, and not those without."""
+    model = talker(3).eval()
+    if fast:
+        model = accelerate(model)
+    whole = greedy(model, sources())
+    hook = HOOKED[name](model)
+    assert type(begin(model, sources())) is PlainSteps
+    assert same_words(model, sources()) != whole
+    hook.remove()
+    assert type(begin(model, sources())) is CachedSteps and greedy(model, sources()) == whole
+
+
+@pytest.mark.parametrize("name", EXCHANGED)
+def test_an_exchanged_part_acts_while_decoding(name):
+    torch.manual_seed(5)
+    model, source = EXCHANGED[name](build(positions="alibi")).double().eval(), PADDED
+    assert type(begin(model, source)) is PlainSteps and type(begin(accelerate(model), source)) is PlainSteps
+    said = same_words(model, source)
+    assert said == greedy(accelerate(model), source)
+
+
+def test_a_subclassed_model_speaks_for_itself():
+    class Always(Transformer):
+        def decode(self, target_in, memory, source):
+            return nn.functional.one_hot(torch.full_like(target_in, 7), self.config.vocab_size).double()
+
+    torch.manual_seed(0)
+    model = Always(CONFIG).double().eval()
+    assert type(begin(model, ids(S))) is PlainSteps
+    assert greedy(model, ids(S), max_len=5) == [[7] * 5] * B
+
+
+def test_ablated_heads_are_silent_while_decoding():
+    """The chapter's own tool, around greedy: by both engines, the same other words, and afterwards those from before."""
+    model, source = talker(1).eval(), sources()
+    whole, found = greedy(model, source), []
+    for engine in ("fast", "plain"):
+        with ablate_heads(model, attention_heads(model)[-6:]):
+            found.append(greedy(model, source, engine=engine))
+    assert found[0] == found[1] != whole
+    assert greedy(model, source) == whole
+
+
+def test_edited_weights_are_heard_while_decoding():
+    model, source = talker(1).eval(), sources()
+    whole, found = greedy(model, source), []
+    even = {f"decoder.layers.{n}.cross_attention": lambda weights: torch.ones_like(weights) / weights.shape[-1] for n in range(3)}
+    for engine in ("fast", "plain"):
+        with edit_attention(model, even):
+            found.append(greedy(model, source, engine=engine))
+    assert found[0] == found[1] != whole == greedy(model, source)
+
+
+def test_recorded_weights_are_those_of_the_last_step():
+    model, source, found = talker(1).eval(), sources(), []
+    for engine in ("fast", "plain"):
+        with record_attention(model) as maps:
+            greedy(model, source, max_len=5, engine=engine)
+        found.append(maps)
+    assert found[0].keys() == found[1].keys() and len(found[0]) == 8
+    for name, weights in found[0].items():
+        torch.testing.assert_close(weights, found[1][name], atol=1e-12, rtol=0)
+
+
+def test_models_that_keep_something_of_their_own():
+    torch.manual_seed(1)
+    model = GRUTranslator(dataclasses.replace(CONFIG, num_encoder_layers=1, num_decoder_layers=1, positions="none")).double().eval()
+    assert type(begin(model, PADDED)) is OwnSteps and type(begin(model, PADDED, engine="plain")) is PlainSteps
+    same_words(model, PADDED)
+    assert greedy(accelerate(model), PADDED) == greedy(model, PADDED)
+
+
+def test_a_model_in_int8_is_cached_too():
+    torch.manual_seed(1)
+    small = quantize_int8(Transformer(CONFIG))
+    assert type(begin(small, PADDED)) is CachedSteps
+    assert type(begin(quantize_int8(accelerate(Transformer(CONFIG))), PADDED)) is CachedSteps
+    assert not hasattr(LanguageModel, "new_cache")
