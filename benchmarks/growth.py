@@ -26,10 +26,7 @@ from xformer_lib.data.batching import batches
 from xformer_lib.data.fragment import sample_pairs
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.engine.efficient import local_attention, tiled_attention
-<<<<<<< HEAD
-=======
 from xformer_lib.engine.modules import accelerate
->>>>>>> tests14
 from xformer_lib.engine.quantized import int_product
 from xformer_lib.nn import MultiHeadAttention, Transformer, TransformerConfig
 from xformer_lib.nn.cost import measure_cost
