@@ -4,7 +4,7 @@
     python benchmarks/extrapolation.py --steps 3000 --tasks "two back, causal" --schemes rotary alibi --json results/extrapolation-long.json
 
 Three tasks, six schemes, one model each and seed; the tasks, the model and its training are chapter 09a's
-(``xformer_lib.training.extrapolation``). A run takes some ten seconds on one CPU thread. The file is
+(``xformer_course.lessons.extrapolation``). A run takes some ten seconds on one CPU thread. The file is
 rewritten after every run, and a second call does only the runs that it lacks.
 """
 
@@ -21,7 +21,7 @@ import torch
 
 from xformer_lib.cli import cpu_name, git_commit
 from xformer_lib.nn.positions import POSITIONS
-from xformer_lib.training.extrapolation import TASKS, TESTED, TRAINED, right_by_place, train_labeller
+from xformer_course.lessons.extrapolation import TASKS, TESTED, TRAINED, right_by_place, train_labeller
 
 LENGTHS = (TRAINED, 24, 32, 48, TESTED)
 STEPS = 500

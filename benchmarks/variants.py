@@ -2,7 +2,7 @@
 
     python benchmarks/variants.py [--parts transfer questions one-row vision series] [--json results/variants.json]
 
-The tasks and the loop are ``xformer_lib.training.variants``, the machines ``xformer_lib.nn.variants``. The file is
+The tasks and the loop are ``xformer_course.lessons.variants``, the machines ``xformer_lib.nn.variants``. The file is
 rewritten after every run, and a second call does only the runs that it lacks. A run takes from seconds to two
 minutes on one CPU thread. The part "questions" needs the Tatoeba corpus.
 """
@@ -42,7 +42,7 @@ from xformer_lib.nn.variants import (
     next_token_loss,
     write,
 )
-from xformer_lib.training.variants import BANDS, NUM_SOUNDS, fit, gender_sentences, recordings, split_nouns
+from xformer_course.lessons.variants import BANDS, NUM_SOUNDS, fit, gender_sentences, recordings, split_nouns
 
 # Transfer -----------------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ import nbformat
 from nbdev.export import nb_export
 from nbdev.maker import ModuleMaker
 
-ROOMS = {"reference", "nn", "engine", "data", "training"}  # packages that chapters may fill
+ROOMS = {"reference", "nn", "engine", "data", "training", "lessons"}  # packages that chapters may fill; lessons belong to the course
 SINGLES = {"decoding", "evaluation", "inspection"}  # modules that chapters may fill at the top of the library
 DIRECTIVES = {"export", "exporti"}
 ALLOWED = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)

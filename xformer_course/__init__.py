@@ -12,7 +12,7 @@ import sys
 
 from xformer_lib._lazy import import_part
 
-_PARTS = ("exercises", "explorables", "plots")
+_PARTS = ("exercises", "explorables", "lessons", "plots")
 
 __all__ = list(_PARTS)
 

@@ -16,7 +16,8 @@ DIRECTIVE = re.compile(r"\A#\|\s*exporti?\s+(?P<module>[\w.]+)[ \t]*\n")
 
 
 def module_path(module):
-    return f"xformer_lib/{module.replace('.', '/')}.py"
+    package = "xformer_course" if module.startswith("lessons.") else "xformer_lib"
+    return f"{package}/{module.replace('.', '/')}.py"
 
 
 def only_imports(source):

@@ -109,9 +109,9 @@ def test_the_list_gives_whole_paragraphs():
 
 
 def test_a_constant_says_its_value_and_its_comment():
-    assert api.summary(api.find("VOWELS", "training.extrapolation")) == "`4` (ids 0 to 19; the first four are the vowels)"
+    assert api.summary(api.find("VOWELS", "lessons.extrapolation")) == "`4` (ids 0 to 19; the first four are the vowels)"
     assert api.summary(api.find("FREE", "training.checkpoint")).endswith("(settings that may change: the weights still fit)")
-    assert api.summary(api.find("ACTORS", "training.variants")) == '`"cat"`, `"dog"`, `"bird"`, `"horse"` and 7 more'
+    assert api.summary(api.find("ACTORS", "lessons.variants")) == '`"cat"`, `"dog"`, `"bird"`, `"horse"` and 7 more'
     assert api.signature(api.find("FREE", "training.checkpoint")).startswith("# settings that may change")
     presets = api.find("PRESETS", "training.config")
     assert api.summary(presets) == 'entries `"fragment"`, `"multi30k"`, `"tatoeba"`'

@@ -7,7 +7,7 @@ from export_cells import ExportError
 
 
 def test_library_is_what_the_chapters_export():
-    assert export_library.check(export_library.ROOT / "xformer_lib") == []
+    assert export_library.check(export_library.ROOT) == []
 
 
 def code(source):
@@ -28,13 +28,13 @@ def house(tmp_path, monkeypatch):
         notebook = nbformat.v4.new_notebook(cells=[text(title), *cells])
         nbformat.write(notebook, tmp_path / "chapters" / f"{name}.ipynb")
 
-    write.library = tmp_path / "xformer_lib"
+    write.root, write.library = tmp_path, tmp_path / "xformer_lib"
     write.chapters = tmp_path / "chapters"
     return write
 
 
 def export(house, *names):
-    return export_library.export(house.library, [house.chapters / f"{name}.ipynb" for name in names] or None)
+    return export_library.export(house.root, [house.chapters / f"{name}.ipynb" for name in names] or None)
 
 
 IMPORTS = "#| export reference.lookup\nimport math"
@@ -83,7 +83,7 @@ def test_second_export_changes_nothing(house):
     house("03_lookup", code(IMPORTS), code(SCALE), code(SOFT))
     assert len(export(house)) == 2
     assert export(house) == []
-    assert export_library.check(house.library) == []
+    assert export_library.check(house.root) == []
 
 
 def test_check_names_what_differs(house):
@@ -91,9 +91,9 @@ def test_check_names_what_differs(house):
     export(house)
     module = house.library / "reference" / "lookup.py"
     module.write_text(module.read_text().replace("math.pi", "math.e"))
-    assert export_library.check(house.library) == ["reference/lookup.py: differs from its chapter"]
+    assert export_library.check(house.root) == ["xformer_lib/reference/lookup.py: differs from its chapter"]
     module.unlink()
-    assert export_library.check(house.library) == ["reference/lookup.py: missing from the library"]
+    assert export_library.check(house.root) == ["xformer_lib/reference/lookup.py: missing from the library"]
 
 
 def test_two_chapters_feed_one_module(house):
@@ -187,3 +187,11 @@ def test_failure_is_one_sentence(house, capsys):
     assert export_library.main([]) == 1
     error = capsys.readouterr().err
     assert error.startswith("Nothing was exported. 03_lookup.ipynb, cell 1: ") and error.count("\n") == 1
+
+
+def test_props_of_a_lesson_go_to_the_course(house):
+    house("09a_longer", code("#| export lessons.toys\nNOUNS = ('cat', 'dog')"), title="# 9a · Longer")
+    export(house)
+    written = (house.root / "xformer_course" / "lessons" / "toys.py").read_text()
+    assert "``xformer_course.lessons.toys``" in written and not house.library.exists()
+    assert export_library.check(house.root) == []

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from xformer_lib.training.variants import (
+from xformer_course.lessons.variants import (
     BANDS,
     NOUNS,
     NUM_SOUNDS,
