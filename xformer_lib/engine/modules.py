@@ -134,7 +134,8 @@ class FastAttention(MultiHeadAttention):
         if not is_own(self.positions):
             return super().forward(query, key, value, mask=mask, need_weights=need_weights)
         start = cache.length if cache is not None and cache.grows else 0
-        mask = check_attention(self, query, key, value, mask, kept=start)
+        check_attention(self, query, key, value, mask, kept=start)
+        mask = mask.unsqueeze(1) if mask is not None and mask.ndim == 3 else mask
         q, scheme = self.split(self.w_q(query), self.d_head), self.positions
         if cache is not None and cache.ready:
             k, v = cache.k, cache.v

@@ -73,7 +73,9 @@ class MultiHeadAttention(nn.Module):
         self.initialize(self.w_q, self.w_k, self.w_v, self.w_o)
 
     def forward(self, query, key, value, *, mask=None, need_weights=False):
-        mask = check_attention(self, query, key, value, mask)
+        check_attention(self, query, key, value, mask)
+        if mask is not None and mask.ndim == 3:
+            mask = mask.unsqueeze(1)  # (b, 1, i, j): one mask for all heads
         q = self.split(self.w_q(query), self.d_head)
         k = self.split(self.w_k(key), self.d_head)
         v = self.split(self.w_v(value), self.d_value)

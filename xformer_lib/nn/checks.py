@@ -169,34 +169,32 @@ def check_inputs(d_model: int, query: Tensor, key: Tensor, value: Tensor) -> Non
         )
 
 
-def check_mask(mask: Tensor | None, wanted: tuple[int, int, int, int]) -> Tensor | None:
-    """Give a mask (i j), (b i j) or (b h i j) its head axis, or say what is wrong with it."""
+def check_mask(mask: Tensor | None, wanted: tuple[int, int, int, int]) -> None:
+    """Raise an error unless a mask is (i j), (b i j) or (b h i j) and broadcasts to the scores."""
     if mask is None:
-        return None
+        return
     check_tensor("mask", mask)
     if mask.dtype != torch.bool:
         raise TypeError(
             f"mask: expected torch.bool, True = may attend, got {mask.dtype}; "
             "write mask.bool(), or mask == 0 for an additive mask"
         )
-    if mask.ndim == 3:
-        mask = mask.unsqueeze(1)
-    sizes = (1,) * (4 - mask.ndim) + tuple(mask.shape)
-    if mask.ndim not in (2, 4) or any(n not in (1, w) for n, w in zip(sizes, wanted)):
+    given = mask.unsqueeze(1) if mask.ndim == 3 else mask
+    sizes = (1,) * (4 - given.ndim) + tuple(given.shape)
+    if given.ndim not in (2, 4) or any(n not in (1, w) for n, w in zip(sizes, wanted)):
         raise ValueError(
-            f"mask: expected a shape that broadcasts to (b, h, i, j) = {wanted}, got {tuple(mask.shape)}; "
+            f"mask: expected a shape that broadcasts to (b, h, i, j) = {wanted}, got {tuple(given.shape)}; "
             "rows are queries, columns are keys"
         )
-    return mask
 
 
-def check_attention(layer, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, *, kept: int = 0) -> Tensor | None:
-    """Raise an error unless these are what a layer of attention takes; the mask with its head axis.
+def check_attention(layer, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, *, kept: int = 0) -> None:
+    """Raise an error unless these are what a layer of attention takes.
 
     ``kept``: keys that the layer already holds, in front of ``key``.
     """
     check_inputs(layer.d_model, query, key, value)
-    return check_mask(mask, (query.shape[0], layer.num_heads, query.shape[1], kept + key.shape[1]))
+    check_mask(mask, (query.shape[0], layer.num_heads, query.shape[1], kept + key.shape[1]))
 
 
 def check_ids(name: str, ids: Tensor, config, start: int = 0) -> None:

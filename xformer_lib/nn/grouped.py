@@ -7,12 +7,14 @@ Source: ``chapters/13_efficiency.ipynb``
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
 
+from functools import partial
+
 from torch import nn
 
 from xformer_lib.nn.attention import MultiHeadAttention
 from xformer_lib.nn.checks import key_heads
 
-__all__ = ["GroupedQueryAttention"]
+__all__ = ["GroupedQueryAttention", "attention_class"]
 
 
 # %% chapter 13: Keep and share
@@ -33,3 +35,11 @@ class GroupedQueryAttention(MultiHeadAttention):
         served = self.num_heads // self.num_kv_heads
         k, v = k.repeat_interleave(served, dim=1), v.repeat_interleave(served, dim=1)
         return super().attend(q, k, v, mask=mask, dropout=dropout)
+
+
+def attention_class(config) -> partial:
+    """What builds the attention of a model's layers: one of the two classes, with its dropout."""
+    if config.num_kv_heads in (None, config.num_heads):
+        return partial(MultiHeadAttention, dropout=config.attention_dropout)
+    return partial(GroupedQueryAttention, num_kv_heads=config.num_kv_heads,
+                   dropout=config.attention_dropout)

@@ -62,7 +62,7 @@ class Residual(nn.Module):
 class EncoderLayer(nn.Module):
     """Self-attention, then the feed-forward net, each in a residual; keeps (b s m).
 
-    ``attention`` builds the attention: it is called with d_model, num_heads, positions.
+    ``attention`` is the class of attention, or another of its kind: see `nn.grouped`.
     """
 
     def __init__(self, d_model: int, num_heads: int, d_ff: int, *, dropout: float = 0.0,

@@ -17,13 +17,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from xformer_lib.nn.checks import check_config, check_given, check_ids
+from xformer_lib.nn.grouped import attention_class
 from xformer_lib.nn.layers import DecoderLayer, EncoderLayer
 from xformer_lib.nn.masks import padding_mask, target_mask
-from xformer_lib.nn.options import layer_options
-from xformer_lib.nn.positions import POSITIONS
+from xformer_lib.nn.positions import POSITIONS, attention_positions
 from xformer_lib.shapes import Float, Int
 
-__all__ = ["TransformerConfig", "Transformer", "TokenEmbedding", "Encoder", "Decoder"]
+__all__ = ["TransformerConfig", "Transformer", "TokenEmbedding", "layer_options", "Encoder", "Decoder"]
 
 
 # %% chapter 9: The model on one screen
@@ -31,18 +31,20 @@ __all__ = ["TransformerConfig", "Transformer", "TokenEmbedding", "Encoder", "Dec
 class TransformerConfig:
     """Sizes and choices of a Transformer; one vocabulary serves both languages."""
 
-    vocab_size: int                  # v
-    d_model: int = 256               # m
-    num_heads: int = 4               # h
-    d_ff: int = 1024                 # f
+    vocab_size: int         # v
+    d_model: int = 256      # m
+    num_heads: int = 4      # h
+    d_ff: int = 1024        # f
     num_encoder_layers: int = 3
     num_decoder_layers: int = 3
-    dropout: float = 0.1             # embeddings, sublayer outputs, feed-forward
-    norm: str = "pre"                # or "post"
-    max_len: int = 256               # tokens, special ones included
+    dropout: float = 0.1    # embeddings, sublayer outputs, feed-forward
+    norm: str = "pre"       # or "post"
+    max_len: int = 256      # tokens, special ones included
     pad_id: int = 0
     bos_id: int = 1
     eos_id: int = 2
+
+    # four choices of later pages: leave them as they are
     attention_dropout: float = 0.0   # on attention weights
     positions: str = "sinusoidal"    # or learned, relative, rotary, alibi, none
     max_offset: int = 16             # places told apart by "relative"
@@ -112,6 +114,16 @@ class TokenEmbedding(nn.Module):
 
     def logits(self, x: Float[Tensor, "b t m"]) -> Float[Tensor, "b t v"]:
         return F.linear(x, self.weight)
+
+
+# %% chapter 9: A LayerNorm at the end
+def layer_options(config: TransformerConfig) -> dict:
+    """What each encoder and decoder layer of this configuration is built with."""
+    d_head = config.d_model // config.num_heads
+    return {"d_model": config.d_model, "num_heads": config.num_heads,
+            "d_ff": config.d_ff, "dropout": config.dropout, "norm": config.norm,
+            "attention": attention_class(config),
+            "positions": attention_positions(config.positions, d_head, config.max_offset)}
 
 
 # %% chapter 9: A LayerNorm at the end
