@@ -1,4 +1,4 @@
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -23,6 +23,7 @@ from xformer_lib.shapes import Float, Int
 __all__ = ["Steps", "PlainSteps", "CachedSteps", "OwnSteps", "begin"]
 
 
+@runtime_checkable
 class Steps(Protocol):
     """Sentences that are being translated: what was read, and what is kept between words."""
 
