@@ -84,7 +84,7 @@ def test_without_scale_the_scores_are_plain_products(ladder):
     one, other = (next(layer for layer in model.modules() if isinstance(layer, MultiHeadAttention))
                   for model in (scaled, plain))
     x = torch.randn(3, 5, 22)
-    q, k = one.split(one.w_q(x)), one.split(one.w_k(x))
+    q, k = one.split(one.w_q(x), one.d_head), one.split(one.w_k(x), one.d_head)
     _, weights = other(x, x, x, need_weights=True)
     torch.testing.assert_close(weights, (q @ k.transpose(-2, -1)).softmax(-1))
     assert not torch.allclose(weights, one(x, x, x, need_weights=True)[1])

@@ -18,7 +18,7 @@ def run_checked(*paths):
 
 
 def test_signatures_hold():
-    run = run_checked("tests/reference", "tests/nn")
+    run = run_checked("tests/reference", "tests/nn", "tests/engine")
     assert run.returncode == 0, run.stdout[-5000:] + run.stderr[-2000:]
 
 

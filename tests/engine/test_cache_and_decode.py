@@ -109,8 +109,8 @@ def test_a_mask_beside_a_cache_counts_the_keys_that_are_kept():
 
 
 def test_words_behind_others_read_all_before_them():
-    assert later_mask(torch.zeros(B, 2), 1).tolist() == [[True, True, False], [True, True, True]]
-    assert later_mask(torch.zeros(B, 1), 4) is None  # the newest word reads all
+    assert later_mask(torch.zeros(B, 2, dtype=torch.int64), 1).tolist() == [[True, True, False], [True, True, True]]
+    assert later_mask(torch.zeros(B, 1, dtype=torch.int64), 4) is None  # the newest word reads all
 
 
 @by_path

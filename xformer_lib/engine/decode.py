@@ -7,7 +7,7 @@ Source: ``chapters/13a_engine.ipynb``
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -33,6 +33,7 @@ __all__ = ["Steps", "PlainSteps", "CachedSteps", "OwnSteps", "begin"]
 
 
 # %% chapter 13a: Writing without doing it twice
+@runtime_checkable
 class Steps(Protocol):
     """Sentences that are being translated: what was read, and what is kept between words."""
 
