@@ -77,7 +77,8 @@ _RETIRED = ("attention_path",)  # of the first edition: how to compute, not what
 
 def config_from_json(data: dict) -> TrainConfig:
     """The inverse of `config_to_json`; a value of a wrong type is a ValueError."""
-    model = {name: value for name, value in data["model"].items() if name not in _RETIRED}
+    model = {name: value for name, value in data["model"].items()
+             if name not in _RETIRED}
     model = TransformerConfig(**checked_types(TransformerConfig, model))
     return TrainConfig(**checked_types(TrainConfig, {**data, "model": model}))
 
