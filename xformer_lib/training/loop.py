@@ -418,6 +418,7 @@ def save_or_stop(run: Run, asked: list) -> None:
             files.save_model(run.folder, run.model, state_of(run))
     if due or stop:
         run.processes.total(0)  # all wait for the file
+        return_unused_memory()  # before the next step asks for its own
     if stop:
         raise Stopped(f"stopped after step {run.step} of {run.config.max_steps}, all "
                       f"is saved; go on with: xformer train --resume {run.folder}")
