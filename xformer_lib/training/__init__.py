@@ -23,7 +23,7 @@ _HOMES = {
     "check_made_for": "checkpoint",
     "check_run": "checkpoint",
     "check_tensors": "checkpoint",
-    "check_warmup": "schedule",
+    "check_warmup": "checks",
     "check_weights": "checkpoint",
     "checked_types": "config",
     "chunked_cross_entropy": "loss",

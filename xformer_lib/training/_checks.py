@@ -1,6 +1,6 @@
 """What a run needs before its first step: pairs that fit, and a machine that holds the model.
 
-Written by hand: chapter 11 explains the run, and ``xformer_lib.training.loop`` is the only user.
+Written by hand: page w2 explains the run, and ``xformer_lib.training.loop`` is the only user.
 """
 
 import math

@@ -1,6 +1,6 @@
 """The folder of a run: where one may begin, who trains there now, and what a killed one left behind.
 
-Written by hand: chapter 11 says what the files are for, and ``xformer_lib.training.loop`` is the only user.
+Written by hand: page w2 says what the files are for, and ``xformer_lib.training.loop`` is the only user.
 """
 
 import errno

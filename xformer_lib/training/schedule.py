@@ -7,26 +7,19 @@ Source: ``chapters/11_training.ipynb``
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
 
-__all__ = ["check_warmup", "trapezoid", "inverse_sqrt"]
+from xformer_lib.training.checks import check_warmup
+
+__all__ = ["trapezoid", "inverse_sqrt"]
 
 
 # %% chapter 11: The rate
-def check_warmup(warmup: int, total: int, decay: float) -> None:
-    """Refuse a warm-up that ends after the trapezoid's fall has begun."""
-    latest = int(total * (1 - decay) + 1e-6)
-    if warmup > max(1, latest):  # a single step is no warm-up
-        raise ValueError(f"warmup_steps: expected at most {latest}, where the fall "
-                         f"begins (decay {decay} of {total} steps), got {warmup}; warm "
-                         "up for fewer steps, or lower decay")
-
-
 def trapezoid(step: int, *, peak: float, warmup: int, total: int, decay: float,
               floor: float = 0.02) -> float:
     """Rate at ``step`` (from 1): linear warm-up to ``peak``, level, then linear fall.
 
     The fall takes the last ``decay`` of the steps and ends at ``floor`` · peak.
     """
-    check_warmup(warmup, total, decay)
+    check_warmup(warmup, total, decay)  # it may not end after the fall has begun
     fall_from = total * (1 - decay)
     if step <= warmup:
         return peak * step / warmup
