@@ -19,9 +19,9 @@ from pathlib import Path
 
 import torch
 
+from xformer_course.lessons.extrapolation import TASKS, TESTED, TRAINED, right_by_place, train_labeller
 from xformer_lib.cli import cpu_name, git_commit
 from xformer_lib.nn.positions import POSITIONS
-from xformer_course.lessons.extrapolation import TASKS, TESTED, TRAINED, right_by_place, train_labeller
 
 LENGTHS = (TRAINED, 24, 32, 48, TESTED)
 STEPS = 500

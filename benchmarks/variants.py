@@ -25,6 +25,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from torch.nn.functional import cross_entropy
 
+from xformer_course.lessons.variants import BANDS, NUM_SOUNDS, fit, gender_sentences, recordings, split_nouns
 from xformer_lib import load_pretrained
 from xformer_lib.cli import cpu_name, git_commit
 from xformer_lib.data.batching import make_batch, pad_rows
@@ -42,7 +43,6 @@ from xformer_lib.nn.variants import (
     next_token_loss,
     write,
 )
-from xformer_course.lessons.variants import BANDS, NUM_SOUNDS, fit, gender_sentences, recordings, split_nouns
 
 # Transfer -----------------------------------------------------------------------------------------------------------
 

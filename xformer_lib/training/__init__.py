@@ -12,7 +12,6 @@ _HOMES = {
     "PRESETS": "config",
     "Plan": "planning",
     "Processes": "loop",
-    "RETIRED": "config",
     "Run": "loop",
     "Shares": "distributed",
     "Stopped": "loop",
