@@ -16,8 +16,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from xformer_lib.nn.masks import causal_mask
 from xformer_lib.nn.positions import POSITIONS
-from xformer_lib.nn.transformer import Encoder, TokenEmbedding, TransformerConfig, causal_mask
+from xformer_lib.nn.transformer import Encoder, TokenEmbedding, TransformerConfig
 from xformer_lib.shapes import Float, Int
 
 __all__ = [

@@ -19,13 +19,18 @@ __all__ = ["GroupedQueryAttention", "attention_class"]
 
 # %% chapter 13: Keep and share
 class GroupedQueryAttention(MultiHeadAttention):
-    """Fewer heads of keys and values, each serving several of queries; Ainslie et al. (2023).
+    """Fewer heads of keys and values, each serving several of queries; Ainslie et
+    al. (2023).
 
     With ``num_kv_heads=1`` it is multi-query attention, Shazeer (2019).
     """
 
-    def __init__(self, d_model: int, num_heads: int, *, num_kv_heads: int, bias: bool = True, **options):
-        super().__init__(d_model, num_heads, bias=bias, **options)
+    def __init__(self, d_model: int, num_heads: int, *, num_kv_heads: int,
+                 d_head: int | None = None, d_value: int | None = None,
+                 dropout: float = 0.0, bias: bool = True,
+                 positions: nn.Module | None = None):
+        super().__init__(d_model, num_heads, d_head=d_head, d_value=d_value,
+                         dropout=dropout, bias=bias, positions=positions)
         self.num_kv_heads = key_heads(num_heads, num_kv_heads)
         self.w_k = nn.Linear(d_model, num_kv_heads * self.d_head, bias=bias)
         self.w_v = nn.Linear(d_model, num_kv_heads * self.d_value, bias=bias)

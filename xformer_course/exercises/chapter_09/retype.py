@@ -192,17 +192,16 @@ RETYPE = Exercise(
     difficulty=3,
     requires="torch",
     statement="""\
-Close this page and chapter 8. In a blank cell, with `torch` and nothing of ours, write the whole Transformer in classes of your \
-own. `build(vocab_size, d_model, num_heads, d_ff, num_layers)` returns one; `model(source, target_in)`, with ids (b, s) and \
-(b, t) in which 0 is padding, gives logits (b, t, v). It is the model of this page:
+Close this page and chapter 8. In a blank cell, with `torch` and nothing of ours, write the whole Transformer. \
+`build(vocab_size, d_model, num_heads, d_ff, num_layers)` returns it; `model(source, target_in)`, ids (b, s) and (b, t) with 0 \
+as padding, gives logits (b, t, v):
 
-- pre-norm, and a LayerNorm at the end of both stacks; max(0, ·) inside the feed-forward net; no dropout;
-- one embedding for all three uses, times √m at the input; sines and cosines side by side for the places;
-- no place reads padding, and none of the decoder reads what comes later.
+- pre-norm, a LayerNorm at the end of both stacks, max(0, ·) in the feed-forward net, no dropout;
+- one `nn.Embedding` for all three uses, times √m at the input; sines and cosines side by side;
+- no place reads padding, none of the decoder what comes later.
 
-The check copies weights into your model by shape and order, and compares logits. So matrices live in `nn.Linear` and \
-`nn.Embedding`, W_Q, W_K, W_V, W_O in this order (or the first three as one), self-attention before cross-attention, \
-encoder before decoder. Biases are yours to have or not.""",
+The check copies weights by shape, and by the order in which your `__init__`s name them: encoder before decoder, \
+self-attention before cross-attention, W_Q, W_K, W_V, W_O each an `nn.Linear`. It makes offsets 0 and compares logits.""",
     hints=(
         "Begin at the top: which three lines does `forward` have, and which two methods do they call?",
         "One class each for attention, feed-forward net, encoder layer, decoder layer and the model is enough. Print every shape.",

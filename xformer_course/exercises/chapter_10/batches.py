@@ -130,7 +130,7 @@ BUDGET = Exercise(
     difficulty=2,
     statement="""\
 The function below goes along the `widths` of sentences and returns how many rows each batch gets. No batch may have more than `max_tokens` positions, and a batch is closed only \
-when the next row does not fit. Yet training ran out of memory. Find the batch that is too large, and mend the function. Every width is at most `max_tokens`.""",
+when the next row does not fit. Yet training ran out of memory. Find the batch that is too large, and mend the function. Every width is at most `max_tokens`. Plain Python is enough.""",
     hints=(
         "Take widths 2, 6, 2, 2 and a budget of 12. How many positions does each batch of the function have?",
         "Padding costs memory, too. What is the size of the matrix that holds the batch?",

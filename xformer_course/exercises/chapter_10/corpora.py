@@ -119,7 +119,7 @@ TOGETHER = Exercise(
     statement="""\
 `pairs` is a list of (English, French) sentences, each given as a number; English 3 and French 3 have nothing to do with each other. Pairs that share a sentence on \
 either side must go to the same part of a split, and so must pairs linked through others. Write `groups(pairs)`: for each pair the position of the first pair \
-of its group.""",
+of its group. Plain Python is enough.""",
     hints=(
         "By hand: pairs 0 and 1 share their French, pairs 1 and 2 their English. Which of the three may be separated?",
         "Give each pair its own position as a name, and let two pairs that share a sentence take the smaller name. Is once enough?",

@@ -98,7 +98,7 @@ MERGE = Exercise(
     difficulty=2,
     statement="""\
 Write `merge(ids, pair, new_id)`, one step of byte-pair encoding on a list of ids: from left to right, each place where the two numbers of `pair` follow each other in \
-this order becomes `new_id`. A number can be part of one merge only. Return a new list.""",
+this order becomes `new_id`. A number can be part of one merge only. Return a new list. Plain Python is enough.""",
     hints=(
         "What should happen to `[7, 7, 7]` and the pair `(7, 7)`?",
         "After a merge, go on behind both numbers; otherwise move on by one.",
@@ -150,7 +150,7 @@ TWINS = Exercise(
     minutes=6,
     difficulty=2,
     statement="""\
-Find two strings of *one* character each that Python says are different and that every tokenizer of this chapter turns into the same ids. Give them as a pair of strings.""",
+Find two strings of *one* character each that Python says are different and that every tokenizer of this chapter turns into the same ids. Give them as a pair of strings. Plain Python is enough.""",
     hints=(
         "What does the tokenizer do to a text before anything else?",
         "Form NFC also replaces some characters by another one that looks the same. Unicode has signs of its own for a few units of measurement.",
