@@ -12,7 +12,7 @@ import sys
 
 from xformer_lib._lazy import import_part
 
-__version__ = "0.6.0"
+__version__ = "0.7.0"
 
 _PARTS = (
     "data",
