@@ -52,7 +52,7 @@ class MultiHeadAttention(nn.Module):
     """concat(head_1 … head_h) W_O, head_n = attention(Q W_Q,n, K W_K,n, V W_V,n).
 
     Vaswani et al. (2017), 3.2.2. ``d_head`` and ``d_value`` are a head's columns of W_Q
-    and W_K, and of W_V; d_model / num_heads if not given. ``positions`` may take the
+    and W_K, and of W_V: d_model / num_heads, and d_head, if not given. ``positions`` may take the
     place of `attention`: see `nn.positions`. Called with query (b i m), key and value
     (b j m), a mask (i j), (b i j) or (b h i j); gives output (b i m), weights or None.
     """
@@ -97,7 +97,7 @@ class MultiHeadAttention(nn.Module):
 
     @staticmethod
     def initialize(*matrices: nn.Linear) -> None:
-        """Weights as Glorot and Bengio (2010) draw them, no offset."""
+        """Weights as Glorot and Bengio (2010) draw them; offsets start at 0."""
         for matrix in matrices:
             nn.init.xavier_uniform_(matrix.weight)
             if matrix.bias is not None:

@@ -41,7 +41,7 @@ class PositionwiseFeedForward(nn.Module):
 class Residual(nn.Module):
     """Around a sublayer f: x + f(norm(x)) with norm="pre", norm(x + f(x)) with "post".
 
-    "post" is the paper's order, "pre" that of Xiong et al. (2020). Dropout is on f(…).
+    "post" is the paper's order, "pre" the one that Xiong et al. (2020) analyse. Dropout is on f(…).
     """
 
     def __init__(self, d_model: int, *, dropout: float = 0.0, norm: str = "pre"):

@@ -44,10 +44,10 @@ class TransformerConfig:
     bos_id: int = 1
     eos_id: int = 2
 
-    # four choices of later pages: leave them as they are
+    # four choices of other pages: leave them as they are
     attention_dropout: float = 0.0   # on attention weights
     positions: str = "sinusoidal"    # or learned, relative, rotary, alibi, none
-    max_offset: int = 16             # places told apart by "relative"
+    max_offset: int = 16             # largest distance that "relative" tells apart
     num_kv_heads: int | None = None  # heads of keys and values, if fewer than h
 
     def __post_init__(self):
