@@ -6,13 +6,15 @@ does not find what an `nn.Module` has registered, such as its embedding.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from torch import Tensor, nn
 
 from xformer_lib.nn.transformer import TransformerConfig
 
 __all__ = ["Cache", "CachingModel", "Configured", "Module", "SharedEmbedding", "SomeModule", "TrainableModel", "TranslationModel"]
+
+Same = TypeVar("Same")  # typing.Self, which the run with checked shapes does not know here
 
 
 @runtime_checkable
@@ -36,11 +38,11 @@ class Module(Protocol):
 
     def load_state_dict(self, state_dict: Mapping[str, Any], /) -> Any: ...
 
-    def to(self, device: str, /) -> Self: ...
+    def to(self: Same, device: str, /) -> Same: ...
 
-    def train(self) -> Self: ...
+    def train(self: Same) -> Same: ...
 
-    def eval(self) -> Self: ...
+    def eval(self: Same) -> Same: ...
 
 
 SomeModule = TypeVar("SomeModule", bound=Module)  # of whatever class, and what comes back is of the same
@@ -92,6 +94,7 @@ class TranslationModel(TrainableModel, Protocol):
         ...
 
 
+@runtime_checkable
 class Cache(Protocol):
     """What a model keeps between words, for each sentence."""
 
