@@ -104,6 +104,11 @@ def declared_all(text):
     return []
 
 
+def kind_of_name(name):
+    """The order in which ruff sorts imported names: CONSTANTS, then Classes, then functions."""
+    return 0 if name.isupper() and len(name) > 1 else 1 if name[0].isupper() else 2
+
+
 def package_text(room, texts):
     """``__init__.py`` of a room: every public name, imported when it is first asked for."""
     modules = sorted(name.split(".")[1] for name in texts if name.startswith(f"{room}."))
@@ -116,12 +121,16 @@ def package_text(room, texts):
                 raise ExportError(f"{dotted(room)}: {name} is exported by both {homes[name]} and {module}")
             homes[name] = module
     table = "".join(f'    "{name}": "{homes[name]}",\n' for name in sorted(homes))
+    seen = sorted(homes, key=lambda name: (homes[name], kind_of_name(name), name))
+    typed = "".join(f"    from {dotted(room)}.{homes[name]} import {name} as {name}\n" for name in seen)
     return (
         f'{MARK}\n"""The names of ``{dotted(room)}``, each imported from its module when it is first used."""\n\n'
+        "from typing import TYPE_CHECKING\n\n"
         "from xformer_lib._lazy import lazy_names\n\n"
         f"_HOMES = {{\n{table}}}\n\n"
-        "__all__ = list(_HOMES)\n"
-        "__getattr__, __dir__ = lazy_names(__name__, _HOMES)\n"
+        "__all__ = list(_HOMES)\n\n"
+        f"if TYPE_CHECKING:  # what an editor and a type checker see\n{typed or '    pass' + chr(10)}"
+        "else:\n    __getattr__, __dir__ = lazy_names(__name__, _HOMES)\n"
     )
 
 

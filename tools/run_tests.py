@@ -1,9 +1,10 @@
-"""Everything `make test` checks, in four steps, with the time each one took.
+"""Everything `make test` checks, in five steps, with the time each one took.
 
     1. style     ruff over the code
-    2. book      the HTML build, warnings as errors
-    3. speed     Lighthouse over three pages, alone, since other work on the machine would cost points
-    4. tests     unit, parity, property and doctests, the re-export, every notebook against its stored outputs
+    2. types     mypy over the library
+    3. book      the HTML build, warnings as errors
+    4. speed     Lighthouse over three pages, alone, since other work on the machine would cost points
+    5. tests     unit, parity, property and doctests, the re-export, every notebook against its stored outputs
                  (nbval), the built pages, in parallel
 
 A step that fails does not keep the next from running. The exit status is 0 when all passed.
@@ -23,6 +24,7 @@ LIGHTHOUSE = "tests/book/test_lighthouse.py"
 
 def steps(jobs):
     style = [BIN / "ruff", "check", "--quiet", "."]
+    types = [sys.executable, "-m", "mypy"]
     book = [sys.executable, "book/build.py"]
     speed = [sys.executable, "-m", "pytest", "--quiet", "-rs", "--durations", "5", LIGHTHOUSE]
     tests = [sys.executable, "-m", "pytest", "--quiet", "--numprocesses", str(jobs), "--dist", "loadfile"]
@@ -30,7 +32,7 @@ def steps(jobs):
     tests += ["--nbval-sanitize-with", "tests/notebooks/sanitize.cfg", "-rs", "--durations", "15"]
     # The longest notebook goes first, so that nobody waits for it at the end.
     tests += ["chapters/11_training.ipynb", "chapters", "tests", "xformer_lib", "xformer_course", "README.md", f"--ignore={LIGHTHOUSE}"]
-    return {"style": style, "book": book, "speed": speed, "tests": tests}
+    return {"style": style, "types": types, "book": book, "speed": speed, "tests": tests}
 
 
 def environment(jobs):

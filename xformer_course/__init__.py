@@ -9,6 +9,7 @@ matplotlib; each part is imported when it is used.
 """
 
 import sys
+from typing import TYPE_CHECKING
 
 from xformer_lib._lazy import import_part
 
@@ -16,11 +17,17 @@ _PARTS = ("exercises", "explorables", "lessons", "plots")
 
 __all__ = list(_PARTS)
 
+if TYPE_CHECKING:  # what an editor and a type checker see
+    from xformer_course import exercises as exercises
+    from xformer_course import explorables as explorables
+    from xformer_course import lessons as lessons
+    from xformer_course import plots as plots
+else:
 
-def __getattr__(name):
-    if name not in _PARTS:
-        raise AttributeError(f"module 'xformer_course' has no attribute {name!r}; its parts are {', '.join(_PARTS)}")
-    return import_part(f"xformer_course.{name}")
+    def __getattr__(name):
+        if name not in _PARTS:
+            raise AttributeError(f"module 'xformer_course' has no attribute {name!r}; its parts are {', '.join(_PARTS)}")
+        return import_part(f"xformer_course.{name}")
 
 
 def __dir__():

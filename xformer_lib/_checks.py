@@ -5,6 +5,7 @@ Written by hand: the chapters call these and show what they let through. Neither
 
 import numbers
 import reprlib
+from typing import TypeGuard
 
 __all__ = ["check_share", "check_whole", "is_number", "is_whole", "shown"]
 
@@ -17,12 +18,12 @@ def shown(value: object) -> str:
     return f"{name} of shape {tuple(shape)}" if isinstance(shape, tuple) else name
 
 
-def is_whole(value: object) -> bool:
+def is_whole(value: object) -> TypeGuard[int]:
     """An int, or NumPy's; True and False are answers, not numbers."""
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[float]:
     """A real number of Python's or NumPy's, whole or not."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 

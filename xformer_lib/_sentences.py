@@ -15,7 +15,7 @@ def read_lines(path: str | None) -> list[str]:
         else:
             data = sys.stdin.buffer.read() if hasattr(sys.stdin, "buffer") else sys.stdin.read().encode("utf-8")
         text = data.decode("utf-8-sig")
-    except UnicodeError as error:
+    except (UnicodeDecodeError, UnicodeEncodeError) as error:
         raise ValueError(f"{path or 'standard input'}: expected text in UTF-8, got other bytes at place {error.start}; "
                          "save the file as UTF-8") from None
     text = text.replace("\r\n", "\n").replace("\r", "\n")

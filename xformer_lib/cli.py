@@ -15,6 +15,7 @@ import sys
 from importlib import metadata
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
 from xformer_lib import __version__, _needs
 from xformer_lib._sentences import check_sentences, read_lines, unread_letters
@@ -187,7 +188,7 @@ def run_train(options) -> int:
     if resumed and (options.set or options.out is not None):
         raise ValueError("--resume: expected no --set and no --out, the run keeps its settings; leave them out")
     with process_group(options.device) as (processes, device):
-        how = dict(device=device, progress=not options.quiet, processes=processes)
+        how: dict[str, Any] = dict(device=device, progress=not options.quiet, processes=processes)
         if resumed:
             run = resume(options.resume, **how)
         else:
@@ -338,7 +339,7 @@ def run_evaluate(options) -> int:
     hypotheses = translate(model, tokenizer, [source for source, _ in pairs], beam_size=options.beam_size,
                            length_penalty=options.length_penalty, progress=not options.quiet)
     references = [target for _, target in pairs]
-    scores = {"bleu": vars(bleu(hypotheses, references)), "chrf": vars(chrf(hypotheses, references)),
+    scores: dict[str, Any] = {"bleu": vars(bleu(hypotheses, references)), "chrf": vars(chrf(hypotheses, references)),
               "exact_match": exact_match(hypotheses, references)}
     decoding = decoding_record(options)
     print(f"{folder} on {corpus} {options.split}, {len(pairs)} sentences, {describe(decoding)}:")

@@ -13,15 +13,18 @@ import copy
 import math
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from tqdm import tqdm
 
 from xformer_lib.data.batching import pad_rows
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.engine.decode import begin
 from xformer_lib.engine.modules import accelerate
+from xformer_lib.nn.protocols import Module, SomeModule, TranslationModel
+from xformer_lib.nn.transformer import TransformerConfig
 from xformer_lib.shapes import Float, Int
 
 __all__ = [
@@ -33,13 +36,14 @@ __all__ = [
     "beam_search",
     "translate",
     "by_columns",
+    "Text",
     "Translator",
 ]
 
 
 # %% chapter 12: The library's version
 @contextmanager
-def evaluation_mode(model: nn.Module):
+def evaluation_mode(model: Module):
     """No dropout and no gradients inside the block; each part's mode returns."""
     training = [part for part in model.modules() if part.training]
     for part in training:
@@ -52,7 +56,7 @@ def evaluation_mode(model: nn.Module):
             part.training = True
 
 
-def length_limits(model: nn.Module, source: Int[Tensor, "b s"],
+def length_limits(model: TranslationModel, source: Int[Tensor, "b s"],
                   max_len: int | None) -> Int[Tensor, "b"]:
     """Tokens each sentence may get: ``max_len``, or twice its source and ten."""
     lengths = (source != model.config.pad_id).sum(dim=1)
@@ -67,13 +71,14 @@ def length_limits(model: nn.Module, source: Int[Tensor, "b s"],
 
 
 # %% chapter 12: The library's version
-def sayable(logits: Float[Tensor, "b v"], config) -> Float[Tensor, "b v"]:
+def sayable(logits: Float[Tensor, "b v"],
+            config: TransformerConfig) -> Float[Tensor, "b v"]:
     """The same logits with −∞ for <pad> and <bos>, which are no words."""
     logits[:, config.pad_id] = logits[:, config.bos_id] = -torch.inf
     return logits
 
 
-def next_logits(model: nn.Module, tokens: Int[Tensor, "b t"],
+def next_logits(model: TranslationModel, tokens: Int[Tensor, "b t"],
                 memory: Float[Tensor, "b ..."],
                 source: Int[Tensor, "b s"]) -> Float[Tensor, "b v"]:
     """Logits of the word after ``tokens``, −∞ for <pad> and <bos>.
@@ -93,14 +98,15 @@ def likeliest(logits: Float[Tensor, "b v"]) -> Int[Tensor, "b 1"]:
 
 
 # %% chapter 12: The library's version
-def greedy(model: nn.Module, source: Int[Tensor, "b s"], *,
+def greedy(model: TranslationModel, source: Int[Tensor, "b s"], *,
            max_len: int | None = None, engine: str = "fast") -> list[list[int]]:
     """The likeliest word at each step; ids without <bos> and <eos>.
 
     It ends at <eos> or after ``max_len`` tokens, or twice the source and ten.
     ``engine``: "fast", or "plain" for the definition; see `engine.decode.begin`.
     """
-    results, eos_id = [[] for _ in source], model.config.eos_id
+    eos_id = model.config.eos_id
+    results: list[list[int]] = [[] for _ in source]
     rows = torch.arange(len(source), device=source.device)
     with evaluation_mode(model):
         limits = length_limits(model, source, max_len)
@@ -168,7 +174,7 @@ class Finished:
 
 
 # %% chapter 12: When may the search stop?
-def start(model: nn.Module, source: Int[Tensor, "b s"], k: int, engine: str):
+def start(model: TranslationModel, source: Int[Tensor, "b s"], k: int, engine: str):
     """A search of k places a sentence: its steps, <bos> in each place, their log p."""
     steps, sentences = begin(model, source, engine=engine), torch.arange(len(source))
     steps.keep(sentences.to(source.device).repeat_interleave(k))
@@ -195,13 +201,14 @@ def unsettled(sentences: list[Finished], tokens: Int[Tensor, "r t"],
               totals: Float[Tensor, "b k"], eos_id: int) -> list[int]:
     """Settle each sentence; the numbers of those whose search goes on."""
     beams = zip(sentences, tokens.view(*totals.shape, -1).tolist(), totals.tolist())
-    return [n for n, (one, *beam) in enumerate(beams)
-            if not one.settle(*beam, eos_id)]
+    return [n for n, (one, rows, logs) in enumerate(beams)
+            if not one.settle(rows, logs, eos_id)]
 
 
 # %% chapter 12: When may the search stop?
-def beam_search(model: nn.Module, source: Int[Tensor, "b s"], *, beam_size: int = 4,
-                length_penalty: float = 1.0, max_len: int | None = None,
+def beam_search(model: TranslationModel, source: Int[Tensor, "b s"], *,
+                beam_size: int = 4, length_penalty: float = 1.0,
+                max_len: int | None = None,
                 engine: str = "fast") -> list[list[Hypothesis]]:
     """Up to ``beam_size`` hypotheses a sentence, best first; the rest as in `greedy`.
 
@@ -227,7 +234,7 @@ def beam_search(model: nn.Module, source: Int[Tensor, "b s"], *, beam_size: int 
 
 
 # %% chapter 12: From text to text
-def encode_sentences(model: nn.Module, tokenizer: Tokenizer,
+def encode_sentences(model: TranslationModel, tokenizer: Tokenizer,
                      texts: list[str]) -> list[list[int]]:
     """Source ids ending in <eos>; an empty or overlong sentence is an error."""
     if isinstance(texts, str):
@@ -248,14 +255,15 @@ def encode_sentences(model: nn.Module, tokenizer: Tokenizer,
 
 
 # %% chapter 12: From text to text
-def translate(model: nn.Module, tokenizer: Tokenizer, texts: list[str], *,
+def translate(model: TranslationModel, tokenizer: Tokenizer, texts: list[str], *,
               beam_size: int = 1, length_penalty: float = 1.0, batch_size: int = 64,
               engine: str = "fast", progress: bool = False) -> list[str]:
     """Translate sentences in batches of like length; their order is kept.
 
     ``beam_size`` 1 is greedy decoding. ``progress`` shows a bar on standard error.
     """
-    encoded, results = encode_sentences(model, tokenizer, texts), {}
+    encoded = encode_sentences(model, tokenizer, texts)
+    results: dict[int, str] = {}
     order = sorted(range(len(texts)), key=lambda n: len(encoded[n]))
     with tqdm(total=len(texts), unit=" sentences", disable=not progress) as bar:
         for start in range(0, len(order), batch_size):
@@ -275,7 +283,7 @@ def translate(model: nn.Module, tokenizer: Tokenizer, texts: list[str], *,
 
 
 # %% chapter 12: From text to text
-def by_columns(model: nn.Module) -> nn.Module:
+def by_columns(model: SomeModule) -> SomeModule:
     """Store each matrix column by column, as products with a single vector like it."""
     for parameter in model.parameters():
         if parameter.ndim == 2:
@@ -284,19 +292,23 @@ def by_columns(model: nn.Module) -> nn.Module:
 
 
 # %% chapter 12: From text to text
+Text = TypeVar("Text", str, list[str])  # a sentence, or several
+
+
 class Translator:
     """A trained model and its tokenizer: text in, text out.
 
     ``model`` is copied, so that what becomes of the caller's changes nothing here.
     """
 
-    def __init__(self, model: nn.Module, tokenizer: Tokenizer, *, engine: str = "fast"):
+    def __init__(self, model: TranslationModel, tokenizer: Tokenizer, *,
+                 engine: str = "fast"):
         model = copy.deepcopy(model)
         self.model = accelerate(by_columns(model)) if engine == "fast" else model
         self.tokenizer, self.engine = tokenizer, engine
 
-    def translate(self, text: str | list[str], *, beam_size: int = 1,
-                  length_penalty: float = 1.0) -> str | list[str]:
+    def translate(self, text: Text, *, beam_size: int = 1,
+                  length_penalty: float = 1.0) -> Text:
         """A sentence for a sentence, a list for a list, in its order."""
         texts = [text] if isinstance(text, str) else text
         results = translate(self.model, self.tokenizer, texts, beam_size=beam_size,

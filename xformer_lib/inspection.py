@@ -17,12 +17,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from xformer_lib._inspection_checks import check_editable, check_heads
 from xformer_lib.data.tokenizer import Tokenizer, piece_words
 from xformer_lib.nn.attention import MultiHeadAttention
-from xformer_lib.nn.transformer import Transformer
+from xformer_lib.nn.protocols import Module, TranslationModel
 from xformer_lib.shapes import Float
 
 __all__ = [
@@ -89,7 +89,7 @@ class AttentionMaps:
 
 # %% chapter 12b: One sentence, three kinds of maps
 @contextmanager
-def record_attention(model: nn.Module):
+def record_attention(model: Module):
     """Collect the weights of every attention layer that runs inside the block.
 
     Yields a dict from the layer's name to its latest weights (b h i j). The forward
@@ -110,7 +110,7 @@ def record_attention(model: nn.Module):
 
 
 # %% chapter 12b: One sentence, three kinds of maps
-def attention_maps(model: Transformer, tokenizer: Tokenizer, text: str,
+def attention_maps(model: TranslationModel, tokenizer: Tokenizer, text: str,
                    translation: str | Sequence[int]) -> AttentionMaps:
     """The weights of the model's own pass over a sentence and its translation.
 
@@ -120,8 +120,9 @@ def attention_maps(model: Transformer, tokenizer: Tokenizer, text: str,
     if model.training:
         raise ValueError("model: expected a model in evaluation mode, got one in "
                          "training mode, where dropout acts; call model.eval()")
-    is_text, config = isinstance(translation, str), model.config
-    target = tokenizer.encode(translation) if is_text else list(translation)
+    config = model.config
+    target = (tokenizer.encode(translation) if isinstance(translation, str)
+              else list(translation))
     source = [*tokenizer.encode(text), config.eos_id]
     read, written = [config.bos_id, *target], [*target, config.eos_id]
     device = model.embedding.weight.device
@@ -134,8 +135,11 @@ def attention_maps(model: Transformer, tokenizer: Tokenizer, text: str,
         names = [f"{stack}.layers.{n}.{kind}_attention"
                  for n in range(len(getattr(model, stack).layers))]
         arrays.append(torch.cat([maps[name] for name in names]).float().cpu().numpy())
-    pieces = (tuple(tokenizer.pieces(ids)) for ids in (source, read, written))
-    return AttentionMaps(*pieces, *arrays)
+
+    def pieces(ids: list[int]) -> tuple[str, ...]:
+        return tuple(tokenizer.pieces(ids))
+
+    return AttentionMaps(pieces(source), pieces(read), pieces(written), *arrays)
 
 
 # %% chapter 12b: From pieces to words
@@ -173,8 +177,10 @@ def word_maps(maps: AttentionMaps) -> AttentionMaps:
     """The same maps between words: keys' pieces added, queries' pieces averaged."""
     tokens = (maps.source, maps.read, maps.written)
     source, read, written = map(word_numbers, tokens)
-    names = map(join_pieces, tokens, (source, read, written))
-    return AttentionMaps(*names, merge_pieces(maps.encoder, source, source),
+    return AttentionMaps(join_pieces(maps.source, source),
+                         join_pieces(maps.read, read),
+                         join_pieces(maps.written, written),
+                         merge_pieces(maps.encoder, source, source),
                          merge_pieces(maps.decoder, written, read),
                          merge_pieces(maps.cross, written, source))
 
@@ -203,30 +209,30 @@ def alignment_error_rate(proposed: Iterable[Collection[tuple[int, int]]],
     >>> alignment_error_rate([{(0, 0), (1, 1)}], [{(0, 0)}], [{(0, 0), (1, 1)}])
     0.0
     """
-    proposed, sure = list(map(set, proposed)), list(map(set, sure))
-    possible = sure if possible is None else list(map(set, possible))
-    for name, links in (("sure", sure), ("possible", possible)):
-        if len(links) != len(proposed):
+    found, certain = list(map(set, proposed)), list(map(set, sure))
+    allowed = certain if possible is None else list(map(set, possible))
+    for name, links in (("sure", certain), ("possible", allowed)):
+        if len(links) != len(found):
             raise ValueError(f"{name}: expected a set of links for each of "
-                             f"{len(proposed)} sentences, got {len(links)}; "
+                             f"{len(found)} sentences, got {len(links)}; "
                              "an unlinked one has an empty set")
-    total = sum(map(len, proposed)) + sum(map(len, sure))
+    total = sum(map(len, found)) + sum(map(len, certain))
     if total == 0:
         raise ValueError("proposed, sure: expected at least one link, got none; "
                          "there is nothing to compare")
     hits = sum(len(a & s) + len(a & (p | s))
-               for a, s, p in zip(proposed, sure, possible))
+               for a, s, p in zip(found, certain, allowed))
     return 1 - hits / total
 
 
 # %% chapter 12b: What a head is worth
-def attention_layers(model: nn.Module) -> dict[str, MultiHeadAttention]:
+def attention_layers(model: Module) -> dict[str, MultiHeadAttention]:
     """Every attention layer by its name, encoder first."""
     return {name: layer for name, layer in model.named_modules()
             if isinstance(layer, MultiHeadAttention)}
 
 
-def attention_heads(model: nn.Module) -> list[tuple[str, int]]:
+def attention_heads(model: Module) -> list[tuple[str, int]]:
     """(name of the layer, head) of every head, encoder first; heads from 0 on."""
     return [(name, head) for name, layer in attention_layers(model).items()
             for head in range(layer.num_heads)]
@@ -234,7 +240,7 @@ def attention_heads(model: nn.Module) -> list[tuple[str, int]]:
 
 # %% chapter 12b: What a head is worth
 @contextmanager
-def ablate_heads(model: nn.Module, heads: Collection[tuple[str, int]]):
+def ablate_heads(model: Module, heads: Collection[tuple[str, int]]):
     """Inside the block these heads, (layer name, head), add nothing to the output.
 
     Their part of the concatenated outputs is set to zero before W_O, which is
@@ -251,7 +257,7 @@ def ablate_heads(model: nn.Module, heads: Collection[tuple[str, int]]):
 
     hooks = []
     for name in {name for name, _ in heads}:
-        layer = model.get_submodule(name)
+        layer = attention_layers(model)[name]
         chosen = [head for where, head in heads if where == name]
         hook = silence(chosen, layer.num_heads)
         hooks.append(layer.w_o.register_forward_pre_hook(hook))
@@ -264,7 +270,7 @@ def ablate_heads(model: nn.Module, heads: Collection[tuple[str, int]]):
 
 # %% chapter 12b: A map is not an explanation
 @contextmanager
-def edit_attention(model: nn.Module,
+def edit_attention(model: Module,
                    edits: Mapping[str, Callable[[Tensor], Tensor]]):
     """Inside the block each named layer mixes its values with edited weights.
 

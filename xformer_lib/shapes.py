@@ -14,23 +14,30 @@ array([[-1., -2.],
        [ 1.,  2.]])
 """
 
+from typing import TYPE_CHECKING
+
 __all__ = ["Bool", "Float", "Int"]
 
-try:
-    from jaxtyping import Bool, Float, Int
-except ImportError:
+if TYPE_CHECKING:  # to a type checker ``Float[np.ndarray, "i d"]`` is an array, with jaxtyping and without
+    from typing import Annotated as Bool
+    from typing import Annotated as Float
+    from typing import Annotated as Int
+else:
+    try:
+        from jaxtyping import Bool, Float, Int
+    except ImportError:
 
-    class _Placeholder:
-        """A type that takes any subscript and then stands for the array type it was given."""
+        class _Placeholder:
+            """A type that takes any subscript and then stands for the array type it was given."""
 
-        def __class_getitem__(cls, item):
-            return item[0] if isinstance(item, tuple) else item
+            def __class_getitem__(cls, item):
+                return item[0] if isinstance(item, tuple) else item
 
-    class Bool(_Placeholder):
-        """A boolean array of the given shape."""
+        class Bool(_Placeholder):
+            """A boolean array of the given shape."""
 
-    class Float(_Placeholder):
-        """A floating-point array of the given shape."""
+        class Float(_Placeholder):
+            """A floating-point array of the given shape."""
 
-    class Int(_Placeholder):
-        """An integer array of the given shape."""
+        class Int(_Placeholder):
+            """An integer array of the given shape."""

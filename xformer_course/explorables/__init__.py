@@ -5,6 +5,8 @@
 Explorable('soft-lookup')
 """
 
+from typing import TYPE_CHECKING
+
 from xformer_lib._lazy import lazy_names
 
 _HOMES = {
@@ -20,4 +22,17 @@ _HOMES = {
     "translator": "translator",
 }
 __all__ = list(_HOMES)
-__getattr__, __dir__ = lazy_names(__name__, _HOMES)
+
+if TYPE_CHECKING:  # what an editor and a type checker see
+    from xformer_course.explorables.beam_tree import beam as beam
+    from xformer_course.explorables.dot_product import scaled_dot_product as scaled_dot_product
+    from xformer_course.explorables.explorable import Explorable as Explorable
+    from xformer_course.explorables.lookup import soft_lookup as soft_lookup
+    from xformer_course.explorables.masking import masks as masks
+    from xformer_course.explorables.places import positions as positions
+    from xformer_course.explorables.reordering import permutations as permutations
+    from xformer_course.explorables.several_heads import heads as heads
+    from xformer_course.explorables.stations import architecture as architecture
+    from xformer_course.explorables.translator import translator as translator
+else:
+    __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -23,7 +23,7 @@ from pathlib import Path
 try:
     from fcntl import LOCK_EX, flock
 except ImportError:  # Windows: of two processes that download at once, one may be told that its file is damaged
-    flock = None
+    flock = None  # type: ignore[assignment]  # a module that is not there has no type
 
 __all__ = ["CorpusDamaged", "CorpusUnavailable", "corpus_bytes"]
 
@@ -164,7 +164,7 @@ def _fetch_whole(name: str, file: dict, part: FileIO) -> None:
         raise CorpusDamaged(f"{name}: expected {size} bytes, got more; the download was deleted; run the same line "
                             "again") from None
     except _NotWritten as error:
-        raise error.__cause__ from None
+        raise (error.__cause__ or error) from None
     except (OSError, HTTPException) as error:
         raise CorpusUnavailable(_no_network(name, url, error)) from None
     if not complete:

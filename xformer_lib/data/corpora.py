@@ -141,12 +141,12 @@ def _tatoeba_parts() -> dict[str, tuple]:
     """Distinct, inoffensive pairs; groups of more than 20 go to training."""
     lines = corpus_bytes("tatoeba/fra-eng.zip").decode("utf-8").rstrip("\n").split("\n")
     rows = [line.split("\t") for line in lines]
-    pairs = dict.fromkeys((normalise(row[0]), normalise(row[1])) for row in rows)
-    pairs = [pair for pair in pairs if not _is_offensive(pair)]
+    distinct = dict.fromkeys((normalise(row[0]), normalise(row[1])) for row in rows)
+    pairs = [pair for pair in distinct if not _is_offensive(pair)]
 
     groups = linked_groups(pairs)
     sizes = Counter(groups)
-    parts = {"train": [], "val": [], "test": []}
+    parts: dict[str, list] = {"train": [], "val": [], "test": []}
     for pair, group in zip(pairs, groups, strict=True):
         parts[_part_of(group) if sizes[group] <= 20 else "train"].append(pair)
     return {split: tuple(part) for split, part in parts.items()}

@@ -134,7 +134,7 @@ class Tokenizer:
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """Each id as a person reads it: ▁ for a space, <0x..> for a loose byte."""
         numbers = _checked_ids(ids, self.vocab_size)
-        return [readable(self._inner.id_to_token(number)) for number in numbers]
+        return [readable(self._inner.id_to_token(number) or "") for number in numbers]
 
     def save(self, path: str | os.PathLike) -> None:
         """Write one JSON file, completely or not at all."""

@@ -7,6 +7,8 @@ Source: ``chapters/13a_engine.ipynb``
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
 
+from collections.abc import Sequence
+
 from torch import Tensor
 
 __all__ = ["KeyValueCache"]
@@ -39,8 +41,10 @@ class KeyValueCache:
     """
 
     def __init__(self, *, grows: bool):
-        self.grows, self.length, self.k, self.v = grows, 0, None, None
-        self.rooms = (None, None)
+        self.grows, self.length = grows, 0
+        self.k: Tensor | None = None
+        self.v: Tensor | None = None
+        self.rooms: Sequence[Tensor | None] = (None, None)
 
     @property
     def ready(self) -> bool:
@@ -48,14 +52,16 @@ class KeyValueCache:
         return self.k is not None and not self.grows
 
     def update(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        self.rooms = [append(room, x, self.length, spare=self.grows)
-                      for room, x in zip(self.rooms, (k, v))]
+        rooms = [append(room, x, self.length, spare=self.grows)
+                 for room, x in zip(self.rooms, (k, v))]
         self.length += k.shape[2]
-        self.k, self.v = (room[:, :, :self.length] for room in self.rooms)
-        return self.k, self.v
+        k, v = (room[:, :, :self.length] for room in rooms)
+        self.rooms, self.k, self.v = rooms, k, v
+        return k, v
 
     def keep(self, rows: Tensor) -> None:
         """Keep these rows of the batch, in this order (finished sentences leave)."""
-        if self.k is not None:
-            self.rooms = [room.index_select(0, rows) for room in self.rooms]
-            self.k, self.v = (room[:, :, :self.length] for room in self.rooms)
+        rooms = [room.index_select(0, rows) for room in self.rooms if room is not None]
+        if rooms:
+            self.rooms = rooms
+            self.k, self.v = (room[:, :, :self.length] for room in rooms)

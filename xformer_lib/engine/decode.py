@@ -7,7 +7,7 @@ Source: ``chapters/13a_engine.ipynb``
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
 
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeGuard, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -26,6 +26,7 @@ from xformer_lib.nn.positions import (
     RotaryPositions,
     SinusoidalPositions,
 )
+from xformer_lib.nn.protocols import CachingModel, TranslationModel
 from xformer_lib.nn.transformer import Decoder, Encoder, Transformer
 from xformer_lib.shapes import Float, Int
 
@@ -49,7 +50,7 @@ class Steps(Protocol):
 class PlainSteps:
     """The definition: the whole decoder runs again for every word."""
 
-    def __init__(self, model: nn.Module, source: Int[Tensor, "b s"]):
+    def __init__(self, model: TranslationModel, source: Int[Tensor, "b s"]):
         self.model, self.source, self.memory = model, source, model.encode(source)
 
     def next_logits(self, tokens: Int[Tensor, "b t"]) -> Float[Tensor, "b v"]:
@@ -86,7 +87,7 @@ class CachedSteps:
         self.length = start + new.shape[1]
         return self.model.decoder.norm(x)
 
-    def through(self, layer: DecoderLayer, caches, x, mask):
+    def through(self, layer, caches, x, mask):
         """One layer, as `DecoderLayer` has it, over keys and values that are kept."""
         own, read = caches
 
@@ -120,7 +121,7 @@ def later_mask(new: Int[Tensor, "b n"], start: int) -> Tensor | None:
 class OwnSteps:
     """A model that brings a cache of its own: ``new_cache()``, and ``states(…, cache=)``."""
 
-    def __init__(self, model: nn.Module, source: Int[Tensor, "b s"]):
+    def __init__(self, model: CachingModel, source: Int[Tensor, "b s"]):
         self.model, self.source, self.memory = model, source, model.encode(source)
         self.cache = model.new_cache()
 
@@ -140,21 +141,21 @@ KNOWN = {*FAST, *FAST.values(), Encoder, Decoder, EncoderLayer, DecoderLayer, Po
          NoPositions, RotaryPositions, AlibiPositions, RelativePositions}
 
 
-def is_known(model: nn.Module) -> bool:
+def is_known(model: TranslationModel) -> TypeGuard[Transformer]:
     """Whether every part is the library's own and nobody looks on: no hook, no subclass, no part exchanged."""
     return type(model) in (Transformer, FastTransformer) and all(
         type(part) in KNOWN and not part._forward_hooks and not part._forward_pre_hooks for part in model.modules())
 
 
 # %% chapter 13a: Writing without doing it twice
-def begin(model: nn.Module, source: Int[Tensor, "b s"], *, engine: str = "fast") -> Steps:
+def begin(model: TranslationModel, source: Int[Tensor, "b s"], *, engine: str = "fast") -> Steps:
     """Read the source sentences, by the quickest way that gives the same words.
 
     ``engine="plain"`` is the definition. So is "fast" for a model of a kind, or with a part or a hook, that
     `CachedSteps` does not know and that brings no cache of its own.
     """
     check_choice("engine", engine, ("fast", "plain"), '"plain" is the definition, "fast" gives the same in less time')
-    if engine == "fast" and hasattr(model, "new_cache"):
+    if engine == "fast" and isinstance(model, CachingModel):
         return OwnSteps(model, source)
     if engine == "fast" and is_known(model):
         return CachedSteps(model, source)

@@ -139,7 +139,8 @@ class TiledAttention(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx, d_output):
-        return tiled_gradients(d_output, *ctx.saved_tensors, ctx.tile)
+        q, k, v, mask, output, log_total = ctx.saved_tensors
+        return tiled_gradients(d_output, q, k, v, mask, output, log_total, ctx.tile)
 
 
 # %% chapter 13: The backward pass

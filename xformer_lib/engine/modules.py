@@ -11,6 +11,7 @@ Edit the chapter and run ``make export``; what is changed here is lost.
 """
 
 import math
+from typing import Any, TypeGuard
 
 import torch
 import torch.nn.functional as F
@@ -23,6 +24,7 @@ from xformer_lib.nn.checks import check_attention, check_choice, check_ids
 from xformer_lib.nn.grouped import GroupedQueryAttention
 from xformer_lib.nn.masks import padding_mask, target_mask
 from xformer_lib.nn.positions import AttentionPositions
+from xformer_lib.nn.protocols import SomeModule
 from xformer_lib.nn.transformer import TokenEmbedding, Transformer
 from xformer_lib.shapes import Float
 
@@ -118,7 +120,7 @@ def attend(
 
 
 # %% chapter 13a: Two paths to one output
-def is_own(scheme: nn.Module | None) -> bool:
+def is_own(scheme: nn.Module | None) -> TypeGuard[AttentionPositions | None]:
     """Whether `attend` can do what a scheme does: ``forward`` is the library's, and no hook looks on."""
     return scheme is None or (type(scheme).forward is AttentionPositions.forward
                               and not (scheme._forward_hooks or scheme._forward_pre_hooks))
@@ -130,13 +132,16 @@ class FastAttention(MultiHeadAttention):
     ``cache``: a KeyValueCache; what it holds is not projected again.
     """
 
+    path: str  # of `attend`
+
     def forward(self, query, key, value, *, mask=None, need_weights=False, cache=None):
-        if not is_own(self.positions):
+        scheme = self.positions
+        if not is_own(scheme):
             return super().forward(query, key, value, mask=mask, need_weights=need_weights)
         start = cache.length if cache is not None and cache.grows else 0
         check_attention(self, query, key, value, mask, kept=start)
         mask = mask.unsqueeze(1) if mask is not None and mask.ndim == 3 else mask
-        q, scheme = self.split(self.w_q(query), self.d_head), self.positions
+        q = self.split(self.w_q(query), self.d_head)
         if cache is not None and cache.ready:
             k, v = cache.k, cache.v
         else:
@@ -206,11 +211,12 @@ class FastTransformer(Transformer):
 
 
 # %% chapter 13a: The exchange
-FAST = {nn.Linear: Linear, nn.Dropout: Dropout, TokenEmbedding: FastEmbedding, MultiHeadAttention: FastAttention,
+FAST: dict[type, type] = {
+    nn.Linear: Linear, nn.Dropout: Dropout, TokenEmbedding: FastEmbedding, MultiHeadAttention: FastAttention,
         GroupedQueryAttention: FastGroupedAttention, Transformer: FastTransformer}
 
 
-def accelerate(model: nn.Module, *, path: str = "auto") -> nn.Module:
+def accelerate(model: SomeModule, *, path: str = "auto") -> SomeModule:
     """The same model, computed in less time: another tree of modules over the same parameters.
 
     What trains in one is trained in the other; hooks are shared, too. Each has its own ``training``.
@@ -219,9 +225,9 @@ def accelerate(model: nn.Module, *, path: str = "auto") -> nn.Module:
     check_choice("path", path, PATHS, '"auto" takes the faster')
     if type(model) is FastTransformer and path == "auto":
         return model
-    swapped = object.__new__(FAST.get(type(model), type(model)))
+    swapped: Any = object.__new__(FAST.get(type(model), type(model)))
     swapped.__dict__ = {**vars(model), "_modules": {
-        name: part if part is None else accelerate(part, path=path) for name, part in model._modules.items()}}
+        name: part if part is None else accelerate(part, path=path) for name, part in vars(model)["_modules"].items()}}
     if isinstance(swapped, FastAttention):
         swapped.path = path
     return swapped

@@ -14,6 +14,7 @@ import math
 import torch
 from torch import Tensor, nn
 
+from xformer_lib.nn.protocols import SomeModule
 from xformer_lib.nn.transformer import TokenEmbedding
 from xformer_lib.shapes import Float, Int
 
@@ -44,6 +45,10 @@ def int_product(a: Int[Tensor, "n k"], b: Int[Tensor, "k o"]) -> Tensor:
 # %% chapter 13: A layer of whole numbers
 class Int8Linear(nn.Module):
     """x Wᵀ + b in int8: W rounded once, x anew in each call, a scale for each row."""
+
+    weight: Tensor
+    scale: Tensor
+    bias: Tensor | None
 
     def __init__(self, weight: Float[Tensor, "o k"], bias: Tensor | None = None):
         super().__init__()
@@ -81,7 +86,7 @@ class Int8Embedding(nn.Module):
 
 
 # %% chapter 13: A layer of whole numbers
-def quantize_int8(model: nn.Module) -> nn.Module:
+def quantize_int8(model: SomeModule) -> SomeModule:
     """A copy for inference on a CPU whose matrices are int8; the model itself stays.
 
     Every nn.Linear and the embedding are replaced; norms, biases, softmax and attention

@@ -66,6 +66,8 @@ def sinusoidal_positions(
 class SinusoidalPositions(nn.Module):
     """Adds the fixed table to x (b i m); ``start`` is the place of x[:, 0]."""
 
+    table: Tensor
+
     def __init__(self, d_model: int, max_len: int):
         super().__init__()
         table = sinusoidal_positions(max_len, d_model)

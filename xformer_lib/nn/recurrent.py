@@ -9,6 +9,8 @@ Source: ``chapters/12c_what_each_part_is_worth.ipynb``
 Edit the chapter and run ``make export``; what is changed here is lost.
 """
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
@@ -46,7 +48,7 @@ def source_lengths(source: Int[Tensor, "b s"], pad_id: int) -> Int[Tensor, "b"]:
 class RecurrentCache:
     """What a step hands to the next: the state (b m) and, with attention, the keys."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.length = 0                       # target tokens already decoded
         self.state: Tensor | None = None      # s (b m)
         self.keys: Tensor | None = None       # U h (b s m)
@@ -88,6 +90,9 @@ class RecurrentParts(nn.Module):
 # %% chapter 12c: Both ways, and without padding
 class RecurrentSteps(RecurrentParts):
     """What stands around the decoder, and the calls of training and decoding."""
+
+    encode: Callable[[Tensor], Tensor]  # each of the two has its own
+    states: Callable[..., Tensor]
 
     def forward(
         self, source: Int[Tensor, "b s"], target_in: Int[Tensor, "b t"]

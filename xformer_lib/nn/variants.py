@@ -20,6 +20,7 @@ from torch.nn.functional import cross_entropy
 from xformer_lib.nn.checks import check_choice, check_given, check_ids
 from xformer_lib.nn.masks import padding_mask, target_mask
 from xformer_lib.nn.positions import POSITIONS
+from xformer_lib.nn.protocols import Configured
 from xformer_lib.nn.transformer import Decoder, Encoder, TokenEmbedding, Transformer, TransformerConfig
 from xformer_lib.shapes import Bool, Float, Int
 
@@ -136,7 +137,7 @@ def next_token_loss(
 
 # %% chapter 15: The loss and the pen
 @torch.inference_mode()
-def write(model: nn.Module, start: Int[Tensor, "b t"], *, max_len: int,
+def write(model: Configured, start: Int[Tensor, "b t"], *, max_len: int,
           generator: torch.Generator | None = None) -> list[list[int]]:
     """Continue rows of one length up to <eos> or to ``max_len`` ids; what is new.
 

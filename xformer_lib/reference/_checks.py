@@ -4,6 +4,7 @@ Written by hand: the chapters show what the functions do, each calls one or two 
 """
 
 from collections.abc import Sequence
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -71,12 +72,12 @@ def check_number(
         raise ValueError(f"{name}: expected {kind}, got {shown(value)}; {advice or f'try {name}=1.0'}")
 
 
-def is_row(value: object) -> bool:
+def is_row(value: object) -> TypeGuard[Sequence | np.ndarray]:
     """A sequence of numbers: a list, a tuple, a range, an array; no text."""
     return isinstance(value, Sequence | np.ndarray) and not isinstance(value, str | bytes)
 
 
-def check_lengths(lengths: object, max_len: int) -> None:
+def check_lengths(lengths: Any, max_len: int) -> None:
     """Raise ValueError unless each row's length is a whole number up to max_len."""
     check_whole("max_len", max_len, advice="pass an int such as max_len=4")
     if not is_row(lengths):
@@ -89,7 +90,7 @@ def check_lengths(lengths: object, max_len: int) -> None:
             )
 
 
-def check_order(order: object) -> None:
+def check_order(order: Any) -> None:
     """Raise ValueError unless the order is a row of whole numbers."""
     if not is_row(order) or not all(is_whole(row) for row in order):
         raise ValueError(f"order: expected whole numbers in a row, got {shown(order)}; write them as in [2, 0, 1]")
@@ -124,7 +125,7 @@ def check_places(name: str, places: object, number: int | None = None) -> None:
 # ---------------------------------------------------------------- queries, keys, values
 
 
-def check_qkv(q: object, k: object, v: object, *, same_width: bool = True) -> None:
+def check_qkv(q: Any, k: Any, v: Any, *, same_width: bool = True) -> None:
     """Refuse anything but (*b i d), (*b j d) and (*b j e)."""
     for name, array in (("q", q), ("k", k), ("v", v)):
         check_array(name, array, ROWS, axes=2, advice=f"for a single vector write {name}[None]")
@@ -160,7 +161,7 @@ def check_mask(mask: object, shape: tuple[int, ...]) -> None:
         )
 
 
-def check_scorer(d_q: int, d_k: int, w_q: object, w_k: object, w_v: object) -> None:
+def check_scorer(d_q: int, d_k: int, w_q: Any, w_k: Any, w_v: Any) -> None:
     """Refuse anything but (q a), (k a) and (a,); q and k are widths."""
     check_array(
         "w_v", w_v, "one vector (a,)", exactly=True, advice="it makes one score of a numbers, it does not project values"
@@ -175,7 +176,7 @@ def check_scorer(d_q: int, d_k: int, w_q: object, w_k: object, w_v: object) -> N
 # ---------------------------------------------------------------- tables and projections
 
 
-def check_table(query: object, keys: object, values: object) -> None:
+def check_table(query: Any, keys: Any, values: Any) -> None:
     """Refuse anything but (*b d), (j d) and (j e) with at least one key."""
     check_array("query", query, "an array (*b, width)")
     for name, array in (("keys", keys), ("values", values)):
@@ -233,7 +234,7 @@ def check_heads(x, context, w_q, w_k, w_v, w_o) -> None:
         raise ValueError(f"w_o: expected {expected}, got shape {w_o.shape}; {advice}")
 
 
-def check_wide(wide: object, num_heads: object) -> None:
+def check_wide(wide: Any, num_heads: object) -> None:
     """Refuse what cannot be cut into so many equal heads."""
     check_whole("num_heads", num_heads, least=1, advice="pass the number of heads")
     expected, advice = f"(m, h·d) with h = {num_heads} equal heads", "change the number of heads"
@@ -242,7 +243,7 @@ def check_wide(wide: object, num_heads: object) -> None:
         raise ValueError(f"wide: expected {expected}, got shape {wide.shape}; {advice}")
 
 
-def check_tables(q: np.ndarray, v: np.ndarray, key_table: object, value_table: object) -> None:
+def check_tables(q: np.ndarray, v: np.ndarray, key_table: Any, value_table: Any) -> None:
     """Refuse tables of relative positions that do not have one odd number of rows, as wide as queries and values."""
     advice = "one row for each offset from -c to c"
     for name, table in (("key_table", key_table), ("value_table", value_table)):

@@ -61,7 +61,7 @@ class PermutationCheck:
         tried = f"{self.tried} of {self.possible} orders tried"
         if self:
             return f"{self.claim}: {tried}, all agree"
-        expected, got = (np.array2string(array, precision=3, suppress_small=True)
+        expected, got = (np.array2string(np.asarray(array), precision=3, suppress_small=True)
                          for array in (self.expected, self.got))
         return f"not {self.claim}: order {self.order}\nexpected\n{expected}\ngot\n{got}"
 

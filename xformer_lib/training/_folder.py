@@ -18,7 +18,7 @@ from xformer_lib.training.checkpoint import load_settings
 try:
     from fcntl import LOCK_EX, LOCK_NB, flock
 except ImportError:  # Windows: two runs in one folder are not noticed there
-    flock = None
+    flock = None  # type: ignore[assignment]  # a module that is not there has no type
 
 __all__ = ["check_free", "taken"]
 

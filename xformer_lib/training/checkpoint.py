@@ -19,10 +19,11 @@ from pathlib import Path
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
-from torch import Tensor, nn
+from torch import Tensor
 
 from xformer_lib.data.files import write_atomically
 from xformer_lib.data.tokenizer import Tokenizer
+from xformer_lib.nn.protocols import Module, TranslationModel
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 from xformer_lib.training.config import TrainConfig, config_from_json, config_to_json
 
@@ -71,6 +72,7 @@ def save_tensors(path: Path, tensors: dict[str, Tensor], state: dict) -> None:
     state = {"sha256": "0" * 64} | state
     data = save(tensors, metadata={"state": json.dumps(state)})
     place, digest = find_checksum(data)
+    assert place is not None  # two lines above it was written
     write_atomically(path, data[:place.start(1)] + digest.encode()
                      + data[place.end(1):])
 
@@ -97,7 +99,7 @@ def load_tensors(path: Path, *, device: str = "cpu") -> tuple[dict[str, Tensor],
 
 
 # %% chapter w2: What a checkpoint must hold
-def optimizer_tensors(model: nn.Module,
+def optimizer_tensors(model: Module,
                       optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     """Adam's two running means and its step count,
     named after the parameters they belong to."""
@@ -106,7 +108,7 @@ def optimizer_tensors(model: nn.Module,
             for key, value in optimizer.state[parameter].items()}
 
 
-def restore_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer,
+def restore_optimizer(model: Module, optimizer: torch.optim.Optimizer,
                       tensors: dict[str, Tensor]) -> None:
     """Put back what `optimizer_tensors` gave;
     a parameter that never had a gradient has nothing."""
@@ -117,7 +119,7 @@ def restore_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer,
                 for key in ("step", "exp_avg", "exp_avg_sq")}
 
 
-def check_tensors(path: Path, tensors: dict[str, Tensor], model: nn.Module) -> None:
+def check_tensors(path: Path, tensors: dict[str, Tensor], model: Module) -> None:
     """ValueError unless all that a checkpoint holds beside the weights is there."""
     expected = {"rng.cpu": torch.get_rng_state().shape}
     for name, parameter in model.named_parameters():
@@ -131,7 +133,7 @@ def check_tensors(path: Path, tensors: dict[str, Tensor], model: nn.Module) -> N
 
 
 # %% chapter w2: What a checkpoint must hold
-def check_weights(model: nn.Module, weights: dict[str, Tensor], folder: Path) -> None:
+def check_weights(model: Module, weights: dict[str, Tensor], folder: Path) -> None:
     """ValueError for weights of another model."""
     shapes, given = ({name: tensor.shape for name, tensor in some.items()}
                      for some in (model.state_dict(), weights))
@@ -141,7 +143,7 @@ def check_weights(model: nn.Module, weights: dict[str, Tensor], folder: Path) ->
                          "or give the build it was trained with")
 
 
-def save_checkpoint(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer,
+def save_checkpoint(folder: Path, model: Module, optimizer: torch.optim.Optimizer,
                     state: dict) -> None:
     """Everything a run needs to go on as if it had never stopped, in one file."""
     tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
@@ -151,7 +153,7 @@ def save_checkpoint(folder: Path, model: nn.Module, optimizer: torch.optim.Optim
     save_tensors(folder / "checkpoint.safetensors", tensors, state)
 
 
-def load_checkpoint(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, *,
+def load_checkpoint(folder: Path, model: Module, optimizer: torch.optim.Optimizer, *,
                     device: str) -> dict:
     """Restore weights, optimiser and random generators; return the run's state."""
     path = folder / "checkpoint.safetensors"
@@ -236,14 +238,14 @@ def load_setup(folder: Path) -> tuple[TrainConfig, Tokenizer]:
 
 
 # %% chapter w2: Which run a file belongs to
-def save_model(folder: Path, model: nn.Module, state: dict) -> None:
+def save_model(folder: Path, model: Module, state: dict) -> None:
     """The weights alone, for use rather than for going on."""
     save_tensors(folder / "model.safetensors", model.state_dict(), state)
 
 
 def load_model(folder: str | Path, *, device: str = "cpu",
-               build: Callable[[TransformerConfig], nn.Module] = Transformer,
-               ) -> tuple[nn.Module, Tokenizer]:
+               build: Callable[[TransformerConfig], TranslationModel] = Transformer,
+               ) -> tuple[TranslationModel, Tokenizer]:
     """The model of a run, in evaluation mode, and its tokenizer;
     ``build`` as it was for `train`."""
     config, run = load_settings(Path(folder))

@@ -25,7 +25,7 @@ CHOICES = {"schedule": ("trapezoid", "inverse_sqrt"),
            "precision": ("float32", "bfloat16", "auto")}
 
 
-def check_train_config(config: "TrainConfig") -> None:
+def check_train_config(config) -> None:
     """Raise ValueError for settings that no run can have."""
     for name in ("max_steps", "max_tokens", "warmup_steps", "validate_every",
                  "accumulate"):

@@ -9,6 +9,7 @@ Edit the chapter and run ``make export``; what is changed here is lost.
 
 from dataclasses import asdict, dataclass, fields
 from math import isfinite
+from typing import Any
 
 from xformer_lib.nn.transformer import TransformerConfig
 from xformer_lib.training.checks import check_train_config
@@ -77,15 +78,15 @@ _RETIRED = ("attention_path",)  # of the first edition: how to compute, not what
 
 def config_from_json(data: dict) -> TrainConfig:
     """The inverse of `config_to_json`; a value of a wrong type is a ValueError."""
-    model = {name: value for name, value in data["model"].items()
+    sizes = {name: value for name, value in data["model"].items()
              if name not in _RETIRED}
-    model = TransformerConfig(**checked_types(TransformerConfig, model))
+    model = TransformerConfig(**checked_types(TransformerConfig, sizes))
     return TrainConfig(**checked_types(TrainConfig, {**data, "model": model}))
 
 
 def checked_types(settings: type, data: dict) -> dict:
     """The same data, where every value has the type of the field it is for."""
-    types = {field.name: field.type for field in fields(settings)}
+    types: dict[str, Any] = {field.name: field.type for field in fields(settings)}
     for name, value in data.items():
         if name not in types:
             raise ValueError(f"{name}: expected one of {', '.join(types)}; leave it "

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from xformer_lib.data.batching import Batch
+from xformer_lib.nn.protocols import TrainableModel
 from xformer_lib.shapes import Int
 from xformer_lib.training.loop import Processes, Run, pick_device
 from xformer_lib.training.loss import translation_loss
@@ -48,7 +49,7 @@ class LossOf(nn.Module):
     """The `translation_loss` of a model as the forward pass of a module, which is what
     DistributedDataParallel wraps."""
 
-    def __init__(self, model: nn.Module):
+    def __init__(self, model: TrainableModel):
         super().__init__()
         self.model = model
 
@@ -69,6 +70,7 @@ class Group(Shares):
     """
 
     patience = 2.0  # seconds: a terminal and torchrun both pass Ctrl-C on
+    loss: DistributedDataParallel
 
     def __init__(self, device: str):
         super().__init__(dist.get_rank(), dist.get_world_size())
@@ -145,5 +147,5 @@ def process_group(device: str | None = None) -> Iterator[tuple[Processes, str]]:
                                   "again with --resume and the run's folder") from error
         raise
     finally:
-        group.loss = None  # whoever frees the group last waits for its threads
+        vars(group).pop("loss", None)  # whoever frees the group last waits for its threads
         dist.destroy_process_group()

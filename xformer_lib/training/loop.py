@@ -27,7 +27,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import nn
 from tqdm import tqdm
 
 from xformer_lib.data.batching import Batch, batches
@@ -36,6 +35,7 @@ from xformer_lib.data.files import write_atomically
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.engine.modules import accelerate
 from xformer_lib.nn.checks import check_choice
+from xformer_lib.nn.protocols import TrainableModel
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 from xformer_lib.training import checkpoint as files
 from xformer_lib.training._checks import check_corpus, check_memory, check_pairs, check_specials
@@ -100,8 +100,8 @@ def encode_pairs(pairs: list[tuple[str, str]], tokenizer: Tokenizer,
 def to_tensors(batch: Batch,
                device: str) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """The three arrays of a batch as tensors on the device."""
-    return tuple(torch.from_numpy(array).to(device)
-                 for array in (batch.source, batch.target_in, batch.target_out))
+    source, target_in, target_out = (torch.from_numpy(array).to(device) for array in batch)
+    return source, target_in, target_out
 
 
 # %% chapter w2: One step
@@ -115,8 +115,8 @@ class Run:
     device: str
     train_data: list
     validation_data: list
-    model: nn.Module
-    computing: nn.Module  # the same parameters, by the engine that was asked for
+    model: TrainableModel
+    computing: TrainableModel  # the same parameters, by the engine that was asked for
     optimizer: torch.optim.Optimizer
     step: int = 0       # optimiser steps done
     epoch: int = 0      # passes over the training data begun, from 0
@@ -126,7 +126,7 @@ class Run:
     cpu_seconds: float = 0.0  # the same, summed over the cores of this process
     loss_sum: float = 0.0     # training loss since the last validation, in nats
     loss_tokens: int = 0      # and the target tokens it was summed over
-    history: list = field(default_factory=list)  # one dict a validation
+    history: list[dict] = field(default_factory=list)  # one dict a validation
     processes: "Processes" = field(default_factory=lambda: Processes())
     id: str | None = None     # drawn when the run began, in all its files
 
@@ -166,7 +166,7 @@ def autocast(config: TrainConfig, device: str):
 # %% chapter w2: One step
 def build_run(config: TrainConfig, folder: Path, tokenizer: Tokenizer,
               corpus: dict | None, device: str, *,
-              build: Callable[[TransformerConfig], nn.Module] = Transformer,
+              build: Callable[[TransformerConfig], TrainableModel] = Transformer,
               processes: "Processes | None" = None, engine: str = "fast") -> Run:
     """Data, a freshly initialised model and its optimiser,
     all decided by ``config.seed``."""
@@ -199,6 +199,7 @@ class Processes:
 
     rank, world = 0, 1
     patience = 0.0  # seconds in which a second signal counts as the first
+    loss: Callable[..., tuple[torch.Tensor, int]]  # `translation_loss` of the run's model
 
     def join(self, run: "Run") -> None:
         """Take on a run, once its model stands."""
@@ -226,7 +227,8 @@ def add_gradients(run: Run, batch: Batch, tokens: int) -> float:
     returns the summed loss."""
     processes, own = run.processes, run.processes.rows(batch)
     processes.begin_step(run)
-    parts, total = min(run.config.accumulate, len(own.source)), 0.0
+    parts = min(run.config.accumulate, len(own.source))
+    total: float | torch.Tensor = 0.0
     for n in range(parts):
         part = Batch(*(array[n::parts] for array in own))
         with processes.sharing(last=n + 1 == parts):
@@ -326,7 +328,7 @@ class Stopped(KeyboardInterrupt):
 def stop_signals(patience: float = 0.0):
     """Collect the first Ctrl-C or SIGTERM in the list it gives; a second one, more
     than ``patience`` seconds later, is a KeyboardInterrupt. Ignored ones stay so."""
-    asked = []
+    asked: list[float] = []
 
     def note(number, frame):
         if asked and time.monotonic() - asked[0] >= patience:
@@ -346,7 +348,7 @@ def stop_signals(patience: float = 0.0):
 
 # %% chapter w2: The loop
 @torch.no_grad()
-def summed_loss(model: nn.Module, data: Iterable[Batch],
+def summed_loss(model: TrainableModel, data: Iterable[Batch],
                 device: str) -> tuple[float, int]:
     """−log p of all target tokens, in nats, and their number;
     no smoothing, no dropout."""
@@ -359,7 +361,7 @@ def summed_loss(model: nn.Module, data: Iterable[Batch],
     return total, count
 
 
-def validation_loss(model: nn.Module, data: list, *, max_tokens: int,
+def validation_loss(model: TrainableModel, data: list, *, max_tokens: int,
                     device: str) -> float:
     """The mean of `summed_loss` over the tokens of a set of pairs."""
     if not data:
@@ -455,7 +457,7 @@ def continue_run(run: Run, progress: bool) -> Run:
 
 # %% chapter w2: The loop
 def begin(config: TrainConfig, folder: Path, corpus: dict | None, device: str,
-          build: Callable[[TransformerConfig], nn.Module], processes: Processes,
+          build: Callable[[TransformerConfig], TrainableModel], processes: Processes,
           engine: str) -> Run:
     """A run at step 0, with a tokenizer and an id of its own; nothing is written."""
     if corpus is None:
@@ -475,15 +477,14 @@ def begin(config: TrainConfig, folder: Path, corpus: dict | None, device: str,
 # %% chapter w2: The loop
 def train(config: TrainConfig, folder: str | Path, *, corpus: dict | None = None,
           device: str | None = None, progress: bool = True,
-          build: Callable[[TransformerConfig], nn.Module] = Transformer,
+          build: Callable[[TransformerConfig], TrainableModel] = Transformer,
           processes: Processes | None = None, provenance: dict | None = None,
           engine: str = "fast") -> Run:
     """Train from the start; ``folder`` gets config, tokenizer, checkpoint, best model.
 
     ``corpus`` may bring its own {"train": pairs, "val": pairs}, and ``build`` another
-    model: it is called with ``config.model``, and what it returns needs ``config``,
-    ``encode``, ``states`` and ``embedding`` as `Transformer` has them. The tokenizer
-    learns from the training sentences alone. Two runs with equal settings give equal
+    model: it is called with ``config.model``, and what it returns is a
+    `nn.protocols.TrainableModel`, as `Transformer` is one. The tokenizer learns from the training sentences alone. Two runs with equal settings give equal
     weights on one CPU, with the same versions and number of threads. ``processes`` may
     be a group that shares the work; it shares the folder, too. ``provenance`` is
     stored beside the settings. A folder that holds a run or a model is refused.
@@ -529,7 +530,7 @@ def restore_model(run: Run) -> None:
 # %% chapter w2: The loop
 def resume(folder: str | Path, *, corpus: dict | None = None, device: str | None = None,
            progress: bool = True,
-           build: Callable[[TransformerConfig], nn.Module] = Transformer,
+           build: Callable[[TransformerConfig], TrainableModel] = Transformer,
            processes: Processes | None = None, engine: str = "fast") -> Run:
     """Go on from a run's last checkpoint, with its ``build``: on a CPU, to the very
     weights of an unbroken run, if as many ``processes`` share it."""

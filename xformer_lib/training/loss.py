@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from xformer_lib.engine.products import product
+from xformer_lib.nn.protocols import TrainableModel
 from xformer_lib.shapes import Float, Int
 
 __all__ = ["cross_entropy", "ChunkedCrossEntropy", "chunked_cross_entropy", "translation_loss"]
@@ -42,7 +43,8 @@ class ChunkedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, states, embedding, targets, label_smoothing):
-        total, state_grads, embedding_grad = 0.0, [], torch.zeros_like(embedding)
+        total, embedding_grad = states.new_zeros(()), torch.zeros_like(embedding)
+        state_grads = []
         for x, y in zip(states.detach().split(1024), targets.split(1024)):
             with torch.enable_grad():
                 x, matrix = x.requires_grad_(), embedding.detach().requires_grad_()
@@ -58,9 +60,10 @@ class ChunkedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad):
-        *inputs, state_grad, embedding_grad = ctx.saved_tensors
+        states, embedding, targets, state_grad, embedding_grad = ctx.saved_tensors
         if torch.is_grad_enabled():  # create_graph: numbers will not do
-            state_grad, embedding_grad = graph_of_gradients(*inputs, ctx.smoothing)
+            state_grad, embedding_grad = graph_of_gradients(states, embedding, targets,
+                                                            ctx.smoothing)
         return grad * state_grad, grad * embedding_grad, None, None
 
 
@@ -71,8 +74,9 @@ def chunked_cross_entropy(states: Float[Tensor, "n m"], embedding: Float[Tensor,
     """`cross_entropy` in chunks of 1,024 tokens, with gradients where one is wanted."""
     if torch.is_grad_enabled() and (states.requires_grad or embedding.requires_grad):
         return ChunkedCrossEntropy.apply(states, embedding, targets, label_smoothing)
-    return sum(cross_entropy(x, embedding, y, label_smoothing=label_smoothing)
-               for x, y in zip(states.split(1024), targets.split(1024)))
+    parts = (cross_entropy(x, embedding, y, label_smoothing=label_smoothing)
+             for x, y in zip(states.split(1024), targets.split(1024)))
+    return sum(parts, start=states.new_zeros(()))
 
 
 # %% chapter w2: The loss in parts
@@ -87,8 +91,8 @@ def graph_of_gradients(states, embedding, targets, label_smoothing):
 
 
 # %% chapter w2: The loss in parts
-def translation_loss(model, source: Int[Tensor, "b s"], target_in: Int[Tensor, "b t"],
-                     target_out: Int[Tensor, "b t"], *,
+def translation_loss(model: TrainableModel, source: Int[Tensor, "b s"],
+                     target_in: Int[Tensor, "b t"], target_out: Int[Tensor, "b t"], *,
                      label_smoothing: float = 0.0) -> tuple[Tensor, int]:
     """The summed loss of a batch and the number of target tokens in it,
     padding left out."""
