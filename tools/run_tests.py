@@ -28,7 +28,7 @@ def steps(jobs):
     book = [sys.executable, "book/build.py"]
     speed = [sys.executable, "-m", "pytest", "--quiet", "-rs", "--durations", "5", LIGHTHOUSE]
     tests = [sys.executable, "-m", "pytest", "--quiet", "--numprocesses", str(jobs), "--dist", "loadfile"]
-    tests += ["--nbval", "--nbval-current-env", "--nbval-cell-timeout", "900"]
+    tests += ["--nbval", "--nbval-current-env", "--nbval-cell-timeout", "900", "--nbval-kernel-startup-timeout", "300"]
     tests += ["--nbval-sanitize-with", "tests/notebooks/sanitize.cfg", "-rs", "--durations", "15"]
     # The longest notebook goes first, so that nobody waits for it at the end.
     tests += ["chapters/11_training.ipynb", "chapters", "tests", "xformer_lib", "xformer_course", "README.md", f"--ignore={LIGHTHOUSE}"]

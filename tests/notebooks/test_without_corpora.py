@@ -139,7 +139,8 @@ def test_no_page_holds_a_caption(path, captions):
     assert not captions_in(path.read_text(encoding="utf-8"), captions)
 
 
-def test_the_library_holds_no_caption(captions):
-    files = [path for kind in ("*.py", "*.js", "*.json", "*.md") for path in (ROOT / "xformer_lib").rglob(kind)]
+def test_library_and_course_hold_no_caption(captions):
+    files = [path for package in ("xformer_lib", "xformer_course") for kind in ("*.py", "*.js", "*.json", "*.md")
+             for path in (ROOT / package).rglob(kind)]
     found = {path.name: captions_in(path.read_text(encoding="utf-8"), captions) for path in files}
     assert len(files) > 100 and {name: texts for name, texts in found.items() if texts} == {}
