@@ -27,18 +27,7 @@ from xformer_lib.nn.protocols import Module, SomeModule, TranslationModel
 from xformer_lib.nn.transformer import TransformerConfig
 from xformer_lib.shapes import Float, Int
 
-__all__ = [
-    "sayable",
-    "next_logits",
-    "greedy",
-    "Hypothesis",
-    "check_beam",
-    "beam_search",
-    "translate",
-    "by_columns",
-    "Text",
-    "Translator",
-]
+__all__ = ["next_logits", "greedy", "Hypothesis", "check_beam", "beam_search", "translate", "by_columns", "Translator"]
 
 
 # %% chapter 12: The library's version
@@ -70,7 +59,6 @@ def length_limits(model: TranslationModel, source: Int[Tensor, "b s"],
     return torch.full_like(lengths, max_len)
 
 
-# %% chapter 12: The library's version
 def sayable(logits: Float[Tensor, "b v"],
             config: TransformerConfig) -> Float[Tensor, "b v"]:
     """The same logits with −∞ for <pad> and <bos>, which are no words."""
@@ -78,6 +66,7 @@ def sayable(logits: Float[Tensor, "b v"],
     return logits
 
 
+# %% chapter 12: The library's version
 def next_logits(model: TranslationModel, tokens: Int[Tensor, "b t"],
                 memory: Float[Tensor, "b ..."],
                 source: Int[Tensor, "b s"]) -> Float[Tensor, "b v"]:
@@ -254,6 +243,9 @@ def encode_sentences(model: TranslationModel, tokenizer: Tokenizer,
     return encoded
 
 
+Text = TypeVar("Text", str, list[str])  # a sentence, or several
+
+
 # %% chapter 12: From text to text
 def translate(model: TranslationModel, tokenizer: Tokenizer, texts: list[str], *,
               beam_size: int = 1, length_penalty: float = 1.0, batch_size: int = 64,
@@ -292,9 +284,6 @@ def by_columns(model: SomeModule) -> SomeModule:
 
 
 # %% chapter 12: From text to text
-Text = TypeVar("Text", str, list[str])  # a sentence, or several
-
-
 class Translator:
     """A trained model and its tokenizer: text in, text out.
 

@@ -8,14 +8,11 @@ from xformer_lib._lazy import lazy_names
 _HOMES = {
     "CachedSteps": "decode",
     "Dropout": "modules",
-    "FAST": "modules",
-    "FUSED_FROM": "modules",
     "Int8Embedding": "quantized",
     "Int8Linear": "quantized",
     "KeyValueCache": "cache",
     "Linear": "products",
     "OwnSteps": "decode",
-    "PATHS": "modules",
     "PlainSteps": "decode",
     "Steps": "decode",
     "accelerate": "modules",
@@ -42,9 +39,6 @@ if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_lib.engine.decode import begin as begin
     from xformer_lib.engine.efficient import local_attention as local_attention
     from xformer_lib.engine.efficient import tiled_attention as tiled_attention
-    from xformer_lib.engine.modules import FAST as FAST
-    from xformer_lib.engine.modules import FUSED_FROM as FUSED_FROM
-    from xformer_lib.engine.modules import PATHS as PATHS
     from xformer_lib.engine.modules import Dropout as Dropout
     from xformer_lib.engine.modules import accelerate as accelerate
     from xformer_lib.engine.modules import attend as attend

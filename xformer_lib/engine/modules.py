@@ -28,7 +28,7 @@ from xformer_lib.nn.protocols import SomeModule
 from xformer_lib.nn.transformer import TokenEmbedding, Transformer
 from xformer_lib.shapes import Float
 
-__all__ = ["explicit_attention", "fused_attention", "PATHS", "FUSED_FROM", "attend", "Dropout", "FAST", "accelerate"]
+__all__ = ["explicit_attention", "fused_attention", "attend", "Dropout", "accelerate"]
 
 
 # %% chapter 13a: Two paths to one output
@@ -47,6 +47,10 @@ def scaled_products(q: Float[Tensor, "*b i d"], k: Float[Tensor, "*g j d"]) -> T
         return matmul(q / math.sqrt(q.shape[-1]), k.transpose(-2, -1))
     with in_full_precision(q):
         return scaled_products(q.float(), k.float())
+
+
+PATHS = ("auto", "explicit", "fused")
+FUSED_FROM = 128  # keys; from here on benchmarks/attention_paths.py favours the fused path
 
 
 # %% chapter 13a: Two paths to one output
@@ -94,10 +98,6 @@ def fused_attention(
 
 
 # %% chapter 13a: Two paths to one output
-PATHS = ("auto", "explicit", "fused")
-FUSED_FROM = 128  # keys; from here on benchmarks/attention_paths.py favours the fused path
-
-
 def attend(
     q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None = None,
     need_weights: bool = False, dropout: float = 0.0, path: str = "auto",
@@ -210,12 +210,12 @@ class FastTransformer(Transformer):
         return self.decoder(self.embed(target_in), memory, mask=mask, memory_mask=memory_mask)
 
 
-# %% chapter 13a: The exchange
 FAST: dict[type, type] = {
     nn.Linear: Linear, nn.Dropout: Dropout, TokenEmbedding: FastEmbedding, MultiHeadAttention: FastAttention,
         GroupedQueryAttention: FastGroupedAttention, Transformer: FastTransformer}
 
 
+# %% chapter 13a: The exchange
 def accelerate(model: SomeModule, *, path: str = "auto") -> SomeModule:
     """The same model, computed in less time: another tree of modules over the same parameters.
 

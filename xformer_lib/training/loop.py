@@ -488,7 +488,7 @@ def train(config: TrainConfig, folder: str | Path, *, corpus: dict | None = None
     weights on one CPU, with the same versions and number of threads. ``processes`` may
     be a group that shares the work; it shares the folder, too. ``provenance`` is
     stored beside the settings. A folder that holds a run or a model is refused.
-    ``engine="plain"`` computes by the definition, "fast" the same in less time.
+    ``engine="plain"`` computes the model by the definition, "fast" the same sooner.
     """
     folder, processes = Path(folder), processes or Processes()
     if processes.rank == 0:
