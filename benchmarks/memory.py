@@ -6,7 +6,8 @@
 
 The preset is trained as `xformer train` trains it, validations included; its weights are thrown away. Resident memory is read after every
 25th step, and the highest so far is that of the whole process, by the system's own account. Stopped with Ctrl-C or SIGTERM, it writes what it
-has. `--price N` runs N pairs of forty steps instead, in turn with memory given back when it has grown and without; of each forty the first
+has; with `--folder RUN` the run is kept there, and the same command goes on from it in a new process, whose readings are added to those in
+`--json`, each with the number of its sitting. `--price N` runs N pairs of forty steps instead, in turn with memory given back when it has grown and without; of each forty the first
 ten are not counted, and what is compared is processor time a target token.
 """
 
@@ -38,13 +39,14 @@ def highest() -> float:
 class Watch:
     """Stands in for `loop.train_step`, and reads the memory before every 25th step."""
 
-    def __init__(self, train_step):
+    def __init__(self, train_step, curve=()):
         self.train_step = train_step
-        self.curve = []
+        self.curve = list(curve)
+        self.sitting = 1 + max((row["sitting"] for row in self.curve), default=0)
 
     def __call__(self, run, batch):
         if run.step % EVERY == 0:
-            self.curve.append({"step": run.step, "resident_gib": round(loop.resident_memory() / GIB, 3), "highest_gib": round(highest(), 3),
+            self.curve.append({"sitting": self.sitting, "step": run.step, "resident_gib": round(loop.resident_memory() / GIB, 3), "highest_gib": round(highest(), 3),
                                "tokens": run.tokens, "cpu_seconds": round(run.cpu_seconds, 1)})
             print(*self.curve[-1].values(), flush=True)
         return self.train_step(run, batch)
@@ -84,6 +86,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--steps", type=int, default=5000)
     parser.add_argument("--never", action="store_true", help="never give anything back")
     parser.add_argument("--price", type=int, metavar="N", help="pairs of forty steps, with and without")
+    parser.add_argument("--folder", type=Path, help="where the run is kept, so that the same command goes on with it")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args(arguments)
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
@@ -94,11 +97,16 @@ def main(arguments: list[str] | None = None) -> int:
     if options.never:
         loop.return_unused_memory = lambda: None
     plain, give_back = loop.train_step, loop.return_unused_memory
-    watch = Pairs(plain, give_back) if options.price else Watch(plain)
+    goes_on = options.folder is not None and options.folder.exists()
+    earlier = json.loads(options.json.read_text(encoding="utf-8"))["curve"] if goes_on else []
+    watch = Pairs(plain, give_back) if options.price else Watch(plain, earlier)
     loop.train_step = watch
     with tempfile.TemporaryDirectory() as folder:
         try:
-            loop.train(config, Path(folder) / "run", device="cpu", progress=False)
+            if goes_on:
+                loop.resume(options.folder, device="cpu", progress=False)
+            else:
+                loop.train(config, options.folder or Path(folder) / "run", device="cpu", progress=False)
         except loop.Stopped:
             print("stopped: what there is, is written", file=sys.stderr)
     record = {"command": "python -m benchmarks.memory " + " ".join(sys.argv[1:] if arguments is None else arguments),
@@ -108,7 +116,7 @@ def main(arguments: list[str] | None = None) -> int:
         ratios = price(watch.blocks)
         record |= {"blocks": watch.blocks, "ratios": ratios, "median_ratio": statistics.median(ratios)}
     else:
-        record |= {"highest_gib": round(highest(), 3), "curve": watch.curve}
+        record |= {"highest_gib": max([round(highest(), 3), *(row["highest_gib"] for row in watch.curve)]), "curve": watch.curve}
     if options.json:
         options.json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     print(json.dumps({name: value for name, value in record.items() if name not in ("curve", "blocks")}, indent=1))

@@ -1,7 +1,9 @@
 """The memory benchmark at its smallest: a curve, and pairs that take turns."""
 
 import json
+import os
 import platform
+import signal
 from itertools import count
 
 import pytest
@@ -29,6 +31,25 @@ def test_a_curve(tmp_path, untouched, monkeypatch):
     assert [row["step"] for row in record["curve"]][:3] == [0, 7, 14]
     assert all(0.05 < row["resident_gib"] < row["highest_gib"] + 0.01 for row in record["curve"])  # two counts of the system's
     assert all(row["highest_gib"] <= record["highest_gib"] for row in record["curve"])
+
+
+def test_a_second_sitting_goes_on_where_the_first_was_stopped(tmp_path, untouched, monkeypatch):
+    monkeypatch.setattr(memory, "EVERY", 7)
+    step, arguments = loop.train_step, ["--preset", "fragment", "--steps", "15", "--folder", str(tmp_path / "run"), "--json", str(tmp_path / "curve.json")]
+
+    def stopped_at_nine(run, batch):
+        if run.step == 9:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return step(run, batch)
+
+    monkeypatch.setattr(loop, "train_step", stopped_at_nine)
+    assert memory.main(arguments) == 0
+    first = json.loads((tmp_path / "curve.json").read_text())["curve"]
+    assert [row["step"] for row in first] == [0, 7]
+    monkeypatch.setattr(loop, "train_step", step)
+    assert memory.main(arguments) == 0
+    both = json.loads((tmp_path / "curve.json").read_text())["curve"]
+    assert both[:2] == first and [(row["sitting"], row["step"]) for row in both[2:]] == [(2, 14)]
 
 
 def test_pairs_take_turns(tmp_path, untouched, monkeypatch):
