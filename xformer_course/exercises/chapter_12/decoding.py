@@ -185,6 +185,7 @@ def _cache_cases(rng):
 CACHE = Exercise(
     id="12.2",
     title="The same word at every place",
+    page="13a_engine",
     kind="find the bug",
     minutes=10,
     difficulty=2,

@@ -1,0 +1,143 @@
+"""Chapter 12, an exercise on drawing the next word."""
+
+import numpy as np
+
+from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+
+
+def _keep(probabilities, words):
+    kept = np.zeros_like(probabilities)
+    kept[words] = probabilities[words]
+    return kept / kept.sum()
+
+
+def _nucleus(probabilities, p):
+    likeliest_first = np.argsort(-probabilities)
+    reached = np.cumsum(probabilities[likeliest_first])
+    count = int((reached < p).sum()) + 1
+    return _keep(probabilities, likeliest_first[:count])
+
+
+def _nucleus_cases(rng):
+    def drawn(v, spread):
+        logits = spread * rng.normal(size=v)
+        return np.exp(logits) / np.exp(logits).sum()
+
+    return [
+        case(np.array([0.15, 0.5, 0.05, 0.3]), 0.7),
+        case(np.array([0.02, 0.03, 0.9, 0.05]), 0.6, note="one word that is enough alone"),
+        case(drawn(11, 1.0), 0.83),
+        case(drawn(17, 2.0), 0.93),
+        case(drawn(7, 0.3), 0.41),
+    ]
+
+
+def _without_the_last(probabilities, p):
+    order = np.argsort(-probabilities)
+    count = int((np.cumsum(probabilities[order]) < p).sum())
+    return _keep(probabilities, order[: max(1, count)])
+
+
+def _one_too_many(probabilities, p):
+    order = np.argsort(-probabilities)
+    count = int((np.cumsum(probabilities[order]) < p).sum()) + 2
+    return _keep(probabilities, order[:count])
+
+
+def _not_shared_out(probabilities, p):
+    return np.where(_nucleus(probabilities, p) > 0, probabilities, 0.0)
+
+
+def _sorted(probabilities, p):
+    return np.sort(_nucleus(probabilities, p))[::-1]
+
+
+def _threshold(probabilities, p):
+    words = np.flatnonzero(probabilities >= 1 - p)
+    return _keep(probabilities, words if len(words) else [probabilities.argmax()])
+
+
+def _share_of_the_words(probabilities, p):
+    return _keep(probabilities, np.argsort(-probabilities)[: max(1, round(p * len(probabilities)))])
+
+
+def _tail_kept(probabilities, p):
+    order = np.argsort(probabilities)
+    count = int((np.cumsum(probabilities[order]) < p).sum()) + 1
+    return _keep(probabilities, order[:count])
+
+
+def _in_given_order(probabilities, p):
+    count = int((np.cumsum(probabilities) < p).sum()) + 1
+    return _keep(probabilities, np.arange(count))
+
+
+def _softmax_again(probabilities, p):
+    kept = _nucleus(probabilities, p) > 0
+    powers = np.where(kept, np.exp(probabilities), 0.0)
+    return powers / powers.sum()
+
+
+def _by_loop(probabilities, p):
+    kept, total = [0.0] * len(probabilities), 0.0
+    for word in sorted(range(len(probabilities)), key=lambda n: probabilities[n], reverse=True):
+        kept[word] = float(probabilities[word])
+        total += kept[word]
+        if total >= p:
+            break
+    return [one / total for one in kept]
+
+
+NUCLEUS = Exercise(
+    id="12.7",
+    title="The nucleus",
+    kind="implement",
+    minutes=10,
+    difficulty=2,
+    statement="""\
+Write `nucleus(probabilities, p)` in NumPy. `probabilities` (v,) belong to the v words of a vocabulary and add up to 1; `p` lies between 0 and 1. Keep as few words as possible, the likeliest first, \
+so that together they have a probability of at least `p`. Return the probabilities (v,) to draw from, each word at its old place: 0 for the words that were dropped, and the others enlarged by one factor so that they add up to 1.""",
+    hints=(
+        "Which word is kept first, and when do you know that you have enough?",
+        "`np.argsort(-probabilities)` lists the words, the likeliest first, and `np.cumsum` adds up along that list.",
+        "Count the sums that are still below `p`. One more word than that is needed.",
+    ),
+    stub="def nucleus(probabilities, p):\n    return ...",
+    reference=_nucleus,
+    cases=_nucleus_cases,
+    returns=("probabilities",),
+    pure=True,
+    misconceptions=(
+        Misconception(
+            "stops too early",
+            _without_the_last,
+            "What you kept does not reach `p`. The word with which the sum passes `p` belongs to the nucleus.",
+        ),
+        Misconception("one too many", _one_too_many, "Your words reach `p` even without the last one you kept."),
+        Misconception(
+            "not shared out", _not_shared_out, "The right words, but they do not add up to 1 any more. Divide by what is left."
+        ),
+        Misconception("sorted", _sorted, "The right numbers at the wrong places: word n must keep place n."),
+        Misconception(
+            "a threshold",
+            _threshold,
+            "You looked at each word alone. Many small ones may be needed to reach `p` together, and one large one may do.",
+        ),
+        Misconception(
+            "a share of the words",
+            _share_of_the_words,
+            "You kept a share of the *words*. `p` is a share of the *probability*: how many words that takes differs from row to row.",
+        ),
+        Misconception("tail kept", _tail_kept, "You began with the least likely words. `argsort` puts the smallest first."),
+        Misconception(
+            "in the order given", _in_given_order, "You added up in the order of the vocabulary. Begin with the likeliest word."
+        ),
+        Misconception(
+            "softmax again", _softmax_again, "These are probabilities already. A second softmax makes them more alike; divide by their sum."
+        ),
+    ),
+    alternatives=(Alternative("a loop", _by_loop),),
+    success="One factor for all: the words that are left keep their proportions.",
+)
+
+EXERCISES = (NUCLEUS,)
