@@ -32,16 +32,20 @@ def dotted(name):
     return f"xformer_course.{name}" if name.split(".")[0] == "lessons" else f"xformer_lib.{name}"
 
 
+def place(number):
+    """``chapter 8``, or ``page w3`` of the workshop."""
+    return f"page {number}" if number.startswith("w") else f"chapter {number}"
+
+
 def module_docstring(name, cells):
-    chapters = dict.fromkeys((cell.number, cell.chapter, cell.notebook) for cell in cells)
-    called = " and ".join(f"chapter {number}, {title}" if number else title for number, title, _ in chapters)
-    lines = [f'"""``{dotted(name)}``, as derived in {called}.', ""]
-    for _, _, notebook in chapters:
-        sections = dict.fromkeys(c.section for c in cells if c.notebook == notebook and not c.only_imports)
-        lines.append(f"Source: ``chapters/{notebook}``")
-        lines += [f"    {section}" for section in sections]
-    lines += ["", "Edit the chapter and run ``make export``; what is changed here is lost.", '"""']
-    return "\n".join(lines).replace("\\", "\\\\")
+    """Two lines, and one more for each further page: what the module is, where it comes from, how to change it."""
+    pages = dict.fromkeys((cell.number, cell.chapter, cell.notebook) for cell in cells)
+    called = [
+        f"{place(number)}, {title} (``chapters/{notebook}``)" if number else f"{title} (``chapters/{notebook}``)"
+        for number, title, notebook in pages
+    ]
+    advice = "Edit the page and run ``make export``; what is changed here is lost."
+    return f'"""``{dotted(name)}``, from {(chr(10) + "and ").join(called)}.\n{advice}"""'.replace("\\", "\\\\")
 
 
 def import_line(node):
@@ -85,7 +89,7 @@ def module_text(name, cells):
     body = []
     for cell in cells:
         if not cell.only_imports:
-            label = f"chapter {cell.number}" if cell.number else cell.chapter
+            label = place(cell.number) if cell.number else cell.chapter
             body.append(f"# %% {label}: {cell.section}\n{cell.source}")
     text = "\n\n".join(parts) + "".join(f"\n\n\n{block}" for block in body) + "\n"
     missing = undefined_names(text)

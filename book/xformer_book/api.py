@@ -109,7 +109,7 @@ def find(name, module):
     tree, source = parsed(module)
     for node in tree.body:
         if name in defined(node):
-            above = re.findall(r"^# %% (chapter .*)$", "\n".join(source.splitlines()[: node.lineno - 1]), re.M)
+            above = re.findall(r"^# %% ((?:chapter|page) .*)$", "\n".join(source.splitlines()[: node.lineno - 1]), re.M)
             return Name(name, module, node, source, above[-1] if above else "")
     raise LookupError(f"name: expected a definition of {name} in {path_of(module).relative_to(ROOT).as_posix()}, found none; does __all__ name what is not there?")
 
@@ -318,12 +318,13 @@ def origin(name):
     """Where a name comes from: the section that exports it, and its line in the repository."""
     line = name.node.lineno
     source = f"{repository()}/{path_of(name.module).relative_to(ROOT).as_posix()}#L{line}"
-    found = re.fullmatch(r"chapter (\w+): (.*)", name.section)
+    found = re.fullmatch(r"(chapter|page) (\w+): (.*)", name.section)
     if not found:
         return f"Hand-written: [source]({source})."
-    plain = re.sub(r"[`$\\']", "", found[2])  # apostrophes curl on the page and leave its anchors
-    place = "" if "$" in found[2] or re.match(rf"{found[1]} · ", found[2]) else f"#{make_id(plain)}"
-    return f"From chapter {found[1]}, [{escaped(found[2])}](../../{chapter_file(found[1])}{place}) · [source]({source})."
+    kind, number, section = found.groups()
+    plain = re.sub(r"[`$\\']", "", section)  # apostrophes curl on the page and leave its anchors
+    place = "" if "$" in section or re.match(rf"{number} · ", section) else f"#{make_id(plain)}"
+    return f"From {kind} {number}, [{escaped(section)}](../../{chapter_file(number)}{place}) · [source]({source})."
 
 
 def types(text):

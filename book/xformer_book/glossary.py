@@ -18,7 +18,7 @@ from .house import ROOT, notebooks
 
 SOURCE = ROOT / "book" / "glossary.yml"
 PAGE = "chapters/back/glossary"
-NOTED = re.compile(r"chapters/(?:\d\d[a-z]?_\w+|solutions/\d\d_\w+|back/misconceptions)")
+NOTED = re.compile(r"chapters/(?:\d\d[a-z]?_\w+|w\d_\w+|solutions/\d\d_\w+|back/misconceptions)")
 MOST = 12  # notes on one page
 OFTEN = 4  # uses that put a page into the index
 NOT_PROSE = (nodes.title, nodes.reference, nodes.literal, nodes.literal_block, nodes.raw, nodes.math, nodes.math_block, nodes.thead,
@@ -87,8 +87,8 @@ def found_in(text):
 
 @cache
 def reading_order():
-    """The names of the course's pages: ``03_scaled_dot_product_attention`` and so on."""
-    return [name.split("/")[1].removesuffix(".ipynb") for name in notebooks() if re.fullmatch(r"chapters/\d\d\w*\.ipynb", name)]
+    """The names of the course's pages: ``03_scaled_dot_product_attention`` and so on, and last those of the workshop."""
+    return [name.split("/")[1].removesuffix(".ipynb") for name in notebooks() if re.fullmatch(r"chapters/(\d\d|w\d)\w*\.ipynb", name)]
 
 
 def prose(path):
@@ -113,7 +113,7 @@ def uses():
 
 
 def number(page):
-    """``3`` of ``03_…``, ``12b`` of ``12b_…``."""
+    """``3`` of ``03_…``, ``12b`` of ``12b_…``, ``w2`` of ``w2_…``."""
     return page.split("_")[0].lstrip("0")
 
 

@@ -52,6 +52,8 @@ def test_a_name_comes_with_its_signature_its_words_and_its_section():
     assert "```pycon\n>>> softmax(np.array([1000.0, 1000.0, -np.inf]))" in entry
     assert "(../../03_scaled_dot_product_attention.ipynb#the-librarys-softmax)" in entry
     assert "https://numpy.org/doc/stable/reference/generated/numpy.ndarray.html" in entry
+    workshop = api.entry(api.find("Tokenizer", "data.tokenizer"))
+    assert "From page w3, [The class around it](../../w3_data_that_arrives_whole.ipynb#the-class-around-it)" in workshop
 
 
 def test_a_class_shows_its_fields_and_methods_without_their_bodies():
@@ -240,6 +242,15 @@ def test_the_index_counts_prose_alone(tmp_path):
     nbformat.write(nbformat.v4.new_notebook(cells=[*cells, nbformat.v4.new_code_cell("softmax")]), path)
     assert [entry.term for entry, _, _ in glossary.found_in(glossary.prose(path))] == ["softmax", "mask"]
     assert "12b_what_attention_shows" in glossary.uses()["term-alignment"]
+
+
+def test_the_workshop_has_a_place_in_the_glossary():
+    order = glossary.reading_order()
+    assert order[0] == "01_motivation" and order[-1].startswith("w") and order.index("15_what_next") < order.index("w2_runs_that_survive")
+    assert "w2_runs_that_survive" in glossary.uses()["term-checkpoint"]
+    entry = glossary.entry_words(next(entry for entry in glossary.terms() if entry.term == "checkpoint"))
+    assert "[w2](../w2_runs_that_survive.ipynb)" in entry and "[11](../11_training.ipynb" in entry
+    assert glossary.NOTED.fullmatch("chapters/w2_runs_that_survive") and not glossary.NOTED.fullmatch("chapters/back/status")
 
 
 # ---------------------------------------------------------------- pages written by hand

@@ -1,5 +1,7 @@
 """The library is what the chapters export, and a cell that should not be exported stops the export."""
 
+import ast
+
 import export_library
 import nbformat
 import pytest
@@ -47,7 +49,8 @@ def test_module_holds_its_cells(house):
     export(house)
     written = (house.library / "reference" / "lookup.py").read_text()
     assert written.startswith(export_library.MARK)
-    assert "chapter 3, Lookup" in written and "chapters/03_lookup.ipynb" in written and "    Soft\n" in written
+    head = "``xformer_lib.reference.lookup``, from chapter 3, Lookup (``chapters/03_lookup.ipynb``).\nEdit the page"
+    assert head in ast.get_docstring(ast.parse(written)) and written.count("\n", 0, written.index("import math")) == 4
     assert written.index("import math") < written.index('__all__ = ["soft"]') < written.index("def soft(x):")
     assert "#|" not in written and "print" not in written
     package = (house.library / "reference" / "__init__.py").read_text()
@@ -66,6 +69,13 @@ def test_subpages_are_exported_too(house):
     export(house)
     written = (house.library / "inspection.py").read_text()
     assert "chapter 12b, Hard" in written and "def hard(x):" in written
+
+
+def test_the_workshop_has_pages(house):
+    house("w3_data", text("## Lines that stay paired"), code("#| export data.pairs\ndef paired(x):\n    return x"), title="# w3 · Data")
+    export(house)
+    written = (house.library / "data" / "pairs.py").read_text()
+    assert "from page w3, Data (" in written and "# %% page w3: Lines that stay paired\n" in written
 
 
 def test_imports_are_once_in_order_and_used(house):
@@ -101,7 +111,7 @@ def test_two_chapters_feed_one_module(house):
     house("04_more", code("#| export reference.lookup\ndef hard(x):\n    return x"), title="# 4 · More")
     export(house)
     written = (house.library / "reference" / "lookup.py").read_text()
-    assert '__all__ = ["soft", "hard"]' in written and "chapter 3, Lookup and chapter 4, More" in written
+    assert '__all__ = ["soft", "hard"]' in written and "chapter 3, Lookup (``chapters/03_lookup.ipynb``)\nand chapter 4, More" in written
 
 
 def test_module_that_nobody_exports_goes(house):
