@@ -15,7 +15,7 @@ KIT = (ROOT / "xformer_course/explorables/assets/kit.css").read_text(encoding="u
 BOOK = (ROOT / "book/static/book.css").read_text(encoding="utf-8")
 PRINT = (ROOT / "book/static/print.css").read_text(encoding="utf-8")
 NAMES = ("query", "key", "value")
-PAGE = {"light": "#ffffff", "dark": "#14181e"}  # the theme's own grounds
+PAGE = {"light": "#ffffff", "dark": "#121212"}  # the theme's own grounds
 
 
 def blocks(css, *wanted):
