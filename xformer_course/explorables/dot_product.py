@@ -58,12 +58,17 @@ def scaled_dot_product() -> Explorable:
 STYLE = """
 .xf .xf-entry td { padding: 0.1rem 0.15rem; }
 .xf .xf-entry input[type="number"] { width: 4rem; padding: 0.1rem 0.2rem; text-align: right; }
-.xf .xf-entry input[aria-invalid="true"] { border: 2px solid var(--xf-second); }
+.xf .xf-entry input[aria-invalid="true"] { border: 2px solid var(--xf-accent); }
 .xf .xf-made th, .xf .xf-made td { padding: 0.15rem 0.25rem; }
 .xf .xf-made td[role="gridcell"] { cursor: pointer; min-width: 2.6rem; height: 1.9rem; border-color: var(--xf-line); }
-.xf .xf-from { outline: 3px solid var(--xf-third); outline-offset: -3px; }
-.xf .xf-deep { outline: 2px dashed var(--xf-third); outline-offset: -2px; }
+.xf .xf-from { outline: 3px solid var(--role, var(--xf-ink)); outline-offset: -3px; }
+.xf .xf-deep { outline: 2px dashed var(--role, var(--xf-ink)); outline-offset: -2px; }
+.xf .xf-of-q { --role: var(--query); }
+.xf .xf-of-k { --role: var(--key); }
+.xf .xf-of-v { --role: var(--value); }
+.xf .xf-entry caption { color: var(--role); font-weight: 600; }
+.xf .xf-entry input[type="number"] { border-color: var(--role); }
 .xf .xf-changed { text-decoration: underline; text-decoration-thickness: 2px; font-weight: 700; }
-.xf .xf-trace { padding: 0.4rem 0.6rem; border-left: 0.3rem solid var(--xf-third); background: var(--xf-soft); min-height: 3.7em; overflow-wrap: anywhere; width: 100%; }
+.xf .xf-trace { padding: 0.4rem 0.6rem; border-left: 0.3rem solid var(--xf-accent); background: var(--xf-soft); min-height: 3.7em; overflow-wrap: anywhere; width: 100%; }
 .xf[data-xf="scaled-dot-product"] .xf-say { min-height: 3em; }
 """

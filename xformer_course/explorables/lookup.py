@@ -32,7 +32,7 @@ def soft_lookup() -> Explorable:
     return Explorable(
         name="soft-lookup",
         label="Soft lookup: one query against three keys, and the mean of their values",
-        caption="Drag the orange query (or focus it and use the arrow keys). The output is a mean, so it never leaves the triangle of "
+        caption="Drag the blue query (or focus it and use the arrow keys). The output is a mean, so it never leaves the triangle of "
         "the three values. Lower the temperature and it jumps to the best key's city; raise it and the query hardly matters.",
         data={
             "names": list(NAMES),

@@ -65,12 +65,12 @@ def masks(words: Sequence[str] = WORDS, *, start: str = "causal") -> Explorable:
 
 STYLE = """
 .xf .xf-grid td[role="gridcell"] { width: 2.3rem; min-width: 2.3rem; height: 2rem; padding: 0; text-align: center; cursor: pointer;
-  touch-action: none; user-select: none; border: 1px solid var(--xf-line); background: var(--xf-soft); color: var(--xf-quiet); }
-.xf .xf-grid td[aria-selected="true"] { background: var(--xf-first); color: var(--xf-paper); font-weight: 600; }
-.xf .xf-grid td:focus-visible { outline: 3px solid var(--xf-second); outline-offset: -1px; }
+  touch-action: none; user-select: none; border: 1px solid var(--xf-line); background: var(--xf-hidden); color: var(--xf-quiet); }
+.xf .xf-grid td[aria-selected="true"] { background: var(--xf-open); color: var(--xf-on-open); font-weight: 600; }
+.xf .xf-grid td:focus-visible { outline: 3px solid var(--xf-accent); outline-offset: -1px; }
 .xf .xf-control[hidden] { display: none; }
 .xf .xf-sum { color: var(--xf-quiet); }
-.xf .xf-sum.xf-none { color: var(--xf-second); font-weight: 600; }
+.xf .xf-sum.xf-none { color: var(--xf-accent); font-weight: 600; }
 .xf[data-xf="masks"] td { padding: 0.2rem 0.25rem; min-width: 2.3rem; height: 2rem; text-align: center; }
 .xf[data-xf="masks"] th[scope="col"] { vertical-align: bottom; }
 .xf[data-xf="masks"] .xf-say { min-height: 3em; }

@@ -1,5 +1,6 @@
 """The pictures that stand where no script runs: plain HTML and SVG, drawn from NumPy."""
 
+import re
 from collections.abc import Sequence
 from html import escape
 
@@ -27,6 +28,15 @@ def number(value: float, digits: int = 2) -> str:
     return (text.replace("-", "") if float(text) == 0 else text).replace("-", "−")
 
 
+# As `paint` of kit.js: the words query, key and value have their colours.
+_ROLE = re.compile(r"\b(query|queries|keys?|values?)\b")
+_CLASSES = {"q": "xf-query", "k": "xf-key", "v": "xf-value"}
+
+
+def _painted(word: re.Match) -> str:
+    return f'<span class="{_CLASSES[word[0][0]]}">{word[0]}</span>'
+
+
 def matrix_table(
     matrix: Float[np.ndarray, "i j"],
     *,
@@ -41,7 +51,8 @@ def matrix_table(
     high: float = 1.0,
 ) -> str:
     """A matrix as an HTML table: words on both axes, the axes named, a dash where ``mask`` forbids."""
-    corner = f"{axes[0]} ↓ {axes[1]} →" if axes[1] else axes[0]
+    first, second = (_ROLE.sub(_painted, escape(axis)) for axis in axes)
+    corner = f"{first} ↓ {second} →" if axes[1] else first
     head = "".join(f'<th scope="col">{escape(word)}</th>' for word in columns)
     body = []
     for i, word in enumerate(rows):

@@ -87,7 +87,7 @@ STYLE = """
 .xf-strip > span { width: 2.4rem; padding: 0.2rem 0; text-align: center; }
 .xf-strip.xf-fine > span { width: 2.9rem; }
 .xf-fate { width: 6.4rem; font-size: 0.8125rem; line-height: 1.2; color: var(--xf-quiet); padding-left: 0.3rem; }
-.xf-fate.xf-other { color: var(--xf-second); font-weight: 600; }
+.xf-fate.xf-other { color: var(--xf-accent); font-weight: 600; }
 .xf-moving { position: relative; z-index: 1; }
 .xf .xf-step[aria-disabled="true"] { color: var(--xf-quiet); border-style: dotted; cursor: default; }
 .xf[data-xf="permutations"] .xf-stage { display: flex; flex-direction: column; align-items: flex-start; }

@@ -31,13 +31,15 @@ from xformer_course.plots.positions import offset_panels, turning_arrows
 from xformer_course.plots.reach import reach_map
 from xformer_course.plots.seeds import seed_rows
 from xformer_course.plots.steps import attention_steps
-from xformer_course.plots.style import MARKERS, OKABE_ITO, use_style
+from xformer_course.plots.style import MARKERS, NO_ROLE, OKABE_ITO, ROLES, use_style
 from xformer_course.plots.trace import conveyor, next_words, readout_map, running_sums, vote_bars
 from xformer_course.plots.tree import beam_tree
 
 __all__ = [
     "MARKERS",
+    "NO_ROLE",
     "OKABE_ITO",
+    "ROLES",
     "architecture",
     "attention_map",
     "attention_steps",

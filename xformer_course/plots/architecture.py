@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
-from xformer_course.plots.style import new_axes
+from xformer_course.plots.style import ROLES, new_axes
 
-_BOX_COLOURS = {"shared": "#F5D58A", "attention": "#A9D6F0", "plain": "#EEEEEE"}
+_BOX_COLOURS = {"shared": "#F5D58A", "attention": "#E4D6EC", "plain": "#EEEEEE"}
+_LETTERS = {"q": "query", "k": "key", "v": "value"}
 
 
 def _column(ax: Axes, x: float, start: str, boxes: Sequence[tuple[float, str, str, str | None]]) -> None:
@@ -19,6 +20,8 @@ def _column(ax: Axes, x: float, start: str, boxes: Sequence[tuple[float, str, st
         _arrow(ax, (x, below), (x, y - half))
         if carried:
             ax.text(x + 0.15, (below + y - half) / 2, carried, ha="left", va="center", fontsize=9, color="#333333")
+        if kind == "attention":
+            _roles(ax, "q" if text.startswith("cross") else "qkv", x - 0.2, (below + y - half) / 2)
         ax.text(
             x,
             y,
@@ -29,6 +32,13 @@ def _column(ax: Axes, x: float, start: str, boxes: Sequence[tuple[float, str, st
             bbox={"boxstyle": "round,pad=0.45", "facecolor": _BOX_COLOURS[kind], "edgecolor": "#333333"},
         )
         below, carried = y + half, shape
+
+
+def _roles(ax: Axes, letters: str, right: float, y: float) -> None:
+    """What an arrow brings into attention: q, k and v in the colours of their roles, ending at `right`."""
+    for place, letter in enumerate(reversed(letters)):
+        colour = ROLES[_LETTERS[letter]]
+        ax.text(right - 0.4 * place, y, letter, ha="right", va="center", fontsize=10, weight="bold", color=colour)
 
 
 def _layer_frame(ax: Axes, x: float, bottom: float, top: float, text: str) -> None:
@@ -42,6 +52,7 @@ def _memory_arrow(ax: Axes, text: str) -> None:
     ax.text(2.4, 9.1, text, ha="center", va="center", fontsize=10, weight="bold")
     ax.plot([3.4, 4.9, 4.9], [9.1, 9.1, 5.6], color="#333333", lw=1.2, ls="-", marker="")
     _arrow(ax, (4.9, 5.6), (6.2, 5.6))
+    _roles(ax, "kv", 5.75, 5.85)
 
 
 def _arrow(ax: Axes, start: tuple[float, float], end: tuple[float, float]) -> None:
@@ -55,6 +66,8 @@ def _arrow(ax: Axes, start: tuple[float, float], end: tuple[float, float]) -> No
 
 def architecture(config, *, src_len: int, tgt_len: int, ax: Axes | None = None) -> Axes:
     """Draw an encoder–decoder from its ids up to its probabilities, with the shape on every arrow.
+
+    Letters beside the arrows into attention say what comes in: queries q, keys k, values v, each in its colour.
 
     Args:
         config: Anything with `vocab_size`, `d_model`, `num_encoder_layers` and `num_decoder_layers`.
@@ -94,5 +107,5 @@ def architecture(config, *, src_len: int, tgt_len: int, ax: Axes | None = None) 
         ],
     )
     _memory_arrow(ax, f"memory Z\n{source}")
-    ax.text(0.1, 12.4, "yellow: one shared matrix\nblue: attention", ha="left", va="center", fontsize=9)
+    ax.text(0.1, 12.4, "yellow: one shared matrix\nviolet: attention, which\nreads queries q, keys k\nand values v", ha="left", va="center", fontsize=9)
     return ax

@@ -59,10 +59,13 @@ def line_plot(
     ylabel: str,
     log_x: bool = False,
     log_y: bool = False,
+    colours: Sequence[str] | None = None,
     ax: Axes | None = None,
     title: str | None = None,
 ) -> Axes:
     """Draw one line per entry of `series`, labelled by its name, over the points `x`.
+
+    `colours` stand in place of the usual ones, such as `NO_ROLE` on a page where blue, orange and green mean something.
 
     Raises:
         ValueError: If a line does not have one point for each x.
@@ -71,8 +74,8 @@ def line_plot(
         if len(line) != len(x):
             raise ValueError(f"{name}: expected {len(x)} points, one for each x, got {len(line)}; cut one to the other")
     ax = new_axes(ax, (6.4, 3.8))
-    for name, line in series.items():
-        ax.plot(x, line, label=name)
+    for number, (name, line) in enumerate(series.items()):
+        ax.plot(x, line, label=name, **({"color": colours[number % len(colours)]} if colours else {}))
     if log_x:
         ax.set_xscale("log", base=2)
         ax.set_xticks(x, [f"{value:g}" for value in x])

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from xformer_course.plots.maps import _check_axis_names, _check_words
-from xformer_course.plots.style import MARKERS, OKABE_ITO, new_axes
+from xformer_course.plots.style import MARKERS, OKABE_ITO, ROLES, new_axes
 
 
 def map_grid(
@@ -58,8 +58,8 @@ def map_grid(
         ax.tick_params(labelsize=9)
     for ax in axes[-1]:
         ax.tick_params(axis="x", labelrotation=90)
-    figure.supxlabel(key_axis, fontsize=11)
-    figure.supylabel(query_axis, fontsize=11)
+    figure.supxlabel(key_axis, fontsize=11, color=ROLES["key"])
+    figure.supylabel(query_axis, fontsize=11, color=ROLES["query"])
     figure.colorbar(image, ax=list(axes.flat), label="attention weight", aspect=35, pad=0.02)
     return axes
 

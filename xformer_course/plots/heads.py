@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from xformer_course.plots.maps import attention_map
-from xformer_course.plots.style import OKABE_ITO, new_axes
+from xformer_course.plots.style import NO_ROLE, new_axes
 
 HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo")
 MAPS_A_ROW = 3
@@ -89,7 +89,7 @@ def head_contributions(
     places, above, below = np.arange(table.shape[1]), np.zeros(table.shape[1]), np.zeros(table.shape[1])
     for number, (name, row) in enumerate(zip(names, table, strict=True)):
         bottom = np.where(row >= 0, above, below)
-        colour, hatch = OKABE_ITO[number % len(OKABE_ITO)], HATCHES[number % len(HATCHES)]
+        colour, hatch = NO_ROLE[number % len(NO_ROLE)], HATCHES[number % len(HATCHES)]
         ax.bar(places, row, 0.6, bottom=bottom, label=name, color=colour, hatch=hatch, edgecolor="white")
         above, below = above + np.maximum(row, 0), below + np.minimum(row, 0)
     ax.hlines(table.sum(axis=0), places - 0.38, places + 0.38, color="black", linewidth=2, label="sum")

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from xformer_course.plots.style import OKABE_ITO, new_axes
+from xformer_course.plots.style import NO_ROLE, ROLES, new_axes
 
 
 def hull_plot(
@@ -21,7 +21,7 @@ def hull_plot(
     ax: Axes | None = None,
     title: str | None = None,
 ) -> Axes:
-    """Draw values in the plane, the shape they span, and the paths of the outputs inside it.
+    """Draw values in the plane (green dots), the shape they span, and the paths of the outputs inside it.
 
     Args:
         values: (j, 2), one point for each value.
@@ -44,10 +44,10 @@ def hull_plot(
     corners = values[convex_hull(values)]
     ax.fill(*corners.T, facecolor="#eeeeee", edgecolor="#777777", linestyle="-", linewidth=1.0, zorder=1)
     for name, point in zip(names, values, strict=True):
-        ax.plot(*point, marker="o", markersize=9, color="black", linestyle="", zorder=3)
-        _write(ax, name, point, weight="bold", above=point[1] >= values[:, 1].mean())
+        ax.plot(*point, marker="o", markersize=9, color=ROLES["value"], linestyle="", zorder=3)
+        _write(ax, name, point, weight="bold", above=point[1] >= values[:, 1].mean(), colour=ROLES["value"])
     for number, (name, path) in enumerate(paths.items()):
-        _draw_path(ax, name, _points(name, path), (labels or {}).get(name), OKABE_ITO[number % len(OKABE_ITO)])
+        _draw_path(ax, name, _points(name, path), (labels or {}).get(name), NO_ROLE[number % len(NO_ROLE)])
     for name, point in (marks or {}).items():
         ax.plot(*point, marker="x", markersize=8, markeredgewidth=2, color="black", linestyle="", zorder=4)
         _write(ax, name, point, weight="normal", above=True)
@@ -144,9 +144,13 @@ def _draw_path(ax: Axes, name: str, path: np.ndarray, labels: Sequence[str] | No
             ax.annotate(label, point, xytext=(-5, 5), textcoords="offset points", ha="right", fontsize=9.5)
 
 
-def _write(ax: Axes, word: str, point: Sequence[float], *, weight: str, above: bool) -> None:
+def _write(
+    ax: Axes, word: str, point: Sequence[float], *, weight: str, above: bool, colour: str = "black"
+) -> None:
     place = (0, 8) if above else (0, -17)
-    ax.annotate(word, point, xytext=place, textcoords="offset points", ha="center", fontweight=weight, zorder=5)
+    ax.annotate(
+        word, point, xytext=place, textcoords="offset points", ha="center", fontweight=weight, color=colour, zorder=5
+    )
 
 
 def _points(name: str, array: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.ticker import MaxNLocator
 
-from xformer_course.plots.style import MASK_COLOURS, new_axes
+from xformer_course.plots.style import MASK_COLOURS, ROLES, new_axes
 
 
 def attention_map(
@@ -127,7 +127,8 @@ def _label_words(
     long_words = sum(len(word) for word in keys) > 7 * len(keys) or len(keys) > 8
     ax.set_xticks(range(len(keys)), keys, rotation=60 if long_words else 0, ha="right" if long_words else "center")
     ax.set_yticks(range(len(queries)), queries)
-    ax.set(xlabel=key_axis, ylabel=query_axis)
+    ax.set_xlabel(key_axis, color=ROLES["key"])
+    ax.set_ylabel(query_axis, color=ROLES["query"])
     ax.set_title(title or "")
     ax.grid(False)
     ax.spines[:].set_visible(False)

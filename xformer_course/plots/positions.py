@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from xformer_course.plots.style import OKABE_ITO, new_axes
+from xformer_course.plots.style import ROLES, new_axes
 
 
 def offset_panels(
@@ -60,7 +60,7 @@ def turning_arrows(
     ax: Axes | None = None,
     title: str | None = None,
 ) -> Axes:
-    """Draw one pair of columns of a query and a key, before (dotted) and after (solid) their rotary turn.
+    """Draw one pair of columns of a query and a key, before (dotted) and after (solid) their rotary turn: q blue, k orange.
 
     A grey arc between the solid arrows carries the angle from query to key, rounded to a degree.
 
@@ -81,7 +81,7 @@ def turning_arrows(
             raise ValueError(f"{name}: expected two numbers, got shape {np.shape(vector)}; pick one pair of columns")
     ax = new_axes(ax, (3.2, 3.2))
     reach = 1.45 * max(np.hypot(*query), np.hypot(*key))
-    arrows = (("q", query, query_place, OKABE_ITO[0]), ("k", key, key_place, OKABE_ITO[1]))
+    arrows = (("q", query, query_place, ROLES["query"]), ("k", key, key_place, ROLES["key"]))
     ends = []
     for letter, vector, place, colour in arrows:
         start = np.arctan2(vector[1], vector[0])

@@ -7,7 +7,7 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from xformer_course.plots.style import MASK_COLOURS, new_axes
+from xformer_course.plots.style import MASK_COLOURS, ROLES, new_axes, tint
 from xformer_lib.reference.attention import softmax
 
 WIDEST = 9.0  # inches
@@ -16,6 +16,7 @@ SMALLEST = 0.45  # below this the numbers would touch
 HEIGHT = 0.7  # of a cell, in its widths
 GAP = 1.2  # between two blocks, in the same
 PLAIN, EDGE = "#f7f7f7", "#555555"
+OF_BLOCK = {"q": "query", "k": "key", "v": "value"}
 
 
 def attention_steps(
@@ -40,6 +41,7 @@ def attention_steps(
     Without, all queries are shown as matrices: each score where the row of its query crosses the column
     of its key, each output where a row of weights crosses a column of the values.
 
+    Queries are blue, keys orange and values green; weights have the colours of a map.
     Every number is a text of the axes, and its gid says which: "weights[1,2]" (query 1, key 2).
 
     Args:
@@ -92,7 +94,7 @@ def _one_query(steps, query, queries, keys, names, divisor, ax, title):
 
     board.block("q", steps["q"][row], left, 0.7, first_row=query)
     board.names(names[1], left, 0.7)
-    board.words([f"query: {queries[query]}"], left, 0.7, bold=True)
+    board.words([f"query: {queries[query]}"], left, 0.7, bold=True, role="query")
     x = board.block("k", steps["k"], left, top, head="keys")
     board.words(keys, left, top)
     x = board.arrow(x, top, rows, "dot\nproduct")
@@ -106,7 +108,7 @@ def _one_query(steps, query, queries, keys, names, divisor, ax, title):
     x = board.block("weights", steps["weights"][row].T, x, top, head="weights", shade=True, transposed=query)
     x = board.arrow(x, top, rows, "times")
     end = board.block("v", steps["v"], x, top)
-    board.names(names[0], x, top, head="values")
+    board.names(names[0], x, top, head="values", role="value")
     board.text((x + end) / 2, below + 0.35, "added, column by column  ↓")
     board.block("output", steps["output"][row], x, below + 0.7, first_row=query)
     board.words(["output"], x, below + 0.7, bold=True)
@@ -137,7 +139,7 @@ def _all_queries(steps, queries, keys, names, divisor, ax, title):
 
     values_top = top - 1.4 - len(keys) * HEIGHT
     board.words(keys, values_at, values_top)
-    board.names(columns, values_at, values_top, head="values")
+    board.names(columns, values_at, values_top, head="values", role="value")
     board.block("v", steps["v"], values_at, values_top)
     board.names(columns, values_at, top, head="output")
     board.block("output", steps["output"], values_at, top, foot="weights × values")
@@ -166,11 +168,15 @@ class _Board:
         """Draw a matrix with its upper left corner at (x, y); give the x where it ends."""
         finite = numbers[np.isfinite(numbers)]
         decimals = 0 if np.allclose(finite, np.round(finite), atol=1e-12) else 2
+        role = OF_BLOCK.get(name)
+        edge = ROLES[role] if role else EDGE
         for (i, j), number in np.ndenumerate(numbers):
             place = (i + first_row, j) if transposed is None else (j + transposed, i)
             colour, ink = _colours(number, shade)
+            if role:
+                colour = tint(role)
             corner = (x + j, y + i * HEIGHT)
-            self.ax.add_patch(Rectangle(corner, 1, HEIGHT, facecolor=colour, edgecolor=EDGE, linewidth=0.8))
+            self.ax.add_patch(Rectangle(corner, 1, HEIGHT, facecolor=colour, edgecolor=edge, linewidth=0.8))
             self.text(
                 corner[0] + 0.5,
                 corner[1] + HEIGHT / 2,
@@ -180,19 +186,19 @@ class _Board:
                 gid=f"{name}[{place[0]},{place[1]}]",
             )
         if head:
-            self.text(x + numbers.shape[1] / 2, y - 0.3, head, fontweight="bold", fontsize=10)
+            self.text(x + numbers.shape[1] / 2, y - 0.3, head, **_heading(role))
         if foot:
             self.text(x + numbers.shape[1] / 2, y + len(numbers) * HEIGHT + 0.3, foot)
         return x + numbers.shape[1]
 
-    def names(self, words, x, y, *, head=""):
+    def names(self, words, x, y, *, head="", role=None):
         """Names of columns, above a block at (x, y); the heading goes above them."""
         for position, word in enumerate(words):
             self.text(x + position + 0.5, y - 0.25, word)
         if head:
-            self.text(x + len(words) / 2, y - (0.75 if any(words) else 0.3), head, fontweight="bold", fontsize=10)
+            self.text(x + len(words) / 2, y - (0.75 if any(words) else 0.3), head, **_heading(role))
 
-    def words(self, words, x, y, *, bold=False):
+    def words(self, words, x, y, *, bold=False, role=None):
         """Words of rows, left of a block at (x, y)."""
         for position, word in enumerate(words):
             self.text(
@@ -202,6 +208,7 @@ class _Board:
                 ha="right",
                 fontsize=10,
                 fontweight="bold" if bold else "normal",
+                color=ROLES[role] if role else "black",
             )
 
     def arrow(self, x, y, rows, words):
@@ -210,6 +217,10 @@ class _Board:
         self.ax.annotate("", (x + GAP - 0.1, middle), (x + 0.1, middle), arrowprops={"arrowstyle": "->", "lw": 1.2})
         self.text(x + GAP / 2, middle - 0.12, words, va="bottom")
         return x + GAP
+
+
+def _heading(role: str | None) -> dict:
+    return {"fontweight": "bold", "fontsize": 10, "color": ROLES[role] if role else "black"}
 
 
 def _colours(number: float, shade: bool) -> tuple:

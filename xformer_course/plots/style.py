@@ -1,13 +1,19 @@
-"""The one look of all figures: sizes, fonts, and colours that stay apart in grey."""
+"""The one look of all figures: sizes, fonts, colours that stay apart in grey, and those that mean something."""
 
 import matplotlib.pyplot as plt
 from cycler import cycler
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 MASK_COLOURS = ("#3b3b3b", "#f2e6c2")  # may not attend, may attend
+
+# What a colour means, here and in the formulas and explorables of the book: the blue, vermillion and green of Okabe and
+# Ito, dark enough to be read as letters on white. Weights are viridis. A word or a letter always stands beside.
+ROLES = {"query": "#0063a0", "key": "#b34700", "value": "#00714f", "hidden": MASK_COLOURS[0]}
+NO_ROLE = ("#9a3f77", "#000000", "#E69F00", "#56B4E9")  # for series beside queries, keys and values
 
 STYLE = {
     "figure.figsize": (6.4, 4.0),
@@ -35,6 +41,11 @@ STYLE = {
 def use_style() -> None:
     """Give every figure that follows the book's fonts, colours and line styles."""
     plt.rcParams.update(STYLE)
+
+
+def tint(role: str, strength: float = 0.16) -> tuple[float, float, float]:
+    """The colour of a role, thinned with white: a ground for black numbers."""
+    return tuple(1.0 + strength * (part - 1.0) for part in to_rgb(ROLES[role]))
 
 
 def new_axes(ax: Axes | None, size: tuple[float, float]) -> Axes:

@@ -53,7 +53,7 @@ const start = ({ stage, data, say }) => {
   const grid = () => {
     const { rows, columns, mask } = answer, title = `Who may read whom, in “${pairs[state.sentence][0].slice(0, -1).join(" ")}”`;
     return kit.scroll(title, h("table", { class: "xf-map" }, h("caption", {}, title),
-      h("thead", {}, h("tr", {}, h("td", { class: "xf-axis" }, "query ↓ key →"), columns.map((word) => h("th", { scope: "col" }, word)))),
+      h("thead", {}, h("tr", {}, kit.corner("query", "key"), columns.map((word) => h("th", { scope: "col" }, word)))),
       h("tbody", {}, rows.map((word, i) => h("tr", {}, h("th", { scope: "row" }, word),
         columns.map((_, j) => (mask[i][j] ? h("td", { style: "text-align:center" }, "reads") : h("td", { class: "xf-forbidden" }, "–"))))))));
   };
@@ -78,9 +78,9 @@ const start = ({ stage, data, say }) => {
     if (focused === next && next.disabled) back.focus();
     for (const { id, rect } of drawn) {
       const here = id === step.box;
-      for (const [name, value] of [["fill", here ? "var(--xf-soft)" : "var(--xf-paper)"], ["stroke", here ? "var(--xf-second)" : "var(--xf-line)"], ["stroke-width", here ? 3 : 1]]) rect.setAttribute(name, value);
+      for (const [name, value] of [["fill", here ? "var(--xf-soft)" : "var(--xf-paper)"], ["stroke", here ? "var(--xf-accent)" : "var(--xf-line)"], ["stroke-width", here ? 3 : 1]]) rect.setAttribute(name, value);
     }
-    panel.replaceChildren(h("p", {}, h("b", {}, `${state.step + 1} · ${step.name}`)), h("p", {}, step.what), h("p", {}, step.formula),
+    panel.replaceChildren(h("p", {}, h("b", {}, `${state.step + 1} · ${step.name}`)), h("p", {}, step.what), h("p", {}, kit.paint(step.formula)),
       h("p", {}, `(${letters.join(", ")}) = `, h("b", {}, numbers)), h("ul", { style: "margin:0.4rem 0;padding-left:1.2rem" }, [...new Set(letters)].map(axis)),
       h("p", { style: "overflow-wrap:anywhere" }, "In the library: ", h("code", { style: "color:inherit;background:none;padding:0;border:0" }, step.where.replace("@", ", "))));
     chart.replaceChildren(step.mask ? grid() : "");

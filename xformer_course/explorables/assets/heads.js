@@ -32,7 +32,7 @@ const start = ({ stage, data, say }) => {
     h("p", {}, "Last, the joined answers, which W", h("sub", { style: "font-size:1em" }, "O"), " sends to the columns above"), end);
 
   const table = (caption, heads, rows, shaded = null) => kit.scroll(caption, h("table", {}, h("caption", {}, caption),
-    h("thead", {}, h("tr", {}, heads.map((word) => h("th", { scope: "col" }, word)))),
+    h("thead", {}, h("tr", {}, heads.map((word) => h("th", { scope: "col" }, kit.paint(word))))),
     h("tbody", {}, rows.map(([name, ...cells]) => h("tr", {}, h("th", { scope: "row" }, name),
       cells.map((cell, j) => (typeof cell === "number" ? h("td", { style: j === shaded ? kit.shade(cell) : null }, number(cell)) : h("td", {}, cell))))))));
   const sentence = () => {

@@ -137,12 +137,18 @@ const kit = (() => {
     }).observe(box);
     return box;
   };
+  // A text in which queries, keys and values have their colours: Q, W_K, k, "value", … as spans.
+  const ROLES = { q: "query", k: "key", v: "value" };
+  const paint = (text) => text.split(/(\bW_[QKV]\b|\b[QKV]\u1d40?(?![\w\u1d40])|\b(?:query|queries|keys?|values?)\b)/).map((part, n) =>
+    (n % 2 ? h("span", { class: `xf-${ROLES[part.replace("W_", "")[0].toLowerCase()]}` }, part) : part));
+  // The corner of a table: what its rows and its columns are.
+  const corner = (rowAxis, columnAxis, attributes = {}) => h("td", { class: "xf-axis", ...attributes }, paint(`${rowAxis} \u2193 ${columnAxis} \u2192`));
   // A matrix as a table: words on both axes, numbers on a ground from `low` to `high`, a dash where `mask` forbids.
   const map = ({ matrix, rows, columns, rowAxis = "query", columnAxis = "key", title, low = 0, high = 1, digits = 2, mask = null, marked = null, plain = false }) =>
     scroll(title, h("table", { class: "xf-map" },
       h("caption", {}, title),
       h("thead", {}, h("tr", {},
-        h("td", { class: "xf-axis" }, `${rowAxis} \u2193 ${columnAxis} \u2192`),
+        corner(rowAxis, columnAxis),
         columns.map((word) => h("th", { scope: "col" }, word)))),
       h("tbody", {}, matrix.map((row, i) => h("tr", {},
         h("th", { scope: "row" }, rows[i]),
@@ -162,5 +168,5 @@ const kit = (() => {
       figure.setAttribute("data-live", "");
     }
   };
-  return { dot, transpose, matmul, softmax, attention, sinusoidal, h, s, number, fresh, shade, slider, button, choice, handle, scroll, map, mount };
+  return { dot, transpose, matmul, softmax, attention, sinusoidal, h, s, number, fresh, shade, slider, button, choice, handle, scroll, paint, corner, map, mount };
 })();

@@ -43,7 +43,7 @@ const start = ({ stage, data, say }) => {
       const [i, j] = cell.dataset.place.split(" ").map(Number);
       if (mask[i][j] !== brush) { focus(i, j); paint(i, j, brush); }
     } },
-    h("thead", {}, h("tr", { role: "row" }, h("td", { class: "xf-axis", role: "columnheader" }, "query \u2193 key \u2192"),
+    h("thead", {}, h("tr", { role: "row" }, kit.corner("query", "key", { role: "columnheader" }),
       words.map((word) => h("th", { scope: "col", role: "columnheader" }, word)))),
     h("tbody", {}, words.map((word, i) => h("tr", { role: "row" }, h("th", { scope: "row", role: "rowheader" }, word), cells[i]))));
   for (const kind of ["pointerup", "pointercancel"]) window.addEventListener(kind, () => { brush = null; });
@@ -90,7 +90,7 @@ const start = ({ stage, data, say }) => {
       cell.setAttribute("aria-label", `query ${names[i]}, key ${names[j]}: ${mask[i][j] ? "may be read" : "hidden"}`);
     }));
     weights.replaceChildren(h("p", {}, "Weights"), kit.scroll("Weights", h("table", { class: "xf-map", "aria-label": "Weights" },
-      h("thead", {}, h("tr", {}, h("td", { class: "xf-axis" }, "query \u2193 key \u2192"), words.map((word) => h("th", { scope: "col" }, word)), h("th", { scope: "col", class: "xf-flat" }, "sum"))),
+      h("thead", {}, h("tr", {}, kit.corner("query", "key"), words.map((word) => h("th", { scope: "col" }, word)), h("th", { scope: "col", class: "xf-flat" }, "sum"))),
       h("tbody", {}, words.map((word, i) => h("tr", {}, h("th", { scope: "row" }, word),
         answer.weights[i].map((weight, j) => mask[i][j] ? h("td", { style: kit.shade(weight) }, number(weight)) : h("td", { class: "xf-forbidden" }, "0")),
         h("td", { class: mask[i].some(Boolean) ? "xf-sum" : "xf-sum xf-none" }, number(answer.sums[i]))))))));

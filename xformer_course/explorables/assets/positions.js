@@ -42,11 +42,12 @@ const start = ({ stage, data, say }) => {
   const dial = (title, hands, chosen = false, label = title) => {
     const [side, middle, radius] = [86, 43, 34];
     return s("svg", { viewBox: `0 0 ${side} ${side + 16}`, width: side, height: side + 16, role: "img", "aria-label": label },
-      s("circle", { cx: middle, cy: middle, r: radius, fill: chosen ? "var(--xf-soft)" : "none", stroke: chosen ? "var(--xf-second)" : "var(--xf-line)", "stroke-width": chosen ? 3 : 1 }),
+      s("circle", { cx: middle, cy: middle, r: radius, fill: chosen ? "var(--xf-soft)" : "none", stroke: chosen ? "var(--xf-accent)" : "var(--xf-line)", "stroke-width": chosen ? 3 : 1 }),
       hands.map(([x, y, colour, dashes]) => s("line", { x1: middle, y1: middle, x2: middle + radius * x, y2: middle - radius * y, stroke: colour, "stroke-width": 3, "stroke-dasharray": dashes })),
       s("text", { x: middle, y: side + 10, "text-anchor": "middle" }, title));
   };
-  const [BLUE, ORANGE, FAINT] = ["var(--xf-first)", "var(--xf-second)", "var(--xf-line)"];
+  const [ROW, MARK, FAINT] = ["var(--xf-quiet)", "var(--xf-accent)", "var(--xf-line)"];
+  const [QUERY, KEY] = ["var(--query)", "var(--key)"];
   const table = (caption, heads, rows, style = null) => kit.scroll(caption, h("table", { style }, h("caption", {}, caption),
     h("thead", {}, h("tr", {}, heads.map((word) => h("th", { scope: "col" }, word)))),
     h("tbody", {}, rows.map(([name, ...cells]) => h("tr", {}, h("th", { scope: "row" }, name), cells.map((cell) => h("td", {}, cell)))))));
@@ -55,7 +56,7 @@ const start = ({ stage, data, say }) => {
   const [left, cell, high] = [44, 4, 11];
   const cells = Array.from({ length }, (_, place) => row(place, dim).map((value, column) =>
     s("rect", { x: left + cell * place, y: high * column, width: cell + 0.4, height: high + 0.4, style: kit.shade((value + 1) / 2).replace("background", "fill").split(";")[0] })));
-  const frame = s("rect", { width: cell + 2, height: 2 * high, fill: "none", stroke: ORANGE, "stroke-width": 3 });
+  const frame = s("rect", { width: cell + 2, height: 2 * high, fill: "none", stroke: MARK, "stroke-width": 3 });
   const heat = s("svg", { viewBox: `0 0 ${left + cell * length + 4} ${high * dim + 20}`, width: left + cell * length + 4, height: high * dim + 20, role: "img",
     "aria-label": "The table: one column for each place, two rows for each pair" }, cells,
     frequencies(dim).map((_, k) => s("text", { x: 0, y: high * (2 * k + 1) + 5 }, `k = ${k}`)),
@@ -77,8 +78,8 @@ const start = ({ stage, data, say }) => {
     return s("svg", { viewBox: `0 0 ${wide} ${tall}`, width: wide, height: tall, role: "img", "aria-label": `Similarity of place ${state.place} to all places` },
       [0, 0.5, 1].map((value) => [s("line", { x1: room, x2: wide - 6, y1: at(0, value)[1], y2: at(0, value)[1], stroke: FAINT, "stroke-width": 0.5 }),
         s("text", { x: room - 5, y: at(0, value)[1] + 4, "text-anchor": "end" }, String(value))]),
-      s("line", { x1: x, x2: x, y1: 8, y2: tall - 20, stroke: ORANGE, "stroke-width": 1.5 }),
-      shape(reference, { stroke: FAINT, "stroke-width": 1.5, "stroke-dasharray": "3 3" }), shape(answer.similarity, { stroke: BLUE, "stroke-width": 2.5 }),
+      s("line", { x1: x, x2: x, y1: 8, y2: tall - 20, stroke: MARK, "stroke-width": 1.5 }),
+      shape(reference, { stroke: FAINT, "stroke-width": 1.5, "stroke-dasharray": "3 3" }), shape(answer.similarity, { stroke: ROW, "stroke-width": 2.5 }),
       [0, 16, 32, 48].map((place) => s("text", { x: at(place, 0)[0], y: tall - 4, "text-anchor": "middle" }, String(place))),
       s("text", { x: wide - 4, y: tall - 4, "text-anchor": "end" }, "place"));
   };
@@ -106,7 +107,7 @@ const start = ({ stage, data, say }) => {
       return [h("p", {}, "The whole table, bright for 1 and dark for −1; for each pair the sine above the cosine"), h("div", { class: "xf-row" }, heat,
         table("The chosen pair", ["number", `k = ${state.pair}`], [["frequency", number(omega, 4)], ["wavelength", number(2 * Math.PI / omega, 1)], [`sine at ${state.place}`, number(sine, 3)], [`cosine at ${state.place}`, number(cosine, 3)]])),
         h("p", {}, `The row of place ${state.place} as eight hands: to the right the cosine, upwards the sine`),
-        h("div", { class: "xf-row" }, answer.frequencies.map((_, k) => dial(`k = ${k}`, [[answer.row[2 * k + 1], answer.row[2 * k], BLUE]], k === state.pair)))];
+        h("div", { class: "xf-row" }, answer.frequencies.map((_, k) => dial(`k = ${k}`, [[answer.row[2 * k + 1], answer.row[2 * k], ROW]], k === state.pair)))];
     },
     similarity: () => {
       const near = [0, 1, 3, 10, 19].map((offset) => [-offset, offset].map((step) => answer.similarity[state.place + step]));
@@ -120,8 +121,8 @@ const start = ({ stage, data, say }) => {
       const { place, offset, pair } = state, most = Math.max(...answer.turned.map((value, j) => Math.abs(value - answer.moved[j])));
       const [sine, cosine] = answer.turned.slice(2 * pair, 2 * pair + 2);
       say(`Pair ${pair} turns by ${degrees(answer.angles[pair])}, wherever it stands: row ${place} becomes row ${place + offset}.`);
-      return [h("p", {}, `Blue: row ${place}. Orange: the same, turned by M for δ = ${whole(offset)}; counterclockwise is forwards. Below each: its pair and angle`),
-        h("div", { class: "xf-row" }, answer.frequencies.map((_, k) => dial(`${k}: ${degrees(answer.angles[k])}`, [[answer.row[2 * k + 1], answer.row[2 * k], BLUE, "4 3"], [answer.turned[2 * k + 1], answer.turned[2 * k], ORANGE]], k === pair, `pair ${k} turns by ${degrees(answer.angles[k])}`))),
+      return [h("p", {}, `Grey, dashed: row ${place}. Purple: the same, turned by M for δ = ${whole(offset)}; counterclockwise is forwards. Below each: its pair and angle`),
+        h("div", { class: "xf-row" }, answer.frequencies.map((_, k) => dial(`${k}: ${degrees(answer.angles[k])}`, [[answer.row[2 * k + 1], answer.row[2 * k], ROW, "4 3"], [answer.turned[2 * k + 1], answer.turned[2 * k], MARK]], k === pair, `pair ${k} turns by ${degrees(answer.angles[k])}`))),
         table(`Pair ${pair}: the block of M, and where it leads`, ["entry", "M, sine", "M, cosine", `row ${place}`, "M · row", `row ${whole(place + offset)}`], [
           ["sine", number(Math.cos(answer.angles[pair])), number(Math.sin(answer.angles[pair])), number(answer.row[2 * pair]), number(sine), number(answer.moved[2 * pair])],
           ["cosine", number(-Math.sin(answer.angles[pair])), number(Math.cos(answer.angles[pair])), number(answer.row[2 * pair + 1]), number(cosine), number(answer.moved[2 * pair + 1])]]),
@@ -130,11 +131,11 @@ const start = ({ stage, data, say }) => {
     rotary: () => {
       const [m, n] = [state.query + state.shift, state.key + state.shift];
       say(`Query at ${m}, key at ${n}, offset ${whole(n - m)}: the score is ${number(answer.score, 3)}.`);
-      return [h("p", {}, `Blue: the query at place ${m}. Orange: the key at place ${n}. Dashed: both before the turn; counterclockwise is forwards`),
+      return [h("p", {}, "Blue: the ", h("b", { class: "xf-query" }, "query"), ` at place ${m}. Orange: the `, h("b", { class: "xf-key" }, "key"), ` at place ${n}. Dashed: both before the turn; counterclockwise is forwards`),
         h("div", { class: "xf-row" }, answer.parts.map((_, k) => {
           const [a, b] = [2 * k, 2 * k + 1], far = Math.max(...[data.q, data.k].map((x) => Math.hypot(x[a], x[b])));
           const hand = (x, ...look) => [x[a] / far, x[b] / far, ...look];
-          return dial(`pair ${k}`, [hand(data.q, BLUE, "2 5"), hand(data.k, ORANGE, "2 5"), hand(answer.q, BLUE), hand(answer.k, ORANGE)]);
+          return dial(`pair ${k}`, [hand(data.q, QUERY, "2 5"), hand(data.k, KEY, "2 5"), hand(answer.q, QUERY), hand(answer.k, KEY)]);
         })),
         table("The score: a sum over the pairs", ["places", "score", ...answer.parts.map((_, k) => `pair ${k}`)],
           [[`m = ${m}, n = ${n}`, number(answer.score, 3), ...answer.parts.map((part) => number(part, 3))]], "white-space:nowrap"),

@@ -42,8 +42,8 @@ const start = ({ stage, data, say }) => {
     cells[name] = words.map((_, i) => heads.map((_, j) => cell(i, j)));
     const head = (tag, role, attributes, text) => h(tag, { ...attributes, role: kind.role && role }, text);
     const table = h("table", { class: `xf-map ${kind.class}`, role: kind.role, "aria-label": title, onkeydown: kind.onkeydown },
-      h("caption", {}, title),
-      h("thead", {}, h("tr", { role: kind.role && "row" }, head("td", "columnheader", { class: "xf-axis" }, axes), heads.map((word) => head("th", "columnheader", { scope: "col" }, word)))),
+      h("caption", {}, kit.paint(title)),
+      h("thead", {}, h("tr", { role: kind.role && "row" }, head("td", "columnheader", { class: "xf-axis" }, kit.paint(axes)), heads.map((word) => head("th", "columnheader", { scope: "col" }, word)))),
       h("tbody", {}, words.map((word, i) => h("tr", { role: kind.role && "row" }, head("th", "rowheader", { scope: "row" }, word), cells[name][i]))));
     return kit.scroll(title, table);
   };
@@ -58,7 +58,7 @@ const start = ({ stage, data, say }) => {
         else say(`${target.getAttribute("aria-label")}: expected a number from \u22121000 to 1000; ${plain(state[name][i][j])} is still in use.`);
       },
       onblur: ({ target }) => { target.setAttribute("aria-invalid", "false"); target.value = shown(state[name][i][j]); } })));
-    return frame(name, title, rows[name], columns[name], axes, { class: "xf-entry" }, (i, j) => h("td", {}, inputs[name][i][j]));
+    return frame(name, title, rows[name], columns[name], axes, { class: `xf-entry xf-of-${name}` }, (i, j) => h("td", {}, inputs[name][i][j]));
   };
   const shown = (value) => plain(value).replace("\u2212", "-");
   const made = (name, title, heads, axes) => frame(name, title, rows.q, heads, axes, { class: "xf-made", role: "grid", onkeydown: (event) => {

@@ -19,10 +19,10 @@ const start = ({ stage, data, say }) => {
     line(place(-data.reach, 0), place(data.reach, 0), { stroke: "var(--xf-line)" }),
     line(place(0, -data.reach), place(0, data.reach), { stroke: "var(--xf-line)" }),
     keys.map((key, j) => [
-      line(place(0, 0), place(...key), { stroke: "var(--xf-first)", "stroke-width": 2 }),
-      s("text", { x: place(...key)[0], y: place(...key)[1] + (key[1] > 0 ? -6 : 16), "text-anchor": "middle" }, names[j])]));
-  const arm = line(place(0, 0), place(...state.query), { stroke: "var(--xf-second)", "stroke-width": 3 });
-  const grip = s("g", {}, s("circle", { r: 13, fill: "transparent" }), s("circle", { r: 8, fill: "var(--xf-second)" }));
+      line(place(0, 0), place(...key), { stroke: "var(--key)", "stroke-width": 2 }),
+      s("text", { class: "xf-key", x: place(...key)[0], y: place(...key)[1] + (key[1] > 0 ? -6 : 16), "text-anchor": "middle" }, names[j])]));
+  const arm = line(place(0, 0), place(...state.query), { stroke: "var(--query)", "stroke-width": 3 });
+  const grip = s("g", {}, s("circle", { r: 13, fill: "transparent" }), s("circle", { r: 8, fill: "var(--query)" }));
   plane.append(arm, grip);
   const pull = kit.handle({
     svg: plane, shape: grip, label: "query", step: 0.1, at: { x: state.query[0], y: state.query[1] },
@@ -41,9 +41,9 @@ const start = ({ stage, data, say }) => {
     s("text", { x: 4, y: spot(values[top])[1] - 6 }, `${cities[top]}'s latitude`),
     s("polygon", { points: values.map((value) => spot(value).join()).join(" "), fill: "var(--xf-soft)", stroke: "var(--xf-line)" }),
     values.map((value, j) => [
-      s("rect", { x: spot(value)[0] - 4, y: spot(value)[1] - 4, width: 8, height: 8, fill: "var(--xf-first)" }),
-      s("text", { x: spot(value)[0], y: spot(value)[1] + (j === 0 ? 20 : -9), "text-anchor": "middle" }, cities[j])]));
-  const found = s("circle", { r: 7, fill: "var(--xf-second)" });
+      s("rect", { x: spot(value)[0] - 4, y: spot(value)[1] - 4, width: 8, height: 8, fill: "var(--value)" }),
+      s("text", { class: "xf-value", x: spot(value)[0], y: spot(value)[1] + (j === 0 ? 20 : -9), "text-anchor": "middle" }, cities[j])]));
+  const found = s("circle", { r: 7, fill: "var(--xf-accent)" });
   chart.append(found);
 
   const heat = kit.slider({
@@ -52,8 +52,8 @@ const start = ({ stage, data, say }) => {
   });
   const reset = kit.button("Start again", () => set({ query: [...data.query], temperature: data.temperature }));
   const numbers = h("div", {});
-  stage.append(h("div", { class: "xf-row" }, h("div", {}, h("p", {}, "Keys, and the query to drag"), plane),
-    h("div", {}, h("p", {}, "Values, and the output"), chart), numbers), h("div", { class: "xf-row" }, heat, reset));
+  stage.append(h("div", { class: "xf-row" }, h("div", {}, h("p", {}, h("b", { class: "xf-key" }, "Keys"), ", and the ", h("b", { class: "xf-query" }, "query"), " to drag"), plane),
+    h("div", {}, h("p", {}, h("b", { class: "xf-value" }, "Values"), " (squares), and the output (a dot)"), chart), numbers), h("div", { class: "xf-row" }, heat, reset));
 
   const update = () => {
     answer = solve();
@@ -64,7 +64,7 @@ const start = ({ stage, data, say }) => {
     found.setAttribute("cx", x);
     found.setAttribute("cy", y);
     numbers.replaceChildren(h("table", {}, h("caption", {}, "One query against three keys"),
-      h("thead", {}, h("tr", {}, ["key", "score", "weight"].map((word) => h("th", { scope: "col" }, word)))),
+      h("thead", {}, h("tr", {}, ["key", "score", "weight"].map((word) => h("th", { scope: "col" }, kit.paint(word))))),
       h("tbody", {}, names.map((name, j) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, number(answer.scores[j])),
         h("td", { style: kit.shade(answer.weights[j]) }, number(answer.weights[j])))))));
     const best = answer.weights.indexOf(Math.max(...answer.weights));

@@ -61,7 +61,7 @@ const views = (() => {
     };
     const table = h("table", { class: `xf-map xf-heat${numbers ? "" : " xf-dense"}`, role: "grid", tabindex: 0, "aria-label": `${title}; arrow keys go from cell to cell` },
       h("caption", {}, title),
-      h("thead", {}, h("tr", { role: "row" }, h("td", { class: "xf-axis" }, `${numbers ? rowAxis : "query"} ↓`, h("br", {}), `${numbers ? columnAxis : "key"} →`),
+      h("thead", {}, h("tr", { role: "row" }, h("td", { class: "xf-axis" }, kit.paint(`${numbers ? rowAxis : "query"} ↓`), h("br", {}), kit.paint(`${numbers ? columnAxis : "key"} →`)),
         columns.map((word) => h("th", { scope: "col", role: "columnheader" }, h("span", {}, word))))),
       h("tbody", {}, matrix.map((_, i) => h("tr", { role: "row", class: i === marked ? "xf-now" : null },
         h("th", { scope: "row", role: "rowheader" }, rows[i]), cells[i]))));

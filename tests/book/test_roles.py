@@ -1,0 +1,157 @@
+"""A query is blue, a key orange, a value green: one set of colours for plots, explorables and the book, and which letters have them."""
+
+import re
+from pathlib import Path
+
+import pytest
+from bs4 import BeautifulSoup
+
+from book.xformer_book.mathematics import Katex
+from book.xformer_book.roles import PAGES, painted
+from xformer_course.plots.style import MASK_COLOURS, ROLES
+
+ROOT = Path(__file__).resolve().parents[2]
+KIT = (ROOT / "xformer_course/explorables/assets/kit.css").read_text(encoding="utf-8")
+BOOK = (ROOT / "book/static/book.css").read_text(encoding="utf-8")
+PRINT = (ROOT / "book/static/print.css").read_text(encoding="utf-8")
+NAMES = ("query", "key", "value")
+PAGE = {"light": "#ffffff", "dark": "#121212"}  # the theme's own grounds
+
+
+def blocks(css, *wanted):
+    """The variables of every innermost block that sets all that are wanted."""
+    found = [dict(re.findall(r"--([\w-]+):\s*(#[0-9a-f]{3,6});", block)) for block in re.findall(r"\{([^{}]*)\}", css)]
+    return [each for each in found if set(wanted) <= set(each)]
+
+
+def is_dark(colours):
+    return light(colours.get("xf-paper") or colours["box-fill"]) < 0.1
+
+
+def light(colour):
+    if len(colour) == 4:
+        colour = "#" + "".join(2 * digit for digit in colour[1:])
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one, other):
+    low, high = sorted((light(one), light(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+KITS, BOOKS, PRINTS = blocks(KIT, *NAMES), blocks(BOOK, *NAMES), blocks(PRINT, *NAMES)
+
+
+def test_plots_explorables_and_book_have_the_same_colours():
+    assert [is_dark(each) for each in KITS] == [False, True, False, True], "by itself, and as the page says"
+    assert [is_dark(each) for each in BOOKS] == [False, True] and [is_dark(each) for each in PRINTS] == [False]
+    for name in NAMES:
+        assert {each[name] for each in (*KITS, *BOOKS, *PRINTS) if not is_dark(each)} == {ROLES[name]}
+        assert len({each[name] for each in (*KITS, *BOOKS) if is_dark(each)}) == 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_letters_in_these_colours_can_be_read(name):
+    for colours in (*KITS, *BOOKS, *PRINTS):
+        grounds = {PAGE["dark" if is_dark(colours) else "light"], *(colours[g] for g in colours if g in ("xf-paper", "xf-soft", "box-fill"))}
+        for ground in grounds:
+            assert contrast(colours[name], ground) >= 4.5, (colours[name], ground)
+
+
+def test_the_accent_is_none_of_them_and_what_is_hidden_is_grey():
+    greys = [MASK_COLOURS[0], ROLES["hidden"], *(each["xf-hidden"] for each in KITS)]
+    for grey in greys:
+        parts = [int(grey[at : at + 2], 16) for at in (1, 3, 5)]
+        assert max(parts) - min(parts) <= 20, grey
+    for each in KITS:
+        assert each["xf-accent"] not in {each[name] for name in NAMES}
+        assert contrast(each["xf-quiet"], each["xf-hidden"]) >= 4.5 and contrast(each["xf-accent"], each["xf-paper"]) >= 4.5
+
+
+def of(latex, company=False):
+    """What is marked, as (role, letters)."""
+    marked = painted(latex, company)
+    plain = re.sub(r"\\textcolor\{(?:query|key|value)\}", "", marked)
+    assert plain.replace("{", "").replace("}", "") == latex.replace("{", "").replace("}", "")
+    found, at = [], 0
+    for match in re.finditer(r"\\textcolor\{(\w+)\}\{", marked):
+        depth, at = 1, match.end()
+        while depth:
+            depth += {"{": 1, "}": -1}.get(marked[at], 0)
+            at += 1
+        found.append((match[1], marked[match.end() : at - 1]))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("latex", "marked"),
+    [
+        (r"\operatorname{softmax}\Big(\frac{Q K^\top}{\sqrt{d_k}}\Big)\, V", [("query", "Q"), ("key", r"K^\top"), ("value", "V")]),
+        (r"s_{ij} = q_i\, W\, k_j^\top", [("query", "q_i"), ("key", r"k_j^\top")]),
+        (r"\sum_j w_j\, v_j", [("value", "v_j")]),
+        (r"M = W_Q W_K^\top", [("query", "W_Q"), ("key", r"W_K^\top")]),
+        (r"X W_{Q,n}, X' W_{V,n} W_{O,n}", [("query", "W_{Q,n}"), ("value", "W_{V,n}")]),
+        (r"q \cdot k", [("query", "q"), ("key", "k")]),
+        (r"e^{-q}", [("query", "q")]),
+        (r"dQ = dS\,K", [("query", "Q"), ("key", "K")]),
+        (r"\sum_n q_n^2 = |q|^2", [("query", "q_n^2"), ("query", "q")]),
+        (r"\frac{q_i \cdot (k_j + a^K_t)}{\sqrt{d_k}}", [("query", "q_i"), ("key", "k_j")]),
+    ],
+)
+def test_queries_keys_and_values_are_marked(latex, marked):
+    assert of(latex) == marked
+
+
+@pytest.mark.parametrize(
+    "latex",
+    ["(v, m)", r"\frac{\varepsilon}{v}", "k = 2", r"\omega_k = 10000^{-2k/d}", "x_k^2", "L_q L_k (d_k + d_v)", "L_k \\times L_k", r"W_{ok} X_{nk}",
+     r"v^\top \tanh(W s)", "w_v", "a^V", r"\text{value } \operatorname{Query}", r"\begin{aligned} x \end{aligned}", r"\sum_{k=1}^{m}", "2k+1"],
+)  # fmt: skip
+def test_what_counts_or_names_a_width_is_left_alone(latex):
+    assert painted(latex) == latex
+
+
+def test_a_bare_k_is_a_key_beside_a_query_alone():
+    assert of("k") == [] and of("k", company=True) == [("key", "k")]
+    assert of("R_j k = q") == [("key", "k"), ("query", "q")]
+
+
+@pytest.mark.parametrize(
+    ("page", "has"),
+    [("chapters/03_scaled_dot_product_attention", True), ("chapters/08a_positions_inside_attention", True), ("chapters/solutions/05_permutations", True),
+     ("chapters/back/notation", True), ("chapters/01_motivation", False), ("chapters/11_training", False), ("chapters/solutions/01_motivation", False),
+     ("chapters/w2_runs_that_survive", False), ("chapters/14_scaling_out", False)],
+)  # fmt: skip
+def test_pages_with_queries(page, has):
+    assert bool(PAGES.search(page)) is has
+
+
+def without_colour(formula):
+    """The boxes of a formula as HTML, with the colours of roles taken off."""
+    html = re.sub(r"color:\s*var\(--(?:query|key|value)\);?", "", str(formula.select_one(".katex-html")))
+    html, joined = html.replace(' style=""', ""), True
+    while joined:  # KaTeX sets neighbours of one kind as one run, without the small room after a slanted letter
+        pattern = r'<span class="(mord[^"]*)"(?: style="margin-right:[\d.]+em;")?>([^<]*)</span><span class="\1"([^>]*)>'
+        html, joined = re.subn(pattern, r'<span class="\1"\3>\2', html)
+    return html
+
+
+def test_colour_moves_nothing_and_is_not_read_aloud(articles):
+    """On every page: take the colour off, and the boxes and the MathML of the plain formula are left."""
+    katex, coloured, pages = Katex(), 0, set()
+    for page in articles.values():
+        for formula in page.soup.select(".math .katex"):
+            if "var(--" not in str(formula):
+                continue
+            latex = formula.select_one("annotation").get_text()
+            html, error = katex.render(latex, formula.find_parent("div", class_="math-display") is not None)
+            plain = BeautifulSoup(html, "lxml")
+            assert error is None and "color" not in html and "textcolor" not in latex
+            assert without_colour(formula) == without_colour(plain), latex
+            assert str(formula.select_one("math")) == str(plain.select_one("math")), latex
+            coloured, pages = coloured + 1, pages | {page.name}
+    katex.stop()
+    assert coloured > 100 and {f"chapters/{name}" for name in ("02_dictionary_lookup", "04_self_attention", "08_layers")} <= pages
+    assert all(PAGES.search(page) for page in pages)

@@ -1,0 +1,95 @@
+"""In every picture that has them, a query is blue, a key orange, a value green, with a word or a letter beside."""
+
+from types import SimpleNamespace
+
+import matplotlib
+
+matplotlib.use("agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+
+from xformer_course import plots
+from xformer_course.plots import NO_ROLE, ROLES
+from xformer_course.plots.style import tint
+
+QUERY, KEY, VALUE = (ROLES[name] for name in ("query", "key", "value"))
+WORDS = ["The", "big", "cat"]
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+def inks(ax):
+    """The colour of each text."""
+    return {text.get_text(): to_hex(text.get_color()) for text in ax.texts}
+
+
+@pytest.mark.parametrize("query", [None, 1])
+def test_steps_paint_blocks_and_their_headings(query):
+    q, k, v = np.eye(3)[:2], np.eye(3) + 1, np.arange(15.0).reshape(3, 5)
+    ax = plots.attention_steps(q, k, v, ["a?", "b?"], WORDS, query=query)
+    heads = {"query: b?": QUERY, "keys": KEY} if query else {"queries": QUERY, "keys, turned": KEY}
+    drawn = inks(ax)
+    for head, colour in {**heads, "values": VALUE, "scores": "#000000", "output" if query is None else "weights": "#000000"}.items():
+        assert drawn[head] == colour
+    grounds = {text.get_gid().split("[")[0]: to_hex(patch.get_facecolor()) for text, patch in cells(ax)}
+    edges = {text.get_gid().split("[")[0]: to_hex(patch.get_edgecolor()) for text, patch in cells(ax)}
+    for block, role in (("q", "query"), ("k", "key"), ("v", "value")):
+        assert (grounds[block], edges[block]) == (to_hex(tint(role)), ROLES[role])
+    assert grounds["output"] == "#f7f7f7" and edges["output"] == edges["scores" if query is None else "products"] == "#555555"
+
+
+def cells(ax):
+    """Every number with the cell that it stands in."""
+    places = {tuple(np.round(np.add(p.get_xy(), (0.5, p.get_height() / 2)), 6)): p for p in ax.patches}
+    return [(t, places[tuple(np.round(t.get_position(), 6))]) for t in ax.texts if t.get_gid()]
+
+
+def test_maps_name_their_axes_in_the_colours():
+    for ax in (plots.attention_map(np.eye(3), WORDS, WORDS), plots.mask_map(np.eye(3) > 0, WORDS, WORDS)):
+        assert (ax.yaxis.label.get_color(), ax.xaxis.label.get_color()) == (QUERY, KEY)
+        assert (ax.get_ylabel(), ax.get_xlabel()) == ("query", "key")
+    figure = plots.map_grid(np.zeros((2, 5, 3, 3)), WORDS, WORDS)[0, 0].figure
+    assert (figure._supylabel.get_color(), figure._supxlabel.get_color()) == (QUERY, KEY)
+
+
+def test_turning_arrows_and_the_letters_at_their_tips():
+    ax = plots.turning_arrows([1.0, 0.5], [0.3, 1.0], 2, 5, turn=0.4)
+    assert {letter: inks(ax)[letter] for letter in "qk"} == {"q": QUERY, "k": KEY}
+    assert [line.get_color() for line in ax.lines if line.get_linestyle() == ":"] == [QUERY, KEY]
+
+
+def test_values_are_green_and_the_paths_of_outputs_none_of_the_three():
+    values = np.array([[0.0, 0.0], [4.0, 0.0], [1.0, 3.0]])
+    ax = plots.hull_plot(values, WORDS, {"a?": values / 2, "b?": values / 3}, xlabel="x", ylabel="y")
+    assert {inks(ax)[word] for word in WORDS} == {VALUE}
+    assert [line.get_color() for line in ax.lines if line.get_markersize() == 9] == [VALUE] * 3
+    assert [to_hex(line.get_color()) for line in ax.lines if line.get_label() in ("a?", "b?")] == [*map(to_hex, NO_ROLE[:2])]
+
+
+def test_architecture_says_what_comes_into_attention():
+    ax = plots.architecture(SimpleNamespace(vocab_size=29, d_model=13, num_encoder_layers=2, num_decoder_layers=3), src_len=7, tgt_len=5)
+    letters = [(text.get_text(), to_hex(text.get_color()), *text.get_position()) for text in ax.texts if text.get_text() in {*"qkv"}]
+    assert sorted(letter for letter, *_ in letters) == [*"kkkqqqvvv"]
+    assert {(letter, colour) for letter, colour, *_ in letters} == {("q", QUERY), ("k", KEY), ("v", VALUE)}
+    boxes = [to_hex(text.get_bbox_patch().get_facecolor()) for text in ax.texts if text.get_bbox_patch()]
+    assert not {to_hex(tint(role)) for role in ROLES} & set(boxes)
+
+
+def test_heads_are_none_of_the_three():
+    ax = plots.head_contributions(np.ones((3, 5)), list("abcde"))
+    bars = {to_hex(patch.get_facecolor()) for patch in ax.patches}
+    assert len(bars) == 3 and not bars & {QUERY, KEY, VALUE} and not bars & {to_hex(c) for c in plots.OKABE_ITO[:3]}
+
+
+def test_lines_take_other_colours_when_told():
+    plots.use_style()
+    ax = plots.line_plot([1, 2], {name: [0, 1] for name in WORDS}, xlabel="x", ylabel="y", colours=NO_ROLE)
+    assert [line.get_color() for line in ax.lines] == list(NO_ROLE[:3])
+    assert len({line.get_linestyle() for line in ax.lines}) == 3
