@@ -35,7 +35,8 @@ def dotted(name):
 def module_docstring(name, cells):
     chapters = dict.fromkeys((cell.number, cell.chapter, cell.notebook) for cell in cells)
     called = " and ".join(f"chapter {number}, {title}" if number else title for number, title, _ in chapters)
-    lines = [f'"""``{dotted(name)}``, as derived in {called}.', ""]
+    end = "" if called.endswith("?") else "."
+    lines = [f'"""``{dotted(name)}``, as derived in {called}{end}', ""]
     for _, _, notebook in chapters:
         sections = dict.fromkeys(c.section for c in cells if c.notebook == notebook and not c.only_imports)
         lines.append(f"Source: ``chapters/{notebook}``")
