@@ -3,7 +3,7 @@
     python benchmarks/captions.py          → results/captions-compared.json
 
 Multi30k may be used for research and teaching and not be handed on, so results/ holds none of its sentences. Counts are not
-sentences: from BLEU's ten counts of each sentence the bootstrap of chapter 12 is computed on any machine, and from the
+sentences: from BLEU's ten counts of each sentence the bootstrap of page 12e is computed on any machine, and from the
 commonness of words the last but one misconception is refuted. Reads the translations that the recorded runs stored.
 """
 

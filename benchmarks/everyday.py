@@ -2,7 +2,7 @@
 
     python benchmarks/everyday.py runs/multi30k     → results/everyday-multi30k.json
 
-Nothing is scored: there are no references. The page of chapter 12 prints the lines as they are.
+Nothing is scored: there are no references. Page 12e prints the lines as they are.
 """
 
 import argparse

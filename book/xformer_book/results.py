@@ -13,7 +13,7 @@ MISSING = "not recorded"
 GROUPS = {  # heading: (files, what they are, headings of figures that are worth a column of their own)
     "Translators": (
         r"(multi30k|tatoeba|everyday|beam)-.*",
-        "Runs of hours, the shipped model among them; chapters [11](../11_training.ipynb) and [12](../12_translation.ipynb) read them.",
+        "Runs of hours, the shipped model among them; [chapter 11](../11_training.ipynb) and [page 12e](../12e_how_good_is_it.ipynb) read them.",
         {"test set": "corpus", "decoding": "decoding", "BLEU": "bleu.value", "chrF": "chrf.value", "exact, %": "exact_match"},
     ),
     "The ladder": (
@@ -36,7 +36,7 @@ GROUPS = {  # heading: (files, what they are, headings of figures that are worth
     "Studies": (
         r"(captions|extrapolation|grouped-query|int8|variants).*",
         "One question each, with several seeds where chance plays a part; pages [9a](../09a_longer_than_trained.ipynb), "
-        "[12](../12_translation.ipynb), [13](../13_efficiency.ipynb) and [15](../15_what_next.ipynb).",
+        "[12e](../12e_how_good_is_it.ipynb), [13](../13_efficiency.ipynb) and [15](../15_what_next.ipynb).",
         {},
     ),
     "Corpora": (r"data-.*", "Counts that [chapter 10](../10_data.ipynb) shows.", {}),

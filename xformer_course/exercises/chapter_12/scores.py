@@ -77,6 +77,7 @@ def _by_intersection(hypothesis, reference, n):
 
 CLIPPED = Exercise(
     id="12.5",
+    page="12e_how_good_is_it",
     title="Clipped matches",
     kind="implement",
     minutes=10,

@@ -63,6 +63,7 @@ def _vectorised(first, second, draws):
 
 BOOTSTRAP = Exercise(
     id="12.6",
+    page="12e_how_good_is_it",
     title="The same draw for both",
     kind="implement",
     minutes=10,
