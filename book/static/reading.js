@@ -1,6 +1,6 @@
 // What has been read to its end: ticks in the contents, counts on the welcome page, a button that forgets. Kept in this browser alone.
 (() => {
-  const KEY = "xformer-read", PAGE = /\/chapters\/(\d\d[a-z]?_\w+)\.html/;
+  const KEY = "xformer-read", PAGE = /\/chapters\/((?:\d\d[a-z]?|w\d)_\w+)\.html/;
   const page = (address) => (PAGE.exec(address) || [])[1];
   const load = () => { try { return new Set(JSON.parse(localStorage.getItem(KEY)) || []); } catch { return new Set(); } };
   const save = (read) => { try { localStorage.setItem(KEY, JSON.stringify([...read])); } catch { /* refused: nothing is kept */ } };
