@@ -166,7 +166,8 @@ def test_library_cells_are_marked_and_directives_hidden(articles):
             continue
         cells = nbformat.read(page.source, as_version=4).cells
         directives = [read_directive(cell.source, "") for cell in cells if cell.cell_type == "code"]
-        paths = [f"xformer_lib/{found[1].replace('.', '/')}.py" for found in directives if found]
+        modules = [found[1].replace(".", "/") for found in directives if found]
+        paths = [f"xformer_{'course' if module.startswith('lessons/') else 'lib'}/{module}.py" for module in modules]
         assert [tag.get_text() for tag in article.select(".library-mark code")] == paths, page.name
         marked += len(paths)
     assert marked

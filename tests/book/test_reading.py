@@ -152,7 +152,7 @@ def test_nothing_breaks_where_nothing_may_be_kept(chromium, articles):
 @pytest.mark.browser
 def test_a_link_to_a_section_leads_there(chromium, articles):
     """The heading stands at the top of the window, however long the page before it."""
-    places = {"05_permutations": "what-you-can-do-now", "09_encoder_decoder": "takeaways", "12_translation": "beam-search"}
+    places = {"05_permutations": "what-you-can-do-now", "09_encoder_decoder": "what-must-not-leak", "12_translation": "beam-search"}
 
     async def work(tab):
         await tab.screen(1280, 900)
@@ -165,9 +165,9 @@ def test_a_link_to_a_section_leads_there(chromium, articles):
                 await asyncio.sleep(0.5)
             found[name] = round(now)
         await tab.visit(page_of(articles, "09_encoder_decoder").path.as_uri())
-        await tab.evaluate("document.querySelector('.bd-sidebar-secondary a[href=\"#takeaways\"]').click()")
+        await tab.evaluate("document.querySelector('.bd-sidebar-secondary a[href=\"#what-must-not-leak\"]').click()")
         await asyncio.sleep(3)  # the page glides there
-        found["followed"] = await tab.evaluate("document.getElementById('takeaways').getBoundingClientRect().top")
+        found["followed"] = await tab.evaluate("document.getElementById('what-must-not-leak').getBoundingClientRect().top")
         return found
 
     assert all(0 <= top < 200 for top in browse(chromium, work).values())
