@@ -42,8 +42,12 @@ def measure(length: int, device: str, rounds: int) -> dict:
         for path, layer in layers.items():
             times[path].append(seconds(layer, x, mask, device))
     medians = {path: 1e3 * statistics.median(values[1:]) for path, values in times.items()}
-    return {"length": length, "explicit_ms": round(medians["explicit"], 2), "fused_ms": round(medians["fused"], 2),
-            "explicit_over_fused": round(medians["explicit"] / medians["fused"], 2)}
+    return {
+        "length": length,
+        "explicit_ms": round(medians["explicit"], 2),
+        "fused_ms": round(medians["fused"], 2),
+        "explicit_over_fused": round(medians["explicit"] / medians["fused"], 2),
+    }
 
 
 def main() -> None:
@@ -58,8 +62,14 @@ def main() -> None:
         print(f"{row['length']:6}  {row['explicit_ms']:11.2f}  {row['fused_ms']:8.2f}  {row['explicit_over_fused']:.2f}")
     if options.json:
         device = torch.cuda.get_device_name() if options.device.startswith("cuda") else cpu_name()
-        record = {"command": "python benchmarks/attention_paths.py", "commit": git_commit(), "device": device,
-                  "threads": torch.get_num_threads(), "torch": torch.__version__, "rows": rows}
+        record = {
+            "command": "python benchmarks/attention_paths.py",
+            "commit": git_commit(),
+            "device": device,
+            "threads": torch.get_num_threads(),
+            "torch": torch.__version__,
+            "rows": rows,
+        }
         with open(options.json, "w") as file:
             file.write(json.dumps(record, indent=1) + "\n")
 

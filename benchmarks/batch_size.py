@@ -30,15 +30,17 @@ SIZES = (64, 128, 256, 512, 1024, 2048, 4096)
 RATES = (4e-3, 8e-3, 16e-3)
 SEEDS = (1, 2, 3)
 TARGET = 1.5  # nats a token
-MODEL = TransformerConfig(vocab_size=400, d_model=48, num_heads=4, d_ff=96, num_encoder_layers=1, num_decoder_layers=1,
-                          dropout=0.0, max_len=64)
+MODEL = TransformerConfig(
+    vocab_size=400, d_model=48, num_heads=4, d_ff=96, num_encoder_layers=1, num_decoder_layers=1, dropout=0.0, max_len=64
+)
 STEPS_AT_MOST, TOKENS_AT_MOST = 1000, 900_000  # padding included; a run that has not arrived by then is given up
 
 
 def steps_to_target(size: int, rate: float, seed: int, corpus: dict, tokenizer: Tokenizer) -> dict:
     """Steps and target tokens until the validation loss is ``TARGET``; None for both where it never was."""
-    config = TrainConfig("fragment", MODEL, max_steps=100_000, max_tokens=size, peak_rate=rate, warmup_steps=20,
-                         decay=1e-5, label_smoothing=0.0, seed=seed)
+    config = TrainConfig(
+        "fragment", MODEL, max_steps=100_000, max_tokens=size, peak_rate=rate, warmup_steps=20, decay=1e-5, label_smoothing=0.0, seed=seed
+    )
     every = max(1, min(20, 2048 // size * 5))
     run = loop.build_run(config, Path(tempfile.gettempdir()), tokenizer, corpus, "cpu")
     run.computing.train()
@@ -54,8 +56,7 @@ def steps_to_target(size: int, rate: float, seed: int, corpus: dict, tokenizer: 
         if loss <= TARGET and before is not None:
             step, tokens, old = before
             share = (math.log(old) - math.log(TARGET)) / (math.log(old) - math.log(loss))
-            return {"steps": round(step + share * (run.step - step), 1),
-                    "tokens": round(tokens + share * (run.tokens - tokens))}
+            return {"steps": round(step + share * (run.step - step), 1), "tokens": round(tokens + share * (run.tokens - tokens))}
         before = run.step, run.tokens, loss
     return {"steps": None, "tokens": None}
 
@@ -75,10 +76,18 @@ def main() -> None:
                 found = steps_to_target(size, rate, seed, corpus, tokenizer)
                 runs.append({"max_tokens": size, "rate": rate, "seed": seed, **found})
                 print(runs[-1], f"{time.time() - start:.0f} s", flush=True)
-    record = {"command": "python benchmarks/batch_size.py " + " ".join(sys.argv[1:]), "commit": git_commit(),
-              "device": cpu_name(), "threads": 1, "minutes": round((time.time() - start) / 60, 1),
-              "seeds": SEEDS, "versions": {"torch": torch.__version__}, "target": TARGET,
-              "model": {**vars(MODEL)}, "runs": runs}
+    record = {
+        "command": "python benchmarks/batch_size.py " + " ".join(sys.argv[1:]),
+        "commit": git_commit(),
+        "device": cpu_name(),
+        "threads": 1,
+        "minutes": round((time.time() - start) / 60, 1),
+        "seeds": SEEDS,
+        "versions": {"torch": torch.__version__},
+        "target": TARGET,
+        "model": {**vars(MODEL)},
+        "runs": runs,
+    }
     if options.json:
         options.json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 

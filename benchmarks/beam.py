@@ -43,7 +43,7 @@ def best_of_each(translator, texts: list[str], beam_size: int, length_penalty: f
     rows = encode_sentences(model, tokenizer, texts)
     order, found = sorted(range(len(rows)), key=lambda n: len(rows[n])), {}
     for start in range(0, len(order), 32):
-        batch = order[start:start + 32]
+        batch = order[start : start + 32]
         source = torch.from_numpy(pad_rows([rows[n] for n in batch], model.config.pad_id))
         beams = beam_search(model, source, beam_size=beam_size, length_penalty=length_penalty)
         found |= {n: (tokenizer.decode(best[0].ids), best[0].log_prob) for n, best in zip(batch, beams)}
@@ -53,8 +53,10 @@ def best_of_each(translator, texts: list[str], beam_size: int, length_penalty: f
 def against(first: dict, second: dict) -> dict:
     """How many translations differ from those of the first system, and how many are less likely."""
     log_probs = zip(first["log_probs"], second["log_probs"])
-    return {"changed": sum(a != b for a, b in zip(first["translations"], second["translations"])),
-            "less_likely": sum(b < a - 1e-3 for a, b in log_probs)}
+    return {
+        "changed": sum(a != b for a, b in zip(first["translations"], second["translations"])),
+        "less_likely": sum(b < a - 1e-3 for a, b in log_probs),
+    }
 
 
 def main(out: Path, count: int) -> None:
@@ -64,19 +66,37 @@ def main(out: Path, count: int) -> None:
     for name, (beam_size, length_penalty) in SYSTEMS.items():
         translations, log_probs = zip(*best_of_each(translator, sources, beam_size, length_penalty))
         said, wanted = bleu_counts(list(translations), references).sum(axis=0)[:2].tolist()
-        systems.append({
-            "name": name, "beam_size": beam_size, "length_penalty": length_penalty,
-            "bleu": vars(bleu(list(translations), references)), "length_ratio": said / wanted,
-            "log_probs": [round(value, 4) for value in log_probs], "translations": list(translations)})
+        systems.append(
+            {
+                "name": name,
+                "beam_size": beam_size,
+                "length_penalty": length_penalty,
+                "bleu": vars(bleu(list(translations), references)),
+                "length_ratio": said / wanted,
+                "log_probs": [round(value, 4) for value in log_probs],
+                "translations": list(translations),
+            }
+        )
         systems[-1] |= against(systems[0], systems[-1])
-        print(f"{name:16} BLEU {systems[-1]['bleu']['value']:.2f}  length ratio {said / wanted:.3f}  "
-              f"log p {sum(log_probs) / count:.3f}  changed {systems[-1]['changed']}", flush=True)
+        print(
+            f"{name:16} BLEU {systems[-1]['bleu']['value']:.2f}  length ratio {said / wanted:.3f}  "
+            f"log p {sum(log_probs) / count:.3f}  changed {systems[-1]['changed']}",
+            flush=True,
+        )
     assert systems[0]["translations"] == translator.translate(sources), "one beam is greedy decoding"
     record = {
-        "command": "python benchmarks/beam.py", "commit": git_commit(), "device": cpu_name(), "threads": torch.get_num_threads(),
+        "command": "python benchmarks/beam.py",
+        "commit": git_commit(),
+        "device": cpu_name(),
+        "threads": torch.get_num_threads(),
         "versions": {"torch": torch.__version__, "sacrebleu": sacrebleu.__version__},
-        "weights_sha256": hashlib.sha256(WEIGHTS.read_bytes()).hexdigest(), "corpus": "tatoeba", "split": "test",
-        "sources": sources, "references": references, "systems": systems}
+        "weights_sha256": hashlib.sha256(WEIGHTS.read_bytes()).hexdigest(),
+        "corpus": "tatoeba",
+        "split": "test",
+        "sources": sources,
+        "references": references,
+        "systems": systems,
+    }
     out.write_text(json.dumps(record, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 

@@ -46,8 +46,11 @@ async def walk(chromium, html):
                 "bytes": seen.weight,
                 "bytes_without_pictures": survey.without_figures(seen.weight),
             }
-            print(f"{kind}: {sum(sum(found.values()) for found in rows[kind]['axe'].values())} objections, "
-                  f"{rows[kind]['bytes_without_pictures']:,} bytes", flush=True)
+            print(
+                f"{kind}: {sum(sum(found.values()) for found in rows[kind]['axe'].values())} objections, "
+                f"{rows[kind]['bytes_without_pictures']:,} bytes",
+                flush=True,
+            )
     return rows
 
 

@@ -31,9 +31,16 @@ def system(name: str, run: str, english: list[str], french: list[str]) -> dict:
     said = record["hypotheses"]
     groups = [asdict(group) for group in bleu_by_length(english, said, french)]
     errors = Counter(error.kind for pair in zip(said, french, strict=True) for error in word_errors(*pair))
-    return {"name": name, "record": run, "minutes": record["minutes"], "dropout": record["config"]["model"]["dropout"],
-            "bleu": vars(bleu(said, french)), "by_length": groups, "word_errors": dict(sorted(errors.items())),
-            "counts": bleu_counts(said, french).tolist()}
+    return {
+        "name": name,
+        "record": run,
+        "minutes": record["minutes"],
+        "dropout": record["config"]["model"]["dropout"],
+        "bleu": vars(bleu(said, french)),
+        "by_length": groups,
+        "word_errors": dict(sorted(errors.items())),
+        "counts": bleu_counts(said, french).tolist(),
+    }
 
 
 def words(text: str) -> list[str]:
@@ -49,15 +56,23 @@ def unmasking(run: str, french: list[str]) -> dict:
     """How common the words of the machine and of the person are, and whether the two wrote the same."""
     said = json.loads((ROOT / "results" / f"{run}.json").read_text(encoding="utf-8"))["hypotheses"]
     seen = Counter(word for _, text in load_corpus("multi30k", "train") for word in words(text))
-    return {"record": run, "machine": commonness(said, seen), "person": commonness(french, seen),
-            "same": [n for n, pair in enumerate(zip(said, french, strict=True)) if pair[0] == pair[1]]}
+    return {
+        "record": run,
+        "machine": commonness(said, seen),
+        "person": commonness(french, seen),
+        "same": [n for n, pair in enumerate(zip(said, french, strict=True)) if pair[0] == pair[1]],
+    }
 
 
 def measure() -> dict:
     english, french = map(list, zip(*load_corpus("multi30k", "test")))
-    return {"corpus": "multi30k", "split": "test", "source_words": [len(text.split()) for text in english],
-            "systems": [system(name, run, english, french) for name, run in RUNS.items()],
-            "commonness": unmasking(RUNS["short run"], french)}
+    return {
+        "corpus": "multi30k",
+        "split": "test",
+        "source_words": [len(text.split()) for text in english],
+        "systems": [system(name, run, english, french) for name, run in RUNS.items()],
+        "commonness": unmasking(RUNS["short run"], french),
+    }
 
 
 def written(record: dict) -> str:
@@ -70,7 +85,12 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=ROOT / "results" / "captions-compared.json")
     options = parser.parse_args()
-    origin = {"command": "python benchmarks/captions.py", "commit": git_commit(), "device": cpu_name(), "threads": 1,
-              "versions": {"sacrebleu": sacrebleu.__version__, "numpy": np.__version__}}
+    origin = {
+        "command": "python benchmarks/captions.py",
+        "commit": git_commit(),
+        "device": cpu_name(),
+        "threads": 1,
+        "versions": {"sacrebleu": sacrebleu.__version__, "numpy": np.__version__},
+    }
     options.out.write_text(written({**origin, **measure()}), encoding="utf-8")
     print(f"{options.out}: {options.out.stat().st_size:,} bytes")

@@ -26,13 +26,7 @@ sys.path.insert(0, str(ROOT))
 
 from xformer_lib.data._download import corpus_bytes  # noqa: E402
 from xformer_lib.data.batching import batches, make_batch  # noqa: E402
-from xformer_lib.data.corpora import (  # noqa: E402
-    _multi30k_published,
-    linked_groups,
-    load_corpus,
-    normalise,
-    sentence_keys,
-)
+from xformer_lib.data.corpora import _multi30k_published, linked_groups, load_corpus, normalise, sentence_keys  # noqa: E402
 from xformer_lib.data.tokenizer import Tokenizer  # noqa: E402
 
 SPLITS = ("train", "val", "test")
@@ -55,8 +49,7 @@ def sizes(corpora):
 
 def histogram(pairs, longest=40):
     """Sentences of 0, 1, … words, for both sides; the last entry holds all longer ones."""
-    return [np.bincount([min(len(pair[side].split()), longest) for pair in pairs], minlength=longest + 1).tolist()
-            for side in (0, 1)]
+    return [np.bincount([min(len(pair[side].split()), longest) for pair in pairs], minlength=longest + 1).tolist() for side in (0, 1)]
 
 
 def pieces(train, test):
@@ -106,8 +99,11 @@ def padding(pairs):
         "max_tokens": MAX_TOKENS,
         "buckets": {"share": padding_share(buckets), "batches": len(buckets)},
         "random": {"share": padding_share(shuffled), "batches": len(shuffled)},
-        "to_the_longest": {"share": round(1 - real / (2 * longest * len(pairs)), 4),
-                           "batches": -(-len(pairs) // (MAX_TOKENS // longest)), "longest": longest},
+        "to_the_longest": {
+            "share": round(1 - real / (2 * longest * len(pairs)), 4),
+            "batches": -(-len(pairs) // (MAX_TOKENS // longest)),
+            "longest": longest,
+        },
     }
 
 
@@ -120,7 +116,7 @@ def half_known(train, held_out):
 def gapped(text):
     """The sentence with each of its words left out in turn: two that differ in one word share one of these."""
     words = re.findall(r"\w+", text.casefold())
-    return {" ".join((*words[:n], "_", *words[n + 1:])) for n in range(len(words))}
+    return {" ".join((*words[:n], "_", *words[n + 1 :])) for n in range(len(words))}
 
 
 def one_word_apart(train, held_out):
@@ -134,8 +130,9 @@ def leaks(corpora):
     parts = {name: [corpora[name, split] for split in SPLITS] for name in ("fragment", "multi30k", "tatoeba")}
     published = [_multi30k_published(split) for split in SPLITS]
     return {
-        "half_known": {name: half_known(train, val + test)
-                       for name, (train, val, test) in {**parts, "multi30k as published": published}.items()},
+        "half_known": {
+            name: half_known(train, val + test) for name, (train, val, test) in {**parts, "multi30k as published": published}.items()
+        },
         "test_one_word_apart": {name: one_word_apart(train, test) for name, (train, _, test) in parts.items()},
     }
 
@@ -146,13 +143,19 @@ def tatoeba_leaks(corpora):
     lines = corpus_bytes("tatoeba/fra-eng.zip").decode("utf-8").rstrip("\n").split("\n")
     distinct = {tuple(normalise(column) for column in line.split("\t")[:2]) for line in lines}
     by_line = np.random.default_rng(0).permutation(len(pairs))
-    held, rest = by_line[: len(pairs) // 50], by_line[len(pairs) // 50:]
+    held, rest = by_line[: len(pairs) // 50], by_line[len(pairs) // 50 :]
     english, french = ({pairs[number][side] for number in rest} for side in (0, 1))
     leaked = sum(pairs[number][0] in english or pairs[number][1] in french for number in held)
     groups = Counter(linked_groups(pairs))
-    return {"lines": len(lines), "distinct_pairs": len(distinct), "kept_pairs": len(pairs),
-            "offensive_pairs": len(distinct) - len(pairs), "leak_share_by_line": round(leaked / len(held), 4),
-            "groups": len(groups), "largest_group": max(groups.values())}
+    return {
+        "lines": len(lines),
+        "distinct_pairs": len(distinct),
+        "kept_pairs": len(pairs),
+        "offensive_pairs": len(distinct) - len(pairs),
+        "leak_share_by_line": round(leaked / len(held), 4),
+        "groups": len(groups),
+        "largest_group": max(groups.values()),
+    }
 
 
 def main():
@@ -160,8 +163,7 @@ def main():
     parser.add_argument("--out", type=Path, default=ROOT / "results" / "data-stats.json")
     out = parser.parse_args().out
     start = time.time()
-    corpora = {(name, split): load_corpus(name, split)
-               for name in ("fragment", "multi30k", "tatoeba") for split in SPLITS}
+    corpora = {(name, split): load_corpus(name, split) for name in ("fragment", "multi30k", "tatoeba") for split in SPLITS}
     train = corpora["multi30k", "train"]
     tokenizer = Tokenizer.train([side for pair in train for side in pair], vocab_size=8000)
     encoded = list(zip(*(tokenizer.encode_batch([pair[side] for pair in train]) for side in (0, 1)), strict=True))
@@ -172,8 +174,10 @@ def main():
         "versions": {"python": platform.python_version(), "numpy": np.__version__, "tokenizers": tokenizers.__version__},
         "sizes": sizes(corpora),
         "words_histogram": {name: histogram(corpora[name, "train"]) for name in ("fragment", "multi30k", "tatoeba")},
-        "multi30k": {"published_train": len(_multi30k_published("train")),
-                     "dropped_from_train": len(_multi30k_published("train")) - len(train)},
+        "multi30k": {
+            "published_train": len(_multi30k_published("train")),
+            "dropped_from_train": len(_multi30k_published("train")) - len(train),
+        },
         "tatoeba": tatoeba_leaks(corpora),
         "leaks": leaks(corpora),
         "pieces": pieces(train, corpora["multi30k", "test"]),

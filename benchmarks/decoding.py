@@ -62,8 +62,15 @@ def cache_rows(device: str, rounds: int) -> list[dict]:
         for steps in STEPS:
             works = {use_cache: partial(decode, model, source, steps, use_cache) for use_cache in (True, False)}
             median = in_turn(works, rounds, device)
-            rows.append({"batch": batch_size, "steps": steps, "cached_ms": round(1e3 * median[True], 1),
-                         "uncached_ms": round(1e3 * median[False], 1), "uncached_over_cached": round(median[False] / median[True], 2)})
+            rows.append(
+                {
+                    "batch": batch_size,
+                    "steps": steps,
+                    "cached_ms": round(1e3 * median[True], 1),
+                    "uncached_ms": round(1e3 * median[False], 1),
+                    "uncached_over_cached": round(median[False] / median[True], 2),
+                }
+            )
     return rows
 
 
@@ -71,11 +78,17 @@ def beam_rows(device: str, rounds: int) -> list[dict]:
     model, tokenizer = load_model(chosen_model(None), device=device)
     texts, rows = EVERYDAY.read_text(encoding="utf-8").splitlines(), []
     for batch_size in (1, len(texts)):
-        works = {width: partial(translate, model, tokenizer, texts, beam_size=width, batch_size=batch_size)
-                 for width in WIDTHS}
+        works = {width: partial(translate, model, tokenizer, texts, beam_size=width, batch_size=batch_size) for width in WIDTHS}
         median = in_turn(works, rounds, device)
-        rows += [{"batch": batch_size, "beam_size": width, "ms_a_sentence": round(1e3 * median[width] / len(texts), 1),
-                  "over_greedy": round(median[width] / median[1], 2)} for width in WIDTHS]
+        rows += [
+            {
+                "batch": batch_size,
+                "beam_size": width,
+                "ms_a_sentence": round(1e3 * median[width] / len(texts), 1),
+                "over_greedy": round(median[width] / median[1], 2),
+            }
+            for width in WIDTHS
+        ]
     return rows
 
 
@@ -92,10 +105,15 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json")
     options = parser.parse_args()
-    record = {"command": f"python benchmarks/decoding.py --rounds {options.rounds}", "commit": git_commit(),
-              "device": torch.cuda.get_device_name() if options.device.startswith("cuda") else cpu_name(),
-              "threads": torch.get_num_threads(), "torch": torch.__version__,
-              "cache": cache_rows(options.device, options.rounds), "beam": beam_rows(options.device, options.rounds)}
+    record = {
+        "command": f"python benchmarks/decoding.py --rounds {options.rounds}",
+        "commit": git_commit(),
+        "device": torch.cuda.get_device_name() if options.device.startswith("cuda") else cpu_name(),
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "cache": cache_rows(options.device, options.rounds),
+        "beam": beam_rows(options.device, options.rounds),
+    }
     table(record["cache"])
     table(record["beam"])
     if options.json:

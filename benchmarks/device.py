@@ -32,7 +32,7 @@ from xformer_lib.training.config import preset
 from xformer_lib.training.loop import build_run, has_bfloat16, keep_freed_memory, pick_device, train_step
 
 TYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-ROW = 24             # tokens a sentence, about that of a caption
+ROW = 24  # tokens a sentence, about that of a caption
 PEAK_SIDES = {"cpu": (512, 1024, 2048), "other": (2048, 4096, 8192)}
 LENGTHS = (16, 32, 64, 128, 256, 512, 1024)
 
@@ -106,9 +106,16 @@ def training_row(device: str, precision: str, max_tokens: int, rounds: int, smal
     tokens = len(rows) * ROW
     sizes = Sizes(vocab_size=model.vocab_size, d_model=model.d_model, d_ff=model.d_ff, num_layers=model.num_encoder_layers)
     speed = useful_flops(sizes, [(ROW, ROW)] * len(rows)) / seconds / 1e12
-    return {"precision": precision, "batch_tokens": tokens, "tokens_per_second": round(tokens / seconds), "teraflop_per_second": round(speed, 4),
-            "fraction_of_peak": round(speed / peak["teraflop_per_second"], 3), "memory_mb": memory_mb(device),
-            "first_loss": round(losses[0] / tokens, 3), "last_loss": round(losses[-1] / tokens, 3)}
+    return {
+        "precision": precision,
+        "batch_tokens": tokens,
+        "tokens_per_second": round(tokens / seconds),
+        "teraflop_per_second": round(speed, 4),
+        "fraction_of_peak": round(speed / peak["teraflop_per_second"], 3),
+        "memory_mb": memory_mb(device),
+        "first_loss": round(losses[0] / tokens, 3),
+        "last_loss": round(losses[-1] / tokens, 3),
+    }
 
 
 # ---------------------------------------------------------------- attention
@@ -124,8 +131,13 @@ def attention_row(device: str, precision: str, length: int, tokens: int, rounds:
         for path, layer in layers.items():
             found[path].append(median_seconds(lambda layer=layer: layer(x, x, x, mask=mask)[0].sum().backward(), device, 1))
     ms = {path: 1e3 * statistics.median(values) for path, values in found.items()}
-    return {"precision": precision, "length": length, "explicit_ms": round(ms["explicit"], 3), "fused_ms": round(ms["fused"], 3),
-            "explicit_over_fused": round(ms["explicit"] / ms["fused"], 2)}
+    return {
+        "precision": precision,
+        "length": length,
+        "explicit_ms": round(ms["explicit"], 3),
+        "fused_ms": round(ms["fused"], 3),
+        "explicit_over_fused": round(ms["explicit"] / ms["fused"], 2),
+    }
 
 
 # ---------------------------------------------------------------- the command
@@ -158,11 +170,19 @@ def main(arguments: list[str] | None = None) -> dict:
     lengths, tokens = (LENGTHS[:2], 256) if options.smoke else (LENGTHS, 4096 if is_cpu else 65536)
     if is_cpu:
         keep_freed_memory()
-    record = {"command": f"python -m benchmarks.device --device {device} --rounds {rounds}", "commit": git_commit(), "device": device_name(device),
-              "threads": torch.get_num_threads(), "torch": torch.__version__,
-              "peaks": {name: matrix_peak(device, name, rounds, sides) for name in precisions(device)}}
-    record["training"] = [training_row(device, name, budget, rounds, options.smoke, record["peaks"][name])
-                          for name in precisions(device) for budget in budgets]
+    record = {
+        "command": f"python -m benchmarks.device --device {device} --rounds {rounds}",
+        "commit": git_commit(),
+        "device": device_name(device),
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "peaks": {name: matrix_peak(device, name, rounds, sides) for name in precisions(device)},
+    }
+    record["training"] = [
+        training_row(device, name, budget, rounds, options.smoke, record["peaks"][name])
+        for name in precisions(device)
+        for budget in budgets
+    ]
     record["attention"] = [attention_row(device, name, length, tokens, rounds) for name in precisions(device) for length in lengths]
     record["minutes"] = round((time.perf_counter() - began) / 60, 1)
     print(f"{record['device']}: peaks {record['peaks']}")

@@ -22,10 +22,15 @@ def main(folder: Path, out: Path) -> None:
     provenance = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
     sentences = (ROOT / "benchmarks" / "everyday.txt").read_text(encoding="utf-8").splitlines()
     trained = {english for english, _ in load_corpus(json.loads((folder / "config.json").read_text())["corpus"], "train")}
-    record = {"command": f"python benchmarks/everyday.py {folder}", "commit": git_commit(),
-              "trained_with": {key: provenance[key] for key in ("command", "commit", "device", "threads")},
-              "decoding": "greedy", "in_training_data": sum(sentence in trained for sentence in sentences),
-              "sentences": sentences, "translations": translate(model, tokenizer, sentences)}
+    record = {
+        "command": f"python benchmarks/everyday.py {folder}",
+        "commit": git_commit(),
+        "trained_with": {key: provenance[key] for key in ("command", "commit", "device", "threads")},
+        "decoding": "greedy",
+        "in_training_data": sum(sentence in trained for sentence in sentences),
+        "sentences": sentences,
+        "translations": translate(model, tokenizer, sentences),
+    }
     out.write_text(json.dumps(record, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     for english, french in zip(sentences, record["translations"]):
         print(f"{english}\n    {french}")

@@ -45,9 +45,15 @@ def run(heads: int, seed: int, steps: int, corpus: str = "fragment") -> dict:
         seconds = time.process_time() - start
     sources, references = map(list, zip(*load_corpus(corpus, "test"), strict=True))
     said = translate(done.model, done.tokenizer, sources)
-    return {"num_kv_heads": heads, "seed": seed, "validation_loss": round(done.history[-1]["validation_loss"], 4),
-            "exact_match": round(exact_match(said, references), 2), "parameters": sum(x.numel() for x in done.model.parameters()),
-            "kept_bytes": kept_bytes(done.model), "cpu_seconds": round(seconds, 1)}
+    return {
+        "num_kv_heads": heads,
+        "seed": seed,
+        "validation_loss": round(done.history[-1]["validation_loss"], 4),
+        "exact_match": round(exact_match(said, references), 2),
+        "parameters": sum(x.numel() for x in done.model.parameters()),
+        "kept_bytes": kept_bytes(done.model),
+        "cpu_seconds": round(seconds, 1),
+    }
 
 
 def main() -> None:
@@ -61,12 +67,22 @@ def main() -> None:
     for heads in HEADS:
         mine = [row for row in rows if row["num_kv_heads"] == heads]
         losses = [row["validation_loss"] for row in mine]
-        print(f"{heads} heads of keys: validation loss {statistics.mean(losses):.3f} ({min(losses)} to {max(losses)}), "
-              f"{mine[0]['kept_bytes']:,} bytes kept")
+        print(
+            f"{heads} heads of keys: validation loss {statistics.mean(losses):.3f} ({min(losses)} to {max(losses)}), "
+            f"{mine[0]['kept_bytes']:,} bytes kept"
+        )
     if options.json:
-        record = {"command": f"python benchmarks/grouped_query.py --steps {options.steps}", "commit": git_commit(), "device": cpu_name(),
-                  "threads": 1, "torch": torch.__version__, "corpus": "fragment", "length": LENGTH,
-                  "minutes": round((time.perf_counter() - start) / 60, 1), "runs": rows}
+        record = {
+            "command": f"python benchmarks/grouped_query.py --steps {options.steps}",
+            "commit": git_commit(),
+            "device": cpu_name(),
+            "threads": 1,
+            "torch": torch.__version__,
+            "corpus": "fragment",
+            "length": LENGTH,
+            "minutes": round((time.perf_counter() - start) / 60, 1),
+            "runs": rows,
+        }
         Path(options.json).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 

@@ -70,8 +70,13 @@ def interval(values: list[float]) -> tuple[float, float]:
 def row(name: str, sizes, times: list[list[float]], memory: list[int] | None = None) -> dict:
     """Medians and exponents of one line; ``times`` has a list of rounds for each size."""
     exponent, half = interval([slope(sizes, one) for one in zip(*times, strict=True)])
-    made = {"name": name, "sizes": list(sizes), "ms": [round(1e3 * statistics.median(one), 4) for one in times],
-            "time_exponent": round(exponent, 3), "time_exponent_half_width": round(half, 3)}
+    made = {
+        "name": name,
+        "sizes": list(sizes),
+        "ms": [round(1e3 * statistics.median(one), 4) for one in times],
+        "time_exponent": round(exponent, 3),
+        "time_exponent_half_width": round(half, 3),
+    }
     if memory is not None:
         made |= {"numbers": memory, "memory_exponent": round(slope(sizes, memory), 3)}
     return made
@@ -142,8 +147,9 @@ def length_rows(rounds: int, long=LONG, short=SHORT) -> list[dict]:
         times = in_turn(works, rounds)
         numbers = {key: measure_cost(work).largest for key, work in works.items()}
     lines = {**dict.fromkeys(layers, long), "dense": short}
-    return [row(name, sizes, [times[name, size] for size in sizes], [numbers[name, size] for size in sizes])
-            for name, sizes in lines.items()]
+    return [
+        row(name, sizes, [times[name, size] for size in sizes], [numbers[name, size] for size in sizes]) for name, sizes in lines.items()
+    ]
 
 
 # ---------------------------------------------------------------- a training step
@@ -151,10 +157,21 @@ def length_rows(rounds: int, long=LONG, short=SHORT) -> list[dict]:
 
 def config_for(axis: str, value: int) -> tuple[TransformerConfig, int]:
     """The model and the number of sentences of a step in which one thing differs."""
-    sizes = {"vocab_size": 4000, "d_model": 128, "num_heads": 4, "d_ff": 512,
-             "num_encoder_layers": 2, "num_decoder_layers": 2, "dropout": 0.0}
-    sizes |= {"width": {"d_model": value, "d_ff": 4 * value}, "depth": {"num_encoder_layers": value, "num_decoder_layers": value},
-              "vocabulary": {"vocab_size": value}, "batch": {}}[axis]
+    sizes = {
+        "vocab_size": 4000,
+        "d_model": 128,
+        "num_heads": 4,
+        "d_ff": 512,
+        "num_encoder_layers": 2,
+        "num_decoder_layers": 2,
+        "dropout": 0.0,
+    }
+    sizes |= {
+        "width": {"d_model": value, "d_ff": 4 * value},
+        "depth": {"num_encoder_layers": value, "num_decoder_layers": value},
+        "vocabulary": {"vocab_size": value},
+        "batch": {},
+    }[axis]
     return TransformerConfig(**sizes), value if axis == "batch" else 8
 
 
@@ -198,8 +215,13 @@ def corpus_row(rounds: int, sizes=CORPUS, steps: int = 12) -> dict:
     examples = sample_pairs(max(sizes), rng=np.random.default_rng(0))
     pairs = [(example.source, example.target) for example in examples]
     tokenizer = Tokenizer.train([side for pair in pairs[:2000] for side in pair], vocab_size=600)
-    model = accelerate(Transformer(TransformerConfig(vocab_size=tokenizer.vocab_size, d_model=128, d_ff=512, num_encoder_layers=2,
-                                                     num_decoder_layers=2, dropout=0.0)))
+    model = accelerate(
+        Transformer(
+            TransformerConfig(
+                vocab_size=tokenizer.vocab_size, d_model=128, d_ff=512, num_encoder_layers=2, num_decoder_layers=2, dropout=0.0
+            )
+        )
+    )
     times = {size: [] for size in sizes}
     for number in range(rounds + 1):
         for size in sizes:
@@ -226,12 +248,22 @@ def machine(rounds: int, size: int = 2048, megabytes: int = 256) -> dict:
     whole = [x.mul(30).round().clamp(-127, 127).to(torch.int8) for x in (a, b)]
     long = torch.ones(megabytes * 2**18)
     target = torch.empty_like(long)
-    times = in_turn({"float32": partial(torch.mm, a, b), "int8": partial(int_product, *whole),
-                     "sum": partial(torch.sum, long), "copy": partial(target.copy_, long)}, rounds)
+    times = in_turn(
+        {
+            "float32": partial(torch.mm, a, b),
+            "int8": partial(int_product, *whole),
+            "sum": partial(torch.sum, long),
+            "copy": partial(target.copy_, long),
+        },
+        rounds,
+    )
     best = {name: min(values) for name, values in times.items()}
     gigabytes = megabytes * 2**20 / 1e9
-    return {"gflops": round(2e-9 * size**3 / best["float32"], 1), "int8_gops": round(2e-9 * size**3 / best["int8"], 1),
-            "gigabytes_per_second": round(max(gigabytes / best["sum"], 2 * gigabytes / best["copy"]), 1)}
+    return {
+        "gflops": round(2e-9 * size**3 / best["float32"], 1),
+        "int8_gops": round(2e-9 * size**3 / best["int8"], 1),
+        "gigabytes_per_second": round(max(gigabytes / best["sum"], 2 * gigabytes / best["copy"]), 1),
+    }
 
 
 def roofline_rows(rounds: int, rows=ROWS, width: int = 2048) -> list[dict]:
@@ -240,21 +272,36 @@ def roofline_rows(rounds: int, rows=ROWS, width: int = 2048) -> list[dict]:
     works = {n: partial(layer, torch.randn(n, width)) for n in rows}
     with torch.no_grad():
         times, costs = in_turn(works, rounds), {n: measure_cost(work) for n, work in works.items()}
-    return [{"rows": n, "intensity": round(costs[n].intensity, 3), "ms": round(1e3 * statistics.median(times[n]), 3),
-             "gflops": round(2e-9 * costs[n].products / statistics.median(times[n]), 2)} for n in rows]
+    return [
+        {
+            "rows": n,
+            "intensity": round(costs[n].intensity, 3),
+            "ms": round(1e3 * statistics.median(times[n]), 3),
+            "gflops": round(2e-9 * costs[n].products / statistics.median(times[n]), 2),
+        }
+        for n in rows
+    ]
 
 
 def smoke(rounds: int = 2) -> dict:
     """Everything at sizes that take seconds."""
-    return {"length": length_rows(rounds, (16, 32, 64, 128), (4, 8, 16, 32)),
-            "step": step_rows(rounds, {"width": (8, 16), "depth": (1, 2), "batch": (1, 2), "vocabulary": (50, 100)}, length=5),
-            "corpus": corpus_row(rounds, (60, 120), steps=2),
-            "machine": machine(rounds, 64, 1), "roofline": roofline_rows(rounds, (1, 2), 32)}
+    return {
+        "length": length_rows(rounds, (16, 32, 64, 128), (4, 8, 16, 32)),
+        "step": step_rows(rounds, {"width": (8, 16), "depth": (1, 2), "batch": (1, 2), "vocabulary": (50, 100)}, length=5),
+        "corpus": corpus_row(rounds, (60, 120), steps=2),
+        "machine": machine(rounds, 64, 1),
+        "roofline": roofline_rows(rounds, (1, 2), 32),
+    }
 
 
 def full(rounds: int) -> dict:
-    return {"length": length_rows(rounds), "step": step_rows(rounds), "corpus": corpus_row(rounds),
-            "machine": machine(rounds), "roofline": roofline_rows(rounds)}
+    return {
+        "length": length_rows(rounds),
+        "step": step_rows(rounds),
+        "corpus": corpus_row(rounds),
+        "machine": machine(rounds),
+        "roofline": roofline_rows(rounds),
+    }
 
 
 def table(measured: dict) -> None:
@@ -280,9 +327,20 @@ def main() -> None:
     measured = smoke() if options.smoke else full(options.rounds)
     table(measured)
     if options.json:
-        record = {"command": f"python benchmarks/growth.py --rounds {options.rounds}", "commit": git_commit(), "device": cpu_name(),
-                  "threads": 1, "torch": torch.__version__, "seed": 0, "minutes": round((time.perf_counter() - start) / 60, 1),
-                  "d_model": D_MODEL, "num_heads": NUM_HEADS, "window": WINDOW, "tile": TILE, **measured}
+        record = {
+            "command": f"python benchmarks/growth.py --rounds {options.rounds}",
+            "commit": git_commit(),
+            "device": cpu_name(),
+            "threads": 1,
+            "torch": torch.__version__,
+            "seed": 0,
+            "minutes": round((time.perf_counter() - start) / 60, 1),
+            "d_model": D_MODEL,
+            "num_heads": NUM_HEADS,
+            "window": WINDOW,
+            "tile": TILE,
+            **measured,
+        }
         Path(options.json).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 

@@ -33,7 +33,7 @@ SYSTEMS = ("float32", "int8")
 def tensors_sha256(path: Path) -> str:
     """Of the tensors in a safetensors file, whatever its header says beside them."""
     data = path.read_bytes()
-    return hashlib.sha256(data[8 + int.from_bytes(data[:8], "little"):]).hexdigest()
+    return hashlib.sha256(data[8 + int.from_bytes(data[:8], "little") :]).hexdigest()
 
 
 def weight_bytes(model: torch.nn.Module) -> int:
@@ -48,10 +48,23 @@ def scores(models: dict, tokenizer, corpus: str, limit: int | None) -> dict:
     said = {name: translate(model, tokenizer, sources) for name, model in models.items()}
     gap = paired_bootstrap(*(said[name] for name in SYSTEMS), references)
     changed = sum(a != b for a, b in zip(*(said[name] for name in SYSTEMS), strict=True))
-    found = {name: {"bleu": vars(bleu(lines, references)), "chrf": vars(chrf(lines, references)),
-                    "translations_sha256": hashlib.sha256("\n".join(lines).encode()).hexdigest()} for name, lines in said.items()}
-    return {"corpus": corpus, "split": "test", "sentences": len(pairs), "changed": changed, **found, "paired_bootstrap": vars(gap),
-            "int8_translations": said["int8"]}
+    found = {
+        name: {
+            "bleu": vars(bleu(lines, references)),
+            "chrf": vars(chrf(lines, references)),
+            "translations_sha256": hashlib.sha256("\n".join(lines).encode()).hexdigest(),
+        }
+        for name, lines in said.items()
+    }
+    return {
+        "corpus": corpus,
+        "split": "test",
+        "sentences": len(pairs),
+        "changed": changed,
+        **found,
+        "paired_bootstrap": vars(gap),
+        "int8_translations": said["int8"],
+    }
 
 
 def speed(models: dict, tokenizer, rounds: int) -> list[dict]:
@@ -65,9 +78,15 @@ def speed(models: dict, tokenizer, rounds: int) -> list[dict]:
                 translate(model, tokenizer, texts, batch_size=batch_size)
                 times[name].append(1e3 * (time.process_time() - start) / len(texts))
         ratios = sorted(a / b for a, b in zip(*(times[name][1:] for name in SYSTEMS), strict=True))
-        rows.append({"batch": batch_size, **{f"{name}_ms": round(statistics.median(times[name][1:]), 2) for name in SYSTEMS},
-                     "float32_over_int8": round(statistics.median(ratios), 2), "lowest": round(ratios[0], 2),
-                     "highest": round(ratios[-1], 2)})
+        rows.append(
+            {
+                "batch": batch_size,
+                **{f"{name}_ms": round(statistics.median(times[name][1:]), 2) for name in SYSTEMS},
+                "float32_over_int8": round(statistics.median(ratios), 2),
+                "lowest": round(ratios[0], 2),
+                "highest": round(ratios[-1], 2),
+            }
+        )
     return rows
 
 
@@ -81,17 +100,26 @@ def main() -> None:
     start, translator = time.perf_counter(), load_pretrained("en-fr")
     models = {"float32": translator.model, "int8": quantize_int8(translator.model)}
     timed = partial(speed, models, translator.tokenizer, options.rounds)
-    record = {"command": "python benchmarks/int8.py", "commit": git_commit(), "device": cpu_name(), "threads": 1,
-              "torch": torch.__version__, "tensors_sha256": tensors_sha256(WEIGHTS),
-              "bytes": {name: weight_bytes(model) for name, model in models.items()}, "speed": timed(),
-              "scores": [scores(models, translator.tokenizer, corpus, options.limit) for corpus in ("tatoeba", "multi30k")]}
+    record = {
+        "command": "python benchmarks/int8.py",
+        "commit": git_commit(),
+        "device": cpu_name(),
+        "threads": 1,
+        "torch": torch.__version__,
+        "tensors_sha256": tensors_sha256(WEIGHTS),
+        "bytes": {name: weight_bytes(model) for name, model in models.items()},
+        "speed": timed(),
+        "scores": [scores(models, translator.tokenizer, corpus, options.limit) for corpus in ("tatoeba", "multi30k")],
+    }
     record["minutes"] = round((time.perf_counter() - start) / 60, 1)
     for one in record["speed"]:
         print(f"batch {one['batch']:2}: int8 is {one['float32_over_int8']:.2f} times as fast ({one['lowest']} to {one['highest']})")
     for one in record["scores"]:
         gap = one["paired_bootstrap"]
-        print(f"{one['corpus']}: BLEU {gap['first']:.2f} → {gap['second']:.2f}, gap {gap['low']:+.2f} to {gap['high']:+.2f}, "
-              f"p {gap['p_value']:.2f}; {one['changed']} of {one['sentences']} translations differ")
+        print(
+            f"{one['corpus']}: BLEU {gap['first']:.2f} → {gap['second']:.2f}, gap {gap['low']:+.2f} to {gap['high']:+.2f}, "
+            f"p {gap['p_value']:.2f}; {one['changed']} of {one['sentences']} translations differ"
+        )
     options.out.write_text(json.dumps(record, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 

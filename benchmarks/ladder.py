@@ -10,8 +10,8 @@ One split, one metric: Multi30k English to French, trained on its training part,
 chosen by validation loss in short trials, the best weights of a run by validation loss, greedy translations of
 test_2016_flickr scored once by sacreBLEU. Every system reads the same batches, so the same target tokens.
 
-One file a run, results/ladder/SYSTEM-seedN.json (results/ladder-long with --long), and one a trial; a file that is there is not made again, so that
-the command can be stopped and started, or run for different systems on several cores.
+One file a run, results/ladder/SYSTEM-seedN.json (results/ladder-long with --long), and one a trial; a file that is there is not made
+again, so that the command can be stopped and started, or run for different systems on several cores.
 """
 
 import argparse
@@ -104,9 +104,17 @@ class Scale:
 
 FULL = Scale("multi30k", steps=900, warmup=150, validate_every=150, trial_steps=250, trial_warmup=50, max_tokens=2048)
 LONG = replace(FULL, steps=2700, warmup=450)
-SMOKE = Scale("fragment", steps=6, warmup=2, validate_every=3, trial_steps=2, trial_warmup=1, max_tokens=101,
-              pairs={"train": 300, "val": 23, "test": 29},
-              model={"vocab_size": 300, "d_model": 20, "d_ff": 23, "max_len": 61})
+SMOKE = Scale(
+    "fragment",
+    steps=6,
+    warmup=2,
+    validate_every=3,
+    trial_steps=2,
+    trial_warmup=1,
+    max_tokens=101,
+    pairs={"train": 300, "val": 23, "test": 29},
+    model={"vocab_size": 300, "d_model": 20, "d_ff": 23, "max_len": 61},
+)
 
 
 class Ladder:
@@ -114,8 +122,7 @@ class Ladder:
 
     def __init__(self, scale: Scale, out: Path, trials: Path | None = None):
         self.scale, self.out, self.trials = scale, out, trials or out
-        self.corpus = {split: load_corpus(scale.corpus, split)[: (scale.pairs or {}).get(split)]
-                       for split in ("train", "val", "test")}
+        self.corpus = {split: load_corpus(scale.corpus, split)[: (scale.pairs or {}).get(split)] for split in ("train", "val", "test")}
         sentences = [sentence for pair in self.corpus["train"] for sentence in pair]
         wanted = scale.model.get("vocab_size", TRANSFORMER.vocab_size)
         self.tokenizer = Tokenizer.train(sentences, vocab_size=wanted)
@@ -126,9 +133,16 @@ class Ladder:
         system, scale = SYSTEMS[name], self.scale
         sizes = {**scale.model, "vocab_size": self.tokenizer.vocab_size, **system.model}
         steps, warmup = (scale.trial_steps, scale.trial_warmup) if trial else (scale.steps, scale.warmup)
-        settings = {"max_steps": steps, "warmup_steps": warmup,
-                    "validate_every": steps if trial else scale.validate_every, "max_tokens": scale.max_tokens,
-                    "precision": "auto", "peak_rate": rate, "seed": seed, **system.train}
+        settings = {
+            "max_steps": steps,
+            "warmup_steps": warmup,
+            "validate_every": steps if trial else scale.validate_every,
+            "max_tokens": scale.max_tokens,
+            "precision": "auto",
+            "peak_rate": rate,
+            "seed": seed,
+            **system.train,
+        }
         return TrainConfig(scale.corpus, replace(SIZES[system.family], **sizes), **settings)
 
     def train(self, name: str, config: TrainConfig, folder: Path):
@@ -139,6 +153,7 @@ class Ladder:
 
     def trial(self, family: str, rate: float) -> dict:
         """The record of a short run at one rate, made if it is missing."""
+
         def make(folder: Path) -> dict:
             run = self.train(family, self.config(family, rate=rate, seed=TRIAL_SEED, trial=True), folder)
             return {"family": family, "rate": rate, **training_record(run)}
@@ -152,15 +167,21 @@ class Ladder:
 
     def run(self, name: str, seed: int) -> dict:
         """The record of a run, made if it is missing."""
+
         def make(folder: Path) -> dict:
             rate = self.rate(SYSTEMS[name].family)
             run = self.train(name, self.config(name, rate=rate, seed=seed), folder)
             model, tokenizer = load_model(folder, build=SYSTEMS[name].build)
             start = time.process_time()
             hypotheses = translate(model, tokenizer, [source for source, _ in self.corpus["test"]])
-            record = {"system": name, **training_record(run), "decoding": "greedy", "split": "test",
-                      "decoding_cpu_seconds": round(time.process_time() - start, 1),
-                      **scores(hypotheses, self.corpus["test"])}
+            record = {
+                "system": name,
+                **training_record(run),
+                "decoding": "greedy",
+                "split": "test",
+                "decoding_cpu_seconds": round(time.process_time() - start, 1),
+                **scores(hypotheses, self.corpus["test"]),
+            }
             keep = seed == SEEDS[0] or name in FAMILIES
             return {**record, "hypotheses": hypotheses} if keep else record
 
@@ -187,28 +208,41 @@ def record_name(name: str, seed: int) -> str:
 
 def provenance() -> dict:
     """Where and from what a record is made."""
-    return {"commit": git_commit(), "device": cpu_name(), "threads": torch.get_num_threads(),
-            "versions": {name: metadata.version(name) for name in ("torch", "tokenizers", "sacrebleu")}}
+    return {
+        "commit": git_commit(),
+        "device": cpu_name(),
+        "threads": torch.get_num_threads(),
+        "versions": {name: metadata.version(name) for name in ("torch", "tokenizers", "sacrebleu")},
+    }
 
 
 def training_record(run) -> dict:
     """Settings, sizes, clocks and history of a run."""
     from xformer_lib.training import config_to_json
 
-    return {"seed": run.config.seed, "minutes": round(run.seconds / 60, 2),
-            "cpu_minutes": round(run.cpu_seconds / 60, 2), "tokens": run.tokens,
-            "tokens_per_second": round(run.tokens / run.seconds),
-            "parameters": sum(parameter.numel() for parameter in run.model.parameters()),
-            "config": config_to_json(run.config), "history": run.history}
+    return {
+        "seed": run.config.seed,
+        "minutes": round(run.seconds / 60, 2),
+        "cpu_minutes": round(run.cpu_seconds / 60, 2),
+        "tokens": run.tokens,
+        "tokens_per_second": round(run.tokens / run.seconds),
+        "parameters": sum(parameter.numel() for parameter in run.model.parameters()),
+        "config": config_to_json(run.config),
+        "history": run.history,
+    }
 
 
 def scores(hypotheses: list[str], pairs: list) -> dict:
     """BLEU and chrF of the whole split, and BLEU of each range of source lengths."""
     sources, references = zip(*pairs, strict=True)
     groups = bleu_by_length(list(sources), hypotheses, list(references), limits=LENGTHS)
-    return {"bleu": vars(bleu(hypotheses, list(references))), "chrf": vars(chrf(hypotheses, list(references))),
-            "by_length": [{"from": group.shortest, "to": group.longest, "sentences": group.count,
-                           "bleu": group.score.value} for group in groups]}
+    return {
+        "bleu": vars(bleu(hypotheses, list(references))),
+        "chrf": vars(chrf(hypotheses, list(references))),
+        "by_length": [
+            {"from": group.shortest, "to": group.longest, "sentences": group.count, "bleu": group.score.value} for group in groups
+        ],
+    }
 
 
 def summary(record: dict) -> str:
@@ -219,8 +253,13 @@ def summary(record: dict) -> str:
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", nargs="+", metavar="SYSTEM", choices=list(SYSTEMS),
-                        help=f"any of {', '.join(SYSTEMS)} (default: all; with --long the first three)")
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        metavar="SYSTEM",
+        choices=list(SYSTEMS),
+        help=f"any of {', '.join(SYSTEMS)} (default: all; with --long the first three)",
+    )
     parser.add_argument("--seed", nargs="+", type=int, default=list(SEEDS), help="default: 1 2 3")
     parser.add_argument("--rates", action="store_true", help="only choose the learning rates")
     parser.add_argument("--list", action="store_true", help="say what is recorded and what is missing")

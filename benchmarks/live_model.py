@@ -34,10 +34,15 @@ SENTENCES = (ROOT / "benchmarks" / "everyday.txt").read_text(encoding="utf-8").s
 BYTES = "const bytes = (x) => btoa(new Uint8Array(x.buffer, x.byteOffset, x.byteLength).reduce((s, b) => s + String.fromCharCode(b), ''));"
 PHASES = {
     "encode": "window.kept = value.map((text) => engine.model.encode([...engine.tokenizer.encode(text), 2])); return value.length;",
-    "greedy": "window.paths = window.kept.map((one) => engine.search.finish(engine.search.greedy(engine.model, one))); return window.paths.flatMap((one) => one.ids).length;",
+    "greedy": "window.paths = window.kept.map((one) => engine.search.finish(engine.search.greedy(engine.model, one)));"
+    " return window.paths.flatMap((one) => one.ids).length;",
     "beam4": "return window.kept.flatMap((one) => engine.search.finish(engine.search.beam(engine.model, one))[0].ids).length;",
 }
-FOUND = BYTES + " return window.paths.map(({ ids, states }, n) => ({ ids, source: window.kept[n].source, logits: states.map((one) => bytes(one.logits)) }));"
+FOUND = (
+    BYTES
+    + " return window.paths.map(({ ids, states }, n) => ({ ids, source: window.kept[n].source, "
+    + "logits: states.map((one) => bytes(one.logits)) }));"
+)
 
 
 async def busy(tab) -> float:
@@ -96,7 +101,9 @@ def measure(chromium: str, repeats: int) -> dict:
     firsts = {domain: sorted(round(first[domain]) for first, _ in visits) for domain in ("clock", "processor")}
     return {
         "bytes_loaded": loaded,
-        "click_to_translation_ms": {domain: {"median": statistics.median(all_), "lowest": all_[0], "highest": all_[-1]} for domain, all_ in firsts.items()},
+        "click_to_translation_ms": {
+            domain: {"median": statistics.median(all_), "lowest": all_[0], "highest": all_[-1]} for domain, all_ in firsts.items()
+        },
         "sentences": len(SENTENCES),
         "encoder_ms_a_sentence": times["encode"],
         "greedy_ms_a_token": times["greedy"],

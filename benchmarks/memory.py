@@ -5,10 +5,11 @@
     python -m benchmarks.memory --price 12 --json results/bench-memory-price.json
 
 The preset is trained as `xformer train` trains it, validations included; its weights are thrown away. Resident memory is read after every
-25th step, and the highest so far is that of the whole process, by the system's own account. Stopped with Ctrl-C or SIGTERM, it writes what it
+25th step, and the highest so far is that of the whole process, by the system's own account. Stopped with Ctrl-C or SIGTERM, it writes
+what it
 has; with `--folder RUN` the run is kept there, and the same command goes on from it in a new process, whose readings are added to those in
-`--json`, each with the number of its sitting. `--price N` runs N pairs of forty steps instead, in turn with memory given back when it has grown and without; of each forty the first
-ten are not counted, and what is compared is processor time a target token.
+`--json`, each with the number of its sitting. `--price N` runs N pairs of forty steps instead, in turn with memory given back when it
+has grown and without; of each forty the first ten are not counted, and what is compared is processor time a target token.
 """
 
 import argparse
@@ -46,8 +47,16 @@ class Watch:
 
     def __call__(self, run, batch):
         if run.step % EVERY == 0:
-            self.curve.append({"sitting": self.sitting, "step": run.step, "resident_gib": round(loop.resident_memory() / GIB, 3), "highest_gib": round(highest(), 3),
-                               "tokens": run.tokens, "cpu_seconds": round(run.cpu_seconds, 1)})
+            self.curve.append(
+                {
+                    "sitting": self.sitting,
+                    "step": run.step,
+                    "resident_gib": round(loop.resident_memory() / GIB, 3),
+                    "highest_gib": round(highest(), 3),
+                    "tokens": run.tokens,
+                    "cpu_seconds": round(run.cpu_seconds, 1),
+                }
+            )
             print(*self.curve[-1].values(), flush=True)
         return self.train_step(run, batch)
 
@@ -92,8 +101,9 @@ def main(arguments: list[str] | None = None) -> int:
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     config = preset(options.preset)
     steps = 2 * BLOCK * options.price if options.price else options.steps
-    config = replace(config, max_steps=steps, warmup_steps=min(config.warmup_steps, 1 + steps // 5),
-                     validate_every=min(config.validate_every, steps))
+    config = replace(
+        config, max_steps=steps, warmup_steps=min(config.warmup_steps, 1 + steps // 5), validate_every=min(config.validate_every, steps)
+    )
     if options.never:
         loop.return_unused_memory = lambda: None
     plain, give_back = loop.train_step, loop.return_unused_memory
@@ -109,9 +119,15 @@ def main(arguments: list[str] | None = None) -> int:
                 loop.train(config, options.folder or Path(folder) / "run", device="cpu", progress=False)
         except loop.Stopped:
             print("stopped: what there is, is written", file=sys.stderr)
-    record = {"command": "python -m benchmarks.memory " + " ".join(sys.argv[1:] if arguments is None else arguments),
-              "commit": git_commit(), "device": cpu_name(), "threads": torch.get_num_threads(), "seed": config.seed,
-              "versions": {"torch": torch.__version__}, "preset": options.preset}
+    record = {
+        "command": "python -m benchmarks.memory " + " ".join(sys.argv[1:] if arguments is None else arguments),
+        "commit": git_commit(),
+        "device": cpu_name(),
+        "threads": torch.get_num_threads(),
+        "seed": config.seed,
+        "versions": {"torch": torch.__version__},
+        "preset": options.preset,
+    }
     if options.price:
         ratios = price(watch.blocks)
         record |= {"blocks": watch.blocks, "ratios": ratios, "median_ratio": statistics.median(ratios)}

@@ -51,9 +51,15 @@ def against(base: str, times: dict, count: int) -> list[dict]:
     rows = []
     for name, values in times.items():
         ratios = sorted(a / b for a, b in zip(times[base], values, strict=True))
-        rows.append({"change": name, "ms": round(1e3 * statistics.median(values) / count, 2),
-                     "times_as_fast": round(statistics.median(ratios), 2), "lowest": round(ratios[0], 2),
-                     "highest": round(ratios[-1], 2)})
+        rows.append(
+            {
+                "change": name,
+                "ms": round(1e3 * statistics.median(values) / count, 2),
+                "times_as_fast": round(statistics.median(ratios), 2),
+                "lowest": round(ratios[0], 2),
+                "highest": round(ratios[-1], 2),
+            }
+        )
     return rows
 
 
@@ -62,9 +68,14 @@ def decoding_rows(rounds: int) -> list[dict]:
     base = accelerate(translator.model, path="explicit")
     whole = quantize_int8(base)
     say = lambda model, size: partial(translate, model, translator.tokenizer, texts, batch_size=size)
-    works = {"base": say(base, 1), "no cache": partial(uncached, base, translator.tokenizer, texts),
-             "fused attention": say(accelerate(base, path="fused"), 1), "int8 weights": say(whole, 1),
-             "all sentences at once": say(base, len(texts)), "at once, and int8": say(whole, len(texts))}
+    works = {
+        "base": say(base, 1),
+        "no cache": partial(uncached, base, translator.tokenizer, texts),
+        "fused attention": say(accelerate(base, path="fused"), 1),
+        "int8 weights": say(whole, 1),
+        "all sentences at once": say(base, len(texts)),
+        "at once, and int8": say(whole, len(texts)),
+    }
     return against("base", in_turn(works, rounds), len(texts))
 
 
@@ -108,14 +119,21 @@ def main() -> None:
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         compiled = compile_rows(options.rounds, folder) if options.compile else []
-    record = {"command": f"python benchmarks/one_change.py --rounds {options.rounds}" + " --compile" * options.compile,
-              "commit": git_commit(), "device": cpu_name(), "threads": 1, "torch": torch.__version__,
-              "decoding": decoding_rows(options.rounds), "compile": compiled}
+    record = {
+        "command": f"python benchmarks/one_change.py --rounds {options.rounds}" + " --compile" * options.compile,
+        "commit": git_commit(),
+        "device": cpu_name(),
+        "threads": 1,
+        "torch": torch.__version__,
+        "decoding": decoding_rows(options.rounds),
+        "compile": compiled,
+    }
     record["minutes"] = round((time.perf_counter() - start) / 60, 1)
     for row in record["decoding"] + record["compile"]:
         warm = f"   after {row['warm_up_seconds']} s of compiling" if "warm_up_seconds" in row else ""
-        print(f"{row['change']:24}{row['ms']:9.2f} ms  {row['times_as_fast']:6.2f} times as fast "
-              f"({row['lowest']} to {row['highest']}){warm}")
+        print(
+            f"{row['change']:24}{row['ms']:9.2f} ms  {row['times_as_fast']:6.2f} times as fast ({row['lowest']} to {row['highest']}){warm}"
+        )
     if options.json:
         Path(options.json).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 

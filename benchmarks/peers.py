@@ -2,7 +2,8 @@
 
     python -m benchmarks.peers [--smoke] [--threads 2] [--json results/bench-peers.json]
 
-Training: steps of forward, loss, backward, clipping and Adam on the same bucketed batches of Multi30k, under five settings. Decoding: the same
+Training: steps of forward, loss, backward, clipping and Adam on the same bucketed batches of Multi30k, under five settings. Decoding:
+the same
 test sentences, greedily one at a time and 64 at a time, and with a beam of four. Every library has a process of its own and all take turns,
 so that a busy moment of the machine meets them all; what counts is the ratio within a round. Beside them the floor: how fast the machine
 multiplies matrices at that precision. One thread by default, and then processor time is the clock, which other programs hardly change.
@@ -19,15 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.contenders import (
-    CONTENDERS,
-    SETTINGS,
-    Sizes,
-    contender_class,
-    is_installed,
-    start_of_loss,
-    useful_flops,
-)
+from benchmarks.contenders import CONTENDERS, SETTINGS, Sizes, contender_class, is_installed, start_of_loss, useful_flops
 from benchmarks.contenders.floor import PRECISIONS, Floor
 from benchmarks.contenders.ours import SHIPPED
 from benchmarks.summaries import DECODING_COLUMNS, TRAINING_COLUMNS, print_table, summarise_decoding, summarise_training
@@ -39,7 +32,7 @@ from xformer_lib.data.tokenizer import Tokenizer
 
 PACKAGES = ("torch", "transformers", "x-transformers", "ctranslate2")
 SMALL = Sizes(d_model=32, num_heads=2, d_ff=64, num_layers=1, rate=1e-2, warmup=1, max_tokens=256)
-LEARNT = 0.5         # nats by which the loss must have fallen
+LEARNT = 0.5  # nats by which the loss must have fallen
 # Of the sentences, for those that decode our weights in float32. Beams are cut off by rules that differ from library to library.
 SAME_TOKENS = {"greedy": 0.95, "beam": 0.8}
 
@@ -98,13 +91,25 @@ def train_rounds(setting_name: str, sizes: Sizes, work: list[Batch], warm_up: in
     for name, worker in workers.items():
         losses = [round(one.value, 4) for one in answers[name]]
         check_learns(name, losses, sizes)
-        rows.append({"name": name, **built[name], "losses": losses, **samples(answers[name][warm_up:]),
-                     "peak_memory_mb": round(worker.ask("peak_memory").value)})
+        rows.append(
+            {
+                "name": name,
+                **built[name],
+                "losses": losses,
+                **samples(answers[name][warm_up:]),
+                "peak_memory_mb": round(worker.ask("peak_memory").value),
+            }
+        )
         worker.close()
     floor.close()
     flops = [useful_flops(sizes, real_lengths(batch)) / 1e9 for batch in work]
-    return {"setting": setting_name, "target_tokens": tokens[warm_up:], "gigaflop": [round(x, 3) for x in flops[warm_up:]],
-            "floor": {name: found for name, found in peaks.items() if found}, "rows": rows}
+    return {
+        "setting": setting_name,
+        "target_tokens": tokens[warm_up:],
+        "gigaflop": [round(x, 3) for x in flops[warm_up:]],
+        "floor": {name: found for name, found in peaks.items() if found},
+        "rows": rows,
+    }
 
 
 def decode_rounds(task: str, batch_size: int, chunks: list, lengths: list, workers: dict) -> dict:
@@ -114,7 +119,7 @@ def decode_rounds(task: str, batch_size: int, chunks: list, lengths: list, worke
         worker.ask(task, chunks[0][:batch_size], lengths[0][:batch_size])
     for number, (rows, wanted) in enumerate(zip(chunks, lengths)):
         for name, worker in in_turn(workers, number):
-            parts = [worker.ask(task, rows[at:at + batch_size], wanted[at:at + batch_size]) for at in range(0, len(rows), batch_size)]
+            parts = [worker.ask(task, rows[at : at + batch_size], wanted[at : at + batch_size]) for at in range(0, len(rows), batch_size)]
             answers[name].append(parts)
     rows = []
     for name in workers:
@@ -124,11 +129,23 @@ def decode_rounds(task: str, batch_size: int, chunks: list, lengths: list, worke
         weights = contender_class(name).weights
         tokens = sum(len(ids) + 1 for ids in said)
         check_decodes(name, task, said, expected, same if weights == "shipped" else None)
-        rows.append({"name": name, "weights": weights, "equal_to_ours": round(same, 4) if weights == "shipped" else None, "tokens": tokens,
-                     "cpu_seconds": [round(sum(part.cpu for part in parts), 6) for parts in answers[name]],
-                     "wall_seconds": [round(sum(part.wall for part in parts), 6) for parts in answers[name]]})
-    return {"task": task, "batch": batch_size, "sentences": sum(map(len, chunks)),
-            "sentences_a_chunk": [len(chunk) for chunk in chunks], "rows": rows}
+        rows.append(
+            {
+                "name": name,
+                "weights": weights,
+                "equal_to_ours": round(same, 4) if weights == "shipped" else None,
+                "tokens": tokens,
+                "cpu_seconds": [round(sum(part.cpu for part in parts), 6) for parts in answers[name]],
+                "wall_seconds": [round(sum(part.wall for part in parts), 6) for parts in answers[name]],
+            }
+        )
+    return {
+        "task": task,
+        "batch": batch_size,
+        "sentences": sum(map(len, chunks)),
+        "sentences_a_chunk": [len(chunk) for chunk in chunks],
+        "rows": rows,
+    }
 
 
 # ---------------------------------------------------------------- nobody may be idle
@@ -141,7 +158,9 @@ def check_learns(name: str, losses: list[float], sizes: Sizes) -> None:
     if not ignorant - 2 < first < ignorant + 4:
         raise ValueError(f"{name}: expected a first loss near {ignorant:.1f} nats, got {first:.2f}; is it the same loss on the same words?")
     if not last < first - LEARNT:
-        raise ValueError(f"{name}: expected a loss that falls by {LEARNT} nats, got {first:.2f} → {last:.2f} in {len(losses)} steps; does it learn?")
+        raise ValueError(
+            f"{name}: expected a loss that falls by {LEARNT} nats, got {first:.2f} → {last:.2f} in {len(losses)} steps; does it learn?"
+        )
 
 
 def check_decodes(name: str, task: str, said: list, expected: list, same: float | None) -> None:
@@ -151,7 +170,9 @@ def check_decodes(name: str, task: str, said: list, expected: list, same: float 
         if got != wanted:
             raise ValueError(f"{name}: expected {wanted} tokens of {task} decoding, got {got}; are the lengths forced?")
     elif "int8" not in name and same < SAME_TOKENS[task]:
-        raise ValueError(f"{name}: expected our tokens in at least {SAME_TOKENS[task]:.0%} of the sentences, got {same:.1%}; are the weights ours?")
+        raise ValueError(
+            f"{name}: expected our tokens in at least {SAME_TOKENS[task]:.0%} of the sentences, got {same:.1%}; are the weights ours?"
+        )
     elif not all(said):
         raise ValueError(f"{name}: expected a translation of every sentence, got an empty one; {task} decoding")
 
@@ -177,11 +198,11 @@ def decoding_work(pairs: list, tokenizer: Tokenizer, worker: Worker, task: str, 
 
     A sentence whose translation runs into the limit on length is left out: there, lengths would be those of the limit.
     """
-    encoded = [[*ids, 2] for ids in tokenizer.encode_batch([source for source, _ in pairs[:count + count // 4]])]
+    encoded = [[*ids, 2] for ids in tokenizer.encode_batch([source for source, _ in pairs[: count + count // 4]])]
     encoded.sort(key=len)
     found = []
     for at in range(0, len(encoded), 64):
-        rows = encoded[at:at + 64]
+        rows = encoded[at : at + 64]
         said = worker.ask(task, rows, []).value
         found += [(row, len(ids) + 1) for row, ids in zip(rows, said) if 0 < len(ids) < 2 * len(row) + 10]
     kept = [found[n] for n in np.linspace(0, len(found) - 1, min(count, len(found))).astype(int)]
@@ -225,7 +246,9 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--only", nargs="+", choices=CONTENDERS, help="these and ours")
     parser.add_argument("--settings", nargs="*", choices=SETTINGS, default=list(SETTINGS), help="of training; none: only decoding")
-    parser.add_argument("--tasks", nargs="*", choices=("greedy", "beam"), default=["greedy", "beam"], help="of decoding; none: only training")
+    parser.add_argument(
+        "--tasks", nargs="*", choices=("greedy", "beam"), default=["greedy", "beam"], help="of decoding; none: only training"
+    )
     parser.add_argument("--json", help="write every sample here")
     return parser
 
@@ -241,17 +264,31 @@ def main(arguments: list[str] | None = None) -> dict:
     for name in set(wanted) - set(options.only):
         print(f"{name}: not here ({contender_class(name).package} is missing), left out.")
     repeats = 1 if options.smoke else 3
-    options.decoding = [(task, size, n) for task, size, n in (("greedy", 1, 1), ("greedy", 64, repeats), ("beam", 64, 1)) if task in options.tasks]
+    options.decoding = [
+        (task, size, n) for task, size, n in (("greedy", 1, 1), ("greedy", 64, repeats), ("beam", 64, 1)) if task in options.tasks
+    ]
     began, tokenizer = time.perf_counter(), Tokenizer.load(SHIPPED / "tokenizer.json")
     corpus, train_pairs, test_pairs = read_corpus("fragment" if options.smoke else "multi30k")
     sizes = SMALL if options.smoke else Sizes()
-    record = {"command": command_line(options), "commit": git_commit(), "device": cpu_name(), "threads": options.threads,
-              "clock": options.clock, "seed": sizes.seed, "versions": versions(), "corpus": corpus, "sizes": vars(sizes),
-              "contenders": [{"name": name, "differs": contender_class(name).differs} for name in options.only],
-              "training": bench_training(sizes, train_pairs, tokenizer, options) if options.settings else [],
-              "decoding": bench_decoding(test_pairs, tokenizer, options) if options.decoding else []}
+    record = {
+        "command": command_line(options),
+        "commit": git_commit(),
+        "device": cpu_name(),
+        "threads": options.threads,
+        "clock": options.clock,
+        "seed": sizes.seed,
+        "versions": versions(),
+        "corpus": corpus,
+        "sizes": vars(sizes),
+        "contenders": [{"name": name, "differs": contender_class(name).differs} for name in options.only],
+        "training": bench_training(sizes, train_pairs, tokenizer, options) if options.settings else [],
+        "decoding": bench_decoding(test_pairs, tokenizer, options) if options.decoding else [],
+    }
     record["minutes"] = round((time.perf_counter() - began) / 60, 1)
-    print(f"\n{record['minutes']} minutes. over_ours: seconds over ours, the median of the rounds and their middle half; above 1, ours is faster.")
+    print(
+        f"\n{record['minutes']} minutes. over_ours: seconds over ours, the median of the rounds and their "
+        "middle half; above 1, ours is faster."
+    )
     if options.json:
         Path(options.json).write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return record
@@ -260,7 +297,8 @@ def main(arguments: list[str] | None = None) -> dict:
 def command_line(options) -> str:
     """The command that makes the record again."""
     return f"python -m benchmarks.peers --threads {options.threads} --rounds {options.rounds} --sentences {options.sentences}" + (
-        " --smoke" if options.smoke else "")
+        " --smoke" if options.smoke else ""
+    )
 
 
 def versions() -> dict:

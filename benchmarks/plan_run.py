@@ -84,20 +84,39 @@ def main() -> None:
     rows = []
     for name, (model, count, places) in SHAPES.items():
         run = runs[name][0]
-        rows.append({"name": name, "rows": count, "places": places, "model": asdict(model),
-                     "parameters": sum(weight.numel() for weight in run.model.parameters()),
-                     "flops": planning.step_flops(model, count, places, places, count * places),
-                     "measured_seconds": statistics.median(times[name]),
-                     "measured_quartiles": statistics.quantiles(times[name], n=4)[::2]})
+        rows.append(
+            {
+                "name": name,
+                "rows": count,
+                "places": places,
+                "model": asdict(model),
+                "parameters": sum(weight.numel() for weight in run.model.parameters()),
+                "flops": planning.step_flops(model, count, places, places, count * places),
+                "measured_seconds": statistics.median(times[name]),
+                "measured_quartiles": statistics.quantiles(times[name], n=4)[::2],
+            }
+        )
     rate = rows[0]["flops"] / rows[0]["measured_seconds"]
     for row in rows:
         row["predicted_seconds"] = row["flops"] / rate
-        print(f"{row['name']:24} {row['flops'] / 1e9:7.1f} GFLOP  predicted {row['predicted_seconds']:.3f} s  "
-              f"measured {row['measured_seconds']:.3f} s", flush=True)
-    record = {"command": "python benchmarks/plan_run.py " + " ".join(sys.argv[1:]), "commit": git_commit(),
-              "device": cpu_name(), "threads": 1, "minutes": round((time.time() - start) / 60, 1), "seed": 0,
-              "rounds": options.rounds, "versions": {"torch": torch.__version__}, "flops_per_second": rate,
-              "matrix_flops_per_second": statistics.median(peaks), "shapes": rows}
+        print(
+            f"{row['name']:24} {row['flops'] / 1e9:7.1f} GFLOP  predicted {row['predicted_seconds']:.3f} s  "
+            f"measured {row['measured_seconds']:.3f} s",
+            flush=True,
+        )
+    record = {
+        "command": "python benchmarks/plan_run.py " + " ".join(sys.argv[1:]),
+        "commit": git_commit(),
+        "device": cpu_name(),
+        "threads": 1,
+        "minutes": round((time.time() - start) / 60, 1),
+        "seed": 0,
+        "rounds": options.rounds,
+        "versions": {"torch": torch.__version__},
+        "flops_per_second": rate,
+        "matrix_flops_per_second": statistics.median(peaks),
+        "shapes": rows,
+    }
     if options.json:
         options.json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 

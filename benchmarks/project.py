@@ -54,7 +54,9 @@ print("SECONDS", _time.process_time() + sum(_resource.getrusage(_resource.RUSAGE
 
 
 def import_seconds(statement: str, before: tuple = ()) -> tuple[float, float]:
-    """Processor time and wall clock of a statement in a fresh interpreter, after what it stands on (what is not installed is passed over)."""
+    """Processor time and wall clock of a statement in a fresh interpreter, after what it stands on (what is not installed is passed
+    over).
+    """
     code = TIMER.format(before=before, statement=statement)
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment(), capture_output=True, text=True, check=True)
     cpu, wall = map(float, run.stdout.split())
@@ -71,9 +73,17 @@ def bench_imports(rounds: int) -> list[dict]:
             here = [name for name in before if importlib.util.find_spec(name)]
             beneath[statement].append(import_seconds(f"import {', '.join(here)}" if here else "pass"))
     milliseconds = lambda pairs, clock: round(1e3 * statistics.median(pair[clock] for pair in pairs), 1)
-    return [{"statement": statement, "stands_on": list(IMPORTS[statement]), "ours_ms": milliseconds(found[statement], 0),
-             "beneath_ms": milliseconds(beneath[statement], 0), "ours_wall_ms": milliseconds(found[statement], 1),
-             "samples_ms": [round(1e3 * cpu, 1) for cpu, _ in found[statement]]} for statement in IMPORTS]
+    return [
+        {
+            "statement": statement,
+            "stands_on": list(IMPORTS[statement]),
+            "ours_ms": milliseconds(found[statement], 0),
+            "beneath_ms": milliseconds(beneath[statement], 0),
+            "ours_wall_ms": milliseconds(found[statement], 1),
+            "samples_ms": [round(1e3 * cpu, 1) for cpu, _ in found[statement]],
+        }
+        for statement in IMPORTS
+    ]
 
 
 def environment() -> dict:
@@ -93,19 +103,26 @@ def notebook_seconds(path: Path) -> dict:
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     notebook.cells.append(nbformat.v4.new_code_cell(LAST_CELL))
     began = time.perf_counter()
-    NotebookClient(notebook, timeout=900, kernel_name="python3", record_timing=False,
-                   resources={"metadata": {"path": str(path.parent)}}).execute(env=environment())
+    NotebookClient(
+        notebook, timeout=900, kernel_name="python3", record_timing=False, resources={"metadata": {"path": str(path.parent)}}
+    ).execute(env=environment())
     wall = time.perf_counter() - began
     [line] = [line for output in notebook.cells[-1].outputs for line in output.get("text", "").splitlines() if line.startswith("SECONDS")]
-    return {"notebook": path.relative_to(ROOT).as_posix(), "code_cells": len(cells), "cpu_seconds": round(float(line.split()[1]), 1),
-            "wall_seconds": round(wall, 1)}
+    return {
+        "notebook": path.relative_to(ROOT).as_posix(),
+        "code_cells": len(cells),
+        "cpu_seconds": round(float(line.split()[1]), 1),
+        "wall_seconds": round(wall, 1),
+    }
 
 
 def bench_notebooks(paths: list[Path]) -> list[dict]:
     rows = []
     for path in paths:
         rows.append(notebook_seconds(path))
-        print(f"  {rows[-1]['notebook']}: {rows[-1]['cpu_seconds']} s of a processor, {rows[-1]['wall_seconds']} s on the clock", flush=True)
+        print(
+            f"  {rows[-1]['notebook']}: {rows[-1]['cpu_seconds']} s of a processor, {rows[-1]['wall_seconds']} s on the clock", flush=True
+        )
     return rows
 
 
@@ -124,8 +141,12 @@ def bench_book() -> dict:
         html = copy / "_build" / "html"
         pages = list((html / "chapters").rglob("*.html")) + [html / "index.html"]
         size = sum(file.stat().st_size for file in html.rglob("*") if file.is_file())
-        return {"pages": len(pages), "megabytes": round(size / 2**20, 1), "wall_seconds": round(wall, 1),
-                "cpu_seconds": round(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 1)}
+        return {
+            "pages": len(pages),
+            "megabytes": round(size / 2**20, 1),
+            "wall_seconds": round(wall, 1),
+            "cpu_seconds": round(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 1),
+        }
 
 
 # ---------------------------------------------------------------- the command
@@ -142,8 +163,14 @@ def main(arguments: list[str] | None = None) -> dict:
     if paths is None:
         paths = [path for folder in ("chapters", "chapters/solutions") for path in sorted((ROOT / folder).glob("*.ipynb"))]
     began = time.perf_counter()
-    record = {"command": "python benchmarks/project.py", "commit": git_commit(), "device": cpu_name(), "threads": 1,
-              "python": platform.python_version(), "imports": bench_imports(options.rounds)}
+    record = {
+        "command": "python benchmarks/project.py",
+        "commit": git_commit(),
+        "device": cpu_name(),
+        "threads": 1,
+        "python": platform.python_version(),
+        "imports": bench_imports(options.rounds),
+    }
     for row in record["imports"]:
         print(f"  {row['statement']}: {row['ours_ms']} ms; before it {row['beneath_ms']} ms for {', '.join(row['stands_on']) or 'nothing'}")
     record["notebooks"] = bench_notebooks([path.resolve() for path in paths])

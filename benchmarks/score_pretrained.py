@@ -43,15 +43,17 @@ def multi_reference(translations: dict[str, str], grouped: dict[str, list[str]])
         value = metric.corpus_score(hypotheses, streams).score
         scores[name] = {"value": value, "signature": str(metric.get_signature())}
     exact = sum(translations[english] in french for english, french in grouped.items())
-    return {"sentences": len(grouped), "references": sum(map(len, grouped.values())), **scores,
-            "exact_match": 100 * exact / len(grouped)}
+    return {"sentences": len(grouped), "references": sum(map(len, grouped.values())), **scores, "exact_match": 100 * exact / len(grouped)}
 
 
 def single_reference(pairs: list[tuple[str, str]], translations: dict[str, str]) -> dict:
     """Every pair for itself, as the command ``xformer evaluate`` scores."""
     hypotheses, references = [translations[english] for english, _ in pairs], [french for _, french in pairs]
-    return {"bleu": vars(bleu(hypotheses, references)), "chrf": vars(chrf(hypotheses, references)),
-            "exact_match": exact_match(hypotheses, references)}
+    return {
+        "bleu": vars(bleu(hypotheses, references)),
+        "chrf": vars(chrf(hypotheses, references)),
+        "exact_match": exact_match(hypotheses, references),
+    }
 
 
 def by_length(translations: dict[str, str], grouped: dict[str, list[str]]) -> list[dict]:
@@ -60,15 +62,14 @@ def by_length(translations: dict[str, str], grouped: dict[str, list[str]]) -> li
     for low, high in LENGTHS:
         part = {english: french for english, french in grouped.items() if low <= len(english.split()) <= high}
         score = multi_reference(translations, part)
-        rows.append({"words": [low, high], "sentences": score["sentences"],
-                     "bleu": score["bleu"]["value"], "chrf": score["chrf"]["value"]})
+        rows.append({"words": [low, high], "sentences": score["sentences"], "bleu": score["bleu"]["value"], "chrf": score["chrf"]["value"]})
     return rows
 
 
 def neighbours(sentence: str) -> set[tuple[str, ...]]:
     """The sentence's words, case and punctuation aside, with a gap for each word in turn."""
     words = re.findall(r"\w+", sentence.casefold())
-    return {(*words[:n], "", *words[n + 1:]) for n in range(len(words))}
+    return {(*words[:n], "", *words[n + 1 :]) for n in range(len(words))}
 
 
 def data_facts() -> dict:
@@ -77,9 +78,12 @@ def data_facts() -> dict:
     trained = {english for english, _ in parts["train"]}
     gaps = set().union(*map(neighbours, trained))
     held_out = {english for english, _ in parts["test"]}
-    return {"pairs": {split: len(part) for split, part in parts.items()}, "english_trained": len(trained),
-            "percent_with_tom": 100 * sum("Tom" in english for english in trained) / len(trained),
-            "percent_one_word_from_training": 100 * sum(bool(neighbours(e) & gaps) for e in held_out) / len(held_out)}
+    return {
+        "pairs": {split: len(part) for split, part in parts.items()},
+        "english_trained": len(trained),
+        "percent_with_tom": 100 * sum("Tom" in english for english in trained) / len(trained),
+        "percent_one_word_from_training": 100 * sum(bool(neighbours(e) & gaps) for e in held_out) / len(held_out),
+    }
 
 
 def main(folder: Path, out: Path) -> None:
@@ -106,11 +110,15 @@ def main(folder: Path, out: Path) -> None:
     record["data"] = data_facts()
     record |= run_record(folder)
     record["hypotheses"] = [translations[sentence] for sentence, _ in pairs]
-    record["samples"] = [{"source": pairs[n][0], "hypothesis": record["hypotheses"][n], "reference": pairs[n][1]}
-                         for n in range(0, len(pairs), len(pairs) // 12)][:12]
+    record["samples"] = [
+        {"source": pairs[n][0], "hypothesis": record["hypotheses"][n], "reference": pairs[n][1]}
+        for n in range(0, len(pairs), len(pairs) // 12)
+    ][:12]
     out.write_text(json.dumps(record, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    print(f"{out}: {len(english)} sentences, {len(pairs)} pairs, greedy BLEU {record['bleu']['value']:.2f}, "
-          f"all references {record['multi_reference']['bleu']['value']:.2f}")
+    print(
+        f"{out}: {len(english)} sentences, {len(pairs)} pairs, greedy BLEU {record['bleu']['value']:.2f}, "
+        f"all references {record['multi_reference']['bleu']['value']:.2f}"
+    )
 
 
 if __name__ == "__main__":

@@ -34,15 +34,7 @@ from xformer_lib.data.fragment import fragment_split, split_words
 from xformer_lib.decoding import greedy
 from xformer_lib.engine.modules import accelerate
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
-from xformer_lib.nn.variants import (
-    LanguageModel,
-    SequenceClassifier,
-    SeriesReader,
-    VisionTransformer,
-    left_half,
-    next_token_loss,
-    write,
-)
+from xformer_lib.nn.variants import LanguageModel, SequenceClassifier, SeriesReader, VisionTransformer, left_half, next_token_loss, write
 
 # Transfer -----------------------------------------------------------------------------------------------------------
 
@@ -68,7 +60,7 @@ def body(kind, seed):
 @torch.inference_mode()
 def features(machine, sentences):
     machine.eval()
-    return torch.cat([machine.features(ids_of(sentences[i:i + 64])) for i in range(0, len(sentences), 64)]).numpy()
+    return torch.cat([machine.features(ids_of(sentences[i : i + 64])) for i in range(0, len(sentences), 64)]).numpy()
 
 
 def linear(train_x, train_y, test_x, test_y):
@@ -99,11 +91,10 @@ def trained_network(kind, seed, train, train_y, test, test_y, steps=60):
         rows = torch.randint(len(ids), (32,))
         return cross_entropy(machine(ids[rows]), labels[rows])
 
-    fit([{"params": machine.body.parameters(), "lr": 3e-4}, {"params": machine.classify.parameters(), "lr": 3e-3}],
-        loss, steps=steps)
+    fit([{"params": machine.body.parameters(), "lr": 3e-4}, {"params": machine.classify.parameters(), "lr": 3e-3}], loss, steps=steps)
     machine.eval()
     with torch.inference_mode():
-        said = torch.cat([machine(ids_of(test[i:i + 64])) for i in range(0, len(test), 64)]).argmax(dim=-1).numpy()
+        said = torch.cat([machine(ids_of(test[i : i + 64])) for i in range(0, len(test), 64)]).argmax(dim=-1).numpy()
     return float((said == test_y).mean())
 
 
@@ -146,8 +137,7 @@ def questions(labels, seed):
     pairs = statements_and_questions()
     pools = [[text for text, label in pairs if label == wanted] for wanted in (0, 1)]
     take = (labels + 400) // 2
-    chosen = [(text, label) for label, pool in enumerate(pools)
-              for text in (pool[i] for i in rng.permutation(len(pool))[:take])]
+    chosen = [(text, label) for label, pool in enumerate(pools) for text in (pool[i] for i in rng.permutation(len(pool))[:take])]
     order = [(zero, one) for zero, one in zip(chosen[:take], chosen[take:], strict=True)]
     texts, wanted = zip(*(pair for both in order for pair in both), strict=True)
     wanted = np.array(wanted)
@@ -160,12 +150,13 @@ def questions(labels, seed):
 @cache
 def word_pairs():
     """The fragment as ids of whole words: vocabulary, training pairs, test pairs."""
-    splits = [[(split_words(one.source), split_words(one.target)) for one in fragment_split(name)]
-              for name in ("train", "test")]
+    splits = [[(split_words(one.source), split_words(one.target)) for one in fragment_split(name)] for name in ("train", "test")]
     words = sorted({word for pair in splits[0] for side in pair for word in side})
     ids = {word: number for number, word in enumerate(["<pad>", "<bos>", "<eos>", "<sep>", *words])}
-    known = [[tuple([ids[word] for word in side] for side in pair) for pair in split
-              if all(word in ids for side in pair for word in side)] for split in splits]
+    known = [
+        [tuple([ids[word] for word in side] for side in pair) for pair in split if all(word in ids for side in pair for word in side)]
+        for split in splits
+    ]
     return len(ids), *known
 
 
@@ -177,8 +168,16 @@ def one_row(kind, seed, steps=1200, sep=3):
     """Translate the fragment by an encoder–decoder of 2 + 2 layers, or by one stack of 5 over "source <sep> target"."""
     size, train, test = word_pairs()
     layers = {"encoder–decoder": (2, 2), "one row": (5, 1)}[kind]
-    config = TransformerConfig(vocab_size=size, d_model=96, num_heads=4, d_ff=192, dropout=0.1, max_len=48,
-                               num_encoder_layers=layers[0], num_decoder_layers=layers[1])
+    config = TransformerConfig(
+        vocab_size=size,
+        d_model=96,
+        num_heads=4,
+        d_ff=192,
+        dropout=0.1,
+        max_len=48,
+        num_encoder_layers=layers[0],
+        num_decoder_layers=layers[1],
+    )
     torch.manual_seed(seed)
     model = Transformer(config) if kind == "encoder–decoder" else LanguageModel(config)
     computing, start = accelerate(model), time.process_time()
@@ -227,8 +226,7 @@ def vision(kind, seed, steps=600):
         return {"accuracy": float(model.fit(flat[:1297], labels[:1297]).score(flat[1297:], labels[1297:]))}
     pool, positions = VISION[kind]
     torch.manual_seed(seed)
-    config = TransformerConfig(vocab_size=10, d_model=48, num_heads=4, d_ff=96, num_encoder_layers=2,
-                               dropout=0.1, positions=positions)
+    config = TransformerConfig(vocab_size=10, d_model=48, num_heads=4, d_ff=96, num_encoder_layers=2, dropout=0.1, positions=positions)
     model = VisionTransformer(config, num_patches=16, patch_size=2, pool=pool).train()
 
     def loss():
@@ -246,8 +244,16 @@ def vision(kind, seed, steps=600):
 
 def series(positions, seed, steps=800):
     """Who rises? The share of right answers for words said once and for words said again, at two speeds."""
-    config = TransformerConfig(vocab_size=NUM_SOUNDS + 3, d_model=32, num_heads=2, d_ff=64, num_encoder_layers=1,
-                               num_decoder_layers=2, dropout=0.0, positions=positions)
+    config = TransformerConfig(
+        vocab_size=NUM_SOUNDS + 3,
+        d_model=32,
+        num_heads=2,
+        d_ff=64,
+        num_encoder_layers=1,
+        num_decoder_layers=2,
+        dropout=0.0,
+        positions=positions,
+    )
     torch.manual_seed(seed)
     rng = np.random.default_rng(seed)
     model = SeriesReader(config, series_width=BANDS + 1, num_answers=2, max_frames=200)
@@ -264,8 +270,7 @@ def series(positions, seed, steps=800):
         with torch.inference_mode():
             right = (model(words, frames, real).argmax(dim=-1) == rises).numpy()
         once = np.array([[Counter(row)[word] == 1 for word in row] for row in words.tolist()])
-        found[name] = {"all": float(right.mean()), "once": float(right[once].mean()),
-                       "again": float(right[~once].mean())}
+        found[name] = {"all": float(right.mean()), "once": float(right[once].mean()), "again": float(right[~once].mean())}
     return {**found, "parameters": count(model)}
 
 
@@ -282,8 +287,14 @@ PARTS = {
 
 def provenance():
     versions = {"python": sys.version.split()[0], "torch": torch.__version__, "scikit-learn": sklearn.__version__}
-    return {"command": " ".join(["python benchmarks/variants.py", *sys.argv[1:]]), "commit": git_commit(), "device": cpu_name(), "threads": 1,
-            "versions": versions, "runs": []}
+    return {
+        "command": " ".join(["python benchmarks/variants.py", *sys.argv[1:]]),
+        "commit": git_commit(),
+        "device": cpu_name(),
+        "threads": 1,
+        "versions": versions,
+        "runs": [],
+    }
 
 
 def store(path, record):
@@ -310,8 +321,9 @@ def main():
                     continue
                 start = time.process_time()
                 found = measure(setting, seed)
-                record["runs"].append({"part": part, "setting": setting, "seed": seed, "found": found,
-                                       "cpu_seconds": round(time.process_time() - start, 1)})
+                record["runs"].append(
+                    {"part": part, "setting": setting, "seed": seed, "found": found, "cpu_seconds": round(time.process_time() - start, 1)}
+                )
                 store(options.json, record)
                 print(part, setting, seed, found, flush=True)
 

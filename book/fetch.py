@@ -68,11 +68,7 @@ def npm(*arguments, folder):
 
     settings = {"NODE_OPTIONS": "--use-system-ca", "npm_config_fetch_retries": "1"}
     done = npm(
-        [*arguments, "--loglevel", "error"],
-        return_completed_process=True,
-        stdout=subprocess.DEVNULL,
-        cwd=folder,
-        env=settings | os.environ,
+        [*arguments, "--loglevel", "error"], return_completed_process=True, stdout=subprocess.DEVNULL, cwd=folder, env=settings | os.environ
     )
     if done.returncode:
         raise Unreachable(f"npm {arguments[0]} did not succeed; check the network, then run the same command again")

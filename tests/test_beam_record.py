@@ -48,5 +48,6 @@ def test_the_shipped_model_says_it_again(name):
     """Some of the sentences; another processor may round a tie the other way."""
     system = SYSTEMS[name]
     again = load_pretrained("en-fr").translate(
-        RECORD["sources"][::40], beam_size=system["beam_size"], length_penalty=system["length_penalty"])
+        RECORD["sources"][::40], beam_size=system["beam_size"], length_penalty=system["length_penalty"]
+    )
     assert sum(a == b for a, b in zip(again, system["translations"][::40], strict=True)) >= len(again) - 1

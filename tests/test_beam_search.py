@@ -11,8 +11,9 @@ from tests.test_decoding import CONFIG, LENGTHS, MAX_LEN, answering, build, by_e
 from xformer_lib.decoding import Hypothesis, beam_search, greedy
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 
-TINY = TransformerConfig(vocab_size=7, d_model=10, num_heads=2, d_ff=11, num_encoder_layers=1, num_decoder_layers=1,
-                         dropout=0.0, positions="learned", max_len=13)
+TINY = TransformerConfig(
+    vocab_size=7, d_model=10, num_heads=2, d_ff=11, num_encoder_layers=1, num_decoder_layers=1, dropout=0.0, positions="learned", max_len=13
+)
 
 
 def tiny(seed=1):
@@ -86,8 +87,7 @@ def test_the_cache_changes_no_token_of_any_hypothesis(seed, norm, positions):
 @by_engine
 def test_a_sentence_alone_is_the_same_as_in_a_batch(engine):
     model, source = build(3), sources()
-    alone = [beam_search(model, row[None, :length], beam_size=5, engine=engine)[0]
-             for row, length in zip(source, LENGTHS)]
+    alone = [beam_search(model, row[None, :length], beam_size=5, engine=engine)[0] for row, length in zip(source, LENGTHS)]
     assert ids_of(beam_search(model, source, beam_size=5, engine=engine)) == ids_of(alone)
 
 
@@ -101,7 +101,7 @@ def test_a_beam_that_drops_nothing_finds_what_brute_force_finds(seed, alpha):
     assert len(every) == 85
     results = beam_search(model, source, beam_size=7**4, length_penalty=alpha, max_len=4)
     for row, found in zip(source, results):
-        score = {tuple(ids): log_prob_of(model, row, ids) / (len(ids) + 1)**alpha for ids in every}
+        score = {tuple(ids): log_prob_of(model, row, ids) / (len(ids) + 1) ** alpha for ids in every}
         assert [tuple(h.ids) for h in found] == sorted(score, key=score.get, reverse=True)
         for hypothesis in found:
             assert math.isclose(hypothesis.score, score[tuple(hypothesis.ids)], rel_tol=1e-9)
@@ -133,8 +133,13 @@ def test_the_rule_stops_before_the_limit_and_later_than_the_first_finished(monke
 
 
 AFTER = {  # what has been said (ids from 3) → next word: probability; anything else ends
-    (): {3: 0.6, 4: 0.4}, (3,): {5: 0.4, 2: 0.32, 6: 0.28}, (4,): {5: 0.9, 2: 0.1},
-    (3, 5): {2: 0.65, 7: 0.35}, (4, 5): {7: 0.6, 2: 0.4}, (4, 5, 7): {2: 0.9, 8: 0.1}}
+    (): {3: 0.6, 4: 0.4},
+    (3,): {5: 0.4, 2: 0.32, 6: 0.28},
+    (4,): {5: 0.9, 2: 0.1},
+    (3, 5): {2: 0.65, 7: 0.35},
+    (4, 5): {7: 0.6, 2: 0.4},
+    (4, 5, 7): {2: 0.9, 8: 0.1},
+}
 
 
 def made_up(tokens):
@@ -186,6 +191,7 @@ def test_no_duplicates_at_the_first_step():
 
 def test_cut_hypotheses_are_returned_when_none_has_ended(monkeypatch):
     """A model that never ends: the beam's rows at the limit, best first, scored by their own length."""
+
     def endless(tokens):
         logits = torch.zeros(len(tokens), CONFIG.vocab_size, dtype=torch.double)
         logits[:, :3] = -torch.inf
@@ -212,13 +218,16 @@ def test_no_sentence_no_hypothesis():
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize("arguments, message", [
-    ({"beam_size": 0}, r"^beam_size: expected at least 1, got 0; 1 is greedy decoding$"),
-    ({"beam_size": -2}, "got -2"),
-    ({"length_penalty": -0.5}, r"^length_penalty: expected 0 or more, got -0.5; 0 compares"),
-    ({"length_penalty": math.nan}, "length_penalty: expected 0 or more, got nan"),
-    ({"max_len": 0}, f"^max_len: expected from 1 to {MAX_LEN - 1} tokens, got 0; "),
-])
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"beam_size": 0}, r"^beam_size: expected at least 1, got 0; 1 is greedy decoding$"),
+        ({"beam_size": -2}, "got -2"),
+        ({"length_penalty": -0.5}, r"^length_penalty: expected 0 or more, got -0.5; 0 compares"),
+        ({"length_penalty": math.nan}, "length_penalty: expected 0 or more, got nan"),
+        ({"max_len": 0}, f"^max_len: expected from 1 to {MAX_LEN - 1} tokens, got 0; "),
+    ],
+)
 def test_searches_that_cannot_be(arguments, message):
     with pytest.raises(ValueError, match=message):
         beam_search(build(), sources(), **arguments)

@@ -11,8 +11,19 @@ import pytest
 
 from xformer_lib.cli import main
 
-SMALL = ["--set", "d_model=22", "num_heads=2", "d_ff=29", "num_encoder_layers=1", "num_decoder_layers=1",
-         "max_steps=7", "validate_every=3", "max_tokens=301", "warmup_steps=2", "max_len=31"]
+SMALL = [
+    "--set",
+    "d_model=22",
+    "num_heads=2",
+    "d_ff=29",
+    "num_encoder_layers=1",
+    "num_decoder_layers=1",
+    "max_steps=7",
+    "validate_every=3",
+    "max_tokens=301",
+    "warmup_steps=2",
+    "max_len=31",
+]
 
 
 @pytest.fixture(scope="module")
@@ -33,11 +44,15 @@ def fails(capsys, *arguments):
 
 def test_a_run_leaves_what_its_description_says(run):
     assert {path.name for path in run.iterdir()} == {
-        "config.json", "tokenizer.json", "provenance.json", "checkpoint.safetensors", "model.safetensors"}
+        "config.json",
+        "tokenizer.json",
+        "provenance.json",
+        "checkpoint.safetensors",
+        "model.safetensors",
+    }
     config = json.loads((run / "config.json").read_text())
     assert (config["model"]["d_model"], config["max_steps"]) == (22, 7)
-    assert set(json.loads((run / "provenance.json").read_text())) == {
-        "command", "commit", "device", "threads", "versions"}
+    assert set(json.loads((run / "provenance.json").read_text())) == {"command", "commit", "device", "threads", "versions"}
 
 
 def test_evaluate_writes_a_record_that_scores_again(run, tmp_path, capsys):
@@ -209,8 +224,7 @@ def test_doctor_names_what_is_missing(capsys, monkeypatch):
     monkeypatch.setattr("xformer_lib._needs.is_missing", lambda package: package in ("torch", "psutil"))
     assert main(["doctor"]) == 1
     out = capsys.readouterr().out
-    assert out.splitlines()[-1] == ("verdict        missing: torch; pip install torch --index-url "
-                                    "https://download.pytorch.org/whl/cpu")
+    assert out.splitlines()[-1] == ("verdict        missing: torch; pip install torch --index-url https://download.pytorch.org/whl/cpu")
     assert "6.0 GB and 9 minutes" in out and "psutil         missing, for xformer grade alone; pip install psutil" in out
 
 
@@ -270,8 +284,9 @@ def test_a_commit_is_that_of_the_library_or_unknown(tmp_path, capsys, monkeypatc
     (tmp_path / "bin" / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
     assert git_commit(tmp_path / "clone") == "unknown"
-    assert capsys.readouterr().err == ("xformer: git refused (fatal: detected dubious ownership in repository); "
-                                       "the commit is recorded as unknown\n")
+    assert capsys.readouterr().err == (
+        "xformer: git refused (fatal: detected dubious ownership in repository); the commit is recorded as unknown\n"
+    )
 
 
 @pytest.mark.errors
@@ -290,46 +305,57 @@ def test_a_damaged_provenance_is_named_before_the_work(run, tmp_path, capsys, mo
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize("arguments, message", [
-    (["train", "--preset", "wmt14"], "preset: expected one of fragment, multi30k, tatoeba, got 'wmt14'"),
-    (["train", "--preset", "fragment", "--set", "depth=3"], "--set: expected NAME=VALUE with a name of corpus"),
-    (["train", "--preset", "fragment", "--set", "max_steps=many"],
-     "--set max_steps: expected a whole number, got 'many'; for example max_steps=800"),
-    (["train", "--resume", "nowhere"], "run: no nowhere/config.json; name the folder that xformer train wrote to"),
-    (["train", "--resume", "nowhere", "--set", "seed=2"], "--resume: expected no --set"),
-    (["translate", "--model", "nowhere", "Hello world"], "run: no nowhere/config.json"),
-    (["translate", "--input", "nowhere.txt"], "No such file or directory: 'nowhere.txt'"),
-    (["translate", "--input", "nowhere.txt", "Hello world"], "--input: expected no sentences beside it, got both"),
-    (["translate", "--output", "no/folder.txt", "Hello world"], "--output: no folder no; make it first"),
-    (["evaluate", "nowhere"], "run: no nowhere/config.json"),
-    (["translate", "--beam-size", "1000000000", "Hi"], "--beam-size: expected a whole number from 1 to 100, got 1000000000"),
-    (["translate", "--beam-size", "0", "Hi"], "--beam-size: expected a whole number from 1 to 100, got 0"),
-    (["evaluate", "--beam-size", "-3"], "--beam-size: expected a whole number from 1 to 100, got -3"),
-    (["translate", "--length-penalty", "1000", "Hi"], "--length-penalty: expected a number from 0 to 10, got 1000"),
-    (["translate", "--length-penalty", "nan", "Hi"], "--length-penalty: expected a number from 0 to 10, got nan"),
-    (["evaluate", "--length-penalty=-inf"], "--length-penalty: expected a number from 0 to 10, got -inf"),
-    (["train", "--preset", "fragment", "--set", "d_model=1000000"], "model: expected one that this machine's "),
-    (["train", "--preset", "fragment", "--set", "vocab_size=4000000000"], "model: expected one that this machine's "),
-    (["train", "--preset", "fragment", "--set", "num_encoder_layers=1000000000"], "model: expected one that this machine's "),
-    (["train", "--preset", "fragment", "--set", "peak_rate=inf"], "--set peak_rate: expected a finite number, got 'inf'"),
-    (["train", "--preset", "fragment", "--set", "num_kv_heads=abc"], "--set num_kv_heads: expected a whole number or None, got 'abc'"),
-    (["translate", "--device", "cpu:x", "Hi"], "device: expected cpu, cuda or mps, and one that is here, got 'cpu:x'; leave it out"),
-    (["train", "--preset", "fragment", "--device", "cpu:x"], "got 'cpu:x'; leave it out for "),
-    (["evaluate", "--device", "cpu:-1"], "got 'cpu:-1'; leave it out for "),
-    (["translate", "--output", "folder", "Hi"], "--output: expected a file, got the folder folder; name a file in it"),
-    (["translate", "--output", "", "Hi"], "--output: expected the name of a file, got ''; leave the option out"),
-    (["evaluate", "--json", "folder"], "--json: expected a file, got the folder folder; name a file in it"),
-    (["grade", "x.ipynb", "--csv", "folder"], "--csv: expected a file for the report, got the folder folder; name a file in it"),
-    (["grade", "x.ipynb", "--json", "folder"], "--json: expected a file for the report, got the folder folder; name a file in it"),
-    (["translate", "--input", "folder"], "--input: expected a file, got the folder folder; name a file in it"),
-    (["translate", "--model", "deep", "Hi"], "run: deep/config.json cannot be read (maximum recursion depth exceeded"),
-    (["train", "--resume", "deep"], "run: deep/config.json cannot be read (maximum recursion depth exceeded"),
-    (["train", "--resume", ""], "run: no config.json; name the folder that xformer train wrote to"),
-    (["train", "--preset", "fragment", "--out", ""], "--out: expected the name of a folder, got ''; leave the option out for runs/fragment"),
-    (["train", "--preset", "fragment", "--out", "deep/config.json"], "folder: expected a folder, got deep/config.json, but deep/config.json is none; name another folder"),
-    (["train", "--preset", "fragment", "--set", "seed=x", "--set", "d_model=16"], "--set seed: expected a whole number, got 'x'"),
-    (["translate", "--model", "two\nlines", "Hi"], "run: no two\\nlines/config.json"),
-])
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["train", "--preset", "wmt14"], "preset: expected one of fragment, multi30k, tatoeba, got 'wmt14'"),
+        (["train", "--preset", "fragment", "--set", "depth=3"], "--set: expected NAME=VALUE with a name of corpus"),
+        (
+            ["train", "--preset", "fragment", "--set", "max_steps=many"],
+            "--set max_steps: expected a whole number, got 'many'; for example max_steps=800",
+        ),
+        (["train", "--resume", "nowhere"], "run: no nowhere/config.json; name the folder that xformer train wrote to"),
+        (["train", "--resume", "nowhere", "--set", "seed=2"], "--resume: expected no --set"),
+        (["translate", "--model", "nowhere", "Hello world"], "run: no nowhere/config.json"),
+        (["translate", "--input", "nowhere.txt"], "No such file or directory: 'nowhere.txt'"),
+        (["translate", "--input", "nowhere.txt", "Hello world"], "--input: expected no sentences beside it, got both"),
+        (["translate", "--output", "no/folder.txt", "Hello world"], "--output: no folder no; make it first"),
+        (["evaluate", "nowhere"], "run: no nowhere/config.json"),
+        (["translate", "--beam-size", "1000000000", "Hi"], "--beam-size: expected a whole number from 1 to 100, got 1000000000"),
+        (["translate", "--beam-size", "0", "Hi"], "--beam-size: expected a whole number from 1 to 100, got 0"),
+        (["evaluate", "--beam-size", "-3"], "--beam-size: expected a whole number from 1 to 100, got -3"),
+        (["translate", "--length-penalty", "1000", "Hi"], "--length-penalty: expected a number from 0 to 10, got 1000"),
+        (["translate", "--length-penalty", "nan", "Hi"], "--length-penalty: expected a number from 0 to 10, got nan"),
+        (["evaluate", "--length-penalty=-inf"], "--length-penalty: expected a number from 0 to 10, got -inf"),
+        (["train", "--preset", "fragment", "--set", "d_model=1000000"], "model: expected one that this machine's "),
+        (["train", "--preset", "fragment", "--set", "vocab_size=4000000000"], "model: expected one that this machine's "),
+        (["train", "--preset", "fragment", "--set", "num_encoder_layers=1000000000"], "model: expected one that this machine's "),
+        (["train", "--preset", "fragment", "--set", "peak_rate=inf"], "--set peak_rate: expected a finite number, got 'inf'"),
+        (["train", "--preset", "fragment", "--set", "num_kv_heads=abc"], "--set num_kv_heads: expected a whole number or None, got 'abc'"),
+        (["translate", "--device", "cpu:x", "Hi"], "device: expected cpu, cuda or mps, and one that is here, got 'cpu:x'; leave it out"),
+        (["train", "--preset", "fragment", "--device", "cpu:x"], "got 'cpu:x'; leave it out for "),
+        (["evaluate", "--device", "cpu:-1"], "got 'cpu:-1'; leave it out for "),
+        (["translate", "--output", "folder", "Hi"], "--output: expected a file, got the folder folder; name a file in it"),
+        (["translate", "--output", "", "Hi"], "--output: expected the name of a file, got ''; leave the option out"),
+        (["evaluate", "--json", "folder"], "--json: expected a file, got the folder folder; name a file in it"),
+        (["grade", "x.ipynb", "--csv", "folder"], "--csv: expected a file for the report, got the folder folder; name a file in it"),
+        (["grade", "x.ipynb", "--json", "folder"], "--json: expected a file for the report, got the folder folder; name a file in it"),
+        (["translate", "--input", "folder"], "--input: expected a file, got the folder folder; name a file in it"),
+        (["translate", "--model", "deep", "Hi"], "run: deep/config.json cannot be read (maximum recursion depth exceeded"),
+        (["train", "--resume", "deep"], "run: deep/config.json cannot be read (maximum recursion depth exceeded"),
+        (["train", "--resume", ""], "run: no config.json; name the folder that xformer train wrote to"),
+        (
+            ["train", "--preset", "fragment", "--out", ""],
+            "--out: expected the name of a folder, got ''; leave the option out for runs/fragment",
+        ),
+        (
+            ["train", "--preset", "fragment", "--out", "deep/config.json"],
+            "folder: expected a folder, got deep/config.json, but deep/config.json is none; name another folder",
+        ),
+        (["train", "--preset", "fragment", "--set", "seed=x", "--set", "d_model=16"], "--set seed: expected a whole number, got 'x'"),
+        (["translate", "--model", "two\nlines", "Hi"], "run: no two\\nlines/config.json"),
+    ],
+)
 def test_mistakes_are_one_line_each(arguments, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("xformer_lib.decoding.translate", None)  # nothing is decoded before
@@ -399,7 +425,8 @@ def test_whoever_waits_at_a_terminal_is_told_for_what(run, capsys, monkeypatch):
     assert main(["translate", "--model", str(run), "--quiet"]) == 0
     assert capsys.readouterr().err.splitlines() == [
         "xformer translate: reads sentences from here, one a line, until Ctrl-D; --help has other ways",
-        f"xformer translate: model {run}"]
+        f"xformer translate: model {run}",
+    ]
 
 
 def test_letters_that_no_model_here_has_read(capsys):
@@ -408,9 +435,9 @@ def test_letters_that_no_model_here_has_read(capsys):
     captured = capsys.readouterr()
     assert captured.out.count("\n") == 3
     assert captured.err.splitlines() == [
-        "xformer translate: sentences 1, 3 hold letters that this model has never read, such as 你; "
-        "what it writes for them means nothing",
-        "xformer translate: model en-fr, which comes with the library"]
+        "xformer translate: sentences 1, 3 hold letters that this model has never read, such as 你; what it writes for them means nothing",
+        "xformer translate: model en-fr, which comes with the library",
+    ]
 
 
 def test_letters_are_told_apart_by_their_script():
@@ -438,7 +465,7 @@ def test_a_truncated_model_is_one_line(run, tmp_path, capsys):
     folder = tmp_path / "torn"
     shutil.copytree(run, folder)
     whole = (folder / "model.safetensors").read_bytes()
-    (folder / "model.safetensors").write_bytes(whole[:len(whole) // 2])
+    (folder / "model.safetensors").write_bytes(whole[: len(whole) // 2])
     message = fails(capsys, "translate", "--model", str(folder), "Hello world")
     assert "model.safetensors is truncated, changed or not a checkpoint" in message
 
@@ -485,17 +512,24 @@ def test_the_advice_about_a_setting_can_be_followed():
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize("error, words", [
-    (RuntimeError("CUDA error: gone\nCompile with TORCH_USE_CUDA_DSA"),
-     "RuntimeError: CUDA error: gone; if nothing here explains it, XFORMER_TRACEBACK=1 shows where it arose"),
-    (RuntimeError("[enforce fail at alloc_cpu.cpp:127] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes."),
-     "memory: expected enough for the model and a batch, got too little; take a smaller beam, batch or model"),
-    (MemoryError(), "memory: expected enough for the model and a batch, got too little; take a smaller beam, batch or model"),
-    (ZeroDivisionError("division by zero"), "ZeroDivisionError: division by zero; if nothing here explains it, "),
-    (OverflowError(34, "Numerical result out of range"), "OverflowError: (34, 'Numerical result out of range'); if"),
-    (RecursionError("maximum recursion depth exceeded"), "RecursionError: maximum recursion depth exceeded; if"),
-    (RuntimeError(), "RuntimeError: without words; if"),
-])
+@pytest.mark.parametrize(
+    "error, words",
+    [
+        (
+            RuntimeError("CUDA error: gone\nCompile with TORCH_USE_CUDA_DSA"),
+            "RuntimeError: CUDA error: gone; if nothing here explains it, XFORMER_TRACEBACK=1 shows where it arose",
+        ),
+        (
+            RuntimeError("[enforce fail at alloc_cpu.cpp:127] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes."),
+            "memory: expected enough for the model and a batch, got too little; take a smaller beam, batch or model",
+        ),
+        (MemoryError(), "memory: expected enough for the model and a batch, got too little; take a smaller beam, batch or model"),
+        (ZeroDivisionError("division by zero"), "ZeroDivisionError: division by zero; if nothing here explains it, "),
+        (OverflowError(34, "Numerical result out of range"), "OverflowError: (34, 'Numerical result out of range'); if"),
+        (RecursionError("maximum recursion depth exceeded"), "RecursionError: maximum recursion depth exceeded; if"),
+        (RuntimeError(), "RuntimeError: without words; if"),
+    ],
+)
 def test_what_torch_and_python_raise_is_one_line_too(run, capsys, monkeypatch, error, words):
     def breaks(*_, **__):
         raise error
@@ -530,4 +564,6 @@ def test_a_tokenizer_file_with_the_right_checksum_and_nonsense_in_it(run, tmp_pa
 def test_the_library_alone_says_where_grading_comes_from(monkeypatch, capsys):
     monkeypatch.setattr("xformer_lib.cli.entry_points", lambda **_: ())
     assert fails(capsys, "grade", "x.ipynb") == (
-        "xformer grade: xformer_course: expected the course to be installed, found the library alone; run pip install . in the course's folder\n")
+        "xformer grade: xformer_course: expected the course to be installed, found the library alone; "
+        "run pip install . in the course's folder\n"
+    )

@@ -19,8 +19,17 @@ from xformer_lib.nn.transformer import Transformer, TransformerConfig
 
 V, MAX_LEN = 31, 37
 LENGTHS = (11, 2, 5, 7, 3, 1, 13)
-CONFIG = TransformerConfig(vocab_size=V, d_model=22, num_heads=2, d_ff=29, num_encoder_layers=2, num_decoder_layers=3,
-                           dropout=0.3, positions="learned", max_len=MAX_LEN)
+CONFIG = TransformerConfig(
+    vocab_size=V,
+    d_model=22,
+    num_heads=2,
+    d_ff=29,
+    num_encoder_layers=2,
+    num_decoder_layers=3,
+    dropout=0.3,
+    positions="learned",
+    max_len=MAX_LEN,
+)
 
 
 def build(seed=1, *, config=CONFIG, ends=2.0):
@@ -86,8 +95,13 @@ def translator(tokenizer):
     return build(3, config=dataclasses.replace(CONFIG, vocab_size=tokenizer.vocab_size), ends=1.0)
 
 
-CHOICES = [(seed, norm, positions, path) for seed in (1, 3) for norm in ("pre", "post")
-           for positions in ("learned", "sinusoidal") for path in ("explicit", "fused")]
+CHOICES = [
+    (seed, norm, positions, path)
+    for seed in (1, 3)
+    for norm in ("pre", "post")
+    for positions in ("learned", "sinusoidal")
+    for path in ("explicit", "fused")
+]
 by_engine = pytest.mark.parametrize("engine", ("fast", "plain"))
 
 
@@ -167,8 +181,9 @@ def test_the_cache_computes_one_place_a_step(monkeypatch):
     model, widths, embed = build(), {}, TokenEmbedding.forward
     for engine in ("fast", "plain"):
         widths[engine] = []
-        monkeypatch.setattr(TokenEmbedding, "forward", lambda self, ids, log=widths[engine]: (
-            log.append(ids.shape[1]), embed(self, ids))[1])
+        monkeypatch.setattr(
+            TokenEmbedding, "forward", lambda self, ids, log=widths[engine]: (log.append(ids.shape[1]), embed(self, ids))[1]
+        )
         greedy(model, sources(), engine=engine)
     assert widths["fast"] == [13] + [1] * (len(widths["fast"]) - 1)  # the sources, then single words
     assert widths["plain"] == [13, *range(1, len(widths["fast"]))]
@@ -217,7 +232,7 @@ def test_the_likeliest_word_is_that_of_argmax(vocab_size):
     """In blocks of 64, of 8, of 1; of several equal ones the first; with words that are forbidden."""
     rng = np.random.default_rng(vocab_size)
     for logits in (rng.normal(size=(7, vocab_size)), rng.integers(0, 3, size=(7, vocab_size)).astype(float)):
-        logits[:, :vocab_size // 3] = -np.inf
+        logits[:, : vocab_size // 3] = -np.inf
         found = likeliest(torch.from_numpy(logits))
         assert found.shape == (7, 1) and found[:, 0].tolist() == logits.argmax(axis=1).tolist()
 
@@ -235,7 +250,9 @@ def test_storing_matrices_by_columns_changes_no_number_and_no_word():
 @by_engine
 @pytest.mark.parametrize("training", (True, False))
 def test_a_translator_leaves_the_callers_model_as_it_was(translator, tokenizer, engine, training):
-    """Not a number, a stride, a class or a flag changes, while it is built and while it speaks; and its words stay, whatever becomes of the model."""
+    """Not a number, a stride, a class or a flag changes, while it is built and while it speaks; and its words stay, whatever becomes of
+    the model.
+    """
     model = copy.deepcopy(translator).float().train(training)
 
     def seen():
@@ -279,8 +296,9 @@ def test_translating_nothing_is_nothing(translator, tokenizer):
 def test_batches_hold_sentences_of_like_length(monkeypatch, translator, tokenizer):
     """Sorted by length before they are cut into batches: the least padding."""
     padding = []
-    monkeypatch.setattr(decoding, "greedy", lambda model, source, engine: (
-        padding.append(int((source == CONFIG.pad_id).sum())), [[7]] * len(source))[1])
+    monkeypatch.setattr(
+        decoding, "greedy", lambda model, source, engine: (padding.append(int((source == CONFIG.pad_id).sum())), [[7]] * len(source))[1]
+    )
     translate(translator, tokenizer, ["I am I am I", "I", "I am I am I", "I"], batch_size=2)
     assert padding == [0, 0]
 

@@ -28,12 +28,16 @@ CASES = [
     (["Le gros chat jaune dort ici."], ["Le gros chat jaune dort ici."]),
     (["Le gros chat jaune dort ici."], ["Le chat jaune dort ici."]),
     (["Je suis une ingénieur", "Le petit chat", "Bonjour le monde"], ["Je suis ingénieur", "Le chat", "Bonjour le monde"]),
-    (["l'homme n'est pas là", "oui", "Elle dort dans le jardin bleu"],
-     ["L'homme n'est pas là", "non", "Elle dort dans un jardin bleu et vert"]),
+    (
+        ["l'homme n'est pas là", "oui", "Elle dort dans le jardin bleu"],
+        ["L'homme n'est pas là", "non", "Elle dort dans un jardin bleu et vert"],
+    ),
     (["rien de bon"], ["Deux chiens courent vite"]),
 ]
-SIGNATURES = {"bleu": "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:",
-          "chrf": "nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:"}
+SIGNATURES = {
+    "bleu": "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:",
+    "chrf": "nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:",
+}
 
 
 @pytest.mark.parametrize("hypotheses, references", CASES)
@@ -84,13 +88,16 @@ def test_case_and_accents_count():
         assert metric(["Le velo est à Élise ici"], ["Le vélo est à Élise ici"]).value < full
 
 
-@pytest.mark.parametrize("hypotheses, references, expected", [
-    (["a", "b", "c"], ["a", "x", "c"], 200 / 3),
-    (["a"], ["a "], 0.0),
-    (["A"], ["a"], 0.0),
-    (["Je suis ingénieur"], ["Je suis ingénieur"], 100.0),
-    (["a", "b"], ["b", "a"], 0.0),
-])
+@pytest.mark.parametrize(
+    "hypotheses, references, expected",
+    [
+        (["a", "b", "c"], ["a", "x", "c"], 200 / 3),
+        (["a"], ["a "], 0.0),
+        (["A"], ["a"], 0.0),
+        (["Je suis ingénieur"], ["Je suis ingénieur"], 100.0),
+        (["a", "b"], ["b", "a"], 0.0),
+    ],
+)
 def test_exact_match(hypotheses, references, expected):
     assert math.isclose(exact_match(hypotheses, references), expected)
 
@@ -99,8 +106,10 @@ def test_exact_match(hypotheses, references, expected):
 @pytest.mark.parametrize("metric", (bleu, chrf, exact_match))
 @pytest.mark.parametrize("hypotheses, references", ((["a"], []), (["a", "b"], ["a"]), (["a"], ["a", "b", "c"]), ([], [])))
 def test_lists_that_do_not_match(metric, hypotheses, references):
-    message = (f"^references: expected one for each of {len(hypotheses)} hypotheses, got {len(references)}; "
-               "both lists must have the same, non-zero length$")
+    message = (
+        f"^references: expected one for each of {len(hypotheses)} hypotheses, got {len(references)}; "
+        "both lists must have the same, non-zero length$"
+    )
     with pytest.raises(ValueError, match=message):
         metric(hypotheses, references)
 
@@ -122,8 +131,9 @@ def noisy(n, wrong, seed):
     rng = np.random.default_rng(seed)
     words = "le gros chat jaune dort ici dans un jardin vert et il aime bien son ami".split()
     references = [" ".join(rng.choice(words, size=rng.integers(4, 18))) for _ in range(n)]
-    hypotheses = [[" ".join(word if rng.random() > part else "zut" for word in reference.split()) for reference in references]
-                  for part in wrong]
+    hypotheses = [
+        [" ".join(word if rng.random() > part else "zut" for word in reference.split()) for reference in references] for part in wrong
+    ]
     return references, *hypotheses
 
 
@@ -145,8 +155,13 @@ def test_counts_by_hand():
 def gaps_by_hand(first, second, references, samples):
     """BLEU of each resampled corpus as a whole, in plain Python."""
     drawn = np.random.default_rng(12345).choice(len(references), size=(samples, len(references)))
-    return np.array([bleu([second[n] for n in draw], [references[n] for n in draw]).value
-                     - bleu([first[n] for n in draw], [references[n] for n in draw]).value for draw in drawn])
+    return np.array(
+        [
+            bleu([second[n] for n in draw], [references[n] for n in draw]).value
+            - bleu([first[n] for n in draw], [references[n] for n in draw]).value
+            for draw in drawn
+        ]
+    )
 
 
 def test_the_bootstrap_is_that_of_a_count_by_hand():
@@ -163,8 +178,7 @@ def test_the_bootstrap_is_that_of_a_count_by_hand():
 def test_the_draws_are_those_of_sacrebleu():
     """Its p comes out of our gaps by its own rule, so nothing but the rule differs; and its signature is ours."""
     references, first, second = noisy(53, (0.27, 0.23), 1)
-    signatures, scores = PairedTest(
-        [("first", first), ("second", second)], {"BLEU": BLEU()}, [references], test_type="bs", n_samples=101)()
+    signatures, scores = PairedTest([("first", first), ("second", second)], {"BLEU": BLEU()}, [references], test_type="bs", n_samples=101)()
     counts = [bleu_counts(system, references) for system in (first, second)]
     a, b = resampled_bleu(*counts, samples=101)
     real = bleu_of_counts(counts[1]) - bleu_of_counts(counts[0])
@@ -203,14 +217,17 @@ def test_equal_systems_are_called_different_in_five_of_a_hundred_trials():
     assert 0.4 < np.mean(np.array(ours) < 0.5) < 0.6  # and at other levels, too
 
 
-@pytest.mark.parametrize("gaps, expected", [
-    ([1.0, 2.0, 3.0, 4.0], 2 / 5),  # one sign: none crossed
-    ([-1.0, -2.0, -3.0, -4.0], 2 / 5),  # the other one
-    ([-1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], 4 / 8),  # both signs
-    ([0.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], 4 / 8),  # a tie speaks against a difference
-    ([-1.0, 1.0], 1.0),
-    ([0.0, 0.0, 0.0], 1.0),
-])
+@pytest.mark.parametrize(
+    "gaps, expected",
+    [
+        ([1.0, 2.0, 3.0, 4.0], 2 / 5),  # one sign: none crossed
+        ([-1.0, -2.0, -3.0, -4.0], 2 / 5),  # the other one
+        ([-1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], 4 / 8),  # both signs
+        ([0.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], 4 / 8),  # a tie speaks against a difference
+        ([-1.0, 1.0], 1.0),
+        ([0.0, 0.0, 0.0], 1.0),
+    ],
+)
 def test_p_doubles_the_rarer_side(gaps, expected):
     assert math.isclose(two_sided_p(np.array(gaps)), expected)
     assert math.isclose(two_sided_p(-np.array(gaps)), expected)
@@ -249,18 +266,21 @@ def test_groups_by_length_hold_each_sentence_once():
     assert [groups[0].low, groups[0].high] == [*np.percentile(draws, [2.5, 97.5])]
 
 
-@pytest.mark.parametrize("said, wanted, expected", [
-    ("Le chat dort", "Le chat dort", []),
-    ("le chat dort", "Le chat dort", []),
-    ("Le chien dort", "Le chat dort", [("wrong", "chien", "chat")]),
-    ("Le chat dort ici", "Le chat dort", [("extra", "ici", "")]),
-    ("Le chat", "Le chat dort", [("missing", "", "dort")]),
-    ("Le jaune chat", "Le chat jaune", [("missing", "", "chat"), ("extra", "chat", "")]),
-    ("L'homme dort.", "Un homme dort", [("wrong", "l'", "un"), ("extra", ".", "")]),
-    ("pas de oiseaux gris", "pas d'oiseaux verts", [("wrong", "de", "d'"), ("wrong", "gris", "verts")]),
-    ("Le gros chien brun dort", "Le chat dort", [("wrong", "gros chien brun", "chat")]),
-    ("", "Le chat", [("missing", "", "le chat")]),
-])
+@pytest.mark.parametrize(
+    "said, wanted, expected",
+    [
+        ("Le chat dort", "Le chat dort", []),
+        ("le chat dort", "Le chat dort", []),
+        ("Le chien dort", "Le chat dort", [("wrong", "chien", "chat")]),
+        ("Le chat dort ici", "Le chat dort", [("extra", "ici", "")]),
+        ("Le chat", "Le chat dort", [("missing", "", "dort")]),
+        ("Le jaune chat", "Le chat jaune", [("missing", "", "chat"), ("extra", "chat", "")]),
+        ("L'homme dort.", "Un homme dort", [("wrong", "l'", "un"), ("extra", ".", "")]),
+        ("pas de oiseaux gris", "pas d'oiseaux verts", [("wrong", "de", "d'"), ("wrong", "gris", "verts")]),
+        ("Le gros chien brun dort", "Le chat dort", [("wrong", "gros chien brun", "chat")]),
+        ("", "Le chat", [("missing", "", "le chat")]),
+    ],
+)
 def test_word_errors(said, wanted, expected):
     found = [(e.kind, e.said, e.wanted) for e in word_errors(said, wanted)]
     assert sorted(found) == sorted(expected)

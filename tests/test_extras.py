@@ -25,8 +25,24 @@ from xformer_lib import _needs
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 TORCH = "pip install torch --index-url https://download.pytorch.org/whl/cpu"
-TRAIN = ["train", "--preset", "fragment", "--quiet", "--out", "run", "--set", "max_steps=3", "warmup_steps=1", "d_model=12",
-         "num_heads=2", "d_ff=11", "num_encoder_layers=1", "num_decoder_layers=1", "max_tokens=301", "vocab_size=277"]
+TRAIN = [
+    "train",
+    "--preset",
+    "fragment",
+    "--quiet",
+    "--out",
+    "run",
+    "--set",
+    "max_steps=3",
+    "warmup_steps=1",
+    "d_model=12",
+    "num_heads=2",
+    "d_ff=11",
+    "num_encoder_layers=1",
+    "num_decoder_layers=1",
+    "max_tokens=301",
+    "vocab_size=277",
+]
 NOTEBOOK = ["### Exercise 3.9 · Only what is near", "import numpy as np\ndef recent_mask(length, window):\n    return np.ones((2, 2))"]
 
 
@@ -65,8 +81,9 @@ def wheel(tmp_path_factory):
         shutil.copy(ROOT / name, folder)
     for package in ("xformer_lib", "xformer_course"):
         shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
-    built = subprocess.run([sys.executable, "-c", "import setuptools.build_meta as b; b.build_wheel('.')"], cwd=folder,
-                           capture_output=True, text=True)
+    built = subprocess.run(
+        [sys.executable, "-c", "import setuptools.build_meta as b; b.build_wheel('.')"], cwd=folder, capture_output=True, text=True
+    )
     assert built.returncode == 0, built.stderr
     (found,) = folder.glob("*.whl")
     return found
@@ -85,8 +102,12 @@ class Environment:
         for name in required(wanted):
             link(name, site)
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "XFORMER", "COV"))}
-        self.environment |= {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "XDG_CACHE_HOME": str(folder / "cache"),
-                             "PYTHONDONTWRITEBYTECODE": "1"}
+        self.environment |= {
+            "OMP_NUM_THREADS": "1",
+            "CUDA_VISIBLE_DEVICES": "",
+            "XDG_CACHE_HOME": str(folder / "cache"),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
 
     def run(self, *arguments):
         ended = subprocess.run([self.python, *arguments], cwd=self.folder, env=self.environment, capture_output=True, text=True)
@@ -134,7 +155,8 @@ def test_nothing_but_numpy(install):
     assert here.says("import numpy as np; from xformer_lib.reference import softmax; print(softmax(np.zeros(2)))") == "[0.5 0.5]"
     rest = "pip install tokenizers safetensors tqdm"
     assert here.refuses("translate", "Hello") == (
-        f"xformer translate: torch, tokenizers, safetensors, tqdm: not installed here; {TORCH} && {rest}")
+        f"xformer translate: torch, tokenizers, safetensors, tqdm: not installed here; {TORCH} && {rest}"
+    )
     assert here.refuses("train", "--preset", "fragment").endswith(f"{TORCH} && {rest}")
     assert here.refuses("evaluate").endswith(f"{TORCH} && pip install tokenizers safetensors sacrebleu tqdm")
     assert here.refuses("grade", "x.ipynb").endswith("; pip install ipykernel jupyter-client psutil")
@@ -143,7 +165,8 @@ def test_nothing_but_numpy(install):
     assert "6.0 GB and 9 minutes" in doctor.stdout and "XFORMER_DATA" not in doctor.stdout
     ended = here.run("-c", "from xformer_lib.nn import Transformer")
     assert ended.stderr.splitlines()[-1] == (
-        f"ModuleNotFoundError: xformer_lib.nn.transformer: expected torch, which is not installed here; {TORCH}")
+        f"ModuleNotFoundError: xformer_lib.nn.transformer: expected torch, which is not installed here; {TORCH}"
+    )
     assert here.command("--version").stdout.startswith("xformer ")
 
 
@@ -151,17 +174,24 @@ def test_nothing_but_numpy(install):
 def test_torch_alone(install):
     """A Transformer can be built and run; what reads text is named."""
     here = install("torch")
-    assert here.says("import torch\nfrom xformer_lib.nn import Transformer, TransformerConfig\n"
-                     "model = Transformer(TransformerConfig(vocab_size=101, d_model=12, num_heads=3, d_ff=11))\n"
-                     "print(*model(torch.full((2, 7), 5), torch.full((2, 5), 5)).shape)") == "2 5 101"
+    assert (
+        here.says(
+            "import torch\nfrom xformer_lib.nn import Transformer, TransformerConfig\n"
+            "model = Transformer(TransformerConfig(vocab_size=101, d_model=12, num_heads=3, d_ff=11))\n"
+            "print(*model(torch.full((2, 7), 5), torch.full((2, 5), 5)).shape)"
+        )
+        == "2 5 101"
+    )
     assert here.refuses("translate", "Hello").endswith("; pip install tokenizers safetensors tqdm")
     ended = here.run("-c", "from xformer_lib import load_pretrained")
-    assert re.search(r"ModuleNotFoundError: xformer_lib\.pretrained: expected (tqdm|tokenizers|safetensors), which is not installed "
-                     r"here; pip install \1$", ended.stderr.strip())
+    assert re.search(
+        r"ModuleNotFoundError: xformer_lib\.pretrained: expected (tqdm|tokenizers|safetensors), which is not installed "
+        r"here; pip install \1$",
+        ended.stderr.strip(),
+    )
     doctor = here.command("doctor")
     assert doctor.returncode == 1 and doctor.stderr == "" and re.search(r"(?m)^device +cpu, 1 threads$", doctor.stdout)
-    assert doctor.stdout.splitlines()[-1].endswith(
-        "; pip install tokenizers safetensors sacrebleu tqdm matplotlib scikit-learn")
+    assert doctor.stdout.splitlines()[-1].endswith("; pip install tokenizers safetensors sacrebleu tqdm matplotlib scikit-learn")
 
 
 @pytest.mark.errors

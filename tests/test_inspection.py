@@ -86,11 +86,7 @@ class TestAttentionMaps:
     def test_they_are_what_the_model_computes(self, model, tokenizer, maps):
         """The weights of layer 1, head 4, by hand from what enters the layer."""
         d = model.config.d_model // HEADS
-        for part, name in (
-            ("encoder", "encoder.layers.1.self"),
-            ("decoder", "decoder.layers.1.self"),
-            ("cross", "decoder.layers.1.cross"),
-        ):
+        for part, name in (("encoder", "encoder.layers.1.self"), ("decoder", "decoder.layers.1.self"), ("cross", "decoder.layers.1.cross")):
             layer, seen = model.get_submodule(f"{name}_attention"), []
             hook = layer.register_forward_hook(lambda layer, args, out, seen=seen: seen.append(args))
             attention_maps(model, tokenizer, ENGLISH, FRENCH)
@@ -114,9 +110,7 @@ class TestAttentionMaps:
         assert again.written == maps.written and np.array_equal(again.cross, maps.cross)
 
     def test_labels(self, maps):
-        source, read, written = (
-            [token.strip("▁") for token in tokens] for tokens in (maps.source, maps.read, maps.written)
-        )
+        source, read, written = ([token.strip("▁") for token in tokens] for tokens in (maps.source, maps.read, maps.written))
         assert maps.source[1].startswith("▁") and source[1] == maps.source[1][1:]
         assert maps.labels("encoder") == (source, source)
         assert maps.labels("decoder") == (written, read)
@@ -236,11 +230,7 @@ class TestAblation:
         "chosen",
         [
             [("encoder.layers.1.self_attention", 3)],
-            [
-                ("decoder.layers.0.self_attention", 0),
-                ("decoder.layers.2.cross_attention", 1),
-                ("decoder.layers.2.cross_attention", 4),
-            ],
+            [("decoder.layers.0.self_attention", 0), ("decoder.layers.2.cross_attention", 1), ("decoder.layers.2.cross_attention", 4)],
         ],
     )
     def test_it_equals_zeroing_the_rows_of_w_o(self, model, tokenizer, chosen):
@@ -284,8 +274,7 @@ class TestAblation:
 
 class TestEdit:
     @pytest.mark.parametrize(
-        "name",
-        ["encoder.layers.1.self_attention", "decoder.layers.0.self_attention", "decoder.layers.2.cross_attention"],
+        "name", ["encoder.layers.1.self_attention", "decoder.layers.0.self_attention", "decoder.layers.2.cross_attention"]
     )
     def test_unedited_weights_give_the_same_output(self, model, name):
         with edit_attention(model, {name: lambda weights: weights}):

@@ -22,9 +22,10 @@ RATES = ("0.001", "0.002", "0.004", "0.008")
 EVERY = sorted(
     [f"ladder-long/{name}-seed1.json" for name in ("gru-attention", "transformer")]
     + [f"ladder/{name}-seed{seed}.json" for name in FAMILIES + VARIANTS for seed in (1, 2, 3)]
-    + [f"ladder/trial-{name}-{rate}.json" for name in FAMILIES for rate in RATES])
+    + [f"ladder/trial-{name}-{rate}.json" for name in FAMILIES for rate in RATES]
+)
 # The other seeds of the variants keep scores without translations, for the sake of the repository's size.
-WITH_TRANSLATIONS = [path for path in RECORDS if path.stem.endswith("-seed1") or path.stem[:-len("-seed1")] in FAMILIES]
+WITH_TRANSLATIONS = [path for path in RECORDS if path.stem.endswith("-seed1") or path.stem[: -len("-seed1")] in FAMILIES]
 
 
 @pytest.fixture(scope="module")
@@ -65,9 +66,15 @@ def test_systems_of_a_seed_read_the_same_tokens(ladder, smoke):
 def test_a_system_differs_from_its_family_in_what_its_name_says(ladder):
     made = ladder.Ladder(ladder.SMOKE, Path("/nonexistent/../tmp"))
     full = made.config("transformer", rate=1e-3, seed=5)
-    wanted = {"no-scale": {}, "one-head": {"num_heads": 1}, "no-positions": {"positions": "none"},
-              "no-warm-up": {"warmup_steps": 1}, "no-smoothing": {"label_smoothing": 0.0}, "post-norm": {"norm": "post"},
-              "post-norm-no-warm-up": {"norm": "post", "warmup_steps": 1}}
+    wanted = {
+        "no-scale": {},
+        "one-head": {"num_heads": 1},
+        "no-positions": {"positions": "none"},
+        "no-warm-up": {"warmup_steps": 1},
+        "no-smoothing": {"label_smoothing": 0.0},
+        "post-norm": {"norm": "post"},
+        "post-norm-no-warm-up": {"norm": "post", "warmup_steps": 1},
+    }
     for name, changes in wanted.items():
         config = made.config(name, rate=1e-3, seed=5)
         flat = [{**vars(c), **vars(c.model), "model": None} for c in (full, config)]
@@ -81,8 +88,7 @@ def test_without_scale_the_scores_are_plain_products(ladder):
     scaled = Transformer(config)
     torch.manual_seed(0)
     plain = ladder.unscaled_transformer(config)
-    one, other = (next(layer for layer in model.modules() if isinstance(layer, MultiHeadAttention))
-                  for model in (scaled, plain))
+    one, other = (next(layer for layer in model.modules() if isinstance(layer, MultiHeadAttention)) for model in (scaled, plain))
     x = torch.randn(3, 5, 22)
     q, k = one.split(one.w_q(x), one.d_head), one.split(one.w_k(x), one.d_head)
     _, weights = other(x, x, x, need_weights=True)
@@ -168,8 +174,7 @@ def test_a_record_says_where_it_comes_from(ladder, path):
     for name in ("device", "threads", "versions", "cpu_minutes", "tokens_per_second", "parameters"):
         assert record[name], name
     trial = path.stem.startswith("trial-")
-    assert path.stem == (f"trial-{record['family']}-{record['rate']:g}" if trial
-                         else ladder.record_name(record["system"], record["seed"]))
+    assert path.stem == (f"trial-{record['family']}-{record['rate']:g}" if trial else ladder.record_name(record["system"], record["seed"]))
     assert record["history"][-1]["step"] == record["config"]["max_steps"]
 
 

@@ -88,8 +88,14 @@ def test_the_everyday_sentences_were_not_trained_on():
 def test_the_card_states_the_recorded_numbers():
     card = (FOLDER / "README.md").read_text(encoding="utf-8")
     multi, beam = RECORD["multi_reference"], RECORD["beam_4"]
-    for value in (RECORD["bleu"]["value"], RECORD["chrf"]["value"], multi["bleu"]["value"], multi["chrf"]["value"],
-                  beam["bleu"]["value"], beam["multi_reference"]["bleu"]["value"]):
+    for value in (
+        RECORD["bleu"]["value"],
+        RECORD["chrf"]["value"],
+        multi["bleu"]["value"],
+        multi["chrf"]["value"],
+        beam["bleu"]["value"],
+        beam["multi_reference"]["bleu"]["value"],
+    ):
         assert f"{value:.1f}" in card
     for row in RECORD["by_length"]:
         assert re.search(rf"\| {row['sentences']:,} \| {row['bleu']:.1f} \| {row['chrf']:.1f} \|", card), row
@@ -103,8 +109,14 @@ def test_the_card_says_of_whom_it_counts_the_neighbours():
     card = " ".join((FOLDER / "README.md").read_text(encoding="utf-8").split())
     stats = json.loads((ROOT / "results" / "data-stats.json").read_text(encoding="utf-8"))
     sentences, pairs = RECORD["multi_reference"]["sentences"], RECORD["data"]["pairs"]["test"]
-    assert f"of the {sentences:,} different English test sentences {RECORD['data']['percent_one_word_from_training']:.1f} % differ in one word" in card
-    assert re.search(rf"of the {pairs:,} test pairs, [^;]*, {100 * stats['leaks']['test_one_word_apart']['tatoeba']:.1f} % \(the number of chapter 10\)", card)
+    assert (
+        f"of the {sentences:,} different English test sentences {RECORD['data']['percent_one_word_from_training']:.1f} % differ in one word"
+        in card
+    )
+    assert re.search(
+        rf"of the {pairs:,} test pairs, [^;]*, {100 * stats['leaks']['test_one_word_apart']['tatoeba']:.1f} % \(the number of chapter 10\)",
+        card,
+    )
 
 
 def test_the_card_shows_what_the_model_says(translator):
@@ -126,8 +138,7 @@ def test_packing_halves_the_weights_and_keeps_the_rest(tmp_path):
     without_id = (run / "config.json").read_bytes()
     save_setup(run, preset("tatoeba"), Tokenizer.load(FOLDER / "tokenizer.json"), run="0123456789abcdef")
     weight = torch.tensor([[0.1, -3.0], [1e-3, 7.0]])
-    save_tensors(run / "model.safetensors", {"weight": weight},
-                 {"step": 3, "tokens": 5, "history": [], "run": "0123456789abcdef"})
+    save_tensors(run / "model.safetensors", {"weight": weight}, {"step": 3, "tokens": 5, "history": [], "run": "0123456789abcdef"})
     assert pack(run, out) == sum(path.stat().st_size for path in out.iterdir())
     packed, state = load_tensors(out / "model.safetensors")
     assert packed["weight"].dtype == torch.float16 and state == {"step": 3, "tokens": 5}

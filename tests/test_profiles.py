@@ -28,7 +28,20 @@ def test_fail(number):
 
 def output(folder, **environment):
     clean = {name: value for name, value in os.environ.items() if name not in ("CI", "PYTEST_ADDOPTS")}
-    command = [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", str(folder), str(folder)]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-s",
+        "-p",
+        "no:cacheprovider",
+        "-c",
+        os.devnull,
+        "--rootdir",
+        str(folder),
+        str(folder),
+    ]
     return subprocess.run(command, env={**clean, **environment}, cwd=folder, capture_output=True, text=True, timeout=120).stdout
 
 

@@ -15,8 +15,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 SHORTENED = {  # 800 steps as they stand
     "xformer train --preset fragment": "--set max_steps=12 warmup_steps=2 validate_every=6 max_tokens=307",
-    "torchrun --nproc-per-node 2 -m xformer_lib.cli train --preset fragment":
-        "--set max_steps=4 warmup_steps=2 validate_every=4 max_tokens=307",
+    "torchrun --nproc-per-node 2 -m xformer_lib.cli train --preset fragment": "--set max_steps=4 warmup_steps=2 "
+    "validate_every=4 max_tokens=307",
     "xformer evaluate": "--split val",
 }
 ELSEWHERE = {
@@ -46,8 +46,10 @@ def folder(tmp_path):
         (tmp_path / "bin" / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" -m {module} "$@"\n')
         (tmp_path / "bin" / name).chmod(0o755)
     (tmp_path / "in.txt").write_text("I am here.\n\nWhere is the station?\n")
-    cells = [nbformat.v4.new_markdown_cell("### Exercise 3.9 · Only what is near"),
-             nbformat.v4.new_code_cell("def recent_mask(length, window):\n    return None")]
+    cells = [
+        nbformat.v4.new_markdown_cell("### Exercise 3.9 · Only what is near"),
+        nbformat.v4.new_code_cell("def recent_mask(length, window):\n    return None"),
+    ]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "notebook.ipynb")
     return tmp_path
 
@@ -62,8 +64,12 @@ def test_every_command_is_run_here_or_held_elsewhere():
 def test_the_commands_in_their_order(folder):
     """Each ends well, and says which model it used; the sentence of the shipped model comes from it, with a run beside it, too."""
     environment = {name: value for name, value in os.environ.items() if name != "XFORMER_TRACEBACK"}
-    environment |= {"PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1",
-                    "CUDA_VISIBLE_DEVICES": ""}
+    environment |= {
+        "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "OMP_NUM_THREADS": "1",
+        "CUDA_VISIBLE_DEVICES": "",
+    }
     said = {}
     for command in commands():
         if started_with(command, ELSEWHERE, ""):
@@ -76,8 +82,17 @@ def test_the_commands_in_their_order(folder):
     shipped = 'xformer translate "Where is the station?"'
     assert list(said)[1] == shipped and said[shipped].stdout == "Où se trouve la gare ?\n"
     models = {command: re.findall(r"(?m)^xformer \w+: model (\S+?)[,;]?(?: .*)?$", ended.stderr) for command, ended in said.items()}
-    assert list(models.values()) == [[], ["en-fr"], ["runs/small"], ["runs/small"], ["runs/small"], ["en-fr"], ["runs/small"],
-                                     ["runs/two"], []]
+    assert list(models.values()) == [
+        [],
+        ["en-fr"],
+        ["runs/small"],
+        ["runs/small"],
+        ["runs/small"],
+        ["en-fr"],
+        ["runs/small"],
+        ["runs/two"],
+        [],
+    ]
     assert (folder / "out.txt").read_text().splitlines()[1:] == ["", "Où se trouve la gare ?"]
     again = subprocess.run(["sh", "-c", shipped], cwd=folder, env=environment, capture_output=True, text=True)
     assert again.stdout == said[shipped].stdout

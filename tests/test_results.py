@@ -18,11 +18,34 @@ from xformer_lib.evaluation import bleu, bleu_of_counts, chrf, middle, resampled
 
 ROOT = Path(__file__).parent.parent
 FILES = {path: json.loads(path.read_text(encoding="utf-8")) for path in sorted((ROOT / "results").glob("*.json"))}
-EVERY = ("beam-tatoeba", "bench-attention-paths", "bench-batch-size", "bench-decoding", "bench-growth", "bench-one-change",
-         "bench-peers", "bench-plan", "bench-project", "captions-compared", "data-stats", "everyday-multi30k", "extrapolation",
-         "extrapolation-long", "grouped-query", "int8", "live-model", "multi30k-en-fr-10min", "multi30k-en-fr-10min-seed2",
-         "multi30k-en-fr-10min-seed3", "multi30k-en-fr-30min", "multi30k-en-fr-60min", "multi30k-en-fr-60min-beam4",
-         "tatoeba-en-fr", "variants", "variants-text")
+EVERY = (
+    "beam-tatoeba",
+    "bench-attention-paths",
+    "bench-batch-size",
+    "bench-decoding",
+    "bench-growth",
+    "bench-one-change",
+    "bench-peers",
+    "bench-plan",
+    "bench-project",
+    "captions-compared",
+    "data-stats",
+    "everyday-multi30k",
+    "extrapolation",
+    "extrapolation-long",
+    "grouped-query",
+    "int8",
+    "live-model",
+    "multi30k-en-fr-10min",
+    "multi30k-en-fr-10min-seed2",
+    "multi30k-en-fr-10min-seed3",
+    "multi30k-en-fr-30min",
+    "multi30k-en-fr-60min",
+    "multi30k-en-fr-60min-beam4",
+    "tatoeba-en-fr",
+    "variants",
+    "variants-text",
+)
 RUNS = [name for name in EVERY if "-en-fr" in name]
 RECORDS = [pytest.param(FILES.get(ROOT / "results" / f"{name}.json"), id=name) for name in RUNS]
 COMPARED = FILES.get(ROOT / "results" / "captions-compared.json")
@@ -49,8 +72,7 @@ def multi_reference_scores(hypotheses, pairs):
         french.setdefault(source, []).append(target)
     most = max(map(len, french.values()))
     streams = list(zip(*(found + found[:1] * (most - len(found)) for found in french.values()), strict=True))
-    return {name: metric.corpus_score(list(said.values()), streams).score
-            for name, metric in (("bleu", BLEU()), ("chrf", CHRF()))}
+    return {name: metric.corpus_score(list(said.values()), streams).score for name, metric in (("bleu", BLEU()), ("chrf", CHRF()))}
 
 
 def test_no_record_is_missing_or_unknown():
@@ -115,8 +137,11 @@ def test_captions_are_counted_again():
 
 
 def test_a_changed_translation_is_noticed():
-    pairs = [("Hello world", "Bonjour le monde"), ("The big yellow cat sleeps", "Le gros chat jaune dort"),
-             ("Hello world", "Bonjour au monde entier")]
+    pairs = [
+        ("Hello world", "Bonjour le monde"),
+        ("The big yellow cat sleeps", "Le gros chat jaune dort"),
+        ("Hello world", "Bonjour au monde entier"),
+    ]
     said = ["Bonjour le monde", "Le gros chat jaune dort", "Bonjour le monde"]
     changed = [said[0], "Le gros chat noir dort", said[2]]
     assert scores(changed, pairs)["bleu"] != pytest.approx(scores(said, pairs)["bleu"])

@@ -8,8 +8,10 @@ import pytest
 
 from xformer_lib.nn import LanguageModel, SeriesReader, Transformer, TransformerConfig, VisionTransformer
 
-FILES = {name: json.loads((Path(__file__).parent.parent / "results" / name).read_text(encoding="utf-8"))
-         for name in ("variants-text.json", "variants.json")}
+FILES = {
+    name: json.loads((Path(__file__).parent.parent / "results" / name).read_text(encoding="utf-8"))
+    for name in ("variants-text.json", "variants.json")
+}
 RUNS = [run for record in FILES.values() for run in record["runs"]]
 each_file = pytest.mark.parametrize("name", FILES)
 
@@ -56,13 +58,11 @@ def test_simple_methods_give_their_recorded_accuracy_again():
 
 def test_recorded_sizes_are_those_of_the_machines():
     small = TransformerConfig(vocab_size=10, d_model=48, num_heads=4, d_ff=96, num_encoder_layers=2)
-    for name, pool, positions in (("class token", "token", "learned"), ("mean", "mean", "learned"),
-                                  ("no positions", "token", "none")):
+    for name, pool, positions in (("class token", "token", "learned"), ("mean", "mean", "learned"), ("no positions", "token", "none")):
         config = TransformerConfig(**{**vars(small), "positions": positions})
         machine = VisionTransformer(config, num_patches=16, patch_size=2, pool=pool)
         assert {one["parameters"] for one in found("vision", name)} == {size(machine)}
-    config = TransformerConfig(vocab_size=11, d_model=32, num_heads=2, d_ff=64, num_encoder_layers=1,
-                               num_decoder_layers=2)
+    config = TransformerConfig(vocab_size=11, d_model=32, num_heads=2, d_ff=64, num_encoder_layers=1, num_decoder_layers=2)
     reader = SeriesReader(config, series_width=7, num_answers=2, max_frames=200)
     assert {one["parameters"] for one in found("series", "none")} == {size(reader)}
 
@@ -70,8 +70,7 @@ def test_recorded_sizes_are_those_of_the_machines():
 def test_both_wirings_of_translation_are_as_large_as_recorded():
     sizes = {kind: {one["parameters"] for one in found("one-row", kind)} for kind in ("encoder–decoder", "one row")}
     ours = {"d_model": 96, "num_heads": 4, "d_ff": 192}
-    both = [size(Transformer(TransformerConfig(vocab_size=n, num_encoder_layers=2, num_decoder_layers=2, **ours)))
-            for n in (97, 98)]
+    both = [size(Transformer(TransformerConfig(vocab_size=n, num_encoder_layers=2, num_decoder_layers=2, **ours))) for n in (97, 98)]
     words = 97 + (min(sizes["encoder–decoder"]) - both[0]) // (both[1] - both[0])
     one = LanguageModel(TransformerConfig(vocab_size=words, num_encoder_layers=5, **ours))
     assert sizes["one row"] == {size(one)}

@@ -9,8 +9,9 @@ from xformer_lib.engine.modules import accelerate
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 
 B, S, T, V = 3, 7, 5, 31
-CONFIG = TransformerConfig(vocab_size=V, d_model=44, num_heads=2, d_ff=29, num_encoder_layers=2,
-                           num_decoder_layers=3, dropout=0.0, max_len=23, max_offset=3)
+CONFIG = TransformerConfig(
+    vocab_size=V, d_model=44, num_heads=2, d_ff=29, num_encoder_layers=2, num_decoder_layers=3, dropout=0.0, max_len=23, max_offset=3
+)
 SIX = ("sinusoidal", "learned", "relative", "rotary", "alibi", "none")
 CHOICES = [{"norm": norm, "positions": positions} for norm in ("pre", "post") for positions in SIX]
 by_choice = pytest.mark.parametrize("choice", CHOICES, ids=lambda choice: "-".join(choice.values()))

@@ -1,10 +1,11 @@
-"""Everything `make test` checks, in five steps, with the time each one took.
+"""Everything `make test` checks, in six steps, with the time each one took.
 
     1. style     ruff over the code
-    2. types     mypy over the library
-    3. book      the HTML build, warnings as errors
-    4. speed     Lighthouse over three pages, alone, since other work on the machine would cost points
-    5. tests     unit, parity, property and doctests, the re-export, every notebook against its stored outputs
+    2. form      ruff format, which must find nothing to change
+    3. types     mypy over the library
+    4. book      the HTML build, warnings as errors
+    5. speed     Lighthouse over three pages, alone, since other work on the machine would cost points
+    6. tests     unit, parity, property and doctests, the re-export, every notebook against its stored outputs
                  (nbval), the built pages, in parallel
 
 A step that fails does not keep the next from running. The exit status is 0 when all passed.
@@ -24,6 +25,7 @@ LIGHTHOUSE = "tests/book/test_lighthouse.py"
 
 def steps(jobs):
     style = [BIN / "ruff", "check", "--quiet", "."]
+    form = [BIN / "ruff", "format", "--check", "--quiet", "."]
     types = [sys.executable, "-m", "mypy"]
     book = [sys.executable, "book/build.py"]
     speed = [sys.executable, "-m", "pytest", "--quiet", "-rs", "--durations", "5", LIGHTHOUSE]
@@ -32,17 +34,14 @@ def steps(jobs):
     tests += ["--nbval-sanitize-with", "tests/notebooks/sanitize.cfg", "-rs", "--durations", "15"]
     # The longest notebook goes first, so that nobody waits for it at the end.
     tests += ["chapters/11_training.ipynb", "chapters", "tests", "xformer_lib", "xformer_course", "README.md", f"--ignore={LIGHTHOUSE}"]
-    return {"style": style, "types": types, "book": book, "speed": speed, "tests": tests}
+    return {"style": style, "form": form, "types": types, "book": book, "speed": speed, "tests": tests}
 
 
 def environment(jobs):
     """One thread pool a worker, and no bytecode left behind."""
     threads = max(1, (os.cpu_count() or 1) // jobs)
     return dict(
-        os.environ,
-        OMP_NUM_THREADS=str(threads),
-        PYTHONDONTWRITEBYTECODE="1",
-        PATH=f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}",
+        os.environ, OMP_NUM_THREADS=str(threads), PYTHONDONTWRITEBYTECODE="1", PATH=f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"
     )
 
 

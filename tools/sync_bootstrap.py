@@ -56,11 +56,7 @@ def synced_notebook(path):
     """The notebook's text with the bootstrap cell brought up to date."""
     text = path.read_text(encoding="utf-8")
     notebook = nbformat.reads(text, as_version=4)
-    stale = [
-        cell
-        for cell in notebook.cells
-        if "bootstrap" in cell.metadata.get("tags", []) and cell.source != bootstrap_source()
-    ]
+    stale = [cell for cell in notebook.cells if "bootstrap" in cell.metadata.get("tags", []) and cell.source != bootstrap_source()]
     if not stale:
         return text
     for cell in stale:

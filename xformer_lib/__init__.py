@@ -15,17 +15,7 @@ from xformer_lib._lazy import import_part
 
 __version__ = "0.7.0"
 
-_PARTS = (
-    "data",
-    "decoding",
-    "engine",
-    "evaluation",
-    "inspection",
-    "nn",
-    "pretrained",
-    "reference",
-    "training",
-)
+_PARTS = ("data", "decoding", "engine", "evaluation", "inspection", "nn", "pretrained", "reference", "training")
 
 __all__ = ["__version__", "load_pretrained", *_PARTS]
 

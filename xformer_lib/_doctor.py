@@ -34,8 +34,7 @@ def doctor(processor: str) -> int:
     missing = _needs.missing(needed)
     if "torch" in missing:
         say("torch", f"comes with {_needs.command(['torch'])} {BIG}")
-    say("verdict", f"missing: {', '.join(missing)}; {_needs.command(missing)}" if missing
-        else "everything the course needs is here")
+    say("verdict", f"missing: {', '.join(missing)}; {_needs.command(missing)}" if missing else "everything the course needs is here")
     return 1 if missing else 0
 
 

@@ -9,10 +9,7 @@ def check_heads(heads: Collection[tuple[str, int]], known: Sequence[tuple[str, i
     """Raise ValueError for a head that is not among those of the model."""
     for head in heads:
         if head not in known:
-            raise ValueError(
-                f"heads: expected pairs from {known[0]} to {known[-1]}, got {head!r}; "
-                "attention_heads(model) lists them all"
-            )
+            raise ValueError(f"heads: expected pairs from {known[0]} to {known[-1]}, got {head!r}; attention_heads(model) lists them all")
 
 
 def check_editable(name: str, layers: dict[str, MultiHeadAttention]) -> None:
@@ -20,7 +17,4 @@ def check_editable(name: str, layers: dict[str, MultiHeadAttention]) -> None:
     if name not in layers:
         raise ValueError(f"edits: expected names of layers, {', '.join(layers)}; got {name!r}; choose among these")
     if hasattr(layers[name].positions, "value_table"):
-        raise ValueError(
-            f"{name}: expected a layer whose values depend on the key alone, got relative positions; "
-            "edit its cross-attention"
-        )
+        raise ValueError(f"{name}: expected a layer whose values depend on the key alone, got relative positions; edit its cross-attention")

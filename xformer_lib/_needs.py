@@ -54,5 +54,4 @@ def with_advice(error: ModuleNotFoundError, part: str) -> ModuleNotFoundError:
     package = packages.get((error.name or "").partition(".")[0])
     if package is None:
         return error
-    return ModuleNotFoundError(f"{part}: expected {package}, which is not installed here; {command([package])}",
-                               name=error.name)
+    return ModuleNotFoundError(f"{part}: expected {package}, which is not installed here; {command([package])}", name=error.name)

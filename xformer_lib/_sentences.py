@@ -16,8 +16,9 @@ def read_lines(path: str | None) -> list[str]:
             data = sys.stdin.buffer.read() if hasattr(sys.stdin, "buffer") else sys.stdin.read().encode("utf-8")
         text = data.decode("utf-8-sig")
     except (UnicodeDecodeError, UnicodeEncodeError) as error:
-        raise ValueError(f"{path or 'standard input'}: expected text in UTF-8, got other bytes at place {error.start}; "
-                         "save the file as UTF-8") from None
+        raise ValueError(
+            f"{path or 'standard input'}: expected text in UTF-8, got other bytes at place {error.start}; save the file as UTF-8"
+        ) from None
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return text.removesuffix("\n").split("\n") if text else []
 
@@ -28,8 +29,9 @@ def check_sentences(tokenizer, limit: int, sentences: dict[str, str]) -> None:
         if not text.strip():
             raise ValueError(f"text: expected a sentence, got an empty one ({name}); leave it out")
         if len(ids) > limit:
-            raise ValueError(f"text: expected at most {limit} tokens, got {len(ids)} in {name}, {text[:30]!r}…; split it "
-                             "into shorter sentences")
+            raise ValueError(
+                f"text: expected at most {limit} tokens, got {len(ids)} in {name}, {text[:30]!r}…; split it into shorter sentences"
+            )
 
 
 def unread_letters(tokenizer, texts: list[str]) -> list[str]:

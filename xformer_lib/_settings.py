@@ -16,8 +16,9 @@ def with_settings(config, settings: list[str]):
     for setting in settings:
         name, equals, text = setting.partition("=")
         if not equals or name not in {**own, **inner}:
-            raise ValueError(f"--set: expected NAME=VALUE with a name of {', '.join([*own, *inner])}, got {setting!r}; "
-                             "for example max_steps=2000")
+            raise ValueError(
+                f"--set: expected NAME=VALUE with a name of {', '.join([*own, *inner])}, got {setting!r}; for example max_steps=2000"
+            )
         if name in own:
             changes[name] = convert(own[name], text, getattr(config, name))
         else:
@@ -36,6 +37,7 @@ def convert(field, text: str, old):
         if kind is float and not math.isfinite(value):
             raise ValueError
     except ValueError:
-        raise ValueError(f"--set {field.name}: expected {WORDS[kind]}{' or None' if optional else ''}, got {text!r:.40}; "
-                         f"for example {field.name}={old}") from None
+        raise ValueError(
+            f"--set {field.name}: expected {WORDS[kind]}{' or None' if optional else ''}, got {text!r:.40}; for example {field.name}={old}"
+        ) from None
     return value

@@ -123,8 +123,14 @@ def build_parser() -> argparse.ArgumentParser:
     start.add_argument("--preset", help="fragment, multi30k or tatoeba")
     start.add_argument("--resume", metavar="FOLDER", help="go on from this run's last checkpoint")
     train.add_argument("--out", metavar="FOLDER", help="where the run is written (default: runs/PRESET)")
-    train.add_argument("--set", nargs="+", action="extend", metavar="NAME=VALUE", default=[],
-                       help="change settings of the preset, for example max_steps=2000 dropout=0.3")
+    train.add_argument(
+        "--set",
+        nargs="+",
+        action="extend",
+        metavar="NAME=VALUE",
+        default=[],
+        help="change settings of the preset, for example max_steps=2000 dropout=0.3",
+    )
     train.add_argument("--device", help="cpu, cuda or mps (default: the best one here)")
     train.add_argument("--quiet", action="store_true", help="no progress bar")
     train.set_defaults(run=run_train)
@@ -167,8 +173,9 @@ def build_parser() -> argparse.ArgumentParser:
 def add_search(command: argparse.ArgumentParser) -> None:
     """The options of a command that decodes."""
     command.add_argument("--beam-size", type=int, default=1, metavar="N", help="beginnings that are kept (default: 1, greedy)")
-    command.add_argument("--length-penalty", type=float, default=1.0, metavar="A",
-                         help="hypotheses of a beam are compared by log p / length**A (default: 1)")
+    command.add_argument(
+        "--length-penalty", type=float, default=1.0, metavar="A", help="hypotheses of a beam are compared by log p / length**A (default: 1)"
+    )
     command.add_argument("--quiet", action="store_true", help="no progress bar")
 
 
@@ -198,8 +205,11 @@ def run_train(options) -> int:
             origin = provenance(options, processes.world) if processes.rank == 0 else None
             run = train(config, folder, provenance=origin, **how)
     if processes.rank == 0:
-        print(f"{run.folder}: {run.step} steps, {run.tokens:,} target tokens in {run.seconds / 60:.1f} minutes; "
-              f"validation loss {run.history[-1]['validation_loss']:.3f} nats a token", flush=True)
+        print(
+            f"{run.folder}: {run.step} steps, {run.tokens:,} target tokens in {run.seconds / 60:.1f} minutes; "
+            f"validation loss {run.history[-1]['validation_loss']:.3f} nats a token",
+            flush=True,
+        )
         name = shlex.quote(str(run.folder))
         say(options, f"model {name}; translate with it: --model {name}")
     return 0
@@ -219,8 +229,9 @@ def provenance(options, processes: int = 1) -> dict:
         "device": torch.cuda.get_device_name(device) if device.startswith("cuda") else cpu_name(),
         "threads": torch.get_num_threads(),
         **({"processes": processes} if processes > 1 else {}),
-        "versions": {name: "not installed" if _needs.is_missing(name) else metadata.version(name)
-                     for name in ("torch", "tokenizers", "sacrebleu")},
+        "versions": {
+            name: "not installed" if _needs.is_missing(name) else metadata.version(name) for name in ("torch", "tokenizers", "sacrebleu")
+        },
     }
 
 
@@ -238,8 +249,7 @@ def git_commit(here: Path = HERE) -> str:
 def ask_git(folder: Path, *arguments: str) -> str:
     """What git answers; nothing, and why on standard error, where it does not. No repository is no reason to speak."""
     try:
-        answer = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True,
-                                env={**os.environ, "LC_ALL": "C"})
+        answer = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
     except OSError:
         print("xformer: git is not on the path; the commit is recorded as unknown", file=sys.stderr)
         return ""
@@ -309,8 +319,10 @@ def check_search(options) -> None:
     if not 1 <= options.beam_size <= WIDEST:
         raise ValueError(f"--beam-size: expected a whole number from 1 to {WIDEST}, got {options.beam_size}; 1 is greedy, 4 is usual")
     if not 0 <= options.length_penalty <= STRONGEST:
-        raise ValueError(f"--length-penalty: expected a number from 0 to {STRONGEST}, got {options.length_penalty:g}; "
-                         "0 compares probabilities, 1 the mean log p of a token")
+        raise ValueError(
+            f"--length-penalty: expected a number from 0 to {STRONGEST}, got {options.length_penalty:g}; "
+            "0 compares probabilities, 1 the mean log p of a token"
+        )
 
 
 def load(options, folder: Path):
@@ -336,21 +348,31 @@ def run_evaluate(options) -> int:
     origin = record_of(folder, options) if options.json else {}
     corpus = options.corpus or config.corpus
     pairs = load_corpus(corpus, options.split)
-    hypotheses = translate(model, tokenizer, [source for source, _ in pairs], beam_size=options.beam_size,
-                           length_penalty=options.length_penalty, progress=not options.quiet)
+    hypotheses = translate(
+        model,
+        tokenizer,
+        [source for source, _ in pairs],
+        beam_size=options.beam_size,
+        length_penalty=options.length_penalty,
+        progress=not options.quiet,
+    )
     references = [target for _, target in pairs]
-    scores: dict[str, Any] = {"bleu": vars(bleu(hypotheses, references)), "chrf": vars(chrf(hypotheses, references)),
-              "exact_match": exact_match(hypotheses, references)}
+    scores: dict[str, Any] = {
+        "bleu": vars(bleu(hypotheses, references)),
+        "chrf": vars(chrf(hypotheses, references)),
+        "exact_match": exact_match(hypotheses, references),
+    }
     decoding = decoding_record(options)
     print(f"{folder} on {corpus} {options.split}, {len(pairs)} sentences, {describe(decoding)}:")
     print(f"  BLEU  {scores['bleu']['value']:.2f}  {scores['bleu']['signature']}")
     print(f"  chrF  {scores['chrf']['value']:.2f}  {scores['chrf']['signature']}")
     print(f"  exact {scores['exact_match']:.1f} %", flush=True)
     if options.json:
-        samples = [dict(source=pairs[n][0], hypothesis=hypotheses[n], reference=references[n])
-                   for n in range(0, len(pairs), max(1, len(pairs) // 12))][:12]
-        record = {"corpus": corpus, "split": options.split, **decoding, **scores, **origin,
-                  "samples": samples, "hypotheses": hypotheses}
+        samples = [
+            dict(source=pairs[n][0], hypothesis=hypotheses[n], reference=references[n])
+            for n in range(0, len(pairs), max(1, len(pairs) // 12))
+        ][:12]
+        record = {"corpus": corpus, "split": options.split, **decoding, **scores, **origin, "samples": samples, "hypotheses": hypotheses}
         write_json(Path(options.json), record)
     name_model(options, folder)
     return 0
@@ -438,8 +460,14 @@ def run_translate(options) -> int:
         from xformer_lib.engine.quantized import quantize_int8
 
         model = quantize_int8(model)
-    found = translate(by_columns(model), tokenizer, list(sentences.values()), beam_size=options.beam_size,
-                      length_penalty=options.length_penalty, progress=not (options.quiet or options.text))
+    found = translate(
+        by_columns(model),
+        tokenizer,
+        list(sentences.values()),
+        beam_size=options.beam_size,
+        length_penalty=options.length_penalty,
+        progress=not (options.quiet or options.text),
+    )
     translations = dict(zip(places, found))
     text = "".join(translations.get(n, "") + "\n" for n in range(len(lines)))
     if options.output:
@@ -459,8 +487,11 @@ def warn_of_letters(options, tokenizer, sentences: dict[str, str]) -> None:
         what, numbers = next(iter(foreign)).split()[0], [name.split()[1] for name in foreign]
         where = ", ".join(numbers[:3]) + (f" and {len(numbers) - 3} more" if len(numbers) > 3 else "")
         many = len(numbers) > 1
-        say(options, f"{what}{'s' * many} {where} {'hold' if many else 'holds'} letters that this model has never read, "
-                     f"such as {next(iter(foreign.values()))}; what it writes for them means nothing")
+        say(
+            options,
+            f"{what}{'s' * many} {where} {'hold' if many else 'holds'} letters that this model has never read, "
+            f"such as {next(iter(foreign.values()))}; what it writes for them means nothing",
+        )
 
 
 # ---------------------------------------------------------------- grade
@@ -470,8 +501,9 @@ def run_grade(options) -> int:
     """The course, which stands above the library, brings this command by an entry point."""
     found = entry_points(group="xformer.commands", name="grade")
     if not found:
-        raise ImportError("xformer_course: expected the course to be installed, found the library alone; "
-                          "run pip install . in the course's folder")
+        raise ImportError(
+            "xformer_course: expected the course to be installed, found the library alone; run pip install . in the course's folder"
+        )
     (grade,) = found
     return grade.load()(options)
 

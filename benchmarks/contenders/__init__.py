@@ -23,14 +23,14 @@ class Sizes:
     d_model: int = 256
     num_heads: int = 4
     d_ff: int = 1024
-    num_layers: int = 3          # on each side
-    max_len: int = 256           # tokens
+    num_layers: int = 3  # on each side
+    max_len: int = 256  # tokens
     dropout: float = 0.1
     label_smoothing: float = 0.1
-    clip: float = 1.0            # largest gradient norm
-    rate: float = 1e-3           # Adam's, reached after `warmup` steps
+    clip: float = 1.0  # largest gradient norm
+    rate: float = 1e-3  # Adam's, reached after `warmup` steps
     warmup: int = 8
-    max_tokens: int = 2048       # in a batch, on the longer side
+    max_tokens: int = 2048  # in a batch, on the longer side
     seed: int = 1
 
 
@@ -44,7 +44,7 @@ class Setting:
     """
 
     name: str
-    matmul: str = "highest"      # for torch.set_float32_matmul_precision
+    matmul: str = "highest"  # for torch.set_float32_matmul_precision
     preset: bool = False
     lent: bool = False
 
@@ -54,22 +54,25 @@ class Setting:
         return "float32" if self.matmul == "highest" else self.matmul
 
 
-SETTINGS = {setting.name: setting for setting in (
-    Setting("documented", preset=True),
-    Setting("float32"),
-    Setting("medium", matmul="medium"),
-    Setting("float32-lent", lent=True),
-    Setting("medium-lent", matmul="medium", lent=True),
-)}
+SETTINGS = {
+    setting.name: setting
+    for setting in (
+        Setting("documented", preset=True),
+        Setting("float32"),
+        Setting("medium", matmul="medium"),
+        Setting("float32-lent", lent=True),
+        Setting("medium-lent", matmul="medium", lent=True),
+    )
+}
 
 
 class Contender:
     """One library: how it is installed, what differs from ours, and its four methods."""
 
     name = ""
-    package = None     # the module without which it cannot take part
-    differs = ""       # a sentence for the table
-    weights = "own"    # or "shipped": decodes with a copy of our weights, so its tokens can be compared
+    package = None  # the module without which it cannot take part
+    differs = ""  # a sentence for the table
+    weights = "own"  # or "shipped": decodes with a copy of our weights, so its tokens can be compared
     trains = True
 
     def __init__(self, sizes: Sizes, threads: int):
@@ -119,8 +122,9 @@ class TorchPeer(Contender):
         torch.manual_seed(self.sizes.seed)
         self.model = self.new_model().train()
         # Plain Adam is what the documentation of all three shows.
-        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=self.sizes.rate, betas=(0.9, 0.98), eps=1e-9,
-                                          fused=setting.lent or None)
+        self.optimizer = torch.optim.Adam(
+            self.model.parameters(), lr=self.sizes.rate, betas=(0.9, 0.98), eps=1e-9, fused=setting.lent or None
+        )
         self.steps = 0
         return {"parameters": trained_parameters(self.model), "precision": setting.precision}
 
@@ -140,7 +144,8 @@ class TorchPeer(Contender):
             group["lr"] = self.sizes.rate * min(1.0, self.steps / self.sizes.warmup)
         logits = self.logits(source, target_in)
         loss = torch.nn.functional.cross_entropy(
-            logits.flatten(0, 1), target_out.flatten(), ignore_index=PAD, label_smoothing=self.sizes.label_smoothing)
+            logits.flatten(0, 1), target_out.flatten(), ignore_index=PAD, label_smoothing=self.sizes.label_smoothing
+        )
         self.optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.sizes.clip)

@@ -17,8 +17,11 @@ def specification(model):
 
     config = model.config
     spec = transformer_spec.TransformerSpec.from_config(
-        (config.num_encoder_layers, config.num_decoder_layers), config.num_heads, pre_norm=config.norm == "pre",
-        activation=common_spec.Activation.RELU)
+        (config.num_encoder_layers, config.num_decoder_layers),
+        config.num_heads,
+        pre_norm=config.norm == "pre",
+        activation=common_spec.Activation.RELU,
+    )
 
     def linear(to, of):
         to.weight, to.bias = of.weight.detach().numpy(), of.bias.detach().numpy()
@@ -80,7 +83,8 @@ class CTranslate2(Contender):
 
     def translate(self, rows, **options):
         found = self.translator.translate_batch(
-            [list(map(str, row)) for row in rows], max_decoding_length=2 * max(map(len, rows)) + 10, **options)
+            [list(map(str, row)) for row in rows], max_decoding_length=2 * max(map(len, rows)) + 10, **options
+        )
         return [list(map(int, one.hypotheses[0])) for one in found]
 
     def greedy(self, rows, lengths):

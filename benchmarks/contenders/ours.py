@@ -29,12 +29,27 @@ class Ours(Contender):
 
         sizes = self.sizes
         model = TransformerConfig(
-            vocab_size=sizes.vocab_size, d_model=sizes.d_model, num_heads=sizes.num_heads, d_ff=sizes.d_ff,
-            num_encoder_layers=sizes.num_layers, num_decoder_layers=sizes.num_layers, dropout=sizes.dropout,
-            max_len=sizes.max_len)
+            vocab_size=sizes.vocab_size,
+            d_model=sizes.d_model,
+            num_heads=sizes.num_heads,
+            d_ff=sizes.d_ff,
+            num_encoder_layers=sizes.num_layers,
+            num_decoder_layers=sizes.num_layers,
+            dropout=sizes.dropout,
+            max_len=sizes.max_len,
+        )
         config = TrainConfig(
-            corpus="fragment", model=model, max_steps=100_000, max_tokens=sizes.max_tokens, peak_rate=sizes.rate,
-            warmup_steps=sizes.warmup, decay=0.1, label_smoothing=sizes.label_smoothing, clip=sizes.clip, seed=sizes.seed)
+            corpus="fragment",
+            model=model,
+            max_steps=100_000,
+            max_tokens=sizes.max_tokens,
+            peak_rate=sizes.rate,
+            warmup_steps=sizes.warmup,
+            decay=0.1,
+            label_smoothing=sizes.label_smoothing,
+            clip=sizes.clip,
+            seed=sizes.seed,
+        )
         return replace(config, precision="auto") if setting.preset else config
 
     def build(self, setting: Setting) -> dict:
@@ -46,8 +61,13 @@ class Ours(Contender):
         torch.set_float32_matmul_precision(setting.matmul)
         keep_freed_memory()  # as the loop does before its first step
         pair = [("a", "a")]
-        self.run = build_run(self.config(setting), Path(tempfile.gettempdir()), Tokenizer.load(SHIPPED / "tokenizer.json"),
-                             {"train": pair, "val": pair}, "cpu")
+        self.run = build_run(
+            self.config(setting),
+            Path(tempfile.gettempdir()),
+            Tokenizer.load(SHIPPED / "tokenizer.json"),
+            {"train": pair, "val": pair},
+            "cpu",
+        )
         self.run.computing.train()
         low = setting.preset and has_bfloat16("cpu")
         return {"parameters": trained_parameters(self.run.model), "precision": "bfloat16" if low else setting.precision}

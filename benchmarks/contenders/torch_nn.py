@@ -26,14 +26,21 @@ def build_model(sizes):
             self.dropout = nn.Dropout(sizes.dropout)
 
         def forward(self, x):
-            return self.dropout(x + self.table[:x.shape[1]])
+            return self.dropout(x + self.table[: x.shape[1]])
 
     class Seq2SeqTransformer(nn.Module):
         def __init__(self):
             super().__init__()
             self.transformer = nn.Transformer(
-                sizes.d_model, sizes.num_heads, sizes.num_layers, sizes.num_layers, sizes.d_ff, sizes.dropout,
-                batch_first=True, norm_first=True)
+                sizes.d_model,
+                sizes.num_heads,
+                sizes.num_layers,
+                sizes.num_layers,
+                sizes.d_ff,
+                sizes.dropout,
+                batch_first=True,
+                norm_first=True,
+            )
             self.embedding = nn.Embedding(sizes.vocab_size, sizes.d_model)
             nn.init.normal_(self.embedding.weight, std=sizes.d_model**-0.5)
             self.generator = nn.Linear(sizes.d_model, sizes.vocab_size, bias=False)
@@ -46,8 +53,14 @@ def build_model(sizes):
         def forward(self, source, target_in):
             causal = nn.Transformer.generate_square_subsequent_mask(target_in.shape[1], dtype=torch.bool)
             states = self.transformer(
-                self.embed(source), self.embed(target_in), tgt_mask=causal, src_key_padding_mask=source == PAD,
-                tgt_key_padding_mask=target_in == PAD, memory_key_padding_mask=source == PAD, tgt_is_causal=True)
+                self.embed(source),
+                self.embed(target_in),
+                tgt_mask=causal,
+                src_key_padding_mask=source == PAD,
+                tgt_key_padding_mask=target_in == PAD,
+                memory_key_padding_mask=source == PAD,
+                tgt_is_causal=True,
+            )
             return self.generator(states)
 
         def encode(self, source):
@@ -55,8 +68,9 @@ def build_model(sizes):
 
         def decode(self, target_in, memory, source):
             causal = nn.Transformer.generate_square_subsequent_mask(target_in.shape[1], dtype=torch.bool)
-            return self.transformer.decoder(self.embed(target_in), memory, tgt_mask=causal,
-                                            memory_key_padding_mask=source == PAD, tgt_is_causal=True)
+            return self.transformer.decoder(
+                self.embed(target_in), memory, tgt_mask=causal, memory_key_padding_mask=source == PAD, tgt_is_causal=True
+            )
 
     with warnings.catch_warnings():  # it says that nested tensors are not used when the norm comes first
         warnings.filterwarnings("ignore", message="enable_nested_tensor")
@@ -123,4 +137,4 @@ class TorchNN(TorchPeer):
                 ended |= chosen == EOS
                 if ended.all():
                     break
-        return [ids[:ids.index(EOS)] if EOS in ids else ids for ids in tokens[:, 1:].tolist()]
+        return [ids[: ids.index(EOS)] if EOS in ids else ids for ids in tokens[:, 1:].tolist()]

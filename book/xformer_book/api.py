@@ -26,8 +26,10 @@ ELSEWHERE = {  # what a signature may name that is not ours
     r"\bnn\.Module\b": ("nn.Module", "https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html"),
     r"\btorch\.Generator\b": ("torch.Generator", "https://docs.pytorch.org/docs/stable/generated/torch.Generator.html"),
     r"\btorch\.optim\.Optimizer\b": ("torch.optim.Optimizer", "https://docs.pytorch.org/docs/stable/optim.html"),
-    r"\btorch\.autograd\.Function\b": ("torch.autograd.Function",
-                                       "https://docs.pytorch.org/docs/stable/autograd.html#torch.autograd.Function"),
+    r"\btorch\.autograd\.Function\b": (
+        "torch.autograd.Function",
+        "https://docs.pytorch.org/docs/stable/autograd.html#torch.autograd.Function",
+    ),
     r"\bAxes\b": ("Axes", "https://matplotlib.org/stable/api/_as_gen/matplotlib.axes.Axes.html"),
 }
 SECTIONS = ("Args", "Attributes", "Returns", "Raises")
@@ -84,16 +86,21 @@ def parsed(module):
 def homes(package):
     """Every public name of a package or module, with the module that defines it."""
     tree, _ = parsed(package)
-    imported = {alias.asname or alias.name: inside(node.module) for node in tree.body
-                if isinstance(node, ast.ImportFrom) for alias in node.names}
-    values = {target.id: node.value for node in tree.body if isinstance(node, ast.Assign) for target in node.targets
-              if isinstance(target, ast.Name)}
+    imported = {
+        alias.asname or alias.name: inside(node.module) for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
+    values = {
+        target.id: node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
     if "_HOMES" in values:
         return {name: f"{package}.{module}" for name, module in ast.literal_eval(values["_HOMES"]).items()}
     if "__all__" in values:
         return {name: imported.get(name, package) for name in ast.literal_eval(values["__all__"])}
-    return {node.name: package for node in tree.body
-            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_")}
+    return {node.name: package for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_")}
 
 
 def defined(node):
@@ -111,7 +118,10 @@ def find(name, module):
         if name in defined(node):
             above = re.findall(r"^# %% ((?:chapter|page) .*)$", "\n".join(source.splitlines()[: node.lineno - 1]), re.M)
             return Name(name, module, node, source, above[-1] if above else "")
-    raise LookupError(f"name: expected a definition of {name} in {path_of(module).relative_to(ROOT).as_posix()}, found none; does __all__ name what is not there?")
+    raise LookupError(
+        f"name: expected a definition of {name} in {path_of(module).relative_to(ROOT).as_posix()}, found none; "
+        "does __all__ name what is not there?"
+    )
 
 
 def public_names(package):
@@ -141,8 +151,12 @@ def head(node, source):
 def line_of_bases(node, module):
     """``(classes of the library, from the class itself up; names of what stands above them and is not ours)``."""
     tree, _ = parsed(module)
-    imported = {alias.asname or alias.name: (inside(inner.module), alias.name) for inner in tree.body
-                if isinstance(inner, ast.ImportFrom) and inside(inner.module) != (inner.module or "") for alias in inner.names}
+    imported = {
+        alias.asname or alias.name: (inside(inner.module), alias.name)
+        for inner in tree.body
+        if isinstance(inner, ast.ImportFrom) and inside(inner.module) != (inner.module or "")
+        for alias in inner.names
+    }
     ours, others = [(node, module)], []
     for base in node.bases:
         named = ast.unparse(base)
@@ -160,8 +174,11 @@ def is_record(classes, others):
 
 
 def shown_members(node):
-    return [part for part in node.body if isinstance(part, ast.FunctionDef)
-            and (part.name in ("__init__", "__call__") or not part.name.startswith("_"))]
+    return [
+        part
+        for part in node.body
+        if isinstance(part, ast.FunctionDef) and (part.name in ("__init__", "__call__") or not part.name.startswith("_"))
+    ]
 
 
 def member(part, source):
@@ -212,7 +229,9 @@ def comments(name):
     while start > 1 and lines[start - 2].startswith("# ") and not lines[start - 2].startswith("# %%"):
         start -= 1
     text = "\n".join(lines[start - 1 : name.node.end_lineno])
-    return start, [token.string.lstrip("# ") for token in tokenize.generate_tokens(io.StringIO(text + "\n").readline) if token.type == tokenize.COMMENT]
+    return start, [
+        token.string.lstrip("# ") for token in tokenize.generate_tokens(io.StringIO(text + "\n").readline) if token.type == tokenize.COMMENT
+    ]
 
 
 def signature(name):

@@ -35,8 +35,16 @@ ONLY_WHERE_USED = {
 # (what, pattern, replacement): words of a theme that speaks to eyes only.
 MENDED = (
     ("search button", r'(search-button-field search-button__button") title="Search" aria-label="Search"', r"\1"),
-    ("sidebar", r'<div class="bd-sidebar-primary bd-sidebar">', '<div class="bd-sidebar-primary bd-sidebar" role="complementary" aria-label="Book">'),
-    ("theme switch", r'title="light/dark" aria-label="light/dark"', 'title="Light, dark or as the system" aria-label="Light, dark or as the system"'),
+    (
+        "sidebar",
+        r'<div class="bd-sidebar-primary bd-sidebar">',
+        '<div class="bd-sidebar-primary bd-sidebar" role="complementary" aria-label="Book">',
+    ),
+    (
+        "theme switch",
+        r'title="light/dark" aria-label="light/dark"',
+        'title="Light, dark or as the system" aria-label="Light, dark or as the system"',
+    ),
     ("references", r' role="doc-biblioentry"', ' role="listitem"'),
     ("table of contents", r'<nav class="bd-toc-nav page-toc">', '<nav class="bd-toc-nav page-toc" aria-label="On this page">'),
     ("icon fonts", r'\s*<link[^>]*href="[^"]*vendor/fontawesome/[^"]*"[^>]*>', ""),

@@ -21,8 +21,20 @@ PAGE = "chapters/back/glossary"
 NOTED = re.compile(r"chapters/(?:\d\d[a-z]?_\w+|w\d_\w+|solutions/\d\d_\w+|back/misconceptions)")
 MOST = 12  # notes on one page
 OFTEN = 4  # uses that put a page into the index
-NOT_PROSE = (nodes.title, nodes.reference, nodes.literal, nodes.literal_block, nodes.raw, nodes.math, nodes.math_block, nodes.thead,
-             nodes.caption, nodes.footnote_reference, nodes.citation_reference, nodes.doctest_block)
+NOT_PROSE = (
+    nodes.title,
+    nodes.reference,
+    nodes.literal,
+    nodes.literal_block,
+    nodes.raw,
+    nodes.math,
+    nodes.math_block,
+    nodes.thead,
+    nodes.caption,
+    nodes.footnote_reference,
+    nodes.citation_reference,
+    nodes.doctest_block,
+)
 
 
 @dataclass(frozen=True)
@@ -119,8 +131,13 @@ def number(page):
 
 def entry_words(entry):
     links = [f"[{number(page)}](../{page}.ipynb)" for page in uses()[entry.id] if page != entry.page]
-    lines = [f"({entry.id})=", "", f"**{entry.term}**", f": {escaped(entry.means)}",
-             f"  Explained in [{number(entry.page)}](../{entry.link})" + (f"; used in {', '.join(links)}" if links else "") + "."]
+    lines = [
+        f"({entry.id})=",
+        "",
+        f"**{entry.term}**",
+        f": {escaped(entry.means)}",
+        f"  Explained in [{number(entry.page)}](../{entry.link})" + (f"; used in {', '.join(links)}" if links else "") + ".",
+    ]
     if entry.beware:
         lines.append(f"  Beware of [a misconception](misconceptions.ipynb#{entry.beware}).")
     return "\n".join(lines)
@@ -152,7 +169,9 @@ def open_term(self, node):
 def close_term(self, node):
     entry = node["entry"]
     key = entry.id.replace("term-", "note-")
-    self.body.append(f'</a><span class="term-note" id="{key}" role="tooltip"><b>{html.escape(entry.term)}</b>: {html.escape(entry.means)}</span>')
+    self.body.append(
+        f'</a><span class="term-note" id="{key}" role="tooltip"><b>{html.escape(entry.term)}</b>: {html.escape(entry.means)}</span>'
+    )
 
 
 def skip(self, node):

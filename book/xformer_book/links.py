@@ -1,8 +1,8 @@
 """Links as a notebook writes them, so that they work in Jupyter and on Colab, and what the book makes of them.
 
 JupyterLab does not follow a link to a heading whose text has a sign beyond ASCII, as "Exercise 12.1 · Word after word" has, and Colab
-follows none. So a heading to which a link leads ends in an anchor, ``### Where it looks <a id="where-it-looks"></a>``. Its id is the one that
-the section has in the book, where the anchor itself is left out. A work is cited by a plain link to it, labelled with its authors
+follows none. So a heading to which a link leads ends in an anchor, ``### Where it looks <a id="where-it-looks"></a>``. Its id is the one
+that the section has in the book, where the anchor itself is left out. A work is cited by a plain link to it, labelled with its authors
 and year: ``[Cho et al. (2014)](https://…)`` in a sentence, ``([Cho et al., 2014](https://…); …)`` beside one. The address is that of
 ``references.bib``; a work that has none is linked to that file. The book turns these links into citations.
 """
@@ -20,7 +20,7 @@ from .house import ROOT
 ADDRESS = r"[^()\s]+(?:\([^()\s]*\)[^()\s]*)*"  # with pairs of brackets in it, as in a heading
 LINK = re.compile(rf"\[(?P<label>[^][]+)\]\((?P<address>{ADDRESS})\)")
 ANCHOR = re.compile(r'^(?P<heading>#{1,4} .*?) <a id="(?P<id>[^"]*)"></a>$', re.M)
-STRAY = re.compile(r'<a id=')
+STRAY = re.compile(r"<a id=")
 FRAGMENT = re.compile(r"\]\((?P<file>[^()\s#:]+\.ipynb)?#(?P<id>[^()\s]+)\)")
 YEAR = r"(?:1[89]|20)\d\d"
 IN_A_SENTENCE = re.compile(rf"(?P<names>.+) \((?P<year>{YEAR})\)")
@@ -57,7 +57,7 @@ def unanchored(text, complain):
             complain(f"anchor: expected {section_id(found['heading'])!r} at {found['heading']!r}, got {found['id']!r}")
     plain = ANCHOR.sub(r"\g<heading>", text)
     if STRAY.search(plain):
-        complain(f"anchor: expected it at the end of a heading, got {plain[STRAY.search(plain).start():][:60]!r}")
+        complain(f"anchor: expected it at the end of a heading, got {plain[STRAY.search(plain).start() :][:60]!r}")
     return plain
 
 

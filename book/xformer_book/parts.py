@@ -20,8 +20,14 @@ def citation():
     return f"> {names}. *{work['title']}*. Version {work['version']}."
 
 
-PARTS = {"api": api.package_page, "citation": citation, "command": api.command_help, "glossary": glossary.entries,
-         "results": results.every_record, "status": status.table}
+PARTS = {
+    "api": api.package_page,
+    "citation": citation,
+    "command": api.command_help,
+    "glossary": glossary.entries,
+    "results": results.every_record,
+    "status": status.table,
+}
 
 
 def expanded(text):

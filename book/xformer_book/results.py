@@ -13,12 +13,14 @@ MISSING = "not recorded"
 GROUPS = {  # heading: (files, what they are, headings of figures that are worth a column of their own)
     "Translators": (
         r"(multi30k|tatoeba|everyday|beam)-.*",
-        "Runs of hours, the shipped model among them; [chapter 11](../11_training.ipynb) and [page 12e](../12e_how_good_is_it.ipynb) read them.",
+        "Runs of hours, the shipped model among them; [chapter 11](../11_training.ipynb) and "
+        "[page 12e](../12e_how_good_is_it.ipynb) read them.",
         {"test set": "corpus", "decoding": "decoding", "BLEU": "bleu.value", "chrF": "chrf.value", "exact, %": "exact_match"},
     ),
     "The ladder": (
         r"ladder(-long)?/(?!trial).*",
-        "Recurrent models, the Transformer, and the Transformer less one part, all with the same budget of steps, two of them with three times as many; "
+        "Recurrent models, the Transformer, and the Transformer less one part, all with the same budget of steps, two of them with "
+        "three times as many; "
         "[page 12c](../12c_what_each_part_is_worth.ipynb).",
         {"system": "system", "parameters": "parameters", "BLEU": "bleu.value", "chrF": "chrf.value"},
     ),
@@ -46,7 +48,9 @@ GROUPS = {  # heading: (files, what they are, headings of figures that are worth
 
 def load(folder=FOLDER):
     """Every record by its path below the folder."""
-    return {path.relative_to(folder).as_posix(): json.loads(path.read_text(encoding="utf-8")) for path in sorted(Path(folder).rglob("*.json"))}
+    return {
+        path.relative_to(folder).as_posix(): json.loads(path.read_text(encoding="utf-8")) for path in sorted(Path(folder).rglob("*.json"))
+    }
 
 
 # ---------------------------------------------------------------- Markdown
@@ -150,19 +154,38 @@ def origin(name, record):
     seed = MISSING if seed is None else ", ".join(map(str, seed)) if isinstance(seed, list) else str(seed)
     minutes = record.get("minutes", record["seconds"] / 60 if "seconds" in record else None)
     spent = f"{minutes:.1f}" if minutes is not None else f"{record['cpu_minutes']} (processor)" if "cpu_minutes" in record else MISSING
-    device = cell(record.get("device", MISSING)) + (f", {record['threads']} thread{'s' * (record['threads'] != 1)}" if "threads" in record else "")
+    device = cell(record.get("device", MISSING)) + (
+        f", {record['threads']} thread{'s' * (record['threads'] != 1)}" if "threads" in record else ""
+    )
     link = f"[{name.removesuffix('.json')}]({repository()}/results/{name})"
     return [link, seed, code(str(record.get("commit", MISSING))[:12]), device, spent, code(record.get("command", MISSING))]
 
 
 def group(heading, words, records, columns):
-    lines = [f"## {heading}", "", words, "", '<div class="records">', "", table(["record", "seed", "commit", "device", "minutes", "command"],
-             [origin(name, record) for name, record in records.items()]), "", "</div>", ""]
+    lines = [
+        f"## {heading}",
+        "",
+        words,
+        "",
+        '<div class="records">',
+        "",
+        table(["record", "seed", "commit", "device", "minutes", "command"], [origin(name, record) for name, record in records.items()]),
+        "",
+        "</div>",
+        "",
+    ]
     if columns:
         rows = [[name.removesuffix(".json"), *(cell(pick(record, path)) for path in columns.values())] for name, record in records.items()]
         lines += [table(["record", *columns], rows), ""]
     for name, record in records.items():
-        lines += [f"<details><summary>{name.removesuffix('.json')}: {count(record):,} numbers</summary>", "", figures(record), "", "</details>", ""]
+        lines += [
+            f"<details><summary>{name.removesuffix('.json')}: {count(record):,} numbers</summary>",
+            "",
+            figures(record),
+            "",
+            "</details>",
+            "",
+        ]
     return "\n".join(lines)
 
 

@@ -59,14 +59,18 @@ def words(record):
     """Where the seconds come from, or that there are none."""
     if record is None:
         return "No seconds have been recorded for this edition."
-    return (f"Seconds: `{record['command']}`, commit `{record['commit']}`, {record['device']}, {record['threads']} thread, "
-            f"Python {record['python']}.")
+    return (
+        f"Seconds: `{record['command']}`, commit `{record['commit']}`, {record['device']}, {record['threads']} thread, "
+        f"Python {record['python']}."
+    )
 
 
 def table(file=RECORD):
     """A table for each part of the book, with its sums."""
     record = json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
-    headings = ["page", "cells", "code cells", "assertions", "exercise checks"] + ["seconds of a processor", "seconds on the clock"] * bool(record)
+    headings = ["page", "cells", "code cells", "assertions", "exercise checks"] + ["seconds of a processor", "seconds on the clock"] * bool(
+        record
+    )
     lines = [words(record), ""] if record else []
     for part, folder in PARTS.items():
         rows, totals = [], [0, 0, 0, 0]

@@ -72,9 +72,14 @@ class TestRunAll:
     @pytest.fixture(autouse=True)
     def tiny(self, monkeypatch):
         """One benchmark that writes its file, and one that fails."""
-        monkeypatch.setattr(run_all, "BENCHMARKS", {
-            "good": ((), (), "bench-good.json", 1), "bad": ((), (), "bench-bad.json", 1), "long": ((), (), "bench-long.json", 99)})
-        script = "import sys, pathlib; name = sys.argv[1]; pathlib.Path(sys.argv[-1]).write_text('{}') if 'bad' not in name else sys.exit(3)"
+        monkeypatch.setattr(
+            run_all,
+            "BENCHMARKS",
+            {"good": ((), (), "bench-good.json", 1), "bad": ((), (), "bench-bad.json", 1), "long": ((), (), "bench-long.json", 99)},
+        )
+        script = (
+            "import sys, pathlib; name = sys.argv[1]; pathlib.Path(sys.argv[-1]).write_text('{}') if 'bad' not in name else sys.exit(3)"
+        )
         real, self.seen = run_all.subprocess.run, []
 
         def run(command, cwd, env):

@@ -12,8 +12,13 @@ def test_every_kernel_gives_the_product(precision):
     if precision == "bfloat16":
         a, b = a.bfloat16(), b.bfloat16()
     for way, multiply in floor.ways(precision).items():
-        torch.testing.assert_close(multiply(a, b).double(), a.double() @ b.double(), atol=1e-1 if precision == "bfloat16" else 1e-4, rtol=0,
-                                   msg=lambda text, way=way: f"{way}: {text}")
+        torch.testing.assert_close(
+            multiply(a, b).double(),
+            a.double() @ b.double(),
+            atol=1e-1 if precision == "bfloat16" else 1e-4,
+            rtol=0,
+            msg=lambda text, way=way: f"{way}: {text}",
+        )
 
 
 def test_the_floor_is_measured_for_every_shape(monkeypatch):

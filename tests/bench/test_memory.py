@@ -35,7 +35,10 @@ def test_a_curve(tmp_path, untouched, monkeypatch):
 
 def test_a_second_sitting_goes_on_where_the_first_was_stopped(tmp_path, untouched, monkeypatch):
     monkeypatch.setattr(memory, "EVERY", 7)
-    step, arguments = loop.train_step, ["--preset", "fragment", "--steps", "15", "--folder", str(tmp_path / "run"), "--json", str(tmp_path / "curve.json")]
+    step, arguments = (
+        loop.train_step,
+        ["--preset", "fragment", "--steps", "15", "--folder", str(tmp_path / "run"), "--json", str(tmp_path / "curve.json")],
+    )
 
     def stopped_at_nine(run, batch):
         if run.step == 9:

@@ -9,15 +9,7 @@ import pytest
 import torch
 
 from benchmarks import peers, turns
-from benchmarks.contenders import (
-    CONTENDERS,
-    SETTINGS,
-    Contender,
-    Sizes,
-    contender_class,
-    is_installed,
-    useful_flops,
-)
+from benchmarks.contenders import CONTENDERS, SETTINGS, Contender, Sizes, contender_class, is_installed, useful_flops
 from xformer_lib.data.batching import make_batch
 
 TRAINING = [name for name in CONTENDERS if contender_class(name).trains]
@@ -66,7 +58,8 @@ class TestSmoke:
             assert row_of(table, "ours")["over_ours"] == {"median": 1.0, "low": 1.0, "high": 1.0}
             first, second = row_of(table, "ours"), table["rows"][-1]
             assert second["over_ours"]["median"] == pytest.approx(
-                np.median(np.divide(second["cpu_seconds"], first["cpu_seconds"])), abs=2e-3)
+                np.median(np.divide(second["cpu_seconds"], first["cpu_seconds"])), abs=2e-3
+            )
 
     @pytest.mark.parametrize("name", PEERS)
     def test_everyone_decodes(self, smoke, name):
@@ -153,9 +146,16 @@ class TestTheSameModel:
         from xformer_lib.training.loss import translation_loss
 
         sizes = Sizes(vocab_size=101, d_model=22, num_heads=2, d_ff=53, num_layers=2)
-        model = Transformer(TransformerConfig(
-            vocab_size=sizes.vocab_size, d_model=sizes.d_model, num_heads=sizes.num_heads, d_ff=sizes.d_ff,
-            num_encoder_layers=sizes.num_layers, num_decoder_layers=sizes.num_layers))
+        model = Transformer(
+            TransformerConfig(
+                vocab_size=sizes.vocab_size,
+                d_model=sizes.d_model,
+                num_heads=sizes.num_heads,
+                d_ff=sizes.d_ff,
+                num_encoder_layers=sizes.num_layers,
+                num_decoder_layers=sizes.num_layers,
+            )
+        )
         source, target = torch.randint(4, 101, (3, 13)), torch.randint(4, 101, (3, 7))
         with FlopCounterMode(display=False) as counter:
             translation_loss(model, source, target, target)[0].backward()
@@ -168,9 +168,18 @@ class TestTheSameModel:
 
         sizes = Sizes(vocab_size=101, d_model=22, num_heads=2, d_ff=53, num_layers=2, max_len=31)
         theirs = contender_class("HuggingFace Marian")(sizes, 1).new_model().eval()
-        ours = Transformer(TransformerConfig(
-            vocab_size=sizes.vocab_size, d_model=sizes.d_model, num_heads=sizes.num_heads, d_ff=sizes.d_ff, max_len=sizes.max_len,
-            num_encoder_layers=sizes.num_layers, num_decoder_layers=sizes.num_layers, norm="post")).eval()
+        ours = Transformer(
+            TransformerConfig(
+                vocab_size=sizes.vocab_size,
+                d_model=sizes.d_model,
+                num_heads=sizes.num_heads,
+                d_ff=sizes.d_ff,
+                max_len=sizes.max_len,
+                num_encoder_layers=sizes.num_layers,
+                num_decoder_layers=sizes.num_layers,
+                norm="post",
+            )
+        ).eval()
         with torch.no_grad():
             for parameter in ours.parameters():
                 parameter += 0.1 * torch.randn_like(parameter)

@@ -6,11 +6,21 @@ from benchmarks import summaries
 
 
 def training_table():
-    return {"target_tokens": [10, 20, 30], "gigaflop": [4.0, 8.0, 12.0],
-            "floor": {"float32": [{"a": (8.0, 80.0), "b": (6.0, 60.0)}, {"a": (16.0, 160.0), "b": (10.0, 100.0)},
-                                  {"a": (20.0, 200.0), "b": (11.0, 110.0)}]},
-            "rows": [{"name": "other", "precision": "float32", "cpu_seconds": [2.0, 6.0, 4.0], "wall_seconds": [1.0, 1.0, 1.0]},
-                     {"name": "ours", "precision": "float32", "cpu_seconds": [1.0, 2.0, 4.0], "wall_seconds": [2.0, 4.0, 5.0]}]}
+    return {
+        "target_tokens": [10, 20, 30],
+        "gigaflop": [4.0, 8.0, 12.0],
+        "floor": {
+            "float32": [
+                {"a": (8.0, 80.0), "b": (6.0, 60.0)},
+                {"a": (16.0, 160.0), "b": (10.0, 100.0)},
+                {"a": (20.0, 200.0), "b": (11.0, 110.0)},
+            ]
+        },
+        "rows": [
+            {"name": "other", "precision": "float32", "cpu_seconds": [2.0, 6.0, 4.0], "wall_seconds": [1.0, 1.0, 1.0]},
+            {"name": "ours", "precision": "float32", "cpu_seconds": [1.0, 2.0, 4.0], "wall_seconds": [2.0, 4.0, 5.0]},
+        ],
+    }
 
 
 def test_training():
@@ -31,8 +41,10 @@ def test_the_clock_is_the_one_asked_for():
 
 
 def test_decoding():
-    table = {"sentences": 12, "rows": [{"name": "ours", "tokens": 60, "cpu_seconds": [1.0, 2.0]},
-                                       {"name": "other", "tokens": 60, "cpu_seconds": [3.0, 3.0]}]}
+    table = {
+        "sentences": 12,
+        "rows": [{"name": "ours", "tokens": 60, "cpu_seconds": [1.0, 2.0]}, {"name": "other", "tokens": 60, "cpu_seconds": [3.0, 3.0]}],
+    }
     summaries.summarise_decoding(table, "cpu_seconds")
     assert [(row["sentences_per_second"], row["tokens_per_second"]) for row in table["rows"]] == [(4.0, 20), (2.0, 10)]
     assert table["rows"][1]["over_ours"] == pytest.approx({"median": 2.25, "low": 1.875, "high": 2.625})
@@ -42,4 +54,7 @@ def test_a_table_is_one_line_a_row(capsys):
     rows = [{"name": "ours", "n": 7_578_624, "ratio": {"median": 1.0, "low": 0.5, "high": 2.0}, "same": None}]
     summaries.print_table("Title", rows, ["name", "n", "ratio", "same"])
     assert capsys.readouterr().out.splitlines()[1:] == [
-        "Title", "  name          n             ratio  same", "  ours  7,578,624  1.00 (0.50–2.00)      "]
+        "Title",
+        "  name          n             ratio  same",
+        "  ours  7,578,624  1.00 (0.50–2.00)      ",
+    ]

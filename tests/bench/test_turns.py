@@ -65,4 +65,8 @@ def test_memory(worker):
 def test_each_round_begins_with_another():
     workers = {"a": 2, "b": 3, "c": 5}
     assert [[name for name, _ in in_turn(workers, number)] for number in range(4)] == [
-        ["a", "b", "c"], ["b", "c", "a"], ["c", "a", "b"], ["a", "b", "c"]]
+        ["a", "b", "c"],
+        ["b", "c", "a"],
+        ["c", "a", "b"],
+        ["a", "b", "c"],
+    ]

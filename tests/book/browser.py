@@ -71,9 +71,7 @@ class Tab:
 
     async def screen(self, width, height, dark=False, media=""):
         """Set the window's size, the reader's preference for light or dark, and the medium: "print" for paper."""
-        await self.send(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
-        )
+        await self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         await self.send("Emulation.setEmulatedMedia", media=media, features=[scheme])
 
@@ -83,20 +81,14 @@ async def open_tab(chromium):
     """A tab of a fresh browser that is ended with the block."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         process = subprocess.Popen(
-            [chromium, *FLAGS, CUT_OFF, f"--user-data-dir={profile}", "about:blank"],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            [chromium, *FLAGS, CUT_OFF, f"--user-data-dir={profile}", "about:blank"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         try:
-            browser = await websocket_connect(
-                _address(Path(profile), process), connect_timeout=120, max_message_size=2**27
-            )
+            browser = await websocket_connect(_address(Path(profile), process), connect_timeout=120, max_message_size=2**27)
             tab = Tab(browser)
             made = await tab.send("Target.createTarget", url="about:blank")
             port = _address(Path(profile), process).rsplit("/devtools", 1)[0]
-            page = await websocket_connect(
-                f"{port}/devtools/page/{made['targetId']}", connect_timeout=120, max_message_size=2**27
-            )
+            page = await websocket_connect(f"{port}/devtools/page/{made['targetId']}", connect_timeout=120, max_message_size=2**27)
             tab = Tab(page)
             for domain in ("Page", "Runtime", "Log", "Network"):
                 await tab.send(f"{domain}.enable")

@@ -99,9 +99,7 @@ def audit(address, chromium):
         command = [node(), COMMAND_LINE, address, "--preset=desktop", "--quiet", "--output=json", f"--output-path={report}"]
         command += [f"--only-categories={','.join(CATEGORIES)}", f"--chrome-flags={FLAGS}"]
         environment = dict(os.environ, CHROME_PATH=str(chromium), TMPDIR=folder)
-        done = subprocess.run(
-            [str(part) for part in command], env=environment, capture_output=True, text=True, timeout=240
-        )
+        done = subprocess.run([str(part) for part in command], env=environment, capture_output=True, text=True, timeout=240)
         if done.returncode or not report.is_file():
             raise RuntimeError(f"Lighthouse on {address}: expected a report, got: {done.stderr[-2000:]}")
         told = json.loads(report.read_text())

@@ -168,9 +168,13 @@ def test_on_paper_stays_what_paper_can_show(chromium, articles):
             folds = "article details:not([class])"
             if await tab.evaluate(f"document.querySelectorAll('{folds}').length") != await tab.evaluate(SHOWN % f"{folds} > :last-child"):
                 found.append("an answer is folded")
-            if await tab.evaluate("[...document.querySelectorAll('figure.xf')].some((e) => !e.querySelector('.xf-picture').checkVisibility())"):
+            if await tab.evaluate(
+                "[...document.querySelectorAll('figure.xf')].some((e) => !e.querySelector('.xf-picture').checkVisibility())"
+            ):
                 found.append("an explorable without its picture")
-            wide = await tab.evaluate("[...document.querySelectorAll('article pre')].filter((e) => e.scrollWidth > e.clientWidth + 1).length")
+            wide = await tab.evaluate(
+                "[...document.querySelectorAll('article pre')].filter((e) => e.scrollWidth > e.clientWidth + 1).length"
+            )
             if wide:
                 found.append(f"{wide} pieces of code are cut off")
             ink = await tab.evaluate("getComputedStyle(document.querySelector('article p')).color")
@@ -181,7 +185,9 @@ def test_on_paper_stays_what_paper_can_show(chromium, articles):
             dark = "[...document.querySelectorAll('.cell_input, .library-mark')].some((e) => getComputedStyle(e).backgroundColor !== 'rgb(255, 255, 255)')"
             if dim or await tab.evaluate(dark):
                 found.append("pictures or code as the dark screen shows them")
-            whole = await tab.evaluate("[...document.querySelectorAll('article figure')].every((e) => getComputedStyle(e).breakInside === 'avoid')")
+            whole = await tab.evaluate(
+                "[...document.querySelectorAll('article figure')].every((e) => getComputedStyle(e).breakInside === 'avoid')"
+            )
             if not whole:
                 found.append("a figure may be split")
             if found:
@@ -210,7 +216,14 @@ def test_a_broken_page_is_noticed(chromium, tmp_path):
     errors, layout = "\n".join(found.errors), "\n".join(found.layout["wider phone"])
     for sign in ("remote request: https://example.org", "ERR_FILE_NOT_FOUND", "told", "Error: thrown"):
         assert sign in errors
-    for sign in ("the page scrolls sideways", "is cut off", "is not loaded: missing.png", '"leaves the picture"', "overlap by", "leaves the window"):
+    for sign in (
+        "the page scrolls sideways",
+        "is cut off",
+        "is not loaded: missing.png",
+        '"leaves the picture"',
+        "overlap by",
+        "leaves the window",
+    ):
         assert sign in layout, sign
     assert "the page stays" in "\n".join(found.layout["desktop, dark"])
     if survey.AXE.is_file():

@@ -85,8 +85,13 @@ def test_every_class_shows_how_it_is_built_and_what_it_can_do(name):
         assert given == list(inspect.signature(made.__init__).parameters)
     else:
         assert re.search(r"^    # (built as [\w.]+( is|\(\))|called as \w+\.apply\(.*\))$", text, re.M), text
-    ours = {method for owner in made.__mro__ if owner.__module__.startswith(api.PACKAGES) for method, value in vars(owner).items()
-            if not method.startswith("_") and (callable(value) or isinstance(value, (property, classmethod, staticmethod)))}
+    ours = {
+        method
+        for owner in made.__mro__
+        if owner.__module__.startswith(api.PACKAGES)
+        for method, value in vars(owner).items()
+        if not method.startswith("_") and (callable(value) or isinstance(value, (property, classmethod, staticmethod)))
+    }
     if dataclasses.is_dataclass(made):
         ours -= {field.name for field in dataclasses.fields(made)}  # a default that can be called is no method
     assert sorted(re.findall(r"^    def ([a-z]\w*)\(", text, re.M)) == sorted(ours)
@@ -155,7 +160,10 @@ def test_pages_are_written_without_numpy_and_torch():
 
 def test_every_command_is_listed():
     page = parts.expanded("<!-- part command -->")
-    assert re.findall(r"^## `(.*)`$", page, re.M) == ["xformer", *(f"xformer {c}" for c in ("train", "evaluate", "translate", "grade", "doctor"))]
+    assert re.findall(r"^## `(.*)`$", page, re.M) == [
+        "xformer",
+        *(f"xformer {c}" for c in ("train", "evaluate", "translate", "grade", "doctor")),
+    ]
     assert "--beam-size" in page and "--csv" in page
 
 
@@ -179,8 +187,15 @@ def test_every_record_stands_on_the_page():
 
 
 def test_a_new_record_is_shown_with_all_its_numbers(tmp_path):
-    new = {"command": "python new.py", "seed": 5, "value": 2.5, "deep": {"er": 0.125, "command": "xformer train --preset a|b"}, "texts": ["a"] * 11, "list": list(range(13)),
-           "rows": [{"name": "a|b", "ms": 7}, {"name": "c", "ms": 3, "inner": [{"k": 17}]}]}
+    new = {
+        "command": "python new.py",
+        "seed": 5,
+        "value": 2.5,
+        "deep": {"er": 0.125, "command": "xformer train --preset a|b"},
+        "texts": ["a"] * 11,
+        "list": list(range(13)),
+        "rows": [{"name": "a|b", "ms": 7}, {"name": "c", "ms": 3, "inner": [{"k": 17}]}],
+    }
     (tmp_path / "new-thing.json").write_text(json.dumps(new))
     page = results.every_record(tmp_path)
     assert "## Other records" in page and ") | 5 | not recorded | not recorded | not recorded | `python new.py` |" in page
@@ -208,8 +223,15 @@ def test_missing_seconds_are_said_to_be_missing(tmp_path):
 
 def test_seconds_of_other_cells_are_not_shown(tmp_path):
     first, second = (ROOT / name for name in house.notebooks()[:2])
-    rows = [{"notebook": first.relative_to(ROOT).as_posix(), "code_cells": status.measure(first)["code"], "cpu_seconds": 7.25, "wall_seconds": 11.5},
-            {"notebook": second.relative_to(ROOT).as_posix(), "code_cells": 1, "cpu_seconds": 13.0, "wall_seconds": 17.0}]
+    rows = [
+        {
+            "notebook": first.relative_to(ROOT).as_posix(),
+            "code_cells": status.measure(first)["code"],
+            "cpu_seconds": 7.25,
+            "wall_seconds": 11.5,
+        },
+        {"notebook": second.relative_to(ROOT).as_posix(), "code_cells": 1, "cpu_seconds": 13.0, "wall_seconds": 17.0},
+    ]
     record = {"command": "c", "commit": "abc", "device": "d", "threads": 1, "python": "3", "notebooks": rows}
     (tmp_path / "times.json").write_text(json.dumps(record))
     lines = status.table(tmp_path / "times.json").splitlines()
@@ -233,11 +255,20 @@ def test_terms_are_short_and_told_apart():
 
 def test_the_longest_form_is_found():
     text = "Self-attention and multi-head attention pad; Adam met adam, a beam, key–value caches, a padding mask and masks."
-    assert [text[a:b] for _, a, b in glossary.found_in(text)] == ["Self-attention", "multi-head attention", "Adam", "beam", "padding mask", "masks"]
+    assert [text[a:b] for _, a, b in glossary.found_in(text)] == [
+        "Self-attention",
+        "multi-head attention",
+        "Adam",
+        "beam",
+        "padding mask",
+        "masks",
+    ]
 
 
 def test_the_index_counts_prose_alone(tmp_path):
-    cells = [nbformat.v4.new_markdown_cell(s) for s in ("# Softmax", "A softmax, `softmax`, $softmax$.\n\n## softmax\n\nNo [mask](softmax.md).")]
+    cells = [
+        nbformat.v4.new_markdown_cell(s) for s in ("# Softmax", "A softmax, `softmax`, $softmax$.\n\n## softmax\n\nNo [mask](softmax.md).")
+    ]
     path = tmp_path / "page.ipynb"
     nbformat.write(nbformat.v4.new_notebook(cells=[*cells, nbformat.v4.new_code_cell("softmax")]), path)
     assert [entry.term for entry, _, _ in glossary.found_in(glossary.prose(path))] == ["softmax", "mask"]
@@ -257,10 +288,14 @@ def test_the_workshop_has_a_place_in_the_glossary():
 
 
 def test_axis_letters_are_those_of_the_library():
-    legend = re.search(r"letters are the same everywhere: (.*?)\.", (ROOT / "xformer_lib" / "shapes.py").read_text(encoding="utf-8"), re.S)[1]
+    legend = re.search(r"letters are the same everywhere: (.*?)\.", (ROOT / "xformer_lib" / "shapes.py").read_text(encoding="utf-8"), re.S)[
+        1
+    ]
     letters = dict(re.findall(r"``(\w)``\s+([\w\s-]+)", legend))
     rows = dict(re.findall(r"^\| `(\w)` \| ([^|:,]+)", (BACK / "notation.md").read_text(encoding="utf-8"), re.M))
-    assert {letter: " ".join(words.split()) for letter, words in letters.items()} == {letter: words.strip() for letter, words in rows.items()}
+    assert {letter: " ".join(words.split()) for letter, words in letters.items()} == {
+        letter: words.strip() for letter, words in rows.items()
+    }
 
 
 def weeks_of_the_plan():

@@ -55,7 +55,10 @@ def test_plots_explorables_and_book_have_the_same_colours():
 @pytest.mark.parametrize("name", NAMES)
 def test_letters_in_these_colours_can_be_read(name):
     for colours in (*KITS, *BOOKS, *PRINTS):
-        grounds = {PAGE["dark" if is_dark(colours) else "light"], *(colours[g] for g in colours if g in ("xf-paper", "xf-soft", "box-fill"))}
+        grounds = {
+            PAGE["dark" if is_dark(colours) else "light"],
+            *(colours[g] for g in colours if g in ("xf-paper", "xf-soft", "box-fill")),
+        }
         for ground in grounds:
             assert contrast(colours[name], ground) >= 4.5, (colours[name], ground)
 

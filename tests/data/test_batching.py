@@ -15,14 +15,12 @@ PAIRS = st.lists(st.tuples(IDS, IDS), max_size=43)
 
 def drawn(count, seed=0, longest=23):
     rng = np.random.default_rng(seed)
-    return [tuple(rng.integers(4, 97, size=size).tolist() for size in rng.integers(1, longest, size=2))
-            for _ in range(count)]
+    return [tuple(rng.integers(4, 97, size=size).tolist() for size in rng.integers(1, longest, size=2)) for _ in range(count)]
 
 
 def rows(batch):
     """The pairs of ids that a batch holds, read back from its matrices."""
-    return [(tuple(s[s > 3].tolist()), tuple(t[t > 3].tolist()))
-            for s, t in zip(batch.source, batch.target_in, strict=True)]
+    return [(tuple(s[s > 3].tolist()), tuple(t[t > 3].tolist())) for s, t in zip(batch.source, batch.target_in, strict=True)]
 
 
 @settings(max_examples=200, deadline=None)
@@ -100,7 +98,9 @@ def test_a_pair_that_fills_the_budget_exactly():
 @pytest.mark.errors
 @pytest.mark.parametrize("pair", [([4] * 7, [5]), ([5], [4] * 7)])
 def test_a_pair_over_the_budget_is_refused_at_once(pair):
-    message = r"pairs: expected at most max_tokens=7 ids a side, got .* in pair 1 and 1 such pairs in all; raise max_tokens or leave them out"
+    message = (
+        r"pairs: expected at most max_tokens=7 ids a side, got .* in pair 1 and 1 such pairs in all; raise max_tokens or leave them out"
+    )
     with pytest.raises(ValueError, match=message):
         batches([([4], [5]), pair], max_tokens=7)  # not yet iterated
 

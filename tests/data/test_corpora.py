@@ -16,14 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xformer_lib.data import _download, corpora
-from xformer_lib.data.corpora import (
-    CORPUS_ERRORS,
-    CorpusDamaged,
-    CorpusUnavailable,
-    linked_groups,
-    load_corpus,
-    normalise,
-)
+from xformer_lib.data.corpora import CORPUS_ERRORS, CorpusDamaged, CorpusUnavailable, linked_groups, load_corpus, normalise
 
 SPLITS = ("train", "val", "test")
 DATA = Path(os.environ.get("XFORMER_DATA") or "nowhere")
@@ -55,8 +48,7 @@ def test_groups_are_the_connected_components(pairs):
     groups = linked_groups(pairs)
     labels = list(range(len(pairs)))
     for _ in pairs:  # the slow definition: spread the smallest label until nothing changes
-        labels = [min(labels[b] for b, other in enumerate(pairs) if pair[0] == other[0] or pair[1] == other[1])
-                  for pair in pairs]
+        labels = [min(labels[b] for b, other in enumerate(pairs) if pair[0] == other[0] or pair[1] == other[1]) for pair in pairs]
     for a in range(len(pairs)):
         for b in range(len(pairs)):
             assert (groups[a] == groups[b]) == (labels[a] == labels[b])
@@ -176,9 +168,14 @@ def publisher(tmp_path, monkeypatch):
     """A publisher on this machine, an empty cache, and no folder of corpora."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Publisher)
     server.starts, server.cut, server.garbage, server.missing, server.ranges = [], None, False, False, True
-    files = {f"multi30k/val.{language}.gz": {"url": f"http://127.0.0.1:{server.server_port}/{language}",
-                                             "sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
-             for language, data in CONTENT.items()}
+    files = {
+        f"multi30k/val.{language}.gz": {
+            "url": f"http://127.0.0.1:{server.server_port}/{language}",
+            "sha256": hashlib.sha256(data).hexdigest(),
+            "size": len(data),
+        }
+        for language, data in CONTENT.items()
+    }
     monkeypatch.setattr(_download, "FILES", files)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("no_proxy", "127.0.0.1")
@@ -312,8 +309,11 @@ def test_the_checksum_of_a_zip_is_that_of_its_member(tmp_path):
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize("archive", [b"no zip", zipped(**{"other.txt": b""}), zipped(**{"fra.txt": b"x" * 99})[:-20]],
-                         ids=["garbage", "member missing", "truncated"])
+@pytest.mark.parametrize(
+    "archive",
+    [b"no zip", zipped(**{"other.txt": b""}), zipped(**{"fra.txt": b"x" * 99})[:-20]],
+    ids=["garbage", "member missing", "truncated"],
+)
 def test_a_damaged_zip(tmp_path, archive):
     (tmp_path / "fra-eng.zip").write_bytes(archive)
     with pytest.raises(CorpusDamaged, match="fra-eng.zip: expected a zip archive, got a damaged one .*; do this"):

@@ -26,7 +26,8 @@ def stats():
 
 def test_counts(page, stats):
     assert page["recorded_pairs"] == {
-        name: tuple(parts[split]["pairs"] for split in ("train", "val", "test")) for name, parts in stats["sizes"].items()}
+        name: tuple(parts[split]["pairs"] for split in ("train", "val", "test")) for name, parts in stats["sizes"].items()
+    }
     assert page["recorded"] == {
         "multi30k dropped": stats["multi30k"]["dropped_from_train"],
         "tatoeba offensive": stats["tatoeba"]["offensive_pairs"],
@@ -48,7 +49,7 @@ def test_leaks(page, stats):
 
 def test_lengths(page, stats):
     for name, (english, _) in stats["words_histogram"].items():
-        bins = [sum(english[start:start + 3]) for start in range(1, 31, 3)] + [sum(english[31:])]
+        bins = [sum(english[start : start + 3]) for start in range(1, 31, 3)] + [sum(english[31:])]
         assert page["recorded_lengths"][name] == [round(100 * count / sum(english), 1) for count in bins]
 
 

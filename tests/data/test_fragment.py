@@ -7,14 +7,7 @@ import numpy as np
 import pytest
 
 from xformer_lib.data._grammar import LEXICON, Agreement, be, clause, noun_phrase, phrase
-from xformer_lib.data.fragment import (
-    _sentence,
-    fragment_split,
-    running_examples,
-    sample_example,
-    sample_pairs,
-    split_words,
-)
+from xformer_lib.data.fragment import _sentence, fragment_split, running_examples, sample_example, sample_pairs, split_words
 
 SPLITS = ("train", "val", "test")
 EVERY = [example for split in SPLITS for example in fragment_split(split)]
@@ -83,18 +76,33 @@ def test_english_side_of_clauses():
     assert _sentence(clause(subject("they"), "wait", False, "me")).source == "They wait for me"
 
 
-@pytest.mark.parametrize(("who", "negated", "english", "french"), [
-    ("I", False, "I am", "Je suis"), ("she", True, "She is not", "Elle n'est pas"),
-    ("we", True, "We are not", "Nous ne sommes pas"), ("you", True, "You are not", "Tu n'es pas")])
+@pytest.mark.parametrize(
+    ("who", "negated", "english", "french"),
+    [
+        ("I", False, "I am", "Je suis"),
+        ("she", True, "She is not", "Elle n'est pas"),
+        ("we", True, "We are not", "Nous ne sommes pas"),
+        ("you", True, "You are not", "Tu n'es pas"),
+    ],
+)
 def test_be(who, negated, english, french):
     example = _sentence(be(subject(who), negated))
     assert (example.source, example.target) == (english, french)
 
 
-@pytest.mark.parametrize(("preposition", "noun", "plural", "french"), [
-    ("à", "garden", False, "Au jardin"), ("à", "school", False, "À l'école"), ("à", "hotel", True, "Aux hôtels"),
-    ("de", "garden", False, "Du jardin"), ("de", "hedgehog", False, "Du hérisson"), ("de", "man", False, "De l'homme"),
-    ("de", "house", True, "Des maisons"), ("de", "house", False, "De la maison")])
+@pytest.mark.parametrize(
+    ("preposition", "noun", "plural", "french"),
+    [
+        ("à", "garden", False, "Au jardin"),
+        ("à", "school", False, "À l'école"),
+        ("à", "hotel", True, "Aux hôtels"),
+        ("de", "garden", False, "Du jardin"),
+        ("de", "hedgehog", False, "Du hérisson"),
+        ("de", "man", False, "De l'homme"),
+        ("de", "house", True, "Des maisons"),
+        ("de", "house", False, "De la maison"),
+    ],
+)
 def test_prepositions(preposition, noun, plural, french):
     example = _sentence(phrase("of", f"{preposition}/0").then(noun_phrase("the", "", "", noun, plural)))
     assert example.target == french
@@ -141,8 +149,15 @@ def test_links_point_at_words_and_everything_french_is_linked():
 
 def test_links_agree_with_a_dictionary():
     """Words that have one translation only are linked to it wherever they occur."""
-    known = {"not": {"ne", "n'", "pas"}, "black": {"noir", "noire", "noirs", "noires"}, "cats": {"chats"},
-             "him": {"le", "l'"}, "two": {"deux"}, "behind": {"derrière"}, "speaks": {"parle"}}
+    known = {
+        "not": {"ne", "n'", "pas"},
+        "black": {"noir", "noire", "noirs", "noires"},
+        "cats": {"chats"},
+        "him": {"le", "l'"},
+        "two": {"deux"},
+        "behind": {"derrière"},
+        "speaks": {"parle"},
+    }
     for example in EVERY:
         source, target = split_words(example.source.lower()), split_words(example.target.lower())
         for i, j in example.alignment:
@@ -159,8 +174,7 @@ def test_parts_have_their_sizes_and_share_nothing():
 
 def test_held_out_words_are_all_in_training():
     def words(examples):
-        return {word for example in examples
-                for word in example.source.lower().split() + split_words(example.target.lower())}
+        return {word for example in examples for word in example.source.lower().split() + split_words(example.target.lower())}
 
     assert words(fragment_split("val")) | words(fragment_split("test")) <= words(fragment_split("train"))
 
@@ -169,8 +183,12 @@ def test_split_is_a_fresh_list_and_always_the_same():
     first = fragment_split("val")
     first.clear()
     assert len(fragment_split("val")) == 500
-    assert fragment_split("val")[0] == sample_pairs(13_500, rng=np.random.default_rng(10))[
-        [e.source for e in sample_pairs(13_500, rng=np.random.default_rng(10))].index(fragment_split("val")[0].source)]
+    assert (
+        fragment_split("val")[0]
+        == sample_pairs(13_500, rng=np.random.default_rng(10))[
+            [e.source for e in sample_pairs(13_500, rng=np.random.default_rng(10))].index(fragment_split("val")[0].source)
+        ]
+    )
 
 
 def test_sampling_follows_the_generator():

@@ -52,14 +52,14 @@ def test_what_multi30k_shares_as_published():
     assert [val, test] == [load_corpus("multi30k", split) for split in ("val", "test")]
 
 
-MODEL = TransformerConfig(vocab_size=283, d_model=10, num_heads=2, d_ff=13, num_encoder_layers=1, num_decoder_layers=1,
-                          max_len=61)
+MODEL = TransformerConfig(vocab_size=283, d_model=10, num_heads=2, d_ff=13, num_encoder_layers=1, num_decoder_layers=1, max_len=61)
 CONFIG = TrainConfig("fragment", MODEL, max_steps=1, max_tokens=83, warmup_steps=1, validate_every=1)
 
 
 @pytest.fixture
 def vocabulary(tmp_path, monkeypatch):
     """Train for a step on a corpus of a few pairs; the tokenizer's file, and the parts that were opened for it."""
+
     def train(name, **changed):
         opened, parts = [], {"train": pairs[:53], "val": pairs[53:60], "test": pairs[60:67], **changed}
 

@@ -93,14 +93,19 @@ def test_saved_and_loaded(tmp_path):
 
 
 def test_training_is_deterministic_across_processes(tmp_path):
-    program = ("import sys\nfrom xformer_lib.data.tokenizer import Tokenizer\n"
-               "Tokenizer.train(open(sys.argv[1], encoding='utf-8').read().split('\\n'), vocab_size=401).save(sys.argv[2])")
+    program = (
+        "import sys\nfrom xformer_lib.data.tokenizer import Tokenizer\n"
+        "Tokenizer.train(open(sys.argv[1], encoding='utf-8').read().split('\\n'), vocab_size=401).save(sys.argv[2])"
+    )
     (tmp_path / "texts").write_text("\n".join(TEXTS), encoding="utf-8")
     TOKENIZER.save(tmp_path / "here.json")
     for seed in ("1", "2"):
         out = tmp_path / f"{seed}.json"
-        subprocess.run([sys.executable, "-c", program, str(tmp_path / "texts"), str(out)], check=True,
-                       env={**__import__("os").environ, "PYTHONHASHSEED": seed})
+        subprocess.run(
+            [sys.executable, "-c", program, str(tmp_path / "texts"), str(out)],
+            check=True,
+            env={**__import__("os").environ, "PYTHONHASHSEED": seed},
+        )
         assert out.read_bytes() == (tmp_path / "here.json").read_bytes()
 
 
@@ -122,11 +127,15 @@ def test_too_small_a_vocabulary():
 @pytest.mark.parametrize("size", [4_000_000_000, 2**31, 2**64, 1_000_001])
 def test_too_large_a_vocabulary(size):
     """In a process of its own: what reserves memory for it ends the process, and no `except` would see that."""
-    program = ("import sys\nfrom xformer_lib.data.tokenizer import Tokenizer\n"
-               "try:\n    Tokenizer.train(['le chat'], vocab_size=int(sys.argv[1]))\nexcept ValueError as error:\n    print(error)")
+    program = (
+        "import sys\nfrom xformer_lib.data.tokenizer import Tokenizer\n"
+        "try:\n    Tokenizer.train(['le chat'], vocab_size=int(sys.argv[1]))\nexcept ValueError as error:\n    print(error)"
+    )
     ended = subprocess.run([sys.executable, "-c", program, str(size)], capture_output=True, text=True)
     assert (ended.returncode, ended.stdout) == (
-        0, f"vocab_size: expected at most 1,000,000, got {size}; ask for fewer, 8,000 are usual\n"), ended.stderr
+        0,
+        f"vocab_size: expected at most 1,000,000, got {size}; ask for fewer, 8,000 are usual\n",
+    ), ended.stderr
 
 
 def test_the_largest_vocabulary():
@@ -139,8 +148,14 @@ def test_a_file_with_the_right_checksum_that_is_no_tokenizer(tmp_path):
     path = tmp_path / "tokenizer.json"
     TOKENIZER.save(path)
     rest = path.read_bytes().split(b",", 1)[1]
-    for changed in (rest.replace(b'"BPE"', b'"XYZ"'), b'"a":1}', b'"a":' + b"[" * 5000 + b"]" * 5000 + b"}", b"\xff}", b"",
-                    rest.replace(b'"merges":[', b'"merges":[["?","?"],')):
+    for changed in (
+        rest.replace(b'"BPE"', b'"XYZ"'),
+        b'"a":1}',
+        b'"a":' + b"[" * 5000 + b"]" * 5000 + b"}",
+        b"\xff}",
+        b"",
+        rest.replace(b'"merges":[', b'"merges":[["?","?"],'),
+    ):
         path.write_bytes(b'{"sha256":"%s",' % hashlib.sha256(changed).hexdigest().encode() + changed)
         with pytest.raises(ValueError, match="path: expected a tokenizer file, got .*tokenizer.json, which was changed, ") as error:
             Tokenizer.load(path)

@@ -34,7 +34,7 @@ def test_growing_cache_gives_the_uncached_output(path):
     causal = torch.ones(I, I, dtype=torch.bool).tril()
     whole, _ = layer(x, x, x, mask=causal)
     fast, cache = accelerate(layer, path=path), KeyValueCache(grows=True)
-    steps = [fast(x[:, i:i + 1], x[:, i:i + 1], x[:, i:i + 1], cache=cache)[0] for i in range(I)]
+    steps = [fast(x[:, i : i + 1], x[:, i : i + 1], x[:, i : i + 1], cache=cache)[0] for i in range(I)]
     torch.testing.assert_close(torch.cat(steps, dim=1), whole, atol=1e-13, rtol=0)
 
 
@@ -166,8 +166,14 @@ def test_words_beyond_the_models_length_are_refused_step_by_step():
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize("call", [lambda e: begin(build(), ids(S), engine=e), lambda e: greedy(build(), ids(S), engine=e),
-                                  lambda e: beam_search(build(), ids(S), engine=e)])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda e: begin(build(), ids(S), engine=e),
+        lambda e: greedy(build(), ids(S), engine=e),
+        lambda e: beam_search(build(), ids(S), engine=e),
+    ],
+)
 @pytest.mark.parametrize("engine, got", [("slow", "'slow'"), (True, "True"), (None, "None")])
 def test_an_engine_that_there_is_not(call, engine, got):
     with pytest.raises(ValueError, match=f'engine: expected "fast" or "plain", got {got}; "plain" is the definition'):
@@ -220,7 +226,9 @@ def scale_of_heads(part, args, output):
 
 HOOKED = {
     "after cross-attention": lambda model: model.decoder.layers[1].cross_attention.register_forward_hook(scale_of_heads),
-    "before w_v": lambda model: model.decoder.layers[0].self_attention.w_v.register_forward_pre_hook(lambda part, args: (args[0].flip(-1),)),
+    "before w_v": lambda model: model.decoder.layers[0].self_attention.w_v.register_forward_pre_hook(
+        lambda part, args: (args[0].flip(-1),)
+    ),
     "after an embedding": lambda model: model.embedding.register_forward_hook(lambda part, args, output: output.roll(1, dims=-1)),
     "after the stack": lambda model: model.decoder.register_forward_hook(lambda part, args, output: output.flip(-1)),
     "after a layer": lambda model: model.decoder.layers[2].register_forward_hook(lambda part, args, output: output.flip(-1)),

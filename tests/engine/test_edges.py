@@ -7,15 +7,7 @@ from torch.autograd import forward_ad
 from torch.func import functional_call, grad, hessian, jacrev, jvp, vmap
 
 from tests.whole_models import computed
-from xformer_lib.engine import (
-    Linear,
-    attend,
-    explicit_attention,
-    fused_attention,
-    local_attention,
-    product,
-    tiled_attention,
-)
+from xformer_lib.engine import Linear, attend, explicit_attention, fused_attention, local_attention, product, tiled_attention
 from xformer_lib.nn import GroupedQueryAttention, Transformer, TransformerConfig
 from xformer_lib.nn.attention import attention as plain_attention
 
@@ -28,9 +20,13 @@ def drawn(*shape):
     return torch.randn(shape, generator=torch.Generator().manual_seed(11))
 
 
-BIASES = {"every second number": lambda: drawn(OUT, 2)[:, 0], "one number, spread": lambda: drawn(1)[0].expand(OUT),
-          "backwards": lambda: drawn(OUT).flip(0), "a column": lambda: drawn(OUT, OUT).t()[3],
-          "conjugate": lambda: torch.view_as_complex(drawn(OUT, 2)).conj().imag}
+BIASES = {
+    "every second number": lambda: drawn(OUT, 2)[:, 0],
+    "one number, spread": lambda: drawn(1)[0].expand(OUT),
+    "backwards": lambda: drawn(OUT).flip(0),
+    "a column": lambda: drawn(OUT, OUT).t()[3],
+    "conjugate": lambda: torch.view_as_complex(drawn(OUT, 2)).conj().imag,
+}
 
 
 @pytest.mark.parametrize("name", BIASES)
@@ -48,12 +44,20 @@ def test_a_layer_whose_bias_is_a_slice():
     torch.testing.assert_close(layer(x), F.linear(x, layer.weight, layer.bias), atol=2e-4, rtol=1e-5)
 
 
-X = {"columns": lambda: drawn(T, 2 * IN)[:, ::2], "one row, spread": lambda: drawn(1, IN).expand(T, IN),
-     "one column, spread": lambda: drawn(T, 1).expand(T, IN), "axes exchanged": lambda: drawn(IN, 3, T).permute(1, 2, 0),
-     "conjugate": lambda: torch.view_as_complex(drawn(T, IN, 2)).conj().imag}
-WEIGHTS = {"columns": lambda: drawn(OUT, 2 * IN)[:, ::2], "rows": lambda: drawn(2 * OUT, IN)[::2],
-           "transposed": lambda: drawn(IN, OUT).t(), "one row, spread": lambda: drawn(1, IN).expand(OUT, IN),
-           "conjugate": lambda: torch.view_as_complex(drawn(OUT, IN, 2)).conj().imag}
+X = {
+    "columns": lambda: drawn(T, 2 * IN)[:, ::2],
+    "one row, spread": lambda: drawn(1, IN).expand(T, IN),
+    "one column, spread": lambda: drawn(T, 1).expand(T, IN),
+    "axes exchanged": lambda: drawn(IN, 3, T).permute(1, 2, 0),
+    "conjugate": lambda: torch.view_as_complex(drawn(T, IN, 2)).conj().imag,
+}
+WEIGHTS = {
+    "columns": lambda: drawn(OUT, 2 * IN)[:, ::2],
+    "rows": lambda: drawn(2 * OUT, IN)[::2],
+    "transposed": lambda: drawn(IN, OUT).t(),
+    "one row, spread": lambda: drawn(1, IN).expand(OUT, IN),
+    "conjugate": lambda: torch.view_as_complex(drawn(OUT, IN, 2)).conj().imag,
+}
 
 
 @pytest.mark.parametrize("x", X)
@@ -219,8 +223,19 @@ def test_a_linear_layer_without_rows(shape):
 @pytest.mark.parametrize("num_kv_heads", [None, 1])
 @pytest.mark.parametrize("way", ["plain", "auto", "explicit", "fused"])
 def test_a_model_over_no_sentences_and_no_words(positions, num_kv_heads, way):
-    model = Transformer(TransformerConfig(vocab_size=31, d_model=12, num_heads=3, num_kv_heads=num_kv_heads, d_ff=13,
-                                          num_encoder_layers=1, num_decoder_layers=2, max_len=23, positions=positions))
+    model = Transformer(
+        TransformerConfig(
+            vocab_size=31,
+            d_model=12,
+            num_heads=3,
+            num_kv_heads=num_kv_heads,
+            d_ff=13,
+            num_encoder_layers=1,
+            num_decoder_layers=2,
+            max_len=23,
+            positions=positions,
+        )
+    )
     model = computed(way, model)
     for rows, source, target in ((0, 7, 5), (2, 7, 0), (2, 0, 5), (0, 0, 0)):
         logits = model(torch.full((rows, source), 3), torch.full((rows, target), 3))
@@ -237,8 +252,9 @@ NARROW = {name: ATTENTION[name] for name in ("explicit", "fused", "local", "loca
 @pytest.mark.parametrize("name", NARROW)
 def test_scores_beyond_float16_are_those_of_float32(name, scale, autocast):
     """float16 ends at 65,504; scores of 90,000 and of 9 million are finite in float32, and so are their gradients."""
-    q, k, v = ((x * factor).half() for x, factor in zip((drawn(B, H, L, D), drawn(B, H, L, D).flip(2), drawn(B, H, L, D)),
-                                                        (scale, scale, 1.0)))
+    q, k, v = (
+        (x * factor).half() for x, factor in zip((drawn(B, H, L, D), drawn(B, H, L, D).flip(2), drawn(B, H, L, D)), (scale, scale, 1.0))
+    )
     exact = by_definition(name, q.double(), k.double(), v.double())
     tensors = [x.clone().requires_grad_() for x in (q, k, v)]
     with torch.autocast("cpu", dtype=torch.float16, enabled=autocast):

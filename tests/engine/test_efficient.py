@@ -32,8 +32,10 @@ def near(length, window, causal=False):
 @pytest.mark.parametrize("length,window", [(1, 0), (7, 0), (7, 3), (13, 5), (31, 2), (5, 11), (23, 22)])
 def test_local_equals_explicit_under_the_mask(length, window, causal):
     inputs = tensors((2, 3, length, 5), (2, 3, length, 5), (2, 3, length, 7))
-    same(results(lambda *x: local_attention(*x, window=window, causal=causal), inputs),
-         results(lambda *x: explicit_attention(*x, mask=near(length, window, causal))[0], inputs))
+    same(
+        results(lambda *x: local_attention(*x, window=window, causal=causal), inputs),
+        results(lambda *x: explicit_attention(*x, mask=near(length, window, causal))[0], inputs),
+    )
 
 
 def test_local_hides_padding_and_gives_zeros_to_closed_rows():
@@ -65,8 +67,10 @@ MASKS = [None, (11, 13), (2, 1, 11, 13), (2, 3, 11, 13), (2, 1, 1, 13), (2, 1, 1
 def test_tiles_equal_explicit(tile, shape):
     inputs = tensors((2, 3, 11, 5), (2, 3, 13, 5), (2, 3, 13, 7), scale=4.0)
     mask = None if shape is None else torch.rand(shape, generator=torch.Generator().manual_seed(3)) < 0.6
-    same(results(lambda *x: tiled_attention(*x, tile=tile, mask=mask), inputs),
-         results(lambda *x: explicit_attention(*x, mask=mask)[0], inputs))
+    same(
+        results(lambda *x: tiled_attention(*x, tile=tile, mask=mask), inputs),
+        results(lambda *x: explicit_attention(*x, mask=mask)[0], inputs),
+    )
 
 
 @pytest.mark.parametrize("tile", [2, 7])

@@ -8,29 +8,9 @@ import torch
 from torch import nn
 
 from tests.nn.test_attention import B, D, E, H, I, J, M, backward, mask_with_empty_rows, qkv
-from tests.whole_models import (
-    CONFIG,
-    SIX,
-    WAYS,
-    S,
-    T,
-    build,
-    by_choice,
-    by_path,
-    computed,
-    ids,
-    see_neither_the_future_nor_padding,
-)
+from tests.whole_models import CONFIG, SIX, WAYS, S, T, build, by_choice, by_path, computed, ids, see_neither_the_future_nor_padding
 from xformer_lib.engine import modules
-from xformer_lib.engine.modules import (
-    FastAttention,
-    FastTransformer,
-    accelerate,
-    attend,
-    explicit_attention,
-    fused_attention,
-    needed,
-)
+from xformer_lib.engine.modules import FastAttention, FastTransformer, accelerate, attend, explicit_attention, fused_attention, needed
 from xformer_lib.nn import GroupedQueryAttention, LanguageModel, MultiHeadAttention, Transformer
 from xformer_lib.nn.attention import attention
 from xformer_lib.nn.masks import padding_mask
@@ -88,7 +68,13 @@ def test_who_asks_for_weights_gets_the_definitions(path):
 def test_auto_takes_the_fused_path_for_one_query_alone_and_for_many_keys(monkeypatch):
     asked = []
     monkeypatch.setattr(modules, "fused_attention", lambda *x, **settings: (asked.append(1), fused_attention(*x, **settings))[1])
-    for shape, keys, fused in (((1, H, 1, D), J, 1), ((B, H, 1, D), J, 0), ((1, H, 2, D), J, 0), ((B, H, 2, D), 127, 0), ((B, H, 2, D), 128, 1)):
+    for shape, keys, fused in (
+        ((1, H, 1, D), J, 1),
+        ((B, H, 1, D), J, 0),
+        ((1, H, 2, D), J, 0),
+        ((B, H, 2, D), 127, 0),
+        ((B, H, 2, D), 128, 1),
+    ):
         asked.clear()
         q, k = torch.randn(shape), torch.randn(shape[0], H, keys, D)
         output, _ = attend(q, k, k)
@@ -131,8 +117,9 @@ def test_dropout_only_while_training(path):
 
 PADDED = ids(S).clone()
 PADDED[1, 5:] = CONFIG.pad_id
-every_model = [pytest.param(*choice, id="-".join(map(str, choice)))
-               for choice in itertools.product(("pre", "post"), SIX, (None, 1), WAYS[1:])]
+every_model = [
+    pytest.param(*choice, id="-".join(map(str, choice))) for choice in itertools.product(("pre", "post"), SIX, (None, 1), WAYS[1:])
+]
 
 
 def gradients(model, parameters, source):
@@ -195,9 +182,22 @@ def test_each_has_a_training_flag_of_its_own():
     assert not any(part.training for part in model.modules()) and all(part.training for part in fast.modules())
 
 
-@pytest.mark.parametrize("place", ["encoder.layers.1.self_attention", "decoder.layers.0.cross_attention.w_v", "decoder.layers.2.residuals.1.norm",
-                                   "positions", "dropout", "embedding", "encoder", "decoder.layers.2", "decoder.layers.1.feed_forward",
-                                   "decoder.layers.1.self_attention.positions", "encoder.layers.0.self_attention.positions"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        "encoder.layers.1.self_attention",
+        "decoder.layers.0.cross_attention.w_v",
+        "decoder.layers.2.residuals.1.norm",
+        "positions",
+        "dropout",
+        "embedding",
+        "encoder",
+        "decoder.layers.2",
+        "decoder.layers.1.feed_forward",
+        "decoder.layers.1.self_attention.positions",
+        "encoder.layers.0.self_attention.positions",
+    ],
+)
 @pytest.mark.parametrize("hung", ["before", "after", "in the fast one"])
 @pytest.mark.parametrize("kind", ["forward", "pre"])
 @pytest.mark.parametrize("num_kv_heads", [None, 1])
@@ -283,7 +283,11 @@ def test_unknown_parts_stay_as_they_are_and_act(name, path, num_kv_heads):
     torch.manual_seed(2)
     whole = build(num_kv_heads=num_kv_heads)
     model = EXCHANGED[name](build(num_kv_heads=num_kv_heads)).double().eval()
-    unknown = [(place, part) for place, part in model.named_modules() if isinstance(part, Louder | Halved | Strange | ScaledLinear | nn.RMSNorm | nn.Tanh)]
+    unknown = [
+        (place, part)
+        for place, part in model.named_modules()
+        if isinstance(part, Louder | Halved | Strange | ScaledLinear | nn.RMSNorm | nn.Tanh)
+    ]
     fast = accelerate(model, path=path)
     assert all(type(fast.get_submodule(place)) is type(part) for place, part in unknown)
     logits = model(PADDED, ids(T, 1))

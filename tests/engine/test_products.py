@@ -67,17 +67,25 @@ def test_it_is_as_exact_as_the_product_it_replaces():
 
 
 @needs_onednn
-@pytest.mark.parametrize("change", [
-    lambda x, w: (x.t().contiguous().t(), w), lambda x, w: (x, w.t().contiguous().t()),
-    lambda x, w: (x.repeat(1, 2)[:, :IN], w), lambda x, w: (x[:, :1].expand(T, IN), w)])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda x, w: (x.t().contiguous().t(), w),
+        lambda x, w: (x, w.t().contiguous().t()),
+        lambda x, w: (x.repeat(1, 2)[:, :IN], w),
+        lambda x, w: (x[:, :1].expand(T, IN), w),
+    ],
+)
 def test_any_layout_in_memory(change):
     x, w, b = (part.detach() for part in parts((T, IN)))
     x, w = change(x, w)
     torch.testing.assert_close(products.onednn(x, w, b), F.linear(x, w, b), atol=5e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("shape, dtype", [((1, IN), torch.float32), ((IN,), torch.float32), ((0, IN), torch.float32),
-                                          ((T, IN), torch.float64), ((T, IN), torch.bfloat16)])
+@pytest.mark.parametrize(
+    "shape, dtype",
+    [((1, IN), torch.float32), ((IN,), torch.float32), ((0, IN), torch.float32), ((T, IN), torch.float64), ((T, IN), torch.bfloat16)],
+)
 def test_single_rows_and_other_formats_go_the_usual_way(calls, shape, dtype):
     tensors = parts(shape, dtype)
     assert torch.equal(product(*tensors), F.linear(*tensors)) and not calls
@@ -138,8 +146,13 @@ def test_linear_has_the_parameters_of_pytorchs():
 @needs_onednn
 def test_the_whole_model_learns_as_with_pytorchs_product(calls, monkeypatch):
     torch.manual_seed(0)
-    model = accelerate(Transformer(TransformerConfig(vocab_size=31, d_model=44, num_heads=2, d_ff=29, num_encoder_layers=2,
-                                                     num_decoder_layers=3, dropout=0.0, max_len=23)))
+    model = accelerate(
+        Transformer(
+            TransformerConfig(
+                vocab_size=31, d_model=44, num_heads=2, d_ff=29, num_encoder_layers=2, num_decoder_layers=3, dropout=0.0, max_len=23
+            )
+        )
+    )
     source, target = torch.randint(3, 31, (N, 7)), torch.randint(3, 31, (N, T))
 
     def gradients():

@@ -86,8 +86,9 @@ def test_a_model_is_near_and_its_matrices_are_bytes(model):
 def test_it_decodes_with_and_without_the_cache(model):
     small, source = quantize_int8(model), torch.randint(3, 43, (3, 5))
     assert len(greedy(small, source)) == 3
-    assert [one[0].ids for one in beam_search(small, source, beam_size=2)] == \
-        [one[0].ids for one in beam_search(small, source, beam_size=2, engine="plain")]
+    assert [one[0].ids for one in beam_search(small, source, beam_size=2)] == [
+        one[0].ids for one in beam_search(small, source, beam_size=2, engine="plain")
+    ]
 
 
 def test_it_is_for_inference(model):
@@ -97,8 +98,7 @@ def test_it_is_for_inference(model):
 
 @pytest.mark.errors
 @pytest.mark.parametrize(
-    "model,found",
-    [(nn.Linear(3, 5, device="meta"), "got meta; move it"), (nn.ReLU(), "got no weights in floating point; move it")],
+    "model,found", [(nn.Linear(3, 5, device="meta"), "got meta; move it"), (nn.ReLU(), "got no weights in floating point; move it")]
 )
 def test_errors_say_what_to_do(model, found):
     with pytest.raises(ValueError, match="model: expected floating-point weights on the CPU, " + found):

@@ -47,7 +47,8 @@ PLAYS = {
     "a new session": "if os.fork() == 0:\n    os.setsid()\n    time.sleep(60)",
     # output
     "huge output": "print('x' * 10**8)",
-    "binary output": "sys.stdout.buffer.write(bytes(range(256)) * 1000) if hasattr(sys.stdout, 'buffer') else os.write(1, bytes(range(256)))",
+    "binary output": "sys.stdout.buffer.write(bytes(range(256)) * 1000) "
+    "if hasattr(sys.stdout, 'buffer') else os.write(1, bytes(range(256)))",
     "rich output": "from IPython.display import HTML, display\ndisplay(HTML('<b>' * 10**6))",
     "control characters": "print('\\x1b]0;title\\x07\\x1b[2J\\r\\n\\0')",
     "huge error": "raise ValueError('z' * 10**7)",
@@ -96,25 +97,26 @@ PLAYS = {
     "do_execute that says nothing": f"{KERNEL}.do_execute = lambda *anything, **more: None",
     "do_execute without verdicts": f"async def reply(*anything, **more):\n    return {{'status': 'ok'}}\n{KERNEL}.do_execute = reply",
     "do_execute with a word": "async def reply(*anything, **more):\n    return {'status': 'ok', 'ename': '', 'evalue': '', "
-                              f"'verdicts': ['passed']}}\n{KERNEL}.do_execute = reply",
+    f"'verdicts': ['passed']}}\n{KERNEL}.do_execute = reply",
     "do_execute with a strange verdict": "async def reply(*anything, **more):\n    return {'status': 'ok', 'ename': '', 'evalue': '', "
-                                         f"'verdicts': [{{'id': '3.9', 'status': 'best', 'more': 1}}]}}\n{KERNEL}.do_execute = reply",
-    "do_execute with half a character": "async def reply(*anything, **more):\n    return {'status': 'ok', 'ename': '\\ud800', 'evalue': '', "
-                                        f"'verdicts': []}}\n{KERNEL}.do_execute = reply",
+    f"'verdicts': [{{'id': '3.9', 'status': 'best', 'more': 1}}]}}\n{KERNEL}.do_execute = reply",
+    "do_execute with half a character": "async def reply(*anything, **more):\n    return {'status': 'ok', 'ename': '\\ud800', "
+    "'evalue': '', "
+    f"'verdicts': []}}\n{KERNEL}.do_execute = reply",
     "do_execute with a deep reply": "deep = []\nfor _ in range(900):\n    deep = [deep]\nasync def reply(*anything, **more):\n    return "
-                                    f"{{'status': 'ok', 'ename': deep, 'evalue': '', 'verdicts': deep}}\n{KERNEL}.do_execute = reply",
+    f"{{'status': 'ok', 'ename': deep, 'evalue': '', 'verdicts': deep}}\n{KERNEL}.do_execute = reply",
     "do_execute with a huge reply": "async def reply(*anything, **more):\n    return {'status': 'ok', 'ename': 'x' * 10**8, 'evalue': '', "
-                                    f"'verdicts': []}}\n{KERNEL}.do_execute = reply",
+    f"'verdicts': []}}\n{KERNEL}.do_execute = reply",
     "do_execute of the class": f"type({KERNEL}).do_execute = None",
     "another recorder": f"{KERNEL}.recorder = None",
     "a recorder of everything": "class All(dict):\n    def verdicts(self, *anything):\n        return [{'id': '3.9'}] * 10**5\n    "
-                                f"begin = lambda self: None\n{KERNEL}.recorder = All()",
+    f"begin = lambda self: None\n{KERNEL}.recorder = All()",
     "another shell": f"{KERNEL}.shell.run_cell = {KERNEL}.shell.run_cell_async = lambda *anything, **more: None",
     "another session of messages": f"{KERNEL}.session.key = b'another'",
     "a session that sends nothing": f"{KERNEL}.session.send = lambda *anything, **more: None",
     "a flood of replies": "for _ in range(2000):\n"
-                          f"    {KERNEL}.session.send({KERNEL}.shell_stream if hasattr({KERNEL}, 'shell_stream') else None, "
-                          "'execute_reply', content={'status': 'ok'})",
+    f"    {KERNEL}.session.send({KERNEL}.shell_stream if hasattr({KERNEL}, 'shell_stream') else None, "
+    "'execute_reply', content={'status': 'ok'})",
     "magics": "%reset -f\n!sleep 0.1\n%%time",
     "an input hook": "get_ipython().ast_transformers.append(None)\nget_ipython().input_transformers_cleanup.append(lambda lines: 1 / 0)",
     "a hook after cells": "get_ipython().events.register('post_run_cell', lambda *anything: os._exit(4))",
@@ -128,8 +130,13 @@ PLAYS = {
 
 
 def notebook(cells, **more):
-    return {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, **more, "cells": [
-        {"cell_type": "code", "source": text, "metadata": {}, "outputs": []} for text in cells]}
+    return {
+        "nbformat": 4,
+        "nbformat_minor": 5,
+        "metadata": {},
+        **more,
+        "cells": [{"cell_type": "code", "source": text, "metadata": {}, "outputs": []} for text in cells],
+    }
 
 
 def played(*names):
@@ -161,16 +168,28 @@ def locked(path):
 
 HONEST = notebook([START, BEFORE, AFTER])
 FILES = {
-    "empty": write_text(""), "torn": write_text(json.dumps(HONEST)[:-9]), "a list": write_text("[1, 2]"),
-    "a number": write_text("1e999"), "null": write_text("null"), "a huge number": write_text("9" * 10**5),
-    "deep": write_text("[" * 10**5), "bytes": lambda path: path.write_bytes(bytes(range(256)) * 99),
-    "UTF-16": write_text(json.dumps(HONEST), "utf-16"), "zeros": lambda path: path.write_bytes(bytes(10**6)),
-    "a hole": lambda path: (path.touch(), os.truncate(path, 10**11)), "a folder": Path.mkdir, "a pipe": os.mkfifo,
-    "a socket": socket_at, "a link to nothing": lambda path: path.symlink_to("nothing"),
-    "a link to itself": lambda path: path.symlink_to(path.name), "a link to zeros": lambda path: path.symlink_to("/dev/zero"),
-    "a link to a folder": lambda path: path.symlink_to("/usr"), "unreadable": locked,
+    "empty": write_text(""),
+    "torn": write_text(json.dumps(HONEST)[:-9]),
+    "a list": write_text("[1, 2]"),
+    "a number": write_text("1e999"),
+    "null": write_text("null"),
+    "a huge number": write_text("9" * 10**5),
+    "deep": write_text("[" * 10**5),
+    "bytes": lambda path: path.write_bytes(bytes(range(256)) * 99),
+    "UTF-16": write_text(json.dumps(HONEST), "utf-16"),
+    "zeros": lambda path: path.write_bytes(bytes(10**6)),
+    "a hole": lambda path: (path.touch(), os.truncate(path, 10**11)),
+    "a folder": Path.mkdir,
+    "a pipe": os.mkfifo,
+    "a socket": socket_at,
+    "a link to nothing": lambda path: path.symlink_to("nothing"),
+    "a link to itself": lambda path: path.symlink_to(path.name),
+    "a link to zeros": lambda path: path.symlink_to("/dev/zero"),
+    "a link to a folder": lambda path: path.symlink_to("/usr"),
+    "unreadable": locked,
     "format 3": write_json({"nbformat": 3, "worksheets": [{"cells": []}]}),
-    "cells that are none": write_json({**HONEST, "cells": [1, "two"]}), "cells in a dict": write_json({"cells": {"a": 1}}),
+    "cells that are none": write_json({**HONEST, "cells": [1, "two"]}),
+    "cells in a dict": write_json({"cells": {"a": 1}}),
     "too many cells": write_json(notebook(["1"] * 10_001)),
     "strange sources": write_json({**HONEST, "cells": [{"cell_type": 3, "source": {"a": [None]}}, {}, {"source": 1e9}]}),
     "half a character": write_json(notebook([START, "x = '\ud800'\n# \udfff", BEFORE, "\ud800", AFTER])),

@@ -25,8 +25,7 @@ def right_answers(exercise):
 
 
 RIGHT = [pytest.param(e, answer, id=f"{e.id}-{name}") for e in EXERCISES for name, answer in right_answers(e)]
-WRONG = [pytest.param(e, known, answer, id=f"{e.id}-{known.name}")
-         for e in EXERCISES for known, answer in wrong_answers(e)]
+WRONG = [pytest.param(e, known, answer, id=f"{e.id}-{known.name}") for e in EXERCISES for known, answer in wrong_answers(e)]
 FUNCTIONS = [e for e in EXERCISES if e.kind in FUNCTION_KINDS]
 by_id = pytest.mark.parametrize("exercise", EXERCISES, ids=[e.id for e in EXERCISES])
 

@@ -26,8 +26,11 @@ def endless(scores, axis=-1):
 def test_an_endless_loop_is_stopped_with_one_sentence(capsys):
     result = check("3.2", endless)
     assert result.status == "timed out" and not result
-    assert re.fullmatch(r"Exercise 3\.2: still running after 0\.2 s: it was stopped in line [34] of your function\. "
-                        r"Is there a loop that never ends\?", result.message)
+    assert re.fullmatch(
+        r"Exercise 3\.2: still running after 0\.2 s: it was stopped in line [34] of your function\. "
+        r"Is there a loop that never ends\?",
+        result.message,
+    )
     assert "Traceback" not in capsys.readouterr().out
     assert signal.getsignal(signal.SIGALRM) == signal.SIG_DFL and signal.getitimer(signal.ITIMER_REAL)[0] == 0
 

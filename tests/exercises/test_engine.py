@@ -30,15 +30,24 @@ class Callable:
         return stable(scores, axis)
 
 
-@pytest.mark.parametrize("style", [
-    lambda scores, axis=-1: stable(scores, axis).tolist(),
-    lambda scores, axis=-1: stable(scores.astype(np.longdouble), axis),
-    lambda scores, axis=-1: np.asfortranarray(stable(scores, axis))[..., ::1],
-    lambda scores, axis=-1: stable(scores.copy(), axis).view(),
-    lambda s, axis=0: stable(s, axis) if axis == 0 and s.ndim == 2 and s.shape == (3, 5) and abs(s).max() < 100
-    else stable(s, axis if s.ndim == 3 else -1),
-    Callable(), stable, lambda *args, **kwargs: stable(*args, **kwargs),
-], ids=["lists", "long double", "Fortran order", "copy and view", "odd but right", "object", "function", "stars"])
+@pytest.mark.parametrize(
+    "style",
+    [
+        lambda scores, axis=-1: stable(scores, axis).tolist(),
+        lambda scores, axis=-1: stable(scores.astype(np.longdouble), axis),
+        lambda scores, axis=-1: np.asfortranarray(stable(scores, axis))[..., ::1],
+        lambda scores, axis=-1: stable(scores.copy(), axis).view(),
+        lambda s, axis=0: (
+            stable(s, axis)
+            if axis == 0 and s.ndim == 2 and s.shape == (3, 5) and abs(s).max() < 100
+            else stable(s, axis if s.ndim == 3 else -1)
+        ),
+        Callable(),
+        stable,
+        lambda *args, **kwargs: stable(*args, **kwargs),
+    ],
+    ids=["lists", "long double", "Fortran order", "copy and view", "odd but right", "object", "function", "stars"],
+)
 def test_right_answers_in_any_style(style):
     assert check("3.2", style)
 
@@ -61,19 +70,23 @@ def test_a_module_is_accepted_where_a_function_is_expected():
     assert check("9.2", torch.nn.Linear(2, 3)).status == "crashed"
 
 
-@pytest.mark.parametrize(("answer", "words"), [
-    (lambda scores, axis=-1: print(end=""), "returned None; is there a `return`?"),
-    (lambda scores, axis=-1: stable(scores)[:1], "expected shape (2, 3), got shape (1, 3)"),
-    (lambda scores, axis=-1: "weights", "a str where numbers were expected"),
-    (lambda scores, axis=-1: iter([1.0]), "a list_iterator where an array was expected"),
-    (lambda scores, axis=-1: [[1.0], [1.0, 2.0]], "rows have different lengths"),
-    (lambda scores, axis=-1: stable(scores) * 1j, "got complex ones"),
-    (lambda scores, axis=-1: scores + 0.5, "weights[0, 0]: expected 0.0900306, got 0.5 (6 of 6 entries differ)"),
-    (lambda scores: scores, "cannot take the arguments of my_softmax(array(3, 5), axis=0)"),
-    (Exercise, "Exercise is a class"),
-    (0.5, "the check needs the function my_softmax itself, not a value; this is 0.5"),
-    (stable(np.zeros(3)), "this is a float64 array of shape (3,)"),
-], ids=range(11))
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (lambda scores, axis=-1: print(end=""), "returned None; is there a `return`?"),
+        (lambda scores, axis=-1: stable(scores)[:1], "expected shape (2, 3), got shape (1, 3)"),
+        (lambda scores, axis=-1: "weights", "a str where numbers were expected"),
+        (lambda scores, axis=-1: iter([1.0]), "a list_iterator where an array was expected"),
+        (lambda scores, axis=-1: [[1.0], [1.0, 2.0]], "rows have different lengths"),
+        (lambda scores, axis=-1: stable(scores) * 1j, "got complex ones"),
+        (lambda scores, axis=-1: scores + 0.5, "weights[0, 0]: expected 0.0900306, got 0.5 (6 of 6 entries differ)"),
+        (lambda scores: scores, "cannot take the arguments of my_softmax(array(3, 5), axis=0)"),
+        (Exercise, "Exercise is a class"),
+        (0.5, "the check needs the function my_softmax itself, not a value; this is 0.5"),
+        (stable(np.zeros(3)), "this is a float64 array of shape (3,)"),
+    ],
+    ids=range(11),
+)
 def test_a_wrong_answer_is_described_in_plain_words(answer, words):
     result = check("3.2", answer)
     assert result.status == "wrong"
@@ -159,10 +172,18 @@ def test_a_step_of_a_proof_without_a_return_is_an_attempt():
 
 def test_none_may_be_right(monkeypatch):
     exercise = Exercise(
-        id="3.1", title="t", kind="implement", minutes=1, difficulty=1, statement="s", hints=("a", "b", "c"),
-        stub="def place_of(x, y):\n    return ...", reference=lambda x, y: x.index(y) if y in x else None,
+        id="3.1",
+        title="t",
+        kind="implement",
+        minutes=1,
+        difficulty=1,
+        statement="s",
+        hints=("a", "b", "c"),
+        stub="def place_of(x, y):\n    return ...",
+        reference=lambda x, y: x.index(y) if y in x else None,
         cases=lambda rng: [case([1, 2], 3), case([1, 2], 2)],
-        misconceptions=(Misconception("from one", lambda x, y: x.index(y) + 1 if y in x else None, "Count from 0."),))
+        misconceptions=(Misconception("from one", lambda x, y: x.index(y) + 1 if y in x else None, "Count from 0."),),
+    )
     monkeypatch.setattr(api.registry, "find", lambda wanted: exercise)
     assert check("3.1", lambda x, y: None if y not in x else x.index(y))
     assert check("3.1", lambda x, y: None).status == "wrong"
@@ -246,9 +267,13 @@ def test_hints_climb_a_ladder(session, capsys):
         hint("3.2")
     hint("3.2", level=1)
     said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Exercise 3.2: ")]
-    starts = ["hint 1 of 3, a question.", "hint 2 of 3, a pointer.", "hint 3 of 3, the key step.",
+    starts = [
+        "hint 1 of 3, a question.",
+        "hint 2 of 3, a pointer.",
+        "hint 3 of 3, the key step.",
         "those were all 3 hints;",
-              "hint 1 of 3, a question."]
+        "hint 1 of 3, a question.",
+    ]
     assert all(line.startswith(f"Exercise 3.2: {start}") for line, start in zip(said, starts, strict=True))
 
 
@@ -275,20 +300,22 @@ def test_an_unknown_number_lists_the_ids_of_the_chapter(capsys):
 
 def test_printed_cells_hold_the_heading_the_statement_and_the_link():
     text = markdown_cell(chapter(3), find("3.2"))
-    assert text.startswith("### Exercise 3.2 · A softmax that does not overflow\n\n*implement · 10 minutes · "
-                           "difficulty 2 of 3*")
+    assert text.startswith("### Exercise 3.2 · A softmax that does not overflow\n\n*implement · 10 minutes · difficulty 2 of 3*")
     assert find("3.2").statement in text
     anchor = "exercise-3-2-a-softmax-that-does-not-overflow"
     assert text.endswith(f"(solutions/03_scaled_dot_product_attention.ipynb#{anchor})")
     assert code_cell(find("3.2")).endswith('    return ...\n\n\ncheck("3.2", my_softmax)')
 
 
-@pytest.mark.parametrize(("fields", "words"), [
-    ({"kind": "essay"}, "kind: expected one of predict"),
-    ({"kind": "implement"}, "needs cases"),
-    ({"kind": "prove"}, "needs steps"),
-    ({"kind": "explore"}, "needs accepts"),
-])
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"kind": "essay"}, "kind: expected one of predict"),
+        ({"kind": "implement"}, "needs cases"),
+        ({"kind": "prove"}, "needs steps"),
+        ({"kind": "explore"}, "needs accepts"),
+    ],
+)
 def test_an_incomplete_exercise_cannot_be_made(fields, words):
     common = dict(id="1.1", title="t", minutes=1, difficulty=1, statement="s", hints=("a", "b", "c"), stub="x = ...")
     with pytest.raises(ValueError, match=words):
@@ -297,19 +324,29 @@ def test_an_incomplete_exercise_cannot_be_made(fields, words):
 
 def test_a_wide_misconception_may_crash(monkeypatch):
     exercise = Exercise(
-        id="3.1", title="t", kind="implement", minutes=1, difficulty=1, statement="s", hints=("a", "b", "c"),
-        stub="def f(x):\n    return ...", reference=lambda x: x.sum(),
+        id="3.1",
+        title="t",
+        kind="implement",
+        minutes=1,
+        difficulty=1,
+        statement="s",
+        hints=("a", "b", "c"),
+        stub="def f(x):\n    return ...",
+        reference=lambda x: x.sum(),
         cases=lambda rng: [case(np.ones(2)), case(np.ones((2, 3)))],
-        misconceptions=(Misconception("built-in int", lambda x: int(x.sum(axis=0)), "Several numbers are no int."),))
+        misconceptions=(Misconception("built-in int", lambda x: int(x.sum(axis=0)), "Several numbers are no int."),),
+    )
     monkeypatch.setattr(api.registry, "find", lambda wanted: exercise)
     assert check("3.1", lambda x: int(np.add.reduce(x))).misconception == "built-in int"
     assert check("3.1", lambda x: x + y).status == "crashed"  # noqa: F821
 
 
 def test_importing_the_engine_loads_neither_torch_nor_any_exercise():
-    program = ("import sys, xformer_course.exercises as e\n"
-               "assert not any('chapter_' in m for m in sys.modules), 'a chapter was loaded'\n"
-               "e.check('3.1'); e.progress(); e.catalogue()\n"
-               "assert not {'torch', 'matplotlib'} & set(sys.modules), 'torch was loaded'")
+    program = (
+        "import sys, xformer_course.exercises as e\n"
+        "assert not any('chapter_' in m for m in sys.modules), 'a chapter was loaded'\n"
+        "e.check('3.1'); e.progress(); e.catalogue()\n"
+        "assert not {'torch', 'matplotlib'} & set(sys.modules), 'torch was loaded'"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -48,42 +48,70 @@ HAZARDS = {
     "misconception": [NAIVE],
     "wrong": ['weights = [1.0, 2.0]\ncheck("3.1", weights)'],
     "stub": [STUB],
-    "crash": ["raise RuntimeError('an unrelated cell')", 'weights = [0.25] * fout\ncheck("3.1", weights)', SOFTMAX,
-              'def recent_mask(length, window) return\ncheck("3.9", recent_mask)'],
+    "crash": [
+        "raise RuntimeError('an unrelated cell')",
+        'weights = [0.25] * fout\ncheck("3.1", weights)',
+        SOFTMAX,
+        'def recent_mask(length, window) return\ncheck("3.9", recent_mask)',
+    ],
     "raises": ['check("3.2", lambda scores, axis=-1: scores.nothing)'],
     "loop": ["while True:\n    pass", SOFTMAX],
-    "loop in a check": ['def my_softmax(scores, axis=-1):\n    while True:\n        pass\n\n\ncheck("3.2", my_softmax)',
-                        MASK],
+    "loop in a check": ['def my_softmax(scores, axis=-1):\n    while True:\n        pass\n\n\ncheck("3.2", my_softmax)', MASK],
     "loop that ignores the interrupt": [
-        'import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True:\n    time.sleep(1)\n'
-        'check("3.1", [0.25] * 4)', SOFTMAX],
+        'import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True:\n    time.sleep(1)\ncheck("3.1", [0.25] * 4)',
+        SOFTMAX,
+    ],
     "sys.exit": ["sys.exit(3)", "exit()", "quit()", "import time\ntime.sleep(0.5)", SOFTMAX, 'sys.exit(0)\ncheck("3.9", recent_mask)'],
     "os._exit": [MASK, 'answer = {"add 5": "same"}\nos._exit(5)\ncheck("3.3", answer)', SOFTMAX],
     "exit in a check": ['check("3.2", lambda scores, axis=-1: os._exit(0))', MASK],
     "exits often": [f"os._exit({number})" for number in range(4)] + [SOFTMAX],
-    "output": ["print('x' * 10**8)", "from IPython.display import display\ndisplay('x' * 10**7)",
-               "for _ in range(100):\n    sys.stderr.write('y' * 10**5)", "raise ValueError('z' * 10**7)", SOFTMAX],
-    "deletes": ["import shutil\nassert not os.path.exists('precious.txt')\nshutil.rmtree(os.getcwd())", f"os.getcwd()\n{SOFTMAX}",
-                "shutil.rmtree(os.path.dirname(os.path.expanduser('~')))", "os._exit(0)", MASK],
-    "memory": ["block = bytearray(2 * 2**30)", SOFTMAX,
-               'hoard = []\nwhile True:\n    hoard.append(np.zeros(10**7))\ncheck("3.1", [0.25] * 4)', "hoard = None", MASK],
+    "output": [
+        "print('x' * 10**8)",
+        "from IPython.display import display\ndisplay('x' * 10**7)",
+        "for _ in range(100):\n    sys.stderr.write('y' * 10**5)",
+        "raise ValueError('z' * 10**7)",
+        SOFTMAX,
+    ],
+    "deletes": [
+        "import shutil\nassert not os.path.exists('precious.txt')\nshutil.rmtree(os.getcwd())",
+        f"os.getcwd()\n{SOFTMAX}",
+        "shutil.rmtree(os.path.dirname(os.path.expanduser('~')))",
+        "os._exit(0)",
+        MASK,
+    ],
+    "memory": [
+        "block = bytearray(2 * 2**30)",
+        SOFTMAX,
+        'hoard = []\nwhile True:\n    hoard.append(np.zeros(10**7))\ncheck("3.1", [0.25] * 4)',
+        "hoard = None",
+        MASK,
+    ],
     "big file": ["with open('big', 'wb') as file:\n    for _ in range(20):\n        file.write(bytes(10**6))", SOFTMAX],
-    "processes": ["import subprocess, time\nfor _ in range(60):\n    subprocess.Popen(['sleep', '60'])\ntime.sleep(60)",
-                  SOFTMAX],
-    "fork": ["import time\nfor _ in range(2):\n    os.fork()",
-             "import psutil\ntime.sleep(0.5)\n"
-             f"assert {{p.status() for p in psutil.Process().children()}} == {{'zombie'}}\n{SOFTMAX}"],
-    "stays behind": [f"import subprocess\nsubprocess.Popen(['sleep', '{SLEEPER}'])\n"
-                     f"subprocess.Popen(['sleep', '{SLEEPER}'], start_new_session=True)", SOFTMAX],
+    "processes": ["import subprocess, time\nfor _ in range(60):\n    subprocess.Popen(['sleep', '60'])\ntime.sleep(60)", SOFTMAX],
+    "fork": [
+        "import time\nfor _ in range(2):\n    os.fork()",
+        f"import psutil\ntime.sleep(0.5)\nassert {{p.status() for p in psutil.Process().children()}} == {{'zombie'}}\n{SOFTMAX}",
+    ],
+    "stays behind": [
+        f"import subprocess\nsubprocess.Popen(['sleep', '{SLEEPER}'])\nsubprocess.Popen(['sleep', '{SLEEPER}'], start_new_session=True)",
+        SOFTMAX,
+    ],
     "fake check": [f"{FAKE}\n\n\n{NAIVE}", MASK],
     "fake check without an answer": [f'{FAKE}\n\n\ncheck("3.2", lambda scores: scores)'],
     "print": ['print("Exercise 3.2: correct.")', "import json\nprint(json.dumps({'id': '3.2', 'status': 'passed'}))", STUB],
-    "patched engine": ["from xformer_course.exercises import checks, functions\n"
-                       "checks.judge = lambda *anything: functions.Verdict('passed')", NAIVE],
-    "patched numpy": ["np.isclose = lambda a, *others, **more: np.ones(np.shape(a), bool)",
-                      'weights = [0.1, 0.2, 0.3, 0.4]\ncheck("3.1", weights)'],
-    "forged": ["from xformer_course.exercises import api\nfrom xformer_course.exercises.exercise import Result\n"
-               "right = Result('3.2', 'passed', '')\napi.SESSION.record(right)\napi._report(right)", STUB],
+    "patched engine": [
+        "from xformer_course.exercises import checks, functions\nchecks.judge = lambda *anything: functions.Verdict('passed')",
+        NAIVE,
+    ],
+    "patched numpy": [
+        "np.isclose = lambda a, *others, **more: np.ones(np.shape(a), bool)",
+        'weights = [0.1, 0.2, 0.3, 0.4]\ncheck("3.1", weights)',
+    ],
+    "forged": [
+        "from xformer_course.exercises import api\nfrom xformer_course.exercises.exercise import Result\n"
+        "right = Result('3.2', 'passed', '')\napi.SESSION.record(right)\napi._report(right)",
+        STUB,
+    ],
     "attempts": [NAIVE, SOFTMAX, STUB, MASK, MASK.replace("<= window", "< window")],
     "input": ["name = input('who? ')", SOFTMAX],
 }
@@ -92,8 +120,16 @@ HAZARDS = {
 def write(path, cells):
     """A notebook of these code cells; a cell that begins with a number sign and a space is Markdown."""
     kinds = [("markdown" if text.startswith("# ") else "code", text) for text in cells]
-    path.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [
-        {"cell_type": kind, "source": text.splitlines(keepends=True), "metadata": {}} for kind, text in kinds]}))
+    path.write_text(
+        json.dumps(
+            {
+                "nbformat": 4,
+                "nbformat_minor": 5,
+                "metadata": {},
+                "cells": [{"cell_type": kind, "source": text.splitlines(keepends=True), "metadata": {}} for kind, text in kinds],
+            }
+        )
+    )
     return path
 
 
@@ -122,69 +158,78 @@ def verdicts(notebook):
 OVERFLOW = "misconception: exponentials overflow"
 
 
-@pytest.mark.parametrize(("name", "expected"), [
-    ("pass", {"3.2": "passed"}),
-    ("misconception", {"3.2": OVERFLOW}),
-    ("wrong", {"3.1": "wrong"}),
-    ("stub", {"3.2": "not attempted"}),
-    ("crash", {"3.1": "crashed", "3.2": "passed", "3.9": "crashed"}),
-    ("raises", {"3.2": "crashed"}),
-    ("loop", {"3.2": "passed"}),
-    ("loop in a check", {"3.2": "timed out", "3.9": "passed"}),
-    ("loop that ignores the interrupt", {"3.1": "timed out", "3.2": "passed"}),
-    ("sys.exit", {"3.2": "passed", "3.9": "crashed"}),
-    ("os._exit", {"3.2": "passed", "3.3": "crashed", "3.9": "passed"}),
-    ("exit in a check", {"3.2": "crashed", "3.9": "passed"}),
-    ("exits often", {"3.2": "crashed"}),
-    ("output", {"3.2": "passed"}),
-    ("deletes", {"3.2": "passed", "3.9": "passed"}),
-    ("memory", {"3.1": "crashed", "3.2": "passed", "3.9": "passed"}),
-    ("big file", {"3.2": "passed"}),
-    ("processes", {"3.2": "passed"}),
-    ("fork", {"3.2": "passed"}),
-    ("stays behind", {"3.2": "passed"}),
-    ("fake check", {"3.2": OVERFLOW, "3.9": "passed"}),
-    ("fake check without an answer", {"3.2": "not verified"}),
-    ("print", {"3.2": "not attempted"}),
-    ("patched engine", {"3.2": "not verified"}),
-    ("patched numpy", {"3.1": "not verified"}),
-    ("forged", {"3.2": "not attempted"}),
-    ("attempts", {"3.2": "passed", "3.9": "misconception: window counts itself"}),
-    ("input", {"3.2": "passed"}),
-])
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("pass", {"3.2": "passed"}),
+        ("misconception", {"3.2": OVERFLOW}),
+        ("wrong", {"3.1": "wrong"}),
+        ("stub", {"3.2": "not attempted"}),
+        ("crash", {"3.1": "crashed", "3.2": "passed", "3.9": "crashed"}),
+        ("raises", {"3.2": "crashed"}),
+        ("loop", {"3.2": "passed"}),
+        ("loop in a check", {"3.2": "timed out", "3.9": "passed"}),
+        ("loop that ignores the interrupt", {"3.1": "timed out", "3.2": "passed"}),
+        ("sys.exit", {"3.2": "passed", "3.9": "crashed"}),
+        ("os._exit", {"3.2": "passed", "3.3": "crashed", "3.9": "passed"}),
+        ("exit in a check", {"3.2": "crashed", "3.9": "passed"}),
+        ("exits often", {"3.2": "crashed"}),
+        ("output", {"3.2": "passed"}),
+        ("deletes", {"3.2": "passed", "3.9": "passed"}),
+        ("memory", {"3.1": "crashed", "3.2": "passed", "3.9": "passed"}),
+        ("big file", {"3.2": "passed"}),
+        ("processes", {"3.2": "passed"}),
+        ("fork", {"3.2": "passed"}),
+        ("stays behind", {"3.2": "passed"}),
+        ("fake check", {"3.2": OVERFLOW, "3.9": "passed"}),
+        ("fake check without an answer", {"3.2": "not verified"}),
+        ("print", {"3.2": "not attempted"}),
+        ("patched engine", {"3.2": "not verified"}),
+        ("patched numpy", {"3.1": "not verified"}),
+        ("forged", {"3.2": "not attempted"}),
+        ("attempts", {"3.2": "passed", "3.9": "misconception: window counts itself"}),
+        ("input", {"3.2": "passed"}),
+    ],
+)
 def test_every_hazard_gets_its_verdict_and_harms_nobody(graded, name, expected):
     assert verdicts(graded[name]) == expected, as_text(graded[name])
 
 
-@pytest.mark.parametrize(("name", "id", "words"), [
-    ("misconception", "3.2", "Right for small scores, but not a number for large ones."),
-    ("crash", "3.1", "Exercise 3.1: the cell stopped before its check with NameError: name 'fout' is not defined."),
-    ("crash", "3.9", "the cell stopped before its check with SyntaxError"),
-    ("raises", "3.2", "AttributeError: 'numpy.ndarray' object has no attribute 'nothing'"),
-    ("loop in a check", "3.2", "still running after 4 s: it was stopped in line "),
-    ("loop that ignores the interrupt", "3.1", "it ran for 8 s and did not obey an interrupt."),
-    ("sys.exit", "3.9", "SystemExit: 0"),
-    ("os._exit", "3.3", "the kernel ended with exit status 5, as after os._exit(5)."),
-    ("exits often", "3.2", "this cell was not reached: the notebook had ended its kernel 3 times."),
-    ("memory", "3.1", "MemoryError"),
-    ("fake check without an answer", "3.2", "there is no variable my_softmax to check."),
-    ("patched engine", "3.2", "the notebook replaced xformer_course.exercises.checks.judge, so its checks prove nothing."),
-    ("patched numpy", "3.1", "the notebook replaced numpy.isclose"),
-])
+@pytest.mark.parametrize(
+    ("name", "id", "words"),
+    [
+        ("misconception", "3.2", "Right for small scores, but not a number for large ones."),
+        ("crash", "3.1", "Exercise 3.1: the cell stopped before its check with NameError: name 'fout' is not defined."),
+        ("crash", "3.9", "the cell stopped before its check with SyntaxError"),
+        ("raises", "3.2", "AttributeError: 'numpy.ndarray' object has no attribute 'nothing'"),
+        ("loop in a check", "3.2", "still running after 4 s: it was stopped in line "),
+        ("loop that ignores the interrupt", "3.1", "it ran for 8 s and did not obey an interrupt."),
+        ("sys.exit", "3.9", "SystemExit: 0"),
+        ("os._exit", "3.3", "the kernel ended with exit status 5, as after os._exit(5)."),
+        ("exits often", "3.2", "this cell was not reached: the notebook had ended its kernel 3 times."),
+        ("memory", "3.1", "MemoryError"),
+        ("fake check without an answer", "3.2", "there is no variable my_softmax to check."),
+        ("patched engine", "3.2", "the notebook replaced xformer_course.exercises.checks.judge, so its checks prove nothing."),
+        ("patched numpy", "3.1", "the notebook replaced numpy.isclose"),
+    ],
+)
 def test_the_message_says_what_happened(graded, name, id, words):
     message = next(grade.message for grade in graded[name].exercises if grade.id == id)
     assert words in message and message.startswith(f"Exercise {id}: ")
 
 
-@pytest.mark.parametrize(("name", "words"), [
-    ("crash", "cell 2 stopped with RuntimeError: an unrelated cell"),
-    ("loop", "cell 2 stopped after 8 s"),
-    ("output", "cell 5 stopped with ValueError: zzz"),
-    ("memory", "cell 2 stopped with MemoryError"),
-    ("big file", "cell 2 stopped with OSError: [Errno 27] File too large"),
-    ("processes", "cell 2 killed its kernel: it started more than 24 processes"),
-    ("input", "cell 2 stopped with StdinNotImplementedError"),
-])
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("crash", "cell 2 stopped with RuntimeError: an unrelated cell"),
+        ("loop", "cell 2 stopped after 8 s"),
+        ("output", "cell 5 stopped with ValueError: zzz"),
+        ("memory", "cell 2 stopped with MemoryError"),
+        ("big file", "cell 2 stopped with OSError: [Errno 27] File too large"),
+        ("processes", "cell 2 killed its kernel: it started more than 24 processes"),
+        ("input", "cell 2 stopped with StdinNotImplementedError"),
+    ],
+)
 def test_notes_name_the_cell_that_went_wrong(graded, name, words):
     assert any(words in note and len(note) < 400 for note in graded[name].notes), graded[name].notes
 
@@ -240,26 +285,28 @@ def test_a_folder_gives_a_table_on_standard_output(tmp_path, capsys):
     assert grade(tmp_path, "--jobs", 2) == 1
     captured = capsys.readouterr()
     rows = list(csv.DictReader(io.StringIO(captured.out)))
-    assert [(row["notebook"], row["total"], row["3.9"]) for row in rows] == [
-        ("anna/=a.ipynb", "0", ""), ("b.ipynb", "1", "passed")]
+    assert [(row["notebook"], row["total"], row["3.9"]) for row in rows] == [("anna/=a.ipynb", "0", ""), ("b.ipynb", "1", "passed")]
     assert captured.err.count("\n") == 2
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize(("arguments", "words"), [
-    (["nowhere.ipynb"], "path: no file or folder nowhere.ipynb; name a notebook"),
-    (["empty"], "path: no notebook (*.ipynb) in the folder empty"),
-    (["torn.ipynb"], "torn.ipynb: expected a notebook, got a file that is not JSON"),
-    (["list.ipynb"], "list.ipynb: expected a notebook of format 4 with a list of cells"),
-    (["bytes.ipynb"], "got a file that is not JSON"),
-    (["deep.ipynb"], "got a file that is not JSON"),
-    (["plain.ipynb"], "plain.ipynb: expected a notebook with exercises of the course, got one without"),
-    (["plain.ipynb", "--timeout", "0"], "--timeout: expected seconds above 0, got 0"),
-    (["plain.ipynb", "--cell-timeout", "nan"], "--cell-timeout: expected seconds above 0, got nan"),
-    (["plain.ipynb", "--memory", "0.1"], "--memory: expected gigabytes, 0.5 or more, got 0.1"),
-    (["plain.ipynb", "--csv", "no/table.csv"], "--csv: no folder no; make it first"),
-    (["plain.ipynb", "--jobs", "0"], "--jobs, --seed: expected a number of 1 or more"),
-])
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nowhere.ipynb"], "path: no file or folder nowhere.ipynb; name a notebook"),
+        (["empty"], "path: no notebook (*.ipynb) in the folder empty"),
+        (["torn.ipynb"], "torn.ipynb: expected a notebook, got a file that is not JSON"),
+        (["list.ipynb"], "list.ipynb: expected a notebook of format 4 with a list of cells"),
+        (["bytes.ipynb"], "got a file that is not JSON"),
+        (["deep.ipynb"], "got a file that is not JSON"),
+        (["plain.ipynb"], "plain.ipynb: expected a notebook with exercises of the course, got one without"),
+        (["plain.ipynb", "--timeout", "0"], "--timeout: expected seconds above 0, got 0"),
+        (["plain.ipynb", "--cell-timeout", "nan"], "--cell-timeout: expected seconds above 0, got nan"),
+        (["plain.ipynb", "--memory", "0.1"], "--memory: expected gigabytes, 0.5 or more, got 0.1"),
+        (["plain.ipynb", "--csv", "no/table.csv"], "--csv: no folder no; make it first"),
+        (["plain.ipynb", "--jobs", "0"], "--jobs, --seed: expected a number of 1 or more"),
+    ],
+)
 def test_mistakes_end_in_one_line_and_status_2(arguments, words, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
@@ -274,8 +321,7 @@ def test_mistakes_end_in_one_line_and_status_2(arguments, words, tmp_path, monke
 def test_what_is_missing_is_named(monkeypatch, capsys):
     monkeypatch.setattr("xformer_course.exercises.grading.command.NEEDED", ("psutil", "no_such_package"))
     assert grade("anything.ipynb") == 2
-    assert capsys.readouterr().err == ("xformer grade: grading needs no_such_package; "
-                                       "install it with pip install 'xformer-lib[grade]'\n")
+    assert capsys.readouterr().err == ("xformer grade: grading needs no_such_package; install it with pip install 'xformer-lib[grade]'\n")
 
 
 # ---------------------------------------------------------------- its parts
@@ -286,21 +332,26 @@ def attempts(*cells):
     return [[(one.id, one.name) for one in cell.attempts] for cell in parse(kinds).cells]
 
 
-@pytest.mark.parametrize(("cells", "expected"), [
-    (["x = 1"], [[]]),
-    (['check("3.2", my_softmax)'], [[("3.2", "my_softmax")]]),
-    (['check("3.2", other)'], [[("3.2", "other")]]),
-    (['if exercises.check(" 3.3 ", {"a": 1}):\n    check("3.9")'], [[("3.3", "answer"), ("3.9", "recent_mask")]]),
-    (['# check("3.2", f)', 'print("check")\n"check(\'3.2\')"'], [[]]),
-    (['%%time\n!ls\ncheck("3.2", f)'], [[("3.2", "f")]]),
-    (['files = !ls\ncheck("3.2", f)\n# check("3.3", f)'], [[("3.2", "my_softmax")]]),
-    (['def f(:\n    check("3.1", 2)'], [[("3.1", "weights")]]),
-    (['check("3.99", x)\ncheck("99.1", x)\nuncheck("3.1", x)\ncheck(name, x)\ncheck()'], [[]]),
-    (["### Exercise 3.2 · Title", "import math", "def my_softmax(x):\n    return 1", "## Next", "my_softmax = 2"],
-     [[], [("3.2", "my_softmax")], []]),
-    (["### Exercise 3.2 · Title", 'check("3.2", f)', "my_softmax = 'of the page'"], [[("3.2", "f")], []]),
-    (["### Exercise 3.3 · Title", "answer: dict = {}", "(answer, b) = 1, 2"], [[("3.3", "answer")]] * 2),
-])
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["x = 1"], [[]]),
+        (['check("3.2", my_softmax)'], [[("3.2", "my_softmax")]]),
+        (['check("3.2", other)'], [[("3.2", "other")]]),
+        (['if exercises.check(" 3.3 ", {"a": 1}):\n    check("3.9")'], [[("3.3", "answer"), ("3.9", "recent_mask")]]),
+        (['# check("3.2", f)', 'print("check")\n"check(\'3.2\')"'], [[]]),
+        (['%%time\n!ls\ncheck("3.2", f)'], [[("3.2", "f")]]),
+        (['files = !ls\ncheck("3.2", f)\n# check("3.3", f)'], [[("3.2", "my_softmax")]]),
+        (['def f(:\n    check("3.1", 2)'], [[("3.1", "weights")]]),
+        (['check("3.99", x)\ncheck("99.1", x)\nuncheck("3.1", x)\ncheck(name, x)\ncheck()'], [[]]),
+        (
+            ["### Exercise 3.2 · Title", "import math", "def my_softmax(x):\n    return 1", "## Next", "my_softmax = 2"],
+            [[], [("3.2", "my_softmax")], []],
+        ),
+        (["### Exercise 3.2 · Title", 'check("3.2", f)', "my_softmax = 'of the page'"], [[("3.2", "f")], []]),
+        (["### Exercise 3.3 · Title", "answer: dict = {}", "(answer, b) = 1, 2"], [[("3.3", "answer")]] * 2),
+    ],
+)
 def test_cells_are_matched_with_the_exercises_they_answer(cells, expected):
     assert attempts(*cells) == expected
 
@@ -321,7 +372,9 @@ def test_one_cell_of_a_page_answers_each_exercise(folder):
         notebook = read_notebook(path)
         answered = [attempt.id for cell in notebook.cells for attempt in cell.attempts]
         assert sorted(answered) == sorted(exercise.id for exercise in notebook.exercises), path.name
-        is_sub_page = re.match(r"(\d\d[a-z]|w\d)_", path.name) and not path.name.startswith("08a_")  # 9a, 12b, w2: no exercises of their own
+        is_sub_page = re.match(r"(\d\d[a-z]|w\d)_", path.name) and not path.name.startswith(
+            "08a_"
+        )  # 9a, 12b, w2: no exercises of their own
         assert (not answered) == bool(is_sub_page), path.name
 
 
@@ -352,12 +405,15 @@ def test_only_check_can_report(monkeypatch):
     assert session.heard["3.1"].passed
 
 
-@pytest.mark.parametrize(("place", "name", "seen"), [
-    ("xformer_course.exercises.values", "difference", "xformer_course.exercises.values.difference"),
-    ("xformer_course.exercises.api", "SESSION", "xformer_course.exercises.api.SESSION"),
-    ("xformer_course.exercises.functions.Task", "same", "xformer_course.exercises.functions.Task.same"),
-    ("numpy", "allclose", "numpy.allclose"),
-])
+@pytest.mark.parametrize(
+    ("place", "name", "seen"),
+    [
+        ("xformer_course.exercises.values", "difference", "xformer_course.exercises.values.difference"),
+        ("xformer_course.exercises.api", "SESSION", "xformer_course.exercises.api.SESSION"),
+        ("xformer_course.exercises.functions.Task", "same", "xformer_course.exercises.functions.Task.same"),
+        ("numpy", "allclose", "numpy.allclose"),
+    ],
+)
 def test_a_seal_breaks_and_stays_broken(place, name, seen):
     seal = Seal([3])
     assert seal.look() == ""
@@ -393,9 +449,9 @@ def test_a_workplace_holds_copies_and_hides_the_rest(tmp_path, monkeypatch):
 def test_the_table_leaves_empty_what_a_notebook_does_not_contain():
     one = NotebookGrade("=one", (Grade("3.10", "passed", ""), Grade("3.9", "misconception", "", "too far")), 1.0)
     two = NotebookGrade("two, torn", error="not JSON")
-    assert as_csv([one, two]) == ("notebook,passed,total,3.9,3.10,seconds,error\n"
-                                  "'=one,1,2,misconception: too far,passed,1.0,\n"
-                                  '"two, torn",0,0,,,0.0,not JSON\n')
+    assert as_csv([one, two]) == (
+        'notebook,passed,total,3.9,3.10,seconds,error\n\'=one,1,2,misconception: too far,passed,1.0,\n"two, torn",0,0,,,0.0,not JSON\n'
+    )
     assert as_json([one], seed=3)["notebooks"][0]["exercises"][1]["misconception"] == "too far"
     assert not one.complete and not two.complete and not NotebookGrade("empty").complete
     assert "two, torn: not graded: not JSON" == as_text(two)

@@ -27,8 +27,16 @@ HONEST = 'from xformer_course.exercises import check\ncheck("3.1", [0.25] * 4)'
 
 def write(path, *cells):
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [
-        {"cell_type": "code", "source": text, "metadata": {}} for text in cells]}))
+    path.write_text(
+        json.dumps(
+            {
+                "nbformat": 4,
+                "nbformat_minor": 5,
+                "metadata": {},
+                "cells": [{"cell_type": "code", "source": text, "metadata": {}} for text in cells],
+            }
+        )
+    )
     return path
 
 
@@ -92,11 +100,13 @@ def test_an_endless_device_behind_a_link_is_not_read(hand_in):
     results = hand_in.parent.parent / "results"
     results.mkdir()
     (results / "zeros").symlink_to("/dev/zero")
-    program = ("import resource, signal, sys\nfrom pathlib import Path\n"
-               "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-               "resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, 2**20))\n"
-               "from xformer_course.exercises.grading.limits import Workplace\n"
-               "Workplace(Path(sys.argv[1])).remove()")
+    program = (
+        "import resource, signal, sys\nfrom pathlib import Path\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, 2**20))\n"
+        "from xformer_course.exercises.grading.limits import Workplace\n"
+        "Workplace(Path(sys.argv[1])).remove()"
+    )
     done = subprocess.run([sys.executable, "-c", program, hand_in], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
 
@@ -144,8 +154,15 @@ def test_every_odd_file_of_a_class_has_a_row_that_says_what_it_is(tmp_path, caps
     captured = capsys.readouterr()
     said = {row["notebook"]: row["error"] for row in csv.DictReader(io.StringIO(captured.out))}
     assert said.pop("e empty.ipynb").startswith("expected a notebook, got a file that is not JSON")
-    assert said == {name: f"expected a notebook, got {kind}; hand in the file itself" for name, kind in (
-        ("a link.ipynb", "a link"), ("b gone.ipynb", "a link"), ("c pipe.ipynb", "a pipe"), ("d folder.ipynb", "a folder"))}
+    assert said == {
+        name: f"expected a notebook, got {kind}; hand in the file itself"
+        for name, kind in (
+            ("a link.ipynb", "a link"),
+            ("b gone.ipynb", "a link"),
+            ("c pipe.ipynb", "a pipe"),
+            ("d folder.ipynb", "a folder"),
+        )
+    }
     assert "f linked: a link to a folder, not searched" in captured.err
 
 
@@ -157,12 +174,16 @@ def test_a_pipe_named_by_itself_is_refused_at_once(tmp_path, capsys):
     assert "one.ipynb: expected a notebook, got a pipe; hand in the file itself" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("content", "words"), [
-    (lambda: " " * 50_000_001, "got a file of more than 50,000,000 bytes; clear its outputs"),
-    (lambda: json.dumps({"cells": [{}] * 10_001}), "got 10,001 cells, more than 10,000"),
-    (lambda: '{"cells": [{"cell_type": "code", "source": ' + "[" * 700 + "]" * 700 + "}]}", ""),
-    (lambda: json.dumps({"nbformat": 3, "worksheets": [{"cells": []}]}), "of format 4"),
-], ids=["large", "many cells", "deep source", "format 3"])
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (lambda: " " * 50_000_001, "got a file of more than 50,000,000 bytes; clear its outputs"),
+        (lambda: json.dumps({"cells": [{}] * 10_001}), "got 10,001 cells, more than 10,000"),
+        (lambda: '{"cells": [{"cell_type": "code", "source": ' + "[" * 700 + "]" * 700 + "}]}", ""),
+        (lambda: json.dumps({"nbformat": 3, "worksheets": [{"cells": []}]}), "of format 4"),
+    ],
+    ids=["large", "many cells", "deep source", "format 3"],
+)
 def test_a_notebook_that_is_too_much_is_refused(tmp_path, content, words):
     path = tmp_path / "one.ipynb"
     path.write_text(content())
@@ -172,8 +193,11 @@ def test_a_notebook_that_is_too_much_is_refused(tmp_path, content, words):
         assert words and words in str(error)
 
 
-@pytest.mark.parametrize("text", ["\n" * 200_000, "x\n" * 2_000_000, "check(" * 100_000, "-" * 10**6 + "1"],
-                         ids=["blank lines", "a large cell", "open calls", "deep"])
+@pytest.mark.parametrize(
+    "text",
+    ["\n" * 200_000, "x\n" * 2_000_000, "check(" * 100_000, "-" * 10**6 + "1"],
+    ids=["blank lines", "a large cell", "open calls", "deep"],
+)
 def test_reading_takes_no_longer_for_an_odd_cell(text):
     began = time.monotonic()
     assert parse([("code", text), ("code", 'check("3.1", a)')]).exercises[0].id == "3.1"
@@ -196,16 +220,18 @@ def test_a_report_never_takes_the_place_of_a_notebook(tmp_path, option, target, 
     assert grade(notebook, option, tmp_path / target) == 2
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
     said = capsys.readouterr().err
-    assert said == f"xformer grade: {option}: expected a file for the report, got the notebook {tmp_path / target}; " \
-                   "name another file\n"
+    assert said == f"xformer grade: {option}: expected a file for the report, got the notebook {tmp_path / target}; name another file\n"
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize(("options", "words"), [
-    (["--json", "."], "--json: expected a file for the report, got the folder .; name a file in it"),
-    (["--csv", "."], "--csv: expected a file for the report, got the folder .; name a file in it"),
-    (["--csv", "out", "--json", "out"], "--json, --csv: expected two files, got out for both; name another for one"),
-])
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--json", "."], "--json: expected a file for the report, got the folder .; name a file in it"),
+        (["--csv", "."], "--csv: expected a file for the report, got the folder .; name a file in it"),
+        (["--csv", "out", "--json", "out"], "--json, --csv: expected two files, got out for both; name another for one"),
+    ],
+)
 def test_a_report_that_cannot_be_is_refused_before_the_work(tmp_path, monkeypatch, options, words, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(command, "grade_notebook", lambda *anything, **more: pytest.fail("too late"))
@@ -264,8 +290,17 @@ def test_an_interrupted_class_keeps_its_rows(class_of_five, tmp_path, monkeypatc
     assert [one["name"] for one in json.loads((tmp_path / "t.json").read_text())["notebooks"]] == ["a.ipynb", "b.ipynb"]
 
 
-@pytest.mark.parametrize("error", [RuntimeError("no\nsuch \ud800 luck"), RecursionError(), MemoryError(), AssertionError(),
-                                   AttributeError("'str' object has no attribute 'get'"), OSError(28, "No space")])
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("no\nsuch \ud800 luck"),
+        RecursionError(),
+        MemoryError(),
+        AssertionError(),
+        AttributeError("'str' object has no attribute 'get'"),
+        OSError(28, "No space"),
+    ],
+)
 def test_a_class_goes_on_after_one_that_breaks_the_grader(class_of_five, monkeypatch, error, capsys):
     def break_once(path, limits, *, seed, name, **more):
         if name == "b.ipynb":
@@ -303,8 +338,11 @@ def test_with_several_jobs_the_file_ends_in_the_order_of_the_names(class_of_five
 def test_a_class_that_is_ended_leaves_no_kernel_behind(tmp_path):
     for name in "abc":
         write(tmp_path / "class" / f"{name}.ipynb", "import time\ntime.sleep(300)", HONEST)
-    grader = subprocess.Popen([sys.executable, "-m", "xformer_lib.cli", "grade", tmp_path / "class", "--jobs", "2"],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    grader = subprocess.Popen(
+        [sys.executable, "-m", "xformer_lib.cli", "grade", tmp_path / "class", "--jobs", "2"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     until = time.monotonic() + 60
     while len(kernels := psutil.Process(grader.pid).children()) < 2 and time.monotonic() < until:
         time.sleep(0.1)
@@ -329,7 +367,7 @@ def test_time_that_runs_out_while_cells_run_again_is_called_so(tmp_path, monkeyp
             clock[0] += 3.0 if code.startswith("slow") else 0.1
             if code == "dies":
                 raise KernelDied("gone")
-            return Reply() if self.seen[:2] == ["slow 1", "slow 2"][:len(self.seen)] else Reply("NameError", "no such name")
+            return Reply() if self.seen[:2] == ["slow 1", "slow 2"][: len(self.seen)] else Reply("NameError", "no such name")
 
         def close(self):
             self.seen = None
@@ -345,11 +383,44 @@ def test_time_that_runs_out_while_cells_run_again_is_called_so(tmp_path, monkeyp
 # ---------------------------------------------------------------- names in a spreadsheet
 
 
-@pytest.mark.parametrize("name", [
-    "=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", " =1", "\u00a0=1", "\ufeff=1", "\u200b=1", "\u3000=1",
-    "＝1", "＋1", "－1", "＠1", "\u2212=1", "a\n=1", "a\r\n=1", "a\u2028=1", "a\x85=1", "a\n＝1", "a;=1", "a,＝1", "a\t@1",
-    "\ud800=1", "﹦1", "﹢1", "₌1", "⁼1", "'=1", '"=1', "a\x0b=1",
-])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "=1+1",
+        "+1",
+        "-1",
+        "@SUM(A1)",
+        "\t=1",
+        "\r=1",
+        "\n=1",
+        " =1",
+        "\u00a0=1",
+        "\ufeff=1",
+        "\u200b=1",
+        "\u3000=1",
+        "＝1",
+        "＋1",
+        "－1",
+        "＠1",
+        "\u2212=1",
+        "a\n=1",
+        "a\r\n=1",
+        "a\u2028=1",
+        "a\x85=1",
+        "a\n＝1",
+        "a;=1",
+        "a,＝1",
+        "a\t@1",
+        "\ud800=1",
+        "﹦1",
+        "﹢1",
+        "₌1",
+        "⁼1",
+        "'=1",
+        '"=1',
+        "a\x0b=1",
+    ],
+)
 def test_no_name_is_a_formula(name):
     """However the table is cut into cells: by commas, semicolons or tabs, whatever a program takes for a line's end."""
     import re
@@ -374,11 +445,19 @@ def test_a_class_goes_on_where_standard_output_knows_fewer_letters(tmp_path, enc
     """As on Windows, when the table is sent into a file."""
     for name in ("Łukasz", "Ωμέγα", "anna"):
         write(tmp_path / "class" / f"{name}.ipynb", "1")
-    done = subprocess.run([sys.executable, "-m", "xformer_lib.cli", "grade", tmp_path / "class"], capture_output=True,
-                          env={**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-m", "xformer_lib.cli", "grade", tmp_path / "class"],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"},
+        timeout=120,
+    )
     assert done.returncode == 1, done.stderr.decode(encoding)
     assert [line.split(",")[0] for line in done.stdout.decode(encoding).splitlines()] == [
-        "notebook", "anna.ipynb", r"\u0141ukasz.ipynb", r"\u03a9\u03bc\u03ad\u03b3\u03b1.ipynb"]
+        "notebook",
+        "anna.ipynb",
+        r"\u0141ukasz.ipynb",
+        r"\u03a9\u03bc\u03ad\u03b3\u03b1.ipynb",
+    ]
 
 
 @pytest.mark.errors
@@ -391,7 +470,8 @@ def test_one_notebook_that_breaks_the_grader_is_one_line(tmp_path, monkeypatch, 
     assert grade(write(tmp_path / "one.ipynb", HONEST)) == 2
     assert capsys.readouterr().err == (
         f"xformer grade: {tmp_path / 'one.ipynb'}: the grader stopped with RuntimeError: no such?luck; "
-        "set XFORMER_TRACEBACK=1 to see where\n")
+        "set XFORMER_TRACEBACK=1 to see where\n"
+    )
 
 
 @LINKS

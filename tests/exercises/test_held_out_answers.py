@@ -39,8 +39,16 @@ def test_a_prediction_may_be_an_exact_number(exercise, kind):
     assert result.status == "passed", result.message
 
 
-@pytest.mark.parametrize("answer", [fractions.Fraction(1, 3), fractions.Fraction(10**400), decimal.Decimal("NaN"),
-                                    [fractions.Fraction(1, 4), decimal.Decimal("0.25"), 0.25, 0.24], decimal.Decimal("sNaN")])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        fractions.Fraction(1, 3),
+        fractions.Fraction(10**400),
+        decimal.Decimal("NaN"),
+        [fractions.Fraction(1, 4), decimal.Decimal("0.25"), 0.25, 0.24],
+        decimal.Decimal("sNaN"),
+    ],
+)
 def test_an_exact_number_may_be_wrong(answer):
     assert judged("3.1", answer).status in ("wrong", "crashed")
 
@@ -55,8 +63,18 @@ def softmax_of_fractions(scores, axis=-1):
 # ---------------------------------------------------------------- 10.5
 
 
-@pytest.mark.parametrize("twins", [("\u2000", "\u2002"), ["\u2003", "\u2001"], ("\u0340", "\u0300"), ("\u212b", "\u00c5"),
-                                   ("\u037e", ";"), ("\u1fef", "`"), ("\uf900", "\u8c48")])
+@pytest.mark.parametrize(
+    "twins",
+    [
+        ("\u2000", "\u2002"),
+        ["\u2003", "\u2001"],
+        ("\u0340", "\u0300"),
+        ("\u212b", "\u00c5"),
+        ("\u037e", ";"),
+        ("\u1fef", "`"),
+        ("\uf900", "\u8c48"),
+    ],
+)
 def test_every_pair_that_the_tokenizer_makes_equal_is_accepted(twins):
     result = judged("10.5", twins)
     assert result.status == "passed", result.message
@@ -130,7 +148,7 @@ def merge_in_place(ids, pair, new_id):
     position = 0
     while position < len(ids) - 1:
         if (ids[position], ids[position + 1]) == tuple(pair):
-            ids[position:position + 2] = [new_id]
+            ids[position : position + 2] = [new_id]
         position += 1
     return ids
 
@@ -195,7 +213,7 @@ def scores_by_pairs(q, k, w, w_v):
 
 @wrong("3.10", "every pair projected")
 def scores_by_halves_in_pairs(q, k, w, w_v):
-    return additive(q, k, w, w_v, lambda query, key, w: query @ w[:len(query)] + key @ w[len(query):])
+    return additive(q, k, w, w_v, lambda query, key, w: query @ w[: len(query)] + key @ w[len(query) :])
 
 
 @wrong("3.10", "every pair projected")
@@ -218,7 +236,7 @@ def scores_by_einsum_over_pairs(q, k, w, w_v):
 
 @right("3.10")
 def scores_row_by_row(q, k, w, w_v):
-    from_queries, from_keys = [row @ w[:q.shape[1]] for row in q], [row @ w[q.shape[1]:] for row in k]
+    from_queries, from_keys = [row @ w[: q.shape[1]] for row in q], [row @ w[q.shape[1] :] for row in k]
     return [[np.tanh(a + b) @ w_v for b in from_keys] for a in from_queries]
 
 
@@ -238,13 +256,13 @@ def scores_by_zeros_at_the_other_half(q, k, w, w_v):
 
 @right("3.10")
 def scores_by_the_method_dot(q, k, w, w_v):
-    upper, lower = w[:q.shape[1]].T, w[q.shape[1]:].T
+    upper, lower = w[: q.shape[1]].T, w[q.shape[1] :].T
     return np.tanh(upper.dot(q.T)[:, :, None] + lower.dot(k.T)[:, None]).T.dot(w_v).T
 
 
 @right("3.10")
 def scores_by_products(q, k, w, w_v):
-    upper, lower = w[:q.shape[1]], w[q.shape[1]:]
+    upper, lower = w[: q.shape[1]], w[q.shape[1] :]
     a, b = (q[:, :, None] * upper).sum(axis=1), (k[:, :, None] * lower).sum(axis=1)
     return (np.tanh(a[:, None] + b) * w_v).sum(axis=-1)
 
@@ -253,7 +271,7 @@ def scores_by_products(q, k, w, w_v):
 def scores_by_torch(q, k, w, w_v):
     torch = pytest.importorskip("torch")
     q, k, w, w_v = (torch.as_tensor(np.array(one)) for one in (q, k, w, w_v))
-    return torch.tanh((q @ w[:q.shape[1]])[:, None] + k @ w[q.shape[1]:]) @ w_v
+    return torch.tanh((q @ w[: q.shape[1]])[:, None] + k @ w[q.shape[1] :]) @ w_v
 
 
 @wrong("13.3", "a whole matrix first")
@@ -277,16 +295,16 @@ def band_by_a_mask(q, k, window):
 @wrong("13.3", "a whole matrix first")
 def band_of_lists(q, k, window):
     whole = [(row @ k.T / len(row) ** 0.5).tolist() for row in q]
-    return [[row[j] if 0 <= j < len(row) else -np.inf for j in range(i - window, i + window + 1)]
-            for i, row in enumerate(whole)]
+    return [[row[j] if 0 <= j < len(row) else -np.inf for j in range(i - window, i + window + 1)] for i, row in enumerate(whole)]
 
 
 @right("13.3")
 def band_by_rows(q, k, window):
     lists = []
     for i, query in enumerate(q):
-        lists.append([float(query @ k[j]) / len(query) ** 0.5 if 0 <= j < len(k) else float("-inf")
-                      for j in range(i - window, i + window + 1)])
+        lists.append(
+            [float(query @ k[j]) / len(query) ** 0.5 if 0 <= j < len(k) else float("-inf") for j in range(i - window, i + window + 1)]
+        )
     return lists
 
 

@@ -267,8 +267,12 @@ def wide_heads_by_axis_one(x, w_q, w_k, w_v, w_o, num_heads):
 def quiet_layer(scale):
     """Head 1 writes the same into both of its numbers, and W_O takes their difference, as loudly as it is told."""
     rng = np.random.default_rng(11)
-    layer = {"w_q": rng.normal(size=(2, 4, 2)) * 5, "w_k": rng.normal(size=(2, 4, 2)),
-             "w_v": rng.normal(size=(2, 4, 2)), "w_o": rng.normal(size=(4, 4))}
+    layer = {
+        "w_q": rng.normal(size=(2, 4, 2)) * 5,
+        "w_k": rng.normal(size=(2, 4, 2)),
+        "w_v": rng.normal(size=(2, 4, 2)),
+        "w_o": rng.normal(size=(4, 4)),
+    }
     layer["w_v"][0, :, 1] = layer["w_v"][0, :, 0]
     layer["w_o"][:2] = scale * np.array([[1.0, -2.0, 3.0, 0.5], [-1.0, 2.0, -3.0, -0.5]])
     return layer
@@ -315,8 +319,9 @@ def table_of_signs(length, dim, base=10000.0):
 
 @wrong("7.2")
 def table_with_degrees(length, dim, base=10000.0):
-    return np.array([[(math.cos if c % 2 else math.sin)(math.radians(i / base ** ((c - c % 2) / dim)))
-                      for c in range(dim)] for i in range(length)])
+    return np.array(
+        [[(math.cos if c % 2 else math.sin)(math.radians(i / base ** ((c - c % 2) / dim))) for c in range(dim)] for i in range(length)]
+    )
 
 
 @wrong("7.2")
@@ -345,7 +350,7 @@ def rotary_by_matrices(x, positions, base=10000.0):
         pieces = []
         for k in range(len(row) // 2):
             angle = place * base ** (-2 * k / len(row))
-            pieces += (np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]) @ row[2 * k:2 * k + 2]).tolist()
+            pieces += (np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]) @ row[2 * k : 2 * k + 2]).tolist()
         rows.append(pieces)
     return rows
 
@@ -438,7 +443,7 @@ def embedded_by_one_hot(ids, weight, positions):
 @right("9.2")
 def embedded_in_numpy(ids, weight, positions):
     ids, weight, positions = (np.asarray(one) for one in (ids, weight, positions))
-    return weight[ids] * weight.shape[1] ** 0.5 + positions[:ids.shape[1]]
+    return weight[ids] * weight.shape[1] ** 0.5 + positions[: ids.shape[1]]
 
 
 @right("9.2")
@@ -448,17 +453,17 @@ def embedded_row_by_row(ids, weight, positions):
 
 @wrong("9.2")
 def embedded_with_the_last_positions(ids, weight, positions):
-    return weight[ids] * weight.shape[1] ** 0.5 + positions[-ids.shape[1]:]
+    return weight[ids] * weight.shape[1] ** 0.5 + positions[-ids.shape[1] :]
 
 
 @wrong("9.2")
 def embedded_with_one_position_a_sentence(ids, weight, positions):
-    return weight[ids] * weight.shape[1] ** 0.5 + positions[:len(ids)][:, None]
+    return weight[ids] * weight.shape[1] ** 0.5 + positions[: len(ids)][:, None]
 
 
 @wrong("9.2")
 def embedded_and_scaled_by_the_length(ids, weight, positions):
-    return weight[ids] * ids.shape[1] ** 0.5 + positions[:ids.shape[1]]
+    return weight[ids] * ids.shape[1] ** 0.5 + positions[: ids.shape[1]]
 
 
 # ---------------------------------------------------------------- 9.3
@@ -537,8 +542,9 @@ def shifted_as_lists(sentences, pad_id, bos_id, eos_id):
 def shifted_in_torch(sentences, pad_id, bos_id, eos_id):
     torch = pytest.importorskip("torch")
     pad = functools.partial(torch.nn.utils.rnn.pad_sequence, batch_first=True, padding_value=pad_id)
-    return [pad([torch.tensor(one) for one in rows])
-            for rows in ([[bos_id, *one] for one in sentences], [[*one, eos_id] for one in sentences])]
+    return [
+        pad([torch.tensor(one) for one in rows]) for rows in ([[bos_id, *one] for one in sentences], [[*one, eos_id] for one in sentences])
+    ]
 
 
 @wrong("9.4")
@@ -581,8 +587,9 @@ def smoothed_by_comparing(targets, vocab_size, epsilon):
 
 @right("11.2")
 def smoothed_by_a_mixture(targets, vocab_size, epsilon):
-    return np.average([np.identity(vocab_size)[targets], np.full((len(targets), vocab_size), 1 / vocab_size)],
-                      axis=0, weights=[1 - epsilon, epsilon]).tolist()
+    return np.average(
+        [np.identity(vocab_size)[targets], np.full((len(targets), vocab_size), 1 / vocab_size)], axis=0, weights=[1 - epsilon, epsilon]
+    ).tolist()
 
 
 @wrong("11.2")
@@ -806,7 +813,7 @@ def beam_by_heap(totals, log_probs):
 @right("12.3")
 def beam_by_partition(totals, log_probs):
     sums = np.add(totals[:, None], log_probs)
-    some = np.argpartition(sums.ravel(), -len(totals))[-len(totals):]
+    some = np.argpartition(sums.ravel(), -len(totals))[-len(totals) :]
     return beam_by_order(sums, some[np.argsort(sums.ravel()[some])[::-1]])
 
 
@@ -820,20 +827,20 @@ def beam_by_torch(totals, log_probs):
 @wrong("12.3")
 def beam_in_no_order(totals, log_probs):
     sums = totals[:, None] + log_probs
-    return beam_by_order(sums, np.sort(np.argpartition(-sums.ravel(), len(totals) - 1)[:len(totals)]))
+    return beam_by_order(sums, np.sort(np.argpartition(-sums.ravel(), len(totals) - 1)[: len(totals)]))
 
 
 @wrong("12.3", "through probabilities")
 def beam_through_probabilities(totals, log_probs):
     with np.errstate(all="ignore"):
         sums = np.log(np.exp(totals)[:, None] * np.exp(log_probs))
-    return beam_by_order(sums, np.argsort(-sums.ravel(), kind="stable")[:len(totals)])
+    return beam_by_order(sums, np.argsort(-sums.ravel(), kind="stable")[: len(totals)])
 
 
 @wrong("12.3")
 def beam_with_all_words_of_the_best(totals, log_probs):
     best = int(np.argmax(totals))
-    words = np.argsort(-log_probs[best])[:len(totals)]
+    words = np.argsort(-log_probs[best])[: len(totals)]
     return totals[best] + log_probs[best, words], np.full(len(totals), best), words
 
 
@@ -848,11 +855,11 @@ def matches_by_counters(hypothesis, reference, n):
 
 @right("12.5")
 def matches_by_removing(hypothesis, reference, n):
-    left = [reference[i:i + n] for i in range(len(reference) - n + 1)]
+    left = [reference[i : i + n] for i in range(len(reference) - n + 1)]
     hits = 0
     for i in range(len(hypothesis) - n + 1):
-        if hypothesis[i:i + n] in left:
-            left.remove(hypothesis[i:i + n])
+        if hypothesis[i : i + n] in left:
+            left.remove(hypothesis[i : i + n])
             hits += 1
     return [hits, max(0, len(hypothesis) - n + 1)]
 
@@ -864,13 +871,13 @@ def matches_as_an_array(hypothesis, reference, n):
 
 @wrong("12.5", "words run together")
 def matches_of_strings(hypothesis, reference, n):
-    mine, theirs = (Counter("".join(words[i:i + n]) for i in range(len(words) - n + 1)) for words in (hypothesis, reference))
+    mine, theirs = (Counter("".join(words[i : i + n]) for i in range(len(words) - n + 1)) for words in (hypothesis, reference))
     return sum((mine & theirs).values()), sum(mine.values())
 
 
 @wrong("12.5")
 def matches_in_a_text(hypothesis, reference, n):
-    text, grams = " ".join(reference), [" ".join(hypothesis[i:i + n]) for i in range(len(hypothesis) - n + 1)]
+    text, grams = " ".join(reference), [" ".join(hypothesis[i : i + n]) for i in range(len(hypothesis) - n + 1)]
     return sum(min(grams.count(gram), text.count(gram)) for gram in set(grams)), len(grams)
 
 
@@ -881,7 +888,7 @@ def matches_in_small_letters(hypothesis, reference, n):
 
 @wrong("12.5")
 def matches_at_the_same_place(hypothesis, reference, n):
-    grams = [[words[i:i + n] for i in range(len(words) - n + 1)] for words in (hypothesis, reference)]
+    grams = [[words[i : i + n] for i in range(len(words) - n + 1)] for words in (hypothesis, reference)]
     return sum(one == other for one, other in zip(*grams)), len(grams[0])
 
 

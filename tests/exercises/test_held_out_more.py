@@ -26,8 +26,7 @@ def crossings_by_pairs(heads):
 @right("1.1")
 def crossings_by_counting_ends(heads):
     arcs = arcs_of(heads)
-    return sum(sum(a < end < b for end in other) == 1 and not {a, b} & set(other)
-               for a, b in arcs for other in arcs if (a, b) < other)
+    return sum(sum(a < end < b for end in other) == 1 and not {a, b} & set(other) for a, b in arcs for other in arcs if (a, b) < other)
 
 
 @wrong("1.1")
@@ -85,7 +84,7 @@ def recent_around_the_corner(length, window):
 
 @right("8.1")
 def split_by_loops(x, num_heads):
-    return [[[row[h * len(row) // num_heads:(h + 1) * len(row) // num_heads] for row in one] for h in range(num_heads)] for one in x]
+    return [[[row[h * len(row) // num_heads : (h + 1) * len(row) // num_heads] for row in one] for h in range(num_heads)] for one in x]
 
 
 @right("8.1")
@@ -137,8 +136,13 @@ def norm_shifted_before_the_gain(x, gain, shift, eps=1e-5):
 @right("8.5")
 def bias_by_loops(q, key_table, key_len, start):
     c = len(key_table) // 2
-    return [[[float(row @ key_table[c + min(c, max(-c, j - start - i))]) / len(row) ** 0.5 for j in range(key_len)]
-             for i, row in enumerate(head)] for head in q]
+    return [
+        [
+            [float(row @ key_table[c + min(c, max(-c, j - start - i))]) / len(row) ** 0.5 for j in range(key_len)]
+            for i, row in enumerate(head)
+        ]
+        for head in q
+    ]
 
 
 @right("8.5")
@@ -175,7 +179,7 @@ def batches_by_taking_away(widths, max_tokens):
     sizes = []
     while widths:
         rows = 1
-        while rows < len(widths) and (rows + 1) * max(widths[:rows + 1]) <= max_tokens:
+        while rows < len(widths) and (rows + 1) * max(widths[: rows + 1]) <= max_tokens:
             rows += 1
         del widths[:rows]
         sizes.append(rows)
@@ -329,8 +333,14 @@ def prefix_rows_that_read_all(length, prefix):
 
 @right("15.5")
 def patches_by_loops(images, size):
-    return [[[one[y + i][x + j] for i in range(size) for j in range(size)]
-             for y in range(0, len(one), size) for x in range(0, len(one[0]), size)] for one in images.tolist()]
+    return [
+        [
+            [one[y + i][x + j] for i in range(size) for j in range(size)]
+            for y in range(0, len(one), size)
+            for x in range(0, len(one[0]), size)
+        ]
+        for one in images.tolist()
+    ]
 
 
 @right("15.5")

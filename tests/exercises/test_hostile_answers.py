@@ -71,18 +71,43 @@ def endless():
 
 
 VALUES = {
-    "nothing": None, "number": -17.25, "infinite": float("inf"), "not a number": float("nan"), "text": "forty-two",
-    "bytes": b"x", "complex": 1j, "empty list": [], "ragged": [[1.0], [2.0, 3.0]], "nested": [[[[[1.0]]]]],
-    "dict": {"a": 1}, "empty dict": {}, "set": {1, 2}, "generator": endless(), "range": range(3), "type": int,
-    "module": np, "huge integer": 10**400, "object array": np.array([object(), None]), "strings": np.array([
-        "a", "b"]),
-    "all nan": np.full((2, 3), np.nan), "all inf": np.full((5, 7), np.inf), "empty array": np.zeros((0, 3)),
-    "zero-dimensional": np.array(3.0), "a terabyte of zeros": np.broadcast_to(0.0, (10**6, 10**6)),
-    "masked": np.ma.masked_all((2, 2)), "subclass": np.zeros((2, 3)).view(AnArray), "dates": np.array([
-        "2020-01-01"], "M8[D]"),
-    "hostile": Hostile(), "vicious": Vicious(), "no class": MisleadingClass(), "lying list": ALyingList([1.0]),
-    "hostile items": [Hostile(), Vicious()], "named": collections.namedtuple("Pair", "a b")(1, Hostile()),
-    "dots inside": [..., 1.0], "default": collections.defaultdict(lambda: Hostile()), "error": ValueError("x"),
+    "nothing": None,
+    "number": -17.25,
+    "infinite": float("inf"),
+    "not a number": float("nan"),
+    "text": "forty-two",
+    "bytes": b"x",
+    "complex": 1j,
+    "empty list": [],
+    "ragged": [[1.0], [2.0, 3.0]],
+    "nested": [[[[[1.0]]]]],
+    "dict": {"a": 1},
+    "empty dict": {},
+    "set": {1, 2},
+    "generator": endless(),
+    "range": range(3),
+    "type": int,
+    "module": np,
+    "huge integer": 10**400,
+    "object array": np.array([object(), None]),
+    "strings": np.array(["a", "b"]),
+    "all nan": np.full((2, 3), np.nan),
+    "all inf": np.full((5, 7), np.inf),
+    "empty array": np.zeros((0, 3)),
+    "zero-dimensional": np.array(3.0),
+    "a terabyte of zeros": np.broadcast_to(0.0, (10**6, 10**6)),
+    "masked": np.ma.masked_all((2, 2)),
+    "subclass": np.zeros((2, 3)).view(AnArray),
+    "dates": np.array(["2020-01-01"], "M8[D]"),
+    "hostile": Hostile(),
+    "vicious": Vicious(),
+    "no class": MisleadingClass(),
+    "lying list": ALyingList([1.0]),
+    "hostile items": [Hostile(), Vicious()],
+    "named": collections.namedtuple("Pair", "a b")(1, Hostile()),
+    "dots inside": [..., 1.0],
+    "default": collections.defaultdict(lambda: Hostile()),
+    "error": ValueError("x"),
 }
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -92,6 +117,7 @@ with warnings.catch_warnings():
 def raising(error):
     def function(*args, **kwargs):
         raise error
+
     return function
 
 
@@ -120,16 +146,30 @@ class Called:
 
 
 FUNCTIONS = {
-    "raises": raising(ValueError("bad")), "exits": raising(SystemExit(3)), "generator exit": raising(GeneratorExit()),
-    "stops": raising(Stop()), "bad words": raising(BadWords()), "recursion": deeper, "ruins its inputs": ruin,
-    "sets errors to raise": seterr, "no arguments": lambda: 1.0, "too many": lambda a, b, c, d, e, f, g, h: 1.0,
-    "generator function": lambda *a, **k: endless(), "echo": lambda *a, **k: a[0] if a else None,
-    "callable": Called(), "class": Hostile, "builtin": len, "numpy": np.add, "partial": trap,
+    "raises": raising(ValueError("bad")),
+    "exits": raising(SystemExit(3)),
+    "generator exit": raising(GeneratorExit()),
+    "stops": raising(Stop()),
+    "bad words": raising(BadWords()),
+    "recursion": deeper,
+    "ruins its inputs": ruin,
+    "sets errors to raise": seterr,
+    "no arguments": lambda: 1.0,
+    "too many": lambda a, b, c, d, e, f, g, h: 1.0,
+    "generator function": lambda *a, **k: endless(),
+    "echo": lambda *a, **k: a[0] if a else None,
+    "callable": Called(),
+    "class": Hostile,
+    "builtin": len,
+    "numpy": np.add,
+    "partial": trap,
 }
-ANSWERS = [*((name, value) for name, value in VALUES.items()),
-           *((f"returns {name}", lambda *a, value=value, **k: value) for name, value in VALUES.items()),
-           *((f"returns twice {name}", lambda *a, value=value, **k: (value, value)) for name, value in VALUES.items()),
-           *((f"calls {name}", function) for name, function in FUNCTIONS.items())]
+ANSWERS = [
+    *((name, value) for name, value in VALUES.items()),
+    *((f"returns {name}", lambda *a, value=value, **k: value) for name, value in VALUES.items()),
+    *((f"returns twice {name}", lambda *a, value=value, **k: (value, value)) for name, value in VALUES.items()),
+    *((f"calls {name}", function) for name, function in FUNCTIONS.items()),
+]
 
 
 def within(exercise, answer):

@@ -17,11 +17,32 @@ from xformer_lib import cli
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="this system has no pipes, links and sockets in folders")
 EVERYDAY = [
-    "empty", "a folder", "a pipe", "a socket", "a link to zeros", "a link to itself", "deep", "format 3",
-    "cells that are none", "half a character", "unknown exercises", "endless loop", "memory", "os._exit", "kills itself",
-    "closes every descriptor", "half a character as an answer", "error with half a character", "do_execute without verdicts",
-    "do_execute with a strange verdict", "another json", "another registry", "deletes its workplace", "a deep folder",
-    "threads left behind", "another check",
+    "empty",
+    "a folder",
+    "a pipe",
+    "a socket",
+    "a link to zeros",
+    "a link to itself",
+    "deep",
+    "format 3",
+    "cells that are none",
+    "half a character",
+    "unknown exercises",
+    "endless loop",
+    "memory",
+    "os._exit",
+    "kills itself",
+    "closes every descriptor",
+    "half a character as an answer",
+    "error with half a character",
+    "do_execute without verdicts",
+    "do_execute with a strange verdict",
+    "another json",
+    "another registry",
+    "deletes its workplace",
+    "a deep folder",
+    "threads left behind",
+    "another check",
 ]
 SECONDS = 45
 LIMITS = ("--timeout", str(SECONDS), "--cell-timeout", "2", "--memory", "1")
@@ -92,23 +113,26 @@ def processes_of(temporary):
     return found
 
 
-@pytest.mark.parametrize(("name", "verdicts"), [
-    ("endless loop", {"3.1": "passed", "3.9": "passed"}),
-    ("memory", {"3.1": "passed", "3.9": "passed"}),
-    ("os._exit", {"3.1": "passed", "3.9": "passed"}),
-    ("kills itself", {"3.1": "passed", "3.9": "passed"}),
-    ("closes every descriptor", {"3.1": "passed", "3.9": "passed"}),
-    ("half a character", {"3.1": "passed", "3.9": "passed"}),
-    ("half a character as an answer", {"3.1": "passed", "3.3": "wrong", "3.9": "passed"}),
-    ("error with half a character", {"3.1": "passed", "3.9": "passed"}),
-    ("do_execute without verdicts", {"3.1": "not verified", "3.9": "not verified"}),
-    ("do_execute with a strange verdict", {"3.1": "not verified", "3.9": "not verified"}),
-    ("another json", {"3.1": "passed", "3.9": "passed"}),
-    ("another registry", {"3.1": "passed", "3.9": "crashed"}),
-    ("deletes its workplace", {"3.1": "passed", "3.9": "passed"}),
-    ("a deep folder", {"3.1": "passed", "3.9": "passed"}),
-    ("another check", {"3.1": "passed", "3.9": "passed"}),
-])
+@pytest.mark.parametrize(
+    ("name", "verdicts"),
+    [
+        ("endless loop", {"3.1": "passed", "3.9": "passed"}),
+        ("memory", {"3.1": "passed", "3.9": "passed"}),
+        ("os._exit", {"3.1": "passed", "3.9": "passed"}),
+        ("kills itself", {"3.1": "passed", "3.9": "passed"}),
+        ("closes every descriptor", {"3.1": "passed", "3.9": "passed"}),
+        ("half a character", {"3.1": "passed", "3.9": "passed"}),
+        ("half a character as an answer", {"3.1": "passed", "3.3": "wrong", "3.9": "passed"}),
+        ("error with half a character", {"3.1": "passed", "3.9": "passed"}),
+        ("do_execute without verdicts", {"3.1": "not verified", "3.9": "not verified"}),
+        ("do_execute with a strange verdict", {"3.1": "not verified", "3.9": "not verified"}),
+        ("another json", {"3.1": "passed", "3.9": "passed"}),
+        ("another registry", {"3.1": "passed", "3.9": "crashed"}),
+        ("deletes its workplace", {"3.1": "passed", "3.9": "passed"}),
+        ("a deep folder", {"3.1": "passed", "3.9": "passed"}),
+        ("another check", {"3.1": "passed", "3.9": "passed"}),
+    ],
+)
 def test_what_can_be_graded_is_graded(graded, name, verdicts):
     one = next((one for one in graded[3].values() if one["name"][4:-6] == name), None)
     if one is None:

@@ -43,10 +43,9 @@ def test_the_chapter_prints_the_exercise_word_for_word(chapter, exercise):
 @placed
 def test_the_solutions_page_has_the_anchor_and_a_green_check(chapter, exercise):
     found = cells(f"chapters/solutions/{chapter.slug}.ipynb")
-    headings = [i for i, (kind, source, _) in enumerate(found)
-                if kind == "markdown" and source.startswith(f"## {exercise.heading}")]
+    headings = [i for i, (kind, source, _) in enumerate(found) if kind == "markdown" and source.startswith(f"## {exercise.heading}")]
     assert len(headings) == 1, f"'## {exercise.heading}' must head exactly one cell"
-    later = found[headings[0] + 1:]
+    later = found[headings[0] + 1 :]
     end = next((i for i, (_, source, _) in enumerate(later) if source.startswith("## ")), len(later))
     checked = [text_of(outputs) for _, source, outputs in later[:end] if check_call(exercise).split(",")[0] in source]
     assert any(f"Exercise {exercise.id}: correct" in text for text in checked)
@@ -55,9 +54,13 @@ def test_the_solutions_page_has_the_anchor_and_a_green_check(chapter, exercise):
 @pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: str(chapter.number))
 def test_the_chapter_holds_its_exercises_and_no_others(chapter):
     """Ids stay when a page is told anew, so their order on it is the story's; solutions stand in the order of their numbers."""
+
     def found(path, mark):
-        return [source.splitlines()[0].removeprefix(mark).split(" · ")[0] for kind, source, _ in cells(path)
-                if kind == "markdown" and source.startswith(mark)]
+        return [
+            source.splitlines()[0].removeprefix(mark).split(" · ")[0]
+            for kind, source, _ in cells(path)
+            if kind == "markdown" and source.startswith(mark)
+        ]
 
     for page in {exercise.page or chapter.slug for exercise in chapter.exercises}:
         wanted = [exercise.id for exercise in chapter.exercises if (exercise.page or chapter.slug) == page]

@@ -29,20 +29,8 @@ async def middle(tab, selector):
 
 async def drag(tab, start, *through):
     """Press at a place, move through others, let go at the last."""
-    for kind, (x, y) in (
-        ("mousePressed", start),
-        *(("mouseMoved", spot) for spot in through),
-        ("mouseReleased", (through or [start])[-1]),
-    ):
-        await tab.send(
-            "Input.dispatchMouseEvent",
-            type=kind,
-            x=x,
-            y=y,
-            button="left",
-            buttons=int(kind != "mouseReleased"),
-            clickCount=1,
-        )
+    for kind, (x, y) in (("mousePressed", start), *(("mouseMoved", spot) for spot in through), ("mouseReleased", (through or [start])[-1])):
+        await tab.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=int(kind != "mouseReleased"), clickCount=1)
 
 
 async def read(tab):

@@ -11,7 +11,14 @@ from xformer_lib.nn.masks import padding_mask, target_mask
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 
 CONFIG = TransformerConfig(
-    vocab_size=SIZES["v"], d_model=SIZES["m"], num_heads=SIZES["h"], d_ff=SIZES["f"], num_encoder_layers=2, num_decoder_layers=3, dropout=0.0, max_len=16
+    vocab_size=SIZES["v"],
+    d_model=SIZES["m"],
+    num_heads=SIZES["h"],
+    d_ff=SIZES["f"],
+    num_encoder_layers=2,
+    num_decoder_layers=3,
+    dropout=0.0,
+    max_len=16,
 )
 STATES = [
     START,
@@ -35,7 +42,9 @@ def hooked(state):
     torch.manual_seed(0)
     model, (source, target_in), seen = Transformer(CONFIG).eval(), batch(state), {"source": [], "target_in": [], "logits": []}
     for name, module in model.named_modules():
-        module.register_forward_hook(lambda _, args, out, name=name: seen.setdefault(name, []).append(out) if torch.is_tensor(out) else None)
+        module.register_forward_hook(
+            lambda _, args, out, name=name: seen.setdefault(name, []).append(out) if torch.is_tensor(out) else None
+        )
     with torch.no_grad(), record_attention(model) as maps:
         seen["logits"].append(model(source, target_in))
     seen["source"].append(source)
@@ -89,7 +98,9 @@ def test_keys_walk_to_the_end_and_back(chromium, tmp_path):
     async def key(tab, name, code, **text):
         await tab.send("Input.dispatchKeyEvent", type="keyDown", key=name, code=name, windowsVirtualKeyCode=code, **text)
         await tab.send("Input.dispatchKeyEvent", type="keyUp", key=name, code=name, windowsVirtualKeyCode=code)
-        return await tab.evaluate(f"[{FIGURE}.explorable.read().step, document.activeElement.textContent, {FIGURE}.querySelector('.xf-say').textContent]")
+        return await tab.evaluate(
+            f"[{FIGURE}.explorable.read().step, document.activeElement.textContent, {FIGURE}.querySelector('.xf-say').textContent]"
+        )
 
     async def work(tab):
         await tab.evaluate(f"[...{FIGURE}.querySelectorAll('button')].find((b) => b.textContent.startsWith('next')).focus()")
@@ -108,7 +119,9 @@ def test_keys_walk_to_the_end_and_back(chromium, tmp_path):
 @pytest.mark.browser
 def test_a_pointer_jumps_to_a_box(chromium, tmp_path):
     async def work(tab):
-        await tab.evaluate(f"[...{FIGURE}.querySelectorAll('.xf-stage svg text')].find((e) => e.textContent === 'cross-attention').scrollIntoView({{block: 'center'}})")
+        await tab.evaluate(
+            f"[...{FIGURE}.querySelectorAll('.xf-stage svg text')].find((e) => e.textContent === 'cross-attention').scrollIntoView({{block: 'center'}})"
+        )
         x, y = await tab.evaluate(
             f"(() => {{ const r = [...{FIGURE}.querySelectorAll('.xf-stage svg text')].find((e) => e.textContent === 'cross-attention').getBoundingClientRect();"
             " return [r.x + r.width / 2, r.y + r.height / 2]; })()"

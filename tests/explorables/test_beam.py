@@ -54,7 +54,9 @@ def library(state):
     """What beam_search finds on the recorded table: pieces, sum, score."""
     one = SENTENCES[state["source"]]
     model, length = Recorded(one["next"]), one["limit"]
-    found = beam_search(model, torch.tensor([[2]]), beam_size=state["beam"], length_penalty=state["penalty"], max_len=length, engine="plain")[0]
+    found = beam_search(
+        model, torch.tensor([[2]]), beam_size=state["beam"], length_penalty=state["penalty"], max_len=length, engine="plain"
+    )[0]
     return [([model.pieces[token] for token in best.ids], best.log_prob, best.score) for best in found]
 
 
@@ -102,7 +104,9 @@ def test_keys_walk_through_the_search(chromium, tmp_path):
     async def key(tab, name, code, **text):
         await tab.send("Input.dispatchKeyEvent", type="keyDown", key=name, code=name, windowsVirtualKeyCode=code, **text)
         await tab.send("Input.dispatchKeyEvent", type="keyUp", key=name, code=name, windowsVirtualKeyCode=code)
-        return await tab.evaluate(f"[{FIGURE}.explorable.read().step, document.activeElement.textContent, {FIGURE}.querySelector('.xf-say').textContent]")
+        return await tab.evaluate(
+            f"[{FIGURE}.explorable.read().step, document.activeElement.textContent, {FIGURE}.querySelector('.xf-say').textContent]"
+        )
 
     async def work(tab):
         await tab.evaluate(f"[...{FIGURE}.querySelectorAll('button')].find((b) => b.textContent.startsWith('step forward')).focus()")

@@ -27,8 +27,17 @@ def wanted(on, merged):
 
 @pytest.mark.browser
 def test_numbers_are_the_librarys(chromium, tmp_path):
-    states = [{"query": q, "on": on, "merged": merged} for q, on, merged in (
-        (3, ALL, False), (1, ALL, True), (0, [True, False, True], False), (2, [False, True, True], True), (3, [False, False, True], False), (2, [False] * 3, False))]
+    states = [
+        {"query": q, "on": on, "merged": merged}
+        for q, on, merged in (
+            (3, ALL, False),
+            (1, ALL, True),
+            (0, [True, False, True], False),
+            (2, [False, True, True], True),
+            (3, [False, False, True], False),
+            (2, [False] * 3, False),
+        )
+    ]
     for state, read in zip(states, readings(chromium, tmp_path, explorables.heads(), states), strict=True):
         weights, output = wanted(state["on"], state["merged"])
         np.testing.assert_allclose(read["weights"], weights, atol=1e-5)

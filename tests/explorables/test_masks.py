@@ -57,13 +57,7 @@ def test_arrow_keys_go_and_space_paints(chromium, tmp_path):
         await keys(tab, "ArrowRight", "ArrowRight", "ArrowDown", " ")
         shown, first = await read(tab), await said(tab)
         await keys(tab, "Home", " ", "ArrowRight", "Enter", "End", "ArrowLeft", "ArrowLeft", "ArrowLeft", " ")
-        return (
-            shown,
-            first,
-            await read(tab),
-            await said(tab),
-            await tab.evaluate("document.activeElement.getAttribute('aria-label')"),
-        )
+        return (shown, first, await read(tab), await said(tab), await tab.evaluate("document.activeElement.getAttribute('aria-label')"))
 
     shown, first, hidden, last, focused = on_stage(chromium, tmp_path, explorables.masks(), work)
     mask = causal_mask(N)
@@ -75,9 +69,7 @@ def test_arrow_keys_go_and_space_paints(chromium, tmp_path):
     mask[1, :3] = False
     np.testing.assert_array_equal(hidden["mask"], mask)
     assert hidden["weights"][1] == [0] * N and hidden["sums"][1] == 0
-    assert last.startswith(
-        "big no longer reads yellow. It may read nothing: all its weights are 0, and so is its output."
-    )
+    assert last.startswith("big no longer reads yellow. It may read nothing: all its weights are 0, and so is its output.")
     assert focused == "query big, key yellow: hidden"
 
 

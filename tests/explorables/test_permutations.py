@@ -62,14 +62,9 @@ def test_the_counts_over_all_orders_agree_with_the_checks(chromium, tmp_path):
 @pytest.mark.browser
 def test_the_verdict_says_what_moved_stayed_and_changed(chromium, tmp_path):
     swap, last = [4, 1, 2, 3, 0], [0, 1, 2, 4, 3]
-    states = [
-        {"mode": "self", "order": swap},
-        *({"mode": mode, "order": last} for mode in ("causal", "positions", "cross", "mean")),
-    ]
+    states = [{"mode": "self", "order": swap}, *({"mode": mode, "order": last} for mode in ("causal", "positions", "cross", "mean"))]
     moved, causal, placed, cross, mean = readings(chromium, tmp_path, explorables.permutations(), states)
-    assert (
-        moved["said"] == "man bites the old dog: every row of the output moved with its word; largest difference 0.0."
-    )
+    assert moved["said"] == "man bites the old dog: every row of the output moved with its word; largest difference 0.0."
     gaps = np.abs(LAYERS["causal"](X[last]) - LAYERS["causal"](X)[last]).max(axis=1)
     assert (gaps > 1e-9).tolist() == [False] * 3 + [True] * 2
     assert causal["said"] == (
@@ -88,12 +83,7 @@ def test_arrow_keys_move_a_word_and_the_focus_stays_with_it(chromium, tmp_path):
         orders = []
         for name in ("ArrowDown", "ArrowDown", "ArrowUp", "End", "ArrowDown", "Home"):
             await keys(tab, name)
-            orders.append(
-                (
-                    "".join(map(str, (await read(tab))["order"])),
-                    await tab.evaluate("document.activeElement.textContent"),
-                )
-            )
+            orders.append(("".join(map(str, (await read(tab))["order"])), await tab.evaluate("document.activeElement.textContent")))
         return orders, await tab.evaluate("document.activeElement.getAttribute('aria-label')")
 
     orders, label = on_stage(chromium, tmp_path, explorables.permutations(), work)
@@ -104,28 +94,14 @@ def test_arrow_keys_move_a_word_and_the_focus_stays_with_it(chromium, tmp_path):
 @pytest.mark.browser
 def test_buttons_move_a_word_and_know_the_ends(chromium, tmp_path):
     async def work(tab):
-        for name in (
-            "move dog later",
-            "move man earlier",
-            "move bites earlier",
-            "move man later",
-            "move man later",
-            "move man later",
-        ):
+        for name in ("move dog later", "move man earlier", "move bites earlier", "move man later", "move man later", "move man later"):
             await focus(tab, f'button[aria-label="{name}"]')
             await tab.evaluate("document.activeElement.click()")
         ends = await tab.evaluate(
             f"[...{FIGURE}.querySelectorAll('.xf-step[aria-disabled=true]')].map((e) => e.getAttribute('aria-label'))"
         )
-        rows = await tab.evaluate(
-            f"[...{FIGURE}.querySelectorAll('ol')].map((l) => [...l.children].map((e) => e.firstChild.textContent))"
-        )
-        return (
-            (await read(tab))["order"],
-            ends,
-            rows,
-            await tab.evaluate("document.activeElement.getAttribute('aria-label')"),
-        )
+        rows = await tab.evaluate(f"[...{FIGURE}.querySelectorAll('ol')].map((l) => [...l.children].map((e) => e.firstChild.textContent))")
+        return ((await read(tab))["order"], ends, rows, await tab.evaluate("document.activeElement.getAttribute('aria-label')"))
 
     order, ends, rows, focused = on_stage(chromium, tmp_path, explorables.permutations(), work)
     assert order == [1, 0, 2, 3, 4]
@@ -153,9 +129,7 @@ def test_presets(chromium, tmp_path):
     async def work(tab):
         orders = []
         for name in ("Swap dog and man", "Rotate", "Reverse", "Start again"):
-            await tab.evaluate(
-                f"[...{FIGURE}.querySelectorAll('button')].find((e) => e.textContent === '{name}').click()"
-            )
+            await tab.evaluate(f"[...{FIGURE}.querySelectorAll('button')].find((e) => e.textContent === '{name}').click()")
             orders.append((await read(tab))["order"])
         return orders
 

@@ -36,7 +36,10 @@ def test_numbers_are_the_librarys(chromium, tmp_path):
 
 def test_what_the_caption_promises(chromium, tmp_path):
     """The angles of a shift and the score of two words depend on the offset alone; moving one word changes the score."""
-    states = [{**START, "view": "shift", "place": place, "query": 3 + more, "shift": shift} for place, shift, more in ((2, 0, 0), (53, 29, 0), (5, 29, 1))]
+    states = [
+        {**START, "view": "shift", "place": place, "query": 3 + more, "shift": shift}
+        for place, shift, more in ((2, 0, 0), (53, 29, 0), (5, 29, 1))
+    ]
     first, second, third = readings(chromium, tmp_path, explorables.positions(), states)
     np.testing.assert_allclose(first["angles"], second["angles"], atol=1e-12)
     np.testing.assert_allclose(first["score"], second["score"], atol=1e-9)
@@ -84,10 +87,19 @@ def test_arrow_keys_reach_every_view(chromium, tmp_path):
 
 def test_a_pointer_chooses_place_and_pair(chromium, tmp_path):
     async def work(tab):
-        box = await tab.evaluate(f"(() => {{ const r = {FIGURE}.querySelector('.xf-stage svg').getBoundingClientRect(); return [r.x, r.y, r.width / 304]; }})()")
+        box = await tab.evaluate(
+            f"(() => {{ const r = {FIGURE}.querySelector('.xf-stage svg').getBoundingClientRect(); return [r.x, r.y, r.width / 304]; }})()"
+        )
         x, y, scale = box
         for kind in ("mousePressed", "mouseReleased"):
-            await tab.send("Input.dispatchMouseEvent", type=kind, x=x + scale * (44 + 4 * 31 + 2), y=y + scale * (22 * 6 + 11), button="left", clickCount=1)
+            await tab.send(
+                "Input.dispatchMouseEvent",
+                type=kind,
+                x=x + scale * (44 + 4 * 31 + 2),
+                y=y + scale * (22 * 6 + 11),
+                button="left",
+                clickCount=1,
+            )
         return await tab.evaluate(f"{FIGURE}.explorable.read()")
 
     read = on_stage(chromium, tmp_path, explorables.positions(), work)

@@ -17,7 +17,11 @@ Object.fromEntries(["query", "key", "value"].map((name) => [name, [...{FIGURE}.q
   .map((e) => [getComputedStyle(e).color, e.textContent.toLowerCase()])]))
 """
 WRITTEN = {
-    "soft_lookup": {"query": {"query"}, "key": {"key", "keys", "france", "uk", "germany"}, "value": {"values", "paris", "london", "berlin"}},
+    "soft_lookup": {
+        "query": {"query"},
+        "key": {"key", "keys", "france", "uk", "germany"},
+        "value": {"values", "paris", "london", "berlin"},
+    },
     "scaled_dot_product": {"query": {"query", "q", "queries"}, "key": {"key", "kᵀ", "k", "keys"}, "value": {"value", "v", "values"}},
     "masks": {"query": {"query"}, "key": {"key"}, "value": set()},
     "heads": {"query": {"query"}, "key": {"key"}, "value": {"value"}},

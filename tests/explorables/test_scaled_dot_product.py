@@ -12,11 +12,7 @@ from xformer_course.explorables.dot_product import K, Q, V
 from xformer_lib.reference.attention import scaled_dot_product_attention
 
 pytestmark = pytest.mark.browser
-MASKS = {
-    "none": np.ones((3, 4), dtype=bool),
-    "causal": np.tri(3, 4, dtype=bool),
-    "padding": np.arange(4)[None] < [[3]] * 3,
-}
+MASKS = {"none": np.ones((3, 4), dtype=bool), "causal": np.tri(3, 4, dtype=bool), "padding": np.arange(4)[None] < [[3]] * 3}
 
 
 CELLS = f"[...{FIGURE}.querySelectorAll('td[role=gridcell]')]"
@@ -26,21 +22,13 @@ UNDERLINED = f"{CELLS}.map((e) => e.classList.contains('xf-changed'))"
 
 def drawn(seed, size):
     rng = np.random.default_rng(seed)
-    return {
-        name: (size * rng.normal(size=array.shape)).round(1).tolist() for name, array in (("q", Q), ("k", K), ("v", V))
-    }
+    return {name: (size * rng.normal(size=array.shape)).round(1).tolist() for name, array in (("q", Q), ("k", K), ("v", V))}
 
 
-STATES = [
-    {"q": Q.tolist(), "k": K.tolist(), "v": V.tolist(), "scaled": scaled, "mask": mask}
-    for scaled in (True, False)
-    for mask in MASKS
-]
+STATES = [{"q": Q.tolist(), "k": K.tolist(), "v": V.tolist(), "scaled": scaled, "mask": mask} for scaled in (True, False) for mask in MASKS]
 STATES += [
     {**drawn(seed, size), "scaled": seed % 2 == 0, "mask": mask}
-    for seed, (size, mask) in enumerate(
-        [(1, "none"), (3, "causal"), (30, "padding"), (300, "none"), (300, "causal"), (0, "padding")]
-    )
+    for seed, (size, mask) in enumerate([(1, "none"), (3, "causal"), (30, "padding"), (300, "none"), (300, "causal"), (0, "padding")])
 ]
 
 
@@ -165,11 +153,7 @@ def test_what_is_no_number_is_refused_and_named(chromium, tmp_path):
             f"(() => {{ const e = {FIGURE}.querySelector('input'); e.focus(); e.value = '4000'; e.dispatchEvent(new Event('input')); }})()"
         )
         heard, state = await said(tab), await read(tab)
-        return (
-            heard,
-            state,
-            await tab.evaluate(f"(() => {{ const e = {FIGURE}.querySelector('input'); e.blur(); return e.value; }})()"),
-        )
+        return (heard, state, await tab.evaluate(f"(() => {{ const e = {FIGURE}.querySelector('input'); e.blur(); return e.value; }})()"))
 
     heard, state, back = on_stage(chromium, tmp_path, explorables.scaled_dot_product(), work)
     assert heard == "Q, describes?, describes: expected a number from −1000 to 1000; 1.0 is still in use."
@@ -180,9 +164,7 @@ def test_a_cell_is_chosen_by_pointer_and_by_arrow_keys(chromium, tmp_path):
     async def work(tab):
         await drag(tab, await middle(tab, "table[aria-label='4. Output: weights V'] tbody td"))
         pointed = (await read(tab))["chosen"]
-        frames = await tab.evaluate(
-            f"['marked', 'from', 'deep'].map((n) => {FIGURE}.querySelectorAll('.xf-' + n).length)"
-        )
+        frames = await tab.evaluate(f"['marked', 'from', 'deep'].map((n) => {FIGURE}.querySelectorAll('.xf-' + n).length)")
         await keys(tab, "ArrowRight", "ArrowDown")
         return pointed, frames, (await read(tab))["chosen"]
 
@@ -196,9 +178,7 @@ def test_a_cell_is_chosen_by_pointer_and_by_arrow_keys(chromium, tmp_path):
 def test_the_switches_change_the_state(chromium, tmp_path):
     async def work(tab):
         for name in ("no", "cat is padding"):
-            await tab.evaluate(
-                f"[...{FIGURE}.querySelectorAll('button')].find((e) => e.textContent === '{name}').click()"
-            )
+            await tab.evaluate(f"[...{FIGURE}.querySelectorAll('button')].find((e) => e.textContent === '{name}').click()")
         return await said(tab), await read(tab)
 
     heard, state = on_stage(chromium, tmp_path, explorables.scaled_dot_product(), work)

@@ -41,9 +41,7 @@ def test_a_pointer_drags_the_query(chromium, tmp_path):
             "return [r.x + r.width / 2, r.y + r.height / 2]; })()"
         )
         for kind, x, y in (("mousePressed", 0, 0), ("mouseMoved", -30, 15), ("mouseReleased", -30, 15)):
-            await tab.send(
-                "Input.dispatchMouseEvent", type=kind, x=spot[0] + x, y=spot[1] + y, button="left", buttons=1, clickCount=1
-            )
+            await tab.send("Input.dispatchMouseEvent", type=kind, x=spot[0] + x, y=spot[1] + y, button="left", buttons=1, clickCount=1)
         return await tab.evaluate(f"{FIGURE}.explorable.read().query")
 
     moved = on_stage(chromium, tmp_path, explorables.soft_lookup(), work)

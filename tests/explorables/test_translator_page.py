@@ -121,7 +121,9 @@ async def audits(tab):
     problems = {}
     for width, theme in itertools.product((1000, 360), ("light", "dark")):
         await tab.screen(width, 900, dark=theme == "dark")
-        await tab.evaluate(f"document.documentElement.dataset.theme = '{theme}', document.body.style.background = '{'#fff' if theme == 'light' else '#14181e'}', 0")
+        await tab.evaluate(
+            f"document.documentElement.dataset.theme = '{theme}', document.body.style.background = '{'#fff' if theme == 'light' else '#14181e'}', 0"
+        )
         await tab.evaluate("new Promise((done) => setTimeout(done, 100))")
         if found := await tab.evaluate(AUDIT):
             problems[width, theme] = found
@@ -159,7 +161,9 @@ def test_a_reader_at_the_keyboard(chromium, page):
         for name in ("ArrowDown", "ArrowDown", "ArrowRight"):
             await key(tab, name)
         seen["cell"] = await tab.evaluate(f"{FIGURE}.querySelector('.xf-say').textContent")
-        seen["cells"] = await tab.evaluate(f"[...{FIGURE}.querySelectorAll('.xf-heat tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))")
+        seen["cells"] = await tab.evaluate(
+            f"[...{FIGURE}.querySelectorAll('.xf-heat tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))"
+        )
         seen["open"] = await audits(tab)
         seen["long"] = (await write(tab, "1" * 300))["trouble"]
 
@@ -180,7 +184,9 @@ async def take(tab, text):
         await tab.send("Input.insertText", text=text)
     await key(tab, "Enter")
     await live.until(tab, DONE)
-    said = await tab.evaluate(f"[{FIGURE}.querySelector('.xf-say').textContent, document.activeElement === {FIGURE}.querySelector('input[size]'), {ALERT}]")
+    said = await tab.evaluate(
+        f"[{FIGURE}.querySelector('.xf-say').textContent, document.activeElement === {FIGURE}.querySelector('input[size]'), {ALERT}]"
+    )
     return await tab.evaluate(READ), said
 
 
@@ -196,7 +202,9 @@ def test_a_readers_own_words(chromium, page):
         seen["before"] = await tab.evaluate(READ)
         seen["nothing"] = await take(tab, "")
         seen["rive"] = await take(tab, "rive")
-        seen["row"] = await tab.evaluate(f"[...{FIGURE}.querySelectorAll('.xf-five tbody tr')].map((r) => [r.cells[0].textContent, r.cells[3].textContent])")
+        seen["row"] = await tab.evaluate(
+            f"[...{FIGURE}.querySelectorAll('.xf-five tbody tr')].map((r) => [r.cells[0].textContent, r.cells[3].textContent])"
+        )
         seen["several"] = await take(tab, "rive du Zorblat 日")
         seen["inside"] = await take(tab, "+rive")
         seen["end"] = await take(tab, "<eos>")
@@ -214,7 +222,11 @@ def test_a_readers_own_words(chromium, page):
     rive = tokenizer.encode("Il s'assit sur la rive")[at:]
     assert words["rive"][: at + len(rive)] == begun + rive
     assert seen["rive"][0]["translation"] == "Il s'assit sur la rive du fleuve."
-    assert seen["rive"][1] == [f"You took {' '.join(tokenizer.pieces(rive))} at step 6; the model goes on: Il s'assit sur la rive du fleuve.", True, ""]
+    assert seen["rive"][1] == [
+        f"You took {' '.join(tokenizer.pieces(rive))} at step 6; the model goes on: Il s'assit sur la rive du fleuve.",
+        True,
+        "",
+    ]
     assert seen["row"][5] == [tokenizer.pieces(rive)[0], "written"] and len(seen["row"]) == 6
     several = tokenizer.encode("Il s'assit sur la rive du Zorblat 日")
     assert words["several"][: len(several)] == several and seen["several"][0]["chosen"] == list(range(at, len(several)))
@@ -227,20 +239,26 @@ def test_a_readers_own_words(chromium, page):
 def test_what_is_shown_says_whose_translation_it_is(chromium, page):
     """Source and translation stand together; a press while the model works is not lost; nothing to translate leaves nothing."""
     shown, seen = f"{FIGURE}.querySelector('.xf-said')?.textContent", {}
-    busy = f"[{FIGURE}.querySelector('.xf-working').textContent, getComputedStyle({FIGURE}.querySelector('.xf-said').parentElement).opacity]"
+    busy = (
+        f"[{FIGURE}.querySelector('.xf-working').textContent, getComputedStyle({FIGURE}.querySelector('.xf-said').parentElement).opacity]"
+    )
 
     async def work(tab):
         await live.click_and_wait(tab)
         await tab.evaluate(f"{FIGURE}.querySelector('input').value = 'Hello world.', 0")
         await live.press(tab, "Translate")
-        seen["busy"] = await tab.evaluate(f"(() => {{ const f = {FIGURE}; f.querySelector('input').value = 'The cat is in the garden. ' + 'I am here. '.repeat(9);"
-            f" f.querySelector('form button').click(); const said = {busy}; f.querySelector('input').value = 'You are late.'; f.querySelector('form button').click(); return said; }})()")
+        seen["busy"] = await tab.evaluate(
+            f"(() => {{ const f = {FIGURE}; f.querySelector('input').value = 'The cat is in the garden. ' + 'I am here. '.repeat(9);"
+            f" f.querySelector('form button').click(); const said = {busy}; f.querySelector('input').value = 'You are late.'; f.querySelector('form button').click(); return said; }})()"
+        )
         await live.until(tab, DONE)
         seen["last"] = await tab.evaluate(shown), await tab.evaluate(busy)
         await tab.evaluate(f"{FIGURE}.querySelector('input').focus()")
         await tab.send("Input.insertText", text="!")
         seen["list"] = [await tab.evaluate(f"{FIGURE}.querySelector('select').value")]
-        await tab.evaluate(f"(() => {{ const e = {FIGURE}.querySelector('select'); e.selectedIndex = 1; e.dispatchEvent(new Event('change')); }})()")
+        await tab.evaluate(
+            f"(() => {{ const e = {FIGURE}.querySelector('select'); e.selectedIndex = 1; e.dispatchEvent(new Event('change')); }})()"
+        )
         await live.until(tab, DONE)
         seen["list"] += [await tab.evaluate(f"{FIGURE}.querySelector('input').value"), await tab.evaluate(shown)]
         await write(tab, " ")

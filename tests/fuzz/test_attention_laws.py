@@ -194,7 +194,9 @@ def built(kv_heads, **options):
 @given(n=SIZES, seed=SEEDS, density=DENSITY, way=st.sampled_from(WAYS), kv_heads=KV_HEADS)
 @settings(max_examples=90)
 def test_a_layer_does_not_read_what_is_masked(scheme, n, seed, density, way, kv_heads):
-    """With every position scheme, and with shared keys: other tokens behind the mask change no bit, and what nobody reads gets no gradient."""
+    """With every position scheme, and with shared keys: other tokens behind the mask change no bit, and what nobody reads gets no
+    gradient.
+    """
     torch.manual_seed(seed)
     layer = computed(way, built(kv_heads, positions=attention_positions(scheme, 4, 3)))
     x, other = tensors(seed, (2, n, 12), (2, n, 12))
@@ -234,16 +236,34 @@ def test_a_layer_with_positions_is_not(scheme):
 
 def tiny(scheme, norm, seed, kv_heads=None):
     torch.manual_seed(seed)
-    config = TransformerConfig(vocab_size=17, d_model=12, num_heads=3, num_kv_heads=kv_heads, d_ff=13, num_encoder_layers=1,
-                               num_decoder_layers=2, dropout=0.0, norm=norm, positions=scheme, max_offset=3,
-                               max_len=23)
+    config = TransformerConfig(
+        vocab_size=17,
+        d_model=12,
+        num_heads=3,
+        num_kv_heads=kv_heads,
+        d_ff=13,
+        num_encoder_layers=1,
+        num_decoder_layers=2,
+        dropout=0.0,
+        norm=norm,
+        positions=scheme,
+        max_offset=3,
+        max_len=23,
+    )
     return Transformer(config).double().eval()
 
 
 @pytest.mark.parametrize("scheme", list(POSITIONS))
 @settings(max_examples=30)
-@given(s=SIZES, t=SIZES, more=st.integers(0, 5), seed=st.integers(0, 99), norm=st.sampled_from(["pre", "post"]),
-       kv_heads=KV_HEADS, way=st.sampled_from(("auto", *WAYS)))
+@given(
+    s=SIZES,
+    t=SIZES,
+    more=st.integers(0, 5),
+    seed=st.integers(0, 99),
+    norm=st.sampled_from(["pre", "post"]),
+    kv_heads=KV_HEADS,
+    way=st.sampled_from(("auto", *WAYS)),
+)
 @example(s=1, t=1, more=5, seed=0, norm="pre", kv_heads=1, way="auto")
 @example(s=1, t=1, more=5, seed=0, norm="pre", kv_heads=1, way="plain")
 def test_a_model_sees_neither_padding_nor_the_future(scheme, s, t, more, seed, norm, kv_heads, way):
@@ -256,8 +276,8 @@ def test_a_model_sees_neither_padding_nor_the_future(scheme, s, t, more, seed, n
         padded = model(torch.cat([source, pad], dim=1), torch.cat([target, pad], dim=1))[:, :t]
         assert torch.allclose(padded, logits, atol=1e-12)
         for place in range(t):
-            changed = torch.cat([target[:, :place + 1], later[:, place + 1:]], dim=1)
-            assert torch.allclose(model(source, changed)[:, :place + 1], logits[:, :place + 1], atol=1e-12)
+            changed = torch.cat([target[:, : place + 1], later[:, place + 1 :]], dim=1)
+            assert torch.allclose(model(source, changed)[:, : place + 1], logits[:, : place + 1], atol=1e-12)
     alone = model(source[:1], target[:1])
     assert torch.allclose(alone, logits[:1], atol=1e-12) and alone.isfinite().all()
 

@@ -19,31 +19,175 @@ from xformer_lib.cli import main
 ROOT = Path(__file__).parents[2]
 LINES, PROCESSES, SEED = 500, 30, 13
 PAIRS = [("The cat sleeps", "Le chat dort"), ("My boy is here", "Mon garçon est ici"), ("A cat", "Un chat")] * 7
-TOY = ["max_steps=1", "warmup_steps=1", "validate_every=1", "d_model=12", "num_heads=2", "d_ff=11", "num_encoder_layers=1",
-       "num_decoder_layers=1", "max_tokens=301", "vocab_size=277", "max_len=31"]
-NUMBERS = ["0", "-1", "1", "3", "1e3", "1_000", "٣", "", " ", "nan", "inf", "-inf", "x", "None", "1e400", "0x10", "1000000000", "9" * 5000,
-           "3.5", "--", "1;2"]
-TEXTS = ["Hello", "", " ", "\t", "\n", "a\nb", "\ufeff", "\udcff", "\0", "你好", "Привет 😀", "e\u0301" * 9, "cat " * 400, "-", "--", "-5", "=",
-         "\x1b[31mred", "%s%n{}", "~", "NUL", "\u202egnirts"]
-PLACES = ["folder", "file.txt", "nowhere", "no/such/place", "", " ", ".", "..", "/dev/null", "/", "dangling", "file.txt/below", "a" * 300,
-          "\udcff", "new\nline", "\0", "~", "run", "deep", "torn", "plain.ipynb", "latin.txt", "-"]
+TOY = [
+    "max_steps=1",
+    "warmup_steps=1",
+    "validate_every=1",
+    "d_model=12",
+    "num_heads=2",
+    "d_ff=11",
+    "num_encoder_layers=1",
+    "num_decoder_layers=1",
+    "max_tokens=301",
+    "vocab_size=277",
+    "max_len=31",
+]
+NUMBERS = [
+    "0",
+    "-1",
+    "1",
+    "3",
+    "1e3",
+    "1_000",
+    "٣",
+    "",
+    " ",
+    "nan",
+    "inf",
+    "-inf",
+    "x",
+    "None",
+    "1e400",
+    "0x10",
+    "1000000000",
+    "9" * 5000,
+    "3.5",
+    "--",
+    "1;2",
+]
+TEXTS = [
+    "Hello",
+    "",
+    " ",
+    "\t",
+    "\n",
+    "a\nb",
+    "\ufeff",
+    "\udcff",
+    "\0",
+    "你好",
+    "Привет 😀",
+    "e\u0301" * 9,
+    "cat " * 400,
+    "-",
+    "--",
+    "-5",
+    "=",
+    "\x1b[31mred",
+    "%s%n{}",
+    "~",
+    "NUL",
+    "\u202egnirts",
+]
+PLACES = [
+    "folder",
+    "file.txt",
+    "nowhere",
+    "no/such/place",
+    "",
+    " ",
+    ".",
+    "..",
+    "/dev/null",
+    "/",
+    "dangling",
+    "file.txt/below",
+    "a" * 300,
+    "\udcff",
+    "new\nline",
+    "\0",
+    "~",
+    "run",
+    "deep",
+    "torn",
+    "plain.ipynb",
+    "latin.txt",
+    "-",
+]
 DEVICES = ["cpu", "cpu:x", "cpu:0", "cuda", "cuda:99", "mps", "tpu", "", ":", "cpu:", "CPU", "meta", "cpu:-1", "\0", "xla:1"]
 NAMES = ["fragment", "multi30k", "tatoeba", "wmt14", "", "Fragment", "\0", "../fragment"]
-SETTINGS = ["d_model=0", "d_model=7", "d_model=1000000000", "d_model=x", "num_heads=5", "num_kv_heads=abc", "num_kv_heads=None",
-            "num_kv_heads=1", "num_kv_heads=0", "vocab_size=4000000000", "vocab_size=9", "vocab_size=-1", "dropout=1", "dropout=nan",
-            "dropout=-0", "positions=sideways", "positions=rotary", "positions=alibi", "positions=relative", "max_offset=0",
-            "schedule=never", "precision=float8", "peak_rate=inf", "peak_rate=0", "clip=nan", "decay=2", "max_steps=0", "max_steps=1.5",
-            "warmup_steps=99", "accumulate=1000000000", "accumulate=0", "max_tokens=0", "seed=x", "seed=7", "label_smoothing=1",
-            "corpus=wmt14", "corpus=", "model=3", "=", "", "d_model", "d_model=", "=3", "pad_id=1", "eos_id=-1", "bos_id=999999",
-            "num_encoder_layers=1000000000", "num_decoder_layers=0", "max_len=0", "max_len=x", "d_ff=1e3", "nonsense=1", "__class__=int"]
+SETTINGS = [
+    "d_model=0",
+    "d_model=7",
+    "d_model=1000000000",
+    "d_model=x",
+    "num_heads=5",
+    "num_kv_heads=abc",
+    "num_kv_heads=None",
+    "num_kv_heads=1",
+    "num_kv_heads=0",
+    "vocab_size=4000000000",
+    "vocab_size=9",
+    "vocab_size=-1",
+    "dropout=1",
+    "dropout=nan",
+    "dropout=-0",
+    "positions=sideways",
+    "positions=rotary",
+    "positions=alibi",
+    "positions=relative",
+    "max_offset=0",
+    "schedule=never",
+    "precision=float8",
+    "peak_rate=inf",
+    "peak_rate=0",
+    "clip=nan",
+    "decay=2",
+    "max_steps=0",
+    "max_steps=1.5",
+    "warmup_steps=99",
+    "accumulate=1000000000",
+    "accumulate=0",
+    "max_tokens=0",
+    "seed=x",
+    "seed=7",
+    "label_smoothing=1",
+    "corpus=wmt14",
+    "corpus=",
+    "model=3",
+    "=",
+    "",
+    "d_model",
+    "d_model=",
+    "=3",
+    "pad_id=1",
+    "eos_id=-1",
+    "bos_id=999999",
+    "num_encoder_layers=1000000000",
+    "num_decoder_layers=0",
+    "max_len=0",
+    "max_len=x",
+    "d_ff=1e3",
+    "nonsense=1",
+    "__class__=int",
+]
 FLAGS = {
     "train": {"--preset": NAMES, "--resume": PLACES, "--out": PLACES, "--device": DEVICES, "--set": SETTINGS},
-    "evaluate": {"--corpus": NAMES, "--split": ["train", "val", "test", "dev", ""], "--json": PLACES, "--device": DEVICES,
-                 "--beam-size": NUMBERS, "--length-penalty": NUMBERS},
-    "translate": {"--model": PLACES, "--input": PLACES, "--output": PLACES, "--device": DEVICES, "--beam-size": NUMBERS,
-                  "--length-penalty": NUMBERS},
-    "grade": {"--json": PLACES, "--csv": PLACES, "--timeout": NUMBERS, "--cell-timeout": NUMBERS, "--memory": NUMBERS, "--jobs": NUMBERS,
-              "--seed": NUMBERS},
+    "evaluate": {
+        "--corpus": NAMES,
+        "--split": ["train", "val", "test", "dev", ""],
+        "--json": PLACES,
+        "--device": DEVICES,
+        "--beam-size": NUMBERS,
+        "--length-penalty": NUMBERS,
+    },
+    "translate": {
+        "--model": PLACES,
+        "--input": PLACES,
+        "--output": PLACES,
+        "--device": DEVICES,
+        "--beam-size": NUMBERS,
+        "--length-penalty": NUMBERS,
+    },
+    "grade": {
+        "--json": PLACES,
+        "--csv": PLACES,
+        "--timeout": NUMBERS,
+        "--cell-timeout": NUMBERS,
+        "--memory": NUMBERS,
+        "--jobs": NUMBERS,
+        "--seed": NUMBERS,
+    },
     "doctor": {},
 }
 GRADED = [place for place in PLACES if place not in ("..", "/", ".")]  # whoever grades these grades all that lies there
@@ -165,8 +309,13 @@ def test_five_hundred_lines(place, small, tmp_path, monkeypatch, record_property
             errors = sys.stderr.buffer.getvalue().decode()
         said = errors.rpartition("\r")[2]  # after a progress bar
         ended.append(status)
-        if (status not in (0, 1, 2, 130) or "Traceback" in errors or said.count("\n") > (8 if "usage:" in said else 3)
-                or status == 2 and not said.strip()):
+        if (
+            status not in (0, 1, 2, 130)
+            or "Traceback" in errors
+            or said.count("\n") > (8 if "usage:" in said else 3)
+            or status == 2
+            and not said.strip()
+        ):
             wrong.append((line, status, said))
     assert wrong == []
     assert (place / "run" / "model.safetensors").read_bytes() == weights
@@ -179,8 +328,14 @@ def test_five_hundred_lines(place, small, tmp_path, monkeypatch, record_property
 def test_thirty_lines_as_processes(place, small, record_property):
     """The same through a shell's eyes, for lines that end before torch is loaded; some with streams closed, some without docstrings."""
     rng, tried = random.Random(SEED + 1), 0
-    wrong = [["translate", "--beam-size", "0", "Hi"], ["translate", "--output", "folder", "Hi"], ["translate", "--device", "cpu:x", "Hi"],
-             ["evaluate", "--json", "folder"], ["translate", "--length-penalty", "nan", "Hi"], ["grade", "nowhere.ipynb", "--csv", "folder"]]
+    wrong = [
+        ["translate", "--beam-size", "0", "Hi"],
+        ["translate", "--output", "folder", "Hi"],
+        ["translate", "--device", "cpu:x", "Hi"],
+        ["evaluate", "--json", "folder"],
+        ["translate", "--length-penalty", "nan", "Hi"],
+        ["grade", "nowhere.ipynb", "--csv", "folder"],
+    ]
     while tried < PROCESSES:
         line = rng.choice(wrong) if rng.random() < 0.3 else draw(rng)
         if line not in wrong and line[0] in FLAGS:
@@ -189,8 +344,14 @@ def test_thirty_lines_as_processes(place, small, record_property):
             continue
         how = rng.choice(["", "", ">&-", "2>&-", "<&-", ">&- 2>&-"])
         options = rng.choice([[], ["-OO"]])
-        ended = subprocess.run(["sh", "-c", f'exec "$@" {how}', "sh", sys.executable, *options, "-m", "xformer_lib", *line], cwd=place,
-                               env={**os.environ, "PYTHONPATH": str(ROOT)}, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        ended = subprocess.run(
+            ["sh", "-c", f'exec "$@" {how}', "sh", sys.executable, *options, "-m", "xformer_lib", *line],
+            cwd=place,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+        )
         assert ended.returncode in (0, 2), (line, how, ended)
         assert "Traceback" not in ended.stderr and "Error" not in ended.stderr.replace("error:", ""), (line, how, ended.stderr)
         assert ended.stderr.count("\n") <= 8 and ("2>" in how) <= (ended.stderr == ""), (line, how, ended.stderr)

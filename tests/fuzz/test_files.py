@@ -26,11 +26,14 @@ from xformer_lib.training.config import TrainConfig, config_to_json
 pytestmark = pytest.mark.errors
 ROOT = Path(__file__).parents[2]
 WORDS = ["le", "chat", "dort", "ici", "gros", "jaune", "jardin"]
-PAIRS = [(" ".join(WORDS[(n * k + 3) % 7] for k in range(2 + n % 4)),
-          " ".join(WORDS[(n * k + 5) % 7] for k in range(2 + n % 3))) for n in range(41)]
+PAIRS = [
+    (" ".join(WORDS[(n * k + 3) % 7] for k in range(2 + n % 4)), " ".join(WORDS[(n * k + 5) % 7] for k in range(2 + n % 3)))
+    for n in range(41)
+]
 CORPUS = {"train": PAIRS[:31], "val": PAIRS[31:]}
-MODEL = TransformerConfig(vocab_size=271, d_model=4, num_heads=2, d_ff=3, num_encoder_layers=1, num_decoder_layers=1,
-                          dropout=0.25, max_len=19)
+MODEL = TransformerConfig(
+    vocab_size=271, d_model=4, num_heads=2, d_ff=3, num_encoder_layers=1, num_decoder_layers=1, dropout=0.25, max_len=19
+)
 CONFIG = TrainConfig("own", MODEL, max_steps=5, max_tokens=47, warmup_steps=1, validate_every=2, seed=2)
 
 
@@ -61,7 +64,7 @@ def changes(data, values):
     """The data with each byte in turn exchanged, cut after each byte, and with something behind it."""
     for place, byte in enumerate(data):
         for value in values(byte):
-            yield data[:place] + bytes([value]) + data[place + 1:]
+            yield data[:place] + bytes([value]) + data[place + 1 :]
     for length in range(len(data)):
         yield data[:length]
     for more in (b"\x00", b"\n", b"}", b" " * 8, data):
@@ -85,7 +88,7 @@ def every_other(byte):
 
 
 def three_others(byte):
-    return byte ^ 1, byte ^ 0x80, byte ^ 0xff
+    return byte ^ 1, byte ^ 0x80, byte ^ 0xFF
 
 
 def test_all_255_other_values_of_every_byte_of_a_small_file(held, tmp_path, record_property):
@@ -105,8 +108,12 @@ def test_all_255_other_values_of_every_byte_of_a_small_file(held, tmp_path, reco
 def test_every_byte_of_a_checkpoint_and_of_a_model(run, held, name, record_property):
     """Three other values for each byte of header, weights, optimiser and generator; every length."""
     folder, files = run
-    count = all_refused(held, folder / name, lambda: load_tensors(folder / name),
-                        every_nth(changes(files[name], three_others), 1 if len(files[name]) < 20_000 else 4))
+    count = all_refused(
+        held,
+        folder / name,
+        lambda: load_tensors(folder / name),
+        every_nth(changes(files[name], three_others), 1 if len(files[name]) < 20_000 else 4),
+    )
     record_property("cases", count)
     print(f"{count:,} changed files refused, of {len(files[name]):,} bytes")
     assert count > len(files[name]) > 5_000
@@ -150,18 +157,21 @@ def test_every_byte_of_the_settings(run, held, record_property):
     assert len(damaged) > 4 * len(good) and 20 < loaded < 0.2 * len(damaged)
 
 
-@pytest.mark.parametrize("name, value, message", [
-    ("num_heads", 1, "was trained with num_heads=2, config.json says 1"),
-    ("norm", "post", "was trained with norm=pre, config.json says post|do not fit the model"),
-    ("positions", "rotary", "was trained with positions=sinusoidal, config.json says rotary"),
-    ("d_model", 8, "was trained with d_model=4, config.json says 8|do not fit the model"),
-    ("num_heads", 97, "was trained with num_heads=2, config.json says 97|d_model must be divisible by num_heads: got d_model=4"),
-    ("d_ff", 3.0, "d_ff: expected int, got 3.0"),
-    ("dropout", True, "dropout: expected .*, got True"),
-    ("dropout", float("nan"), "dropout: expected .*, got nan"),
-    ("pad_id", "0", "pad_id: expected int, got '0'"),
-    ("colour", "red", "colour: expected one of vocab_size, d_model, "),
-])
+@pytest.mark.parametrize(
+    "name, value, message",
+    [
+        ("num_heads", 1, "was trained with num_heads=2, config.json says 1"),
+        ("norm", "post", "was trained with norm=pre, config.json says post|do not fit the model"),
+        ("positions", "rotary", "was trained with positions=sinusoidal, config.json says rotary"),
+        ("d_model", 8, "was trained with d_model=4, config.json says 8|do not fit the model"),
+        ("num_heads", 97, "was trained with num_heads=2, config.json says 97|d_model must be divisible by num_heads: got d_model=4"),
+        ("d_ff", 3.0, "d_ff: expected int, got 3.0"),
+        ("dropout", True, "dropout: expected .*, got True"),
+        ("dropout", float("nan"), "dropout: expected .*, got nan"),
+        ("pad_id", "0", "pad_id: expected int, got '0'"),
+        ("colour", "red", "colour: expected one of vocab_size, d_model, "),
+    ],
+)
 def test_settings_that_do_not_belong_to_the_weights(run, held, name, value, message):
     """Shapes alone would let some of these through, and the model would write nonsense without a word."""
     folder, files = run
@@ -233,8 +243,10 @@ def test_a_file_with_the_right_checksum_and_too_little_in_it(run, held, tmp_path
     folder, _ = run
     tensors, state = load_tensors(folder / "checkpoint.safetensors")
     path = tmp_path / "x.safetensors"
-    lacking = [({name: tensor for name, tensor in tensors.items() if name != lost}, state) for lost in
-               ("rng.cpu", "model.embedding.weight", "optimizer.exp_avg.embedding.weight")]
+    lacking = [
+        ({name: tensor for name, tensor in tensors.items() if name != lost}, state)
+        for lost in ("rng.cpu", "model.embedding.weight", "optimizer.exp_avg.embedding.weight")
+    ]
     lacking += [(tensors, {name: value for name, value in state.items() if name != lost}) for lost in ("step", "history")]
     lacking += [({**tensors, "optimizer.exp_avg.embedding.weight": torch.zeros(2, 3)}, state)]
     for some_tensors, some_state in lacking:
@@ -277,8 +289,10 @@ def test_a_pickle_is_never_opened(run, held, tmp_path):
     assert marker.exists()  # the payload is a real one
 
 
-UNPICKLES = re.compile(r"torch\.load|\bpickle\b|\bc?[Pp]ickler\b|allow_pickle|np\.load\(|numpy\.load\(|\bjoblib\b|\bdill\b|\bshelve\b"
-                       r"|\bmarshal\b|read_pickle|weights_only")
+UNPICKLES = re.compile(
+    r"torch\.load|\bpickle\b|\bc?[Pp]ickler\b|allow_pickle|np\.load\(|numpy\.load\(|\bjoblib\b|\bdill\b|\bshelve\b"
+    r"|\bmarshal\b|read_pickle|weights_only"
+)
 
 
 def test_no_line_of_the_course_can_unpickle():
@@ -302,7 +316,7 @@ def test_a_flipped_bit_in_the_shipped_model(held):
     path, draw = folder / "model.safetensors", random.Random(7)
     data = path.read_bytes()
     for place in draw.sample(range(len(data)), 10):
-        held[path] = data[:place] + bytes([data[place] ^ 1 << draw.randrange(8)]) + data[place + 1:]
+        held[path] = data[:place] + bytes([data[place] ^ 1 << draw.randrange(8)]) + data[place + 1 :]
         with pytest.raises(ValueError) as error:
             load_tensors(path)
         assert one_line(error, path)

@@ -17,8 +17,32 @@ from xformer_lib.evaluation import bleu, bleu_counts, bleu_of_counts, chrf, exac
 
 TEXTS = [text for example in fragment_split("val") for text in (example.source, example.target)]
 TOKENIZER = Tokenizer.train(TEXTS, vocab_size=401)
-ODD = ["", " ", "\u00a0\u202f\u2009", "e\u0301", "\u0301", "<eos>", "<pad>", "\x00", "\u200b", "\ufeff", "\r\n", "\u2028", "\x85",
-       "\U0001f469\u200d\U0001f680", "\u1100\u1161", "\u212b", "L'", "''", "\ufffd", "\U0010ffff", "Le chat", "don't", "&quot;", "..."]
+ODD = [
+    "",
+    " ",
+    "\u00a0\u202f\u2009",
+    "e\u0301",
+    "\u0301",
+    "<eos>",
+    "<pad>",
+    "\x00",
+    "\u200b",
+    "\ufeff",
+    "\r\n",
+    "\u2028",
+    "\x85",
+    "\U0001f469\u200d\U0001f680",
+    "\u1100\u1161",
+    "\u212b",
+    "L'",
+    "''",
+    "\ufffd",
+    "\U0010ffff",
+    "Le chat",
+    "don't",
+    "&quot;",
+    "...",
+]
 ANY = st.text(max_size=40) | st.lists(st.sampled_from(ODD), max_size=9).map("".join)
 LONG = st.builds(lambda piece, times: piece * times, st.sampled_from([*ODD, "a", "ab ", "9", "!", "é"]), st.integers(0, 3000))
 
@@ -99,7 +123,7 @@ def test_every_sentence_of_the_fragment_is_well_formed(seed):
 def test_a_sample_has_the_size_asked_for_and_no_twins(count, seed):
     pairs = sample_pairs(count, rng=np.random.default_rng(seed))
     assert len({pair.source for pair in pairs}) == len(pairs) == count
-    assert sample_pairs(count // 2, rng=np.random.default_rng(seed)) == pairs[:count // 2]
+    assert sample_pairs(count // 2, rng=np.random.default_rng(seed)) == pairs[: count // 2]
 
 
 # ---------------------------------------------------------------- batches
@@ -135,7 +159,8 @@ def test_each_epoch_has_every_pair_once_within_the_budget(lengths, max_tokens, s
 # ---------------------------------------------------------------- scores
 
 LINES = st.lists(st.tuples(ANY, ANY | st.none()), min_size=1, max_size=7).map(
-    lambda rows: ([said for said, _ in rows], [said if wanted is None else wanted for said, wanted in rows]))
+    lambda rows: ([said for said, _ in rows], [said if wanted is None else wanted for said, wanted in rows])
+)
 
 
 @settings(max_examples=150)
@@ -152,7 +177,6 @@ def test_scores_of_odd_text_stay_scores(lines):
     assert exact_match(said, wanted) == 100 * sum(a == b for a, b in zip(*lines)) / len(said)
     if any(text.strip() for text in wanted):
         assert math.isclose(chrf(wanted, wanted).value, 100)
-
 
 
 @settings(max_examples=20)

@@ -83,8 +83,7 @@ def test_three_mask_ranks_mean_the_same():
     layer = MultiHeadAttention(M, H, d_head=D)
     query, memory = torch.randn(B, I, M), torch.randn(B, J, M)
     flat = torch.rand(I, J) < 0.7
-    outputs = [layer(query, memory, memory, mask=mask)[0]
-               for mask in (flat, flat.expand(B, I, J), flat.expand(B, H, I, J))]
+    outputs = [layer(query, memory, memory, mask=mask)[0] for mask in (flat, flat.expand(B, I, J), flat.expand(B, H, I, J))]
     torch.testing.assert_close(outputs[0], outputs[1])
     torch.testing.assert_close(outputs[0], outputs[2])
 
@@ -117,30 +116,47 @@ def test_the_projections_are_pytorchs_own():
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize("call, message", [
-    (lambda: MultiHeadAttention(512, 7), r"d_model=512, num_heads=7 \(remainder 1\); try d_model=504 or num_heads=8"),
-    (lambda: MultiHeadAttention("32", 4), "d_model: expected a whole number, 1 or more, got '32'; pass a size such as 64"),
-    (lambda: MultiHeadAttention(32, None), "num_heads: expected a whole number, 1 or more, got None"),
-    (lambda: MultiHeadAttention(32, 0), "num_heads: expected a whole number, 1 or more, got 0"),
-    (lambda: MultiHeadAttention(32, 4, d_head=0), "d_head: expected a whole number, 1 or more, got 0"),
-    (lambda: MultiHeadAttention(32, 4, d_value=2.5), "d_value: expected a whole number, 1 or more, got 2.5"),
-    (lambda: MultiHeadAttention(32, 4, dropout=1.5), "dropout: expected 0 ≤ dropout < 1, got 1.5; 0.1 is usual"),
-    (lambda: GroupedQueryAttention(32, 4, num_kv_heads="2"), "num_kv_heads: expected a divisor of num_heads=4, got '2'; try one of 1, 2, 4"),
-    (lambda: PositionwiseFeedForward("32", 4), "d_model: expected a whole number, 1 or more, got '32'"),
-    (lambda: EncoderLayer(32, 4, -7), "d_ff: expected a whole number, 1 or more, got -7"),
-    (lambda: DecoderLayer(32, 4, 64, norm="middle"), 'norm: expected "pre" or "post", got \'middle\''),
-    (lambda: layer_on(np.ones((B, I, M))), r"query: expected a torch.Tensor, got ndarray of shape \(2, 5, 17\); write torch.from_numpy\(query\)"),
-    (lambda: layer_on(torch.randn(B, I, M), [[1.0]]), r"key: expected a torch.Tensor, got list; write torch.tensor\(key\)"),
-    (lambda: layer_on("a dog"), "query: expected a torch.Tensor, got 'a dog'; pass vectors"),
-    (lambda: layer_on(torch.ones(B, I, M, dtype=torch.int64)), r"query: expected floating-point numbers, got torch.int64; write query.float\(\), or embed the ids first"),
-    (lambda: layer_on(torch.randn(B, I, M), mask=np.ones((I, I), dtype=bool)), r"mask: expected a torch.Tensor, got ndarray of shape \(5, 5\); write torch.from_numpy\(mask\)"),
-    (lambda: layer_on(torch.randn(I, M)), r"query: expected \(batch, length, d_model=17\), got \(5, 17\)"),
-    (lambda: layer_on(torch.randn(B, I, M + 2)), r"query: expected .* got \(2, 5, 19\)"),
-    (lambda: layer_on(torch.randn(B, I, M), torch.randn(B + 1, J, M)), r"one batch size, got query \(2, 5, 17\)"),
-    (lambda: layer_on(torch.randn(B, I, M), mask=torch.ones(J, I, dtype=torch.bool)),
-     r"broadcasts to \(b, h, i, j\) = \(2, 3, 5, 5\), got \(7, 5\); rows are queries"),
-    (lambda: layer_on(torch.randn(B, I, M), mask=torch.ones(B, H, 2, I, I, dtype=torch.bool)), r"mask: expected"),
-])
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: MultiHeadAttention(512, 7), r"d_model=512, num_heads=7 \(remainder 1\); try d_model=504 or num_heads=8"),
+        (lambda: MultiHeadAttention("32", 4), "d_model: expected a whole number, 1 or more, got '32'; pass a size such as 64"),
+        (lambda: MultiHeadAttention(32, None), "num_heads: expected a whole number, 1 or more, got None"),
+        (lambda: MultiHeadAttention(32, 0), "num_heads: expected a whole number, 1 or more, got 0"),
+        (lambda: MultiHeadAttention(32, 4, d_head=0), "d_head: expected a whole number, 1 or more, got 0"),
+        (lambda: MultiHeadAttention(32, 4, d_value=2.5), "d_value: expected a whole number, 1 or more, got 2.5"),
+        (lambda: MultiHeadAttention(32, 4, dropout=1.5), "dropout: expected 0 ≤ dropout < 1, got 1.5; 0.1 is usual"),
+        (
+            lambda: GroupedQueryAttention(32, 4, num_kv_heads="2"),
+            "num_kv_heads: expected a divisor of num_heads=4, got '2'; try one of 1, 2, 4",
+        ),
+        (lambda: PositionwiseFeedForward("32", 4), "d_model: expected a whole number, 1 or more, got '32'"),
+        (lambda: EncoderLayer(32, 4, -7), "d_ff: expected a whole number, 1 or more, got -7"),
+        (lambda: DecoderLayer(32, 4, 64, norm="middle"), 'norm: expected "pre" or "post", got \'middle\''),
+        (
+            lambda: layer_on(np.ones((B, I, M))),
+            r"query: expected a torch.Tensor, got ndarray of shape \(2, 5, 17\); write torch.from_numpy\(query\)",
+        ),
+        (lambda: layer_on(torch.randn(B, I, M), [[1.0]]), r"key: expected a torch.Tensor, got list; write torch.tensor\(key\)"),
+        (lambda: layer_on("a dog"), "query: expected a torch.Tensor, got 'a dog'; pass vectors"),
+        (
+            lambda: layer_on(torch.ones(B, I, M, dtype=torch.int64)),
+            r"query: expected floating-point numbers, got torch.int64; write query.float\(\), or embed the ids first",
+        ),
+        (
+            lambda: layer_on(torch.randn(B, I, M), mask=np.ones((I, I), dtype=bool)),
+            r"mask: expected a torch.Tensor, got ndarray of shape \(5, 5\); write torch.from_numpy\(mask\)",
+        ),
+        (lambda: layer_on(torch.randn(I, M)), r"query: expected \(batch, length, d_model=17\), got \(5, 17\)"),
+        (lambda: layer_on(torch.randn(B, I, M + 2)), r"query: expected .* got \(2, 5, 19\)"),
+        (lambda: layer_on(torch.randn(B, I, M), torch.randn(B + 1, J, M)), r"one batch size, got query \(2, 5, 17\)"),
+        (
+            lambda: layer_on(torch.randn(B, I, M), mask=torch.ones(J, I, dtype=torch.bool)),
+            r"broadcasts to \(b, h, i, j\) = \(2, 3, 5, 5\), got \(7, 5\); rows are queries",
+        ),
+        (lambda: layer_on(torch.randn(B, I, M), mask=torch.ones(B, H, 2, I, I, dtype=torch.bool)), r"mask: expected"),
+    ],
+)
 def test_errors_say_what_to_do(call, message):
     with pytest.raises(ValueError, match=message):
         call()

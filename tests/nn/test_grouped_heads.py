@@ -14,8 +14,9 @@ from xformer_lib.nn.positions import POSITIONS, attention_positions
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 
 B, I, J, H, D, E, M = 2, 5, 7, 6, 4, 3, 17
-CONFIG = TransformerConfig(vocab_size=31, d_model=24, num_heads=6, d_ff=29, num_encoder_layers=2,
-                           num_decoder_layers=3, dropout=0.0, max_len=23, max_offset=3)
+CONFIG = TransformerConfig(
+    vocab_size=31, d_model=24, num_heads=6, d_ff=29, num_encoder_layers=2, num_decoder_layers=3, dropout=0.0, max_len=23, max_offset=3
+)
 
 
 def repeated(grouped_state, full, num_kv_heads):
@@ -98,8 +99,7 @@ def test_the_fewer_matrices_begin_as_the_others_do(bias):
 @pytest.mark.parametrize("positions", list(POSITIONS))
 def test_a_grouped_model_is_a_full_one_with_repeated_weights(positions):
     torch.manual_seed(0)
-    grouped, full = (Transformer(dataclasses.replace(CONFIG, positions=positions, num_kv_heads=n)).double().eval()
-                     for n in (2, None))
+    grouped, full = (Transformer(dataclasses.replace(CONFIG, positions=positions, num_kv_heads=n)).double().eval() for n in (2, None))
     repeated(grouped.state_dict(), full, 2)
     source, target = torch.randint(3, 31, (3, 7)), torch.randint(3, 31, (3, 5))
     torch.testing.assert_close(grouped(source, target), full(source, target), atol=1e-12, rtol=0)

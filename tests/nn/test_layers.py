@@ -31,13 +31,12 @@ def test_odd_width_is_refused():
 def test_positions_are_added_from_the_start_given(scheme):
     positions, x = scheme(M, 23), torch.randn(B, I, M)
     torch.testing.assert_close(positions(x) - x, positions.table[:I].expand(B, I, M), atol=1e-6, rtol=0)
-    torch.testing.assert_close(positions(x, 7) - x, positions.table[7:7 + I].expand(B, I, M), atol=1e-6, rtol=0)
+    torch.testing.assert_close(positions(x, 7) - x, positions.table[7 : 7 + I].expand(B, I, M), atol=1e-6, rtol=0)
     assert torch.equal(positions(x[:, 3:4], 3), positions(x)[:, 3:4])
 
 
 def test_only_learned_positions_have_parameters():
-    count = {s: sum(p.numel() for p in s(M, 23).parameters())
-             for s in (SinusoidalPositions, LearnedPositions, NoPositions)}
+    count = {s: sum(p.numel() for p in s(M, 23).parameters()) for s in (SinusoidalPositions, LearnedPositions, NoPositions)}
     assert count == {SinusoidalPositions: 0, LearnedPositions: 23 * M, NoPositions: 0}
     x = torch.randn(B, I, M)
     assert torch.equal(NoPositions(M, 23)(x), x)
@@ -45,8 +44,15 @@ def test_only_learned_positions_have_parameters():
 
 @pytest.mark.errors
 @pytest.mark.parametrize("p", [1.0, 1.5, -0.3, float("nan"), float("inf"), "0.1", None, True, [0.1], torch.tensor(0.1)])
-@pytest.mark.parametrize("made", [lambda p: Residual(M, dropout=p), lambda p: PositionwiseFeedForward(M, F, dropout=p),
-                                  lambda p: MultiHeadAttention(M, 2, dropout=p), lambda p: EncoderLayer(M, 2, F, dropout=p)])
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda p: Residual(M, dropout=p),
+        lambda p: PositionwiseFeedForward(M, F, dropout=p),
+        lambda p: MultiHeadAttention(M, 2, dropout=p),
+        lambda p: EncoderLayer(M, 2, F, dropout=p),
+    ],
+)
 def test_dropout_outside_its_range_is_refused(made, p):
     with pytest.raises(ValueError, match=r"dropout: expected 0 ≤ dropout < 1, got .*; 0\.1 is usual") as caught:
         made(p)
@@ -56,8 +62,10 @@ def test_dropout_outside_its_range_is_refused(made, p):
 def test_dropout_acts_in_training_alone():
     """In a residual and inside the feed-forward net; what is dropped is PyTorch's to draw."""
     x = torch.randn(B, I, M)
-    for part, call in ((Residual(M, dropout=0.5), lambda part: part(x, torch.tanh)),
-                       (PositionwiseFeedForward(M, F, dropout=0.5), lambda part: part(x))):
+    for part, call in (
+        (Residual(M, dropout=0.5), lambda part: part(x, torch.tanh)),
+        (PositionwiseFeedForward(M, F, dropout=0.5), lambda part: part(x)),
+    ):
         assert type(part.dropout) is torch.nn.Dropout and part.dropout.p == 0.5
         assert not torch.equal(call(part), call(part))
         part.eval()

@@ -12,8 +12,9 @@ from xformer_lib.nn.positions import POSITIONS, attention_positions, rotary
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 
 B, S, T, V = 3, 7, 5, 31
-CONFIG = TransformerConfig(vocab_size=V, d_model=22, num_heads=1, d_ff=29, num_encoder_layers=2, dropout=0.0,
-                           num_decoder_layers=3, max_len=23, max_offset=2)
+CONFIG = TransformerConfig(
+    vocab_size=V, d_model=22, num_heads=1, d_ff=29, num_encoder_layers=2, dropout=0.0, num_decoder_layers=3, max_len=23, max_offset=2
+)
 SIX = ["sinusoidal", "learned", "relative", "rotary", "alibi", "none"]
 INSIDE = ["relative", "rotary", "alibi"]
 by_scheme = pytest.mark.parametrize("scheme", SIX)
@@ -62,8 +63,9 @@ def test_cross_attention_is_untouched(scheme):
         assert layer.cross_attention.positions is None
         assert (layer.self_attention.positions is not None) == (scheme in INSIDE)
     order, memory = torch.tensor([3, 0, 6, 2, 5, 1, 4]), model.encode(source)
-    torch.testing.assert_close(model.decode(ids(T, 1), memory[:, order], source[:, order]),
-                               model.decode(ids(T, 1), memory, source), atol=1e-12, rtol=0)
+    torch.testing.assert_close(
+        model.decode(ids(T, 1), memory[:, order], source[:, order]), model.decode(ids(T, 1), memory, source), atol=1e-12, rtol=0
+    )
 
 
 @pytest.mark.parametrize("scheme", ["relative", "rotary", "alibi", "none"])
@@ -161,11 +163,17 @@ def test_names_and_draws_of_the_default_model_are_those_of_trained_models():
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize("change, message", [
-    ({"positions": "Rotary"}, "expected one of sinusoidal, learned, relative, rotary, alibi, none, got 'Rotary'"),
-    ({"positions": "rotary", "num_heads": 2}, "rotary turns pairs of dimensions, got heads of width 11; try d_model=20 or num_heads=11"),
-    ({"positions": "relative", "max_offset": 0}, "max_offset: expected a whole number, 1 or more, got 0"),
-])
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"positions": "Rotary"}, "expected one of sinusoidal, learned, relative, rotary, alibi, none, got 'Rotary'"),
+        (
+            {"positions": "rotary", "num_heads": 2},
+            "rotary turns pairs of dimensions, got heads of width 11; try d_model=20 or num_heads=11",
+        ),
+        ({"positions": "relative", "max_offset": 0}, "max_offset: expected a whole number, 1 or more, got 0"),
+    ],
+)
 def test_schemes_that_cannot_be_built(change, message):
     with pytest.raises(ValueError, match=message):
         Transformer(dataclasses.replace(CONFIG, **change))

@@ -156,7 +156,7 @@ def test_greedy_in_a_batch_is_greedy_alone(kind, engine, other):
     model, source = build(kind), ids(S)
     source[0, 2:], source[1, 5:] = CONFIG.pad_id, CONFIG.pad_id
     batch = greedy(model, source, engine=engine)
-    alone = [greedy(model, source[n:n + 1, :length], engine=other)[0] for n, length in enumerate((2, 5, S))]
+    alone = [greedy(model, source[n : n + 1, :length], engine=other)[0] for n, length in enumerate((2, 5, S))]
     assert batch == alone
 
 
@@ -197,11 +197,14 @@ def test_runs_in_bfloat16(kind):
 
 @pytest.mark.errors
 @BOTH
-@pytest.mark.parametrize(("changes", "message"), [
-    ({"d_model": 23, "positions": "none"}, "^d_model: expected an even number, got 23; "),
-    ({"num_encoder_layers": 2}, "expected 1 and 1, got 2 and 1; "),
-    ({"num_decoder_layers": 3}, "expected 1 and 1, got 1 and 3; "),
-])
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"d_model": 23, "positions": "none"}, "^d_model: expected an even number, got 23; "),
+        ({"num_encoder_layers": 2}, "expected 1 and 1, got 2 and 1; "),
+        ({"num_decoder_layers": 3}, "expected 1 and 1, got 1 and 3; "),
+    ],
+)
 def test_sizes_that_it_does_not_have(kind, changes, message):
     with pytest.raises(ValueError, match=message):
         build(kind, **changes)

@@ -15,6 +15,7 @@ from xformer_lib.nn.transformer import Decoder, Encoder, Transformer
 
 def parameters_of(choice):
     """Every name that a checkpoint of such a model holds, written down apart from the model."""
+
     def linear(*names):
         return {f"{name}.{kind}" for name in names for kind in ("weight", "bias")}
 
@@ -80,39 +81,41 @@ def test_one_matrix_serves_source_target_and_output():
 
 def test_masks():
     assert causal_mask(3).tolist() == [[True, False, False], [True, True, False], [True, True, True]]
-    assert target_mask(torch.tensor([[1, 5, 0]]), 0).tolist() == [
-        [[True, False, False], [True, True, False], [True, True, False]]]
+    assert target_mask(torch.tensor([[1, 5, 0]]), 0).tolist() == [[[True, False, False], [True, True, False], [True, True, False]]]
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize("change, message", [
-    ({"vocab_size": 0}, "vocab_size: expected a whole number, 1 or more, got 0; see TransformerConfig"),
-    ({"d_model": "32"}, "d_model: expected a whole number, 1 or more, got '32'"),
-    ({"d_model": 32.0}, "d_model: expected a whole number, 1 or more, got 32.0"),
-    ({"d_ff": None}, "d_ff: expected a whole number, 1 or more, got None"),
-    ({"num_heads": True}, "num_heads: expected a whole number, 1 or more, got True"),
-    ({"max_len": [64]}, "max_len: expected a whole number, 1 or more, got list"),
-    ({"num_encoder_layers": torch.tensor(2)}, r"num_encoder_layers: expected a whole number, 1 or more, got Tensor of shape \(\)"),
-    ({"dropout": 1.0}, "dropout: expected 0 ≤ dropout < 1, got 1.0; 0.1 is usual"),
-    ({"dropout": float("nan")}, "dropout: expected 0 ≤ dropout < 1, got nan"),
-    ({"attention_dropout": "0.1"}, "attention_dropout: expected 0 ≤ attention_dropout < 1, got '0.1'"),
-    ({"positions": "rotating"}, "positions: expected one of sinusoidal, learned, relative, rotary, alibi, none, got 'rotating'"),
-    ({"positions": ["rotary"]}, "positions: expected one of sinusoidal, .*, got list"),
-    ({"norm": "sandwich"}, 'norm: expected "pre" or "post", got \'sandwich\''),
-    ({"norm": None}, 'norm: expected "pre" or "post", got None'),
-    ({"num_heads": 3}, r"d_model must be divisible by num_heads: got d_model=44, num_heads=3 \(remainder 2\)"),
-    ({"num_heads": 47}, r"got d_model=44, num_heads=47 \(remainder 44\); try d_model=94 or num_heads=22"),
-    ({"num_kv_heads": "one"}, "num_kv_heads: expected a divisor of num_heads=2, got 'one'; try one of 1, 2"),
-    ({"num_kv_heads": 4}, "num_kv_heads: expected a divisor of num_heads=2, got 4; try one of 1, 2"),
-    ({"d_model": 45, "num_heads": 5}, "d_model: expected an even number with sinusoidal positions, got 45; try 44 or 46"),
-    ({"d_model": 45, "num_heads": 5, "positions": "rotary"}, "d_model: expected an even number with rotary positions, got 45"),
-    ({"num_heads": 4, "positions": "rotary"}, "positions: rotary turns pairs of dimensions, got heads of width 11"),
-    ({"pad_id": 1}, r"pad_id, bos_id, eos_id: expected three different ids below vocab_size=31, got \(1, 1, 2\); 0, 1, 2 are usual"),
-    ({"eos_id": 31}, "pad_id, bos_id, eos_id: expected three different ids below vocab_size=31, got"),
-    ({"bos_id": -1}, "pad_id, bos_id, eos_id: expected three different ids below vocab_size=31, got"),
-    ({"pad_id": None}, r"pad_id, bos_id, eos_id: expected three different ids below vocab_size=31, got \(None, 1, 2\)"),
-    ({"pad_id": 0.0}, "pad_id, bos_id, eos_id: expected three different ids below vocab_size=31, got"),
-])
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"vocab_size": 0}, "vocab_size: expected a whole number, 1 or more, got 0; see TransformerConfig"),
+        ({"d_model": "32"}, "d_model: expected a whole number, 1 or more, got '32'"),
+        ({"d_model": 32.0}, "d_model: expected a whole number, 1 or more, got 32.0"),
+        ({"d_ff": None}, "d_ff: expected a whole number, 1 or more, got None"),
+        ({"num_heads": True}, "num_heads: expected a whole number, 1 or more, got True"),
+        ({"max_len": [64]}, "max_len: expected a whole number, 1 or more, got list"),
+        ({"num_encoder_layers": torch.tensor(2)}, r"num_encoder_layers: expected a whole number, 1 or more, got Tensor of shape \(\)"),
+        ({"dropout": 1.0}, "dropout: expected 0 ≤ dropout < 1, got 1.0; 0.1 is usual"),
+        ({"dropout": float("nan")}, "dropout: expected 0 ≤ dropout < 1, got nan"),
+        ({"attention_dropout": "0.1"}, "attention_dropout: expected 0 ≤ attention_dropout < 1, got '0.1'"),
+        ({"positions": "rotating"}, "positions: expected one of sinusoidal, learned, relative, rotary, alibi, none, got 'rotating'"),
+        ({"positions": ["rotary"]}, "positions: expected one of sinusoidal, .*, got list"),
+        ({"norm": "sandwich"}, 'norm: expected "pre" or "post", got \'sandwich\''),
+        ({"norm": None}, 'norm: expected "pre" or "post", got None'),
+        ({"num_heads": 3}, r"d_model must be divisible by num_heads: got d_model=44, num_heads=3 \(remainder 2\)"),
+        ({"num_heads": 47}, r"got d_model=44, num_heads=47 \(remainder 44\); try d_model=94 or num_heads=22"),
+        ({"num_kv_heads": "one"}, "num_kv_heads: expected a divisor of num_heads=2, got 'one'; try one of 1, 2"),
+        ({"num_kv_heads": 4}, "num_kv_heads: expected a divisor of num_heads=2, got 4; try one of 1, 2"),
+        ({"d_model": 45, "num_heads": 5}, "d_model: expected an even number with sinusoidal positions, got 45; try 44 or 46"),
+        ({"d_model": 45, "num_heads": 5, "positions": "rotary"}, "d_model: expected an even number with rotary positions, got 45"),
+        ({"num_heads": 4, "positions": "rotary"}, "positions: rotary turns pairs of dimensions, got heads of width 11"),
+        ({"pad_id": 1}, r"pad_id, bos_id, eos_id: expected three different ids below vocab_size=31, got \(1, 1, 2\); 0, 1, 2 are usual"),
+        ({"eos_id": 31}, "pad_id, bos_id, eos_id: expected three different ids below vocab_size=31, got"),
+        ({"bos_id": -1}, "pad_id, bos_id, eos_id: expected three different ids below vocab_size=31, got"),
+        ({"pad_id": None}, r"pad_id, bos_id, eos_id: expected three different ids below vocab_size=31, got \(None, 1, 2\)"),
+        ({"pad_id": 0.0}, "pad_id, bos_id, eos_id: expected three different ids below vocab_size=31, got"),
+    ],
+)
 def test_configurations_that_no_model_can_have(change, message):
     """They are refused when the settings are made, before anything is built from them."""
     with pytest.raises(ValueError, match=message) as caught:
@@ -170,22 +173,25 @@ def test_a_model_is_built_from_a_configuration(made, config, got):
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize("source, target, message", [
-    (torch.full((B, S), V), ids(T), "source: expected ids from 0 to 30, got 31; was the text encoded"),
-    (ids(S), torch.full((B, T), -1), "target_in: expected ids from 0 to 30, got -1"),
-    (torch.full((B, 24), 3), ids(T), "source: expected at most max_len=23 tokens, got 24; split"),
-    (ids(S), torch.full((B, 29), 3), "target_in: expected at most max_len=23 tokens, got 29"),
-    (ids(S)[0], ids(T), r"source: expected integer ids \(batch, length\), got torch.int64 \(7,\); .* ids\[None\]"),
-    (ids(S)[None], ids(T), r"source: expected integer ids \(batch, length\), got torch.int64 \(1, 3, 7\)"),
-    (ids(S).float(), ids(T), r"source: expected integer ids .*, got torch.float32 \(3, 7\); write source.long\(\)"),
-    (ids(S) > 5, ids(T), r"source: expected integer ids .*, got torch.bool \(3, 7\); write source.long\(\)"),
-    (ids(S).to(torch.uint8), ids(T), r"source: .*, got torch.uint8 \(3, 7\); write source.long\(\)"),
-    (ids(S).numpy(), ids(T), r"source: expected a torch.Tensor, got ndarray of shape \(3, 7\); write torch.from_numpy\(source\)"),
-    (ids(S), ids(T).tolist(), r"target_in: expected a torch.Tensor, got list; write torch.tensor\(target_in\)"),
-    (None, ids(T), "source: expected a torch.Tensor, got None; encode the text with a tokenizer"),
-    ("a dog", ids(T), "source: expected a torch.Tensor, got 'a dog'; encode the text with a tokenizer"),
-    (object(), ids(T), "source: expected a torch.Tensor, got object; encode the text"),
-])
+@pytest.mark.parametrize(
+    "source, target, message",
+    [
+        (torch.full((B, S), V), ids(T), "source: expected ids from 0 to 30, got 31; was the text encoded"),
+        (ids(S), torch.full((B, T), -1), "target_in: expected ids from 0 to 30, got -1"),
+        (torch.full((B, 24), 3), ids(T), "source: expected at most max_len=23 tokens, got 24; split"),
+        (ids(S), torch.full((B, 29), 3), "target_in: expected at most max_len=23 tokens, got 29"),
+        (ids(S)[0], ids(T), r"source: expected integer ids \(batch, length\), got torch.int64 \(7,\); .* ids\[None\]"),
+        (ids(S)[None], ids(T), r"source: expected integer ids \(batch, length\), got torch.int64 \(1, 3, 7\)"),
+        (ids(S).float(), ids(T), r"source: expected integer ids .*, got torch.float32 \(3, 7\); write source.long\(\)"),
+        (ids(S) > 5, ids(T), r"source: expected integer ids .*, got torch.bool \(3, 7\); write source.long\(\)"),
+        (ids(S).to(torch.uint8), ids(T), r"source: .*, got torch.uint8 \(3, 7\); write source.long\(\)"),
+        (ids(S).numpy(), ids(T), r"source: expected a torch.Tensor, got ndarray of shape \(3, 7\); write torch.from_numpy\(source\)"),
+        (ids(S), ids(T).tolist(), r"target_in: expected a torch.Tensor, got list; write torch.tensor\(target_in\)"),
+        (None, ids(T), "source: expected a torch.Tensor, got None; encode the text with a tokenizer"),
+        ("a dog", ids(T), "source: expected a torch.Tensor, got 'a dog'; encode the text with a tokenizer"),
+        (object(), ids(T), "source: expected a torch.Tensor, got object; encode the text"),
+    ],
+)
 def test_ids_that_do_not_fit(source, target, message):
     with pytest.raises(ValueError, match=message) as caught:
         build()(source, target)

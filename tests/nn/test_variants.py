@@ -28,8 +28,16 @@ B, T, V, M, H, F, C = 3, 7, 23, 10, 5, 13, 11  # batch, tokens, vocabulary, widt
 
 
 def config(**changes):
-    sizes = {"vocab_size": V, "d_model": M, "num_heads": H, "d_ff": F, "num_encoder_layers": 2,
-             "num_decoder_layers": 3, "dropout": 0.0, "max_len": 19}
+    sizes = {
+        "vocab_size": V,
+        "d_model": M,
+        "num_heads": H,
+        "d_ff": F,
+        "num_encoder_layers": 2,
+        "num_decoder_layers": 3,
+        "dropout": 0.0,
+        "max_len": 19,
+    }
     return TransformerConfig(**{**sizes, **changes})
 
 
@@ -197,8 +205,7 @@ def test_writing_stops_at_the_limit():
 
 def test_the_same_generator_writes_the_same():
     model, start = LanguageModel(config()).eval(), torch.ones(5, 1, dtype=torch.long)
-    once, again, other = (write(model, start, max_len=11, generator=torch.Generator().manual_seed(seed))
-                          for seed in (1, 1, 2))
+    once, again, other = (write(model, start, max_len=11, generator=torch.Generator().manual_seed(seed)) for seed in (1, 1, 2))
     assert once == again != other
     assert all(0 not in row and 1 not in row for row in once)
 
@@ -209,8 +216,7 @@ def test_the_same_generator_writes_the_same():
 @pytest.mark.parametrize(("height", "width", "size"), [(6, 10, 2), (9, 3, 3), (5, 7, 1)])
 def test_patches_are_the_squares_in_reading_order(height, width, size):
     images = torch.randn(B, height, width)
-    squares = [images[:, y:y + size, x:x + size].flatten(1)
-               for y in range(0, height, size) for x in range(0, width, size)]
+    squares = [images[:, y : y + size, x : x + size].flatten(1) for y in range(0, height, size) for x in range(0, width, size)]
     assert torch.equal(patches(images, size), torch.stack(squares, dim=1))
 
 

@@ -137,8 +137,6 @@ def test_chapter_runs_in_a_fresh_environment(tmp_path):
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         "IPYTHONDIR": str(tmp_path / "ipython"),
     }
-    run = subprocess.run(
-        [python, "-c", RUN_NOTEBOOK, chapter.name], cwd=tmp_path, env=environment, capture_output=True, text=True
-    )
+    run = subprocess.run([python, "-c", RUN_NOTEBOOK, chapter.name], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr[-3000:]
     assert run.stdout.strip().startswith(str(packages)), "the chapter used a library from elsewhere"

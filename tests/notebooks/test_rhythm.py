@@ -72,10 +72,7 @@ BROKEN = {
     "a long definition": (ran("#| export nn.layers\n" + "\n".join(["x = 1"] * 46)), "46 lines of code, at most 45"),
     "long prose": (nbformat.v4.new_markdown_cell("word " * 151), "151 words"),
     "not run": (nbformat.v4.new_code_cell("x = 1"), "not run"),
-    "standard error": (
-        ran("x", outputs=[nbformat.v4.new_output("stream", name="stderr", text="oh")]),
-        "standard error",
-    ),
+    "standard error": (ran("x", outputs=[nbformat.v4.new_output("stream", name="stderr", text="oh")]), "standard error"),
     "no caption": (ran("plot()", outputs=[PICTURE]), "caption"),
     "no alternative": (
         ran("plot()", outputs=[PICTURE], metadata={"mystnb": {"figure": {"caption": "Weights sum to one."}}}),
@@ -128,12 +125,15 @@ def exercise(number, *code):
     return [heading, *map(ran, code), ran(f'check("{number}", answer)')]
 
 
-@pytest.mark.parametrize("after, count", [
-    (["def softmax(x):\n    return x"], 1),
-    (["1", "2", "class My_Net:\n    pass\n\n\ndef helper():\n    pass"], 1),  # the solution's helper
-    (["1", "2", "3", "def softmax(x):\n    return x"], 0),
-    (["softmax(3)"], 0),
-])
+@pytest.mark.parametrize(
+    "after, count",
+    [
+        (["def softmax(x):\n    return x"], 1),
+        (["1", "2", "class My_Net:\n    pass\n\n\ndef helper():\n    pass"], 1),  # the solution's helper
+        (["1", "2", "3", "def softmax(x):\n    return x"], 0),
+        (["softmax(3)"], 0),
+    ],
+)
 def test_an_exercise_given_away(after, count):
     page = [ran("def softmax(x):\n    return 0"), *exercise("3.2", "def my_softmax(x):\n    return ..."), *map(ran, after)]
     solution = notebook_of(*exercise("3.2", "def helper():\n    return 1", "def my_softmax(x):\n    return helper()"))

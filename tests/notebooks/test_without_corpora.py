@@ -23,28 +23,49 @@ from xformer_lib.data.corpora import CORPUS_ERRORS, load_corpus
 ROOT = Path(__file__).resolve().parents[2]
 EVERY = rhythm.chapters() + rhythm.solutions() + rhythm.back_pages()
 OURS = ("hypotheses", "translations", "int8_translations", "hypothesis")  # what a model wrote is no sentence of the corpus
-RECORDS = {path.relative_to(ROOT).as_posix(): json.loads(path.read_text(encoding="utf-8"))
-           for path in sorted((ROOT / "results").rglob("*.json"))}
+RECORDS = {
+    path.relative_to(ROOT).as_posix(): json.loads(path.read_text(encoding="utf-8")) for path in sorted((ROOT / "results").rglob("*.json"))
+}
 
 
 def test_a_hidden_corpus_is_not_found(tmp_path):
     """Not even one that lies in the cache, and no time is lost with a download."""
     code = "from xformer_lib.data import load_corpus\nload_corpus('multi30k', 'test')"
-    run = subprocess.run([sys.executable, "-c", code], env=out_of_sight(os.environ, tmp_path), capture_output=True, text=True,
-                         cwd=ROOT, timeout=60)
+    run = subprocess.run(
+        [sys.executable, "-c", code], env=out_of_sight(os.environ, tmp_path), capture_output=True, text=True, cwd=ROOT, timeout=60
+    )
     assert run.returncode == 1 and "CorpusUnavailable" in run.stderr
 
 
-PAGE = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(
-    "import os\nfrom pathlib import Path\nprint('XFORMER_DATA' in os.environ, any(Path(os.environ['XDG_CACHE_HOME']).iterdir()))",
-    execution_count=1, outputs=[nbformat.v4.new_output("stream", name="stdout", text="False False\n")])])
+PAGE = nbformat.v4.new_notebook(
+    cells=[
+        nbformat.v4.new_code_cell(
+            "import os\nfrom pathlib import Path\nprint('XFORMER_DATA' in os.environ, any(Path(os.environ['XDG_CACHE_HOME']).iterdir()))",
+            execution_count=1,
+            outputs=[nbformat.v4.new_output("stream", name="stdout", text="False False\n")],
+        )
+    ]
+)
 
 
 def test_nbval_hides_them_from_every_page(tmp_path):
     (tmp_path / "conftest.py").write_text((ROOT / "chapters" / "conftest.py").read_text(encoding="utf-8"), encoding="utf-8")
     nbformat.write(PAGE, tmp_path / "page.ipynb")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), "-c", os.devnull,
-               "--nbval", "--nbval-current-env", str(tmp_path / "page.ipynb")]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--rootdir",
+        str(tmp_path),
+        "-c",
+        os.devnull,
+        "--nbval",
+        "--nbval-current-env",
+        str(tmp_path / "page.ipynb"),
+    ]
     environment = dict(os.environ, XFORMER_DATA=str(tmp_path), PYTHONPATH=str(ROOT / "tools"))
     run = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=tmp_path, timeout=120)
     assert run.returncode == 0 and "1 passed" in run.stdout, run.stdout + run.stderr
@@ -73,7 +94,9 @@ def test_no_page_looks_for_a_corpus(path):
 def test_a_page_that_looks_is_noticed():
     assert looks_for_a_corpus('test = load_corpus("multi30k", "test") if captions else []')
     assert looks_for_a_corpus("try:\n    pass\nexcept CORPUS_ERRORS:\n    test = []")
-    assert not looks_for_a_corpus('load_corpus("fragment", "test")') and not looks_for_a_corpus("#| export data.corpora\nCORPUS_ERRORS = ()")
+    assert not looks_for_a_corpus('load_corpus("fragment", "test")') and not looks_for_a_corpus(
+        "#| export data.corpora\nCORPUS_ERRORS = ()"
+    )
 
 
 def strings(value, path=()):
@@ -110,13 +133,13 @@ def captions():
 def captions_in(text, captions):
     """The captions that a text holds, wherever its lines end."""
     words = tuple(folded(text))
-    found = ((words[n:n + len(one)], one) for n in range(len(words)) for one in captions.get(words[n:n + 4], ()))
+    found = ((words[n : n + len(one)], one) for n in range(len(words)) for one in captions.get(words[n : n + 4], ()))
     return {" ".join(one) for here, one in found if here == one}
 
 
 def test_a_caption_is_found_in_whatever_stands_around_it():
     index = {("a", "b", "c", "d"): {("a", "b", "c", "d", "e", "f", "g")}}
-    assert captions_in("He said: \"A b c,\\nd e\n    F g.\"", index) == {"a b c d e f g"}
+    assert captions_in('He said: "A b c,\\nd e\n    F g."', index) == {"a b c d e f g"}
     assert captions_in("A b c d e f h", index) == captions_in("", index) == set()
 
 
@@ -140,7 +163,11 @@ def test_no_page_holds_a_caption(path, captions):
 
 
 def test_library_and_course_hold_no_caption(captions):
-    files = [path for package in ("xformer_lib", "xformer_course") for kind in ("*.py", "*.js", "*.json", "*.md")
-             for path in (ROOT / package).rglob(kind)]
+    files = [
+        path
+        for package in ("xformer_lib", "xformer_course")
+        for kind in ("*.py", "*.js", "*.json", "*.md")
+        for path in (ROOT / package).rglob(kind)
+    ]
     found = {path.name: captions_in(path.read_text(encoding="utf-8"), captions) for path in files}
     assert len(files) > 100 and {name: texts for name, texts in found.items() if texts} == {}

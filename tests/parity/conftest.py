@@ -4,9 +4,11 @@ SHOWN = ("forward", "gradient")
 
 
 def pytest_terminal_summary(terminalreporter):
-    rows = [(report.nodeid.split("::")[-1], dict(report.user_properties))
-            for report in terminalreporter.getreports("passed")
-            if "tests/parity/test_torch_layers" in report.nodeid and report.user_properties]
+    rows = [
+        (report.nodeid.split("::")[-1], dict(report.user_properties))
+        for report in terminalreporter.getreports("passed")
+        if "tests/parity/test_torch_layers" in report.nodeid and report.user_properties
+    ]
     if not rows:
         return
     terminalreporter.section("largest differences from PyTorch, copied weights, float64")

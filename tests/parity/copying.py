@@ -75,8 +75,8 @@ def both_gradients(output, expected, inputs, pairs):
     ours = gradients(output, [*inputs, *(mine for mine, _, _ in pairs)])
     whole = list({id(other): other for _, other, _ in pairs}.values())
     found = gradients(expected, [*inputs, *whole])
-    of = dict(zip(map(id, whole), found[len(inputs):], strict=True))
-    return ours, [*found[:len(inputs)], *(part(of[id(other)], third) for _, other, third in pairs)]
+    of = dict(zip(map(id, whole), found[len(inputs) :], strict=True))
+    return ours, [*found[: len(inputs)], *(part(of[id(other)], third) for _, other, third in pairs)]
 
 
 def largest_difference(ours, theirs):

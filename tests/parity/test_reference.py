@@ -61,7 +61,8 @@ def test_multi_head_is_heads_side_by_side(way):
     heads = []
     for h in range(H):
         head, head_weights = scaled_dot_product_attention(
-            q[..., h * D:(h + 1) * D], k[..., h * D:(h + 1) * D], v[..., h * E:(h + 1) * E], mask=mask)
+            q[..., h * D : (h + 1) * D], k[..., h * D : (h + 1) * D], v[..., h * E : (h + 1) * E], mask=mask
+        )
         heads.append(head)
         np.testing.assert_allclose(weights[:, h].detach().numpy(), head_weights, atol=1e-14)
     expected = project(np.concatenate(heads, axis=-1), layer.w_o)

@@ -39,9 +39,14 @@ def copied(layer):
 
 def theirs(layer, x, context, *, hidden=None, hidden_keys=None):
     x, context = torch.from_numpy(x), torch.from_numpy(context)
-    output, weights = layer(x, context, context, average_attn_weights=False,
-                            attn_mask=None if hidden is None else torch.from_numpy(hidden),
-                            key_padding_mask=None if hidden_keys is None else torch.from_numpy(hidden_keys))
+    output, weights = layer(
+        x,
+        context,
+        context,
+        average_attn_weights=False,
+        attn_mask=None if hidden is None else torch.from_numpy(hidden),
+        key_padding_mask=None if hidden_keys is None else torch.from_numpy(hidden_keys),
+    )
     return array(output), array(weights)
 
 
@@ -102,8 +107,7 @@ def test_one_sentence_without_a_batch(rng, layer):
 def test_keys_of_another_width(rng):
     """torch's kdim; values share it here, as keys and values come from one context."""
     torch.manual_seed(7)
-    layer = nn.MultiheadAttention(MODEL, HEADS, bias=False, batch_first=True, kdim=KEY_MODEL, vdim=KEY_MODEL,
-                                  dtype=torch.float64).eval()
+    layer = nn.MultiheadAttention(MODEL, HEADS, bias=False, batch_first=True, kdim=KEY_MODEL, vdim=KEY_MODEL, dtype=torch.float64).eval()
     wide = layer.q_proj_weight, layer.k_proj_weight, layer.v_proj_weight
     weights = [*(per_head(array(part).T, HEADS) for part in wide), array(layer.out_proj.weight).T]
     x, context = sentences(rng, QUERIES), sentences(rng, KEYS, KEY_MODEL)

@@ -4,15 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from tests.parity.copying import (
-    attention_pairs,
-    both_gradients,
-    copy,
-    largest_difference,
-    layer_pairs,
-    perturb,
-    stack_pairs,
-)
+from tests.parity.copying import attention_pairs, both_gradients, copy, largest_difference, layer_pairs, perturb, stack_pairs
 from tests.whole_models import computed
 from xformer_lib.nn.attention import MultiHeadAttention
 from xformer_lib.nn.layers import DecoderLayer, EncoderLayer
@@ -111,8 +103,9 @@ def test_decoder_layer(norm, way, record):
 @by_way
 def test_whole_stack(norm, way, record):
     """Encoder and decoder together against ``nn.Transformer`` (whose post-norm stacks end in a norm of their own)."""
-    config = TransformerConfig(vocab_size=31, d_model=M, num_heads=H, d_ff=F, num_encoder_layers=LAYERS,
-                               num_decoder_layers=LAYERS, dropout=0.0, norm=norm)
+    config = TransformerConfig(
+        vocab_size=31, d_model=M, num_heads=H, d_ff=F, num_encoder_layers=LAYERS, num_decoder_layers=LAYERS, dropout=0.0, norm=norm
+    )
     encoder, decoder = (computed(way, made(config)) for made in (Encoder, Decoder))
     theirs = nn.Transformer(M, H, LAYERS, LAYERS, F, dropout=0.0, norm_first=norm == "pre", batch_first=True)
     if norm == "post":

@@ -38,9 +38,7 @@ class TestHullPlot:
         ax = hull(marks={"elsewhere": (3.0, 3.0)})
         named = {text.get_text(): tuple(text.xy) for text in ax.texts}
         assert named == dict(zip(NAMES, map(tuple, VALUES), strict=True)) | {"elsewhere": (3.0, 3.0)}
-        dots = {
-            tuple(line.get_xydata()[0]) for line in ax.lines if line.get_marker() == "o" and len(line.get_xdata()) == 1
-        }
+        dots = {tuple(line.get_xydata()[0]) for line in ax.lines if line.get_marker() == "o" and len(line.get_xdata()) == 1}
         assert set(map(tuple, VALUES)) <= dots
         (cross,) = [line for line in ax.lines if line.get_marker() == "x"]
         np.testing.assert_array_equal(cross.get_xydata(), [[3.0, 3.0]])
@@ -107,9 +105,7 @@ class TestSmoothPlot:
     X = np.linspace(0, 1, 101)
 
     def test_curves_and_points(self):
-        ax = plots.smooth_plot(
-            self.X, {"a": self.X, "b": self.X**2}, points=([0.5, 0.7], [1.0, 2.0]), xlabel="x", ylabel="y", title="T"
-        )
+        ax = plots.smooth_plot(self.X, {"a": self.X, "b": self.X**2}, points=([0.5, 0.7], [1.0, 2.0]), xlabel="x", ylabel="y", title="T")
         dots, *curves = ax.lines
         np.testing.assert_array_equal(dots.get_xydata(), [[0.5, 1.0], [0.7, 2.0]])
         assert dots.get_linestyle() == "None"
@@ -131,10 +127,7 @@ class TestSmoothPlot:
         np.testing.assert_allclose(truth.get_ydata(), self.X**3)
         assert truth.get_label() == "truth" and truth.get_color() == "#777777"
         assert truth.get_linewidth() < curve.get_linewidth() and truth.get_zorder() < curve.get_zorder()
-        assert (curve.get_color(), curve.get_linestyle()) == (
-            plain.lines[0].get_color(),
-            plain.lines[0].get_linestyle(),
-        )
+        assert (curve.get_color(), curve.get_linestyle()) == (plain.lines[0].get_color(), plain.lines[0].get_linestyle())
 
     @pytest.mark.errors
     def test_what_does_not_pair_up_is_refused(self):

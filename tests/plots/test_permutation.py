@@ -79,9 +79,7 @@ def test_words_stand_beside_their_rows(x):
     written = [(text.get_position()[0], text.get_position()[1], text.get_text()) for text in ax.texts]
     columns = sorted({place for place, _, word in written if word in WORDS})
     assert len(columns) == 4
-    for column, expected in zip(
-        columns, (WORDS, [WORDS[row] for row in ORDER], [WORDS[row] for row in ORDER], WORDS), strict=True
-    ):
+    for column, expected in zip(columns, (WORDS, [WORDS[row] for row in ORDER], [WORDS[row] for row in ORDER], WORDS), strict=True):
         found = {y: word for place, y, word in written if place == column and word in WORDS}
         assert [found[y] for y in sorted(found)] == expected
     assert ax.get_title(loc="left") == "A layer"

@@ -68,8 +68,10 @@ def test_an_extension_of_what_was_not_kept_is_refused(steps):
 def heights(ax):
     """From the colour of the bars to how many values they hold on either side of 0."""
     bars = [(bar.get_x() + bar.get_width() / 2, bar.get_height(), bar.get_facecolor()) for bar in ax.patches]
-    return {colour: (sum(h for x, h, c in bars if c == colour and x < 0), sum(h for x, h, c in bars if c == colour and x > 0))
-            for colour in {c for _, _, c in bars}}
+    return {
+        colour: (sum(h for x, h, c in bars if c == colour and x < 0), sum(h for x, h, c in bars if c == colour and x > 0))
+        for colour in {c for _, _, c in bars}
+    }
 
 
 def test_each_value_is_in_a_bar_on_its_side_of_zero():

@@ -143,17 +143,17 @@ class TestErrors:
             (lambda q, k, v: (np.float64(1.0), k, v), "query: expected an array (*b, width), got np.float64(1.0)"),
             (lambda q, k, v: (q, k[0], v), f"keys: expected a matrix (key, width), got shape ({WIDTH},); add the missing axis"),
             (lambda q, k, v: (q, k, v[:, 0]), f"values: expected a matrix (key, width), got shape ({NUM_KEYS},)"),
-            (lambda q, k, v: (q, k[None], v), f"keys: expected a matrix (key, width), got shape (1, {NUM_KEYS}, {WIDTH}); index the others away"),
+            (
+                lambda q, k, v: (q, k[None], v),
+                f"keys: expected a matrix (key, width), got shape (1, {NUM_KEYS}, {WIDTH}); index the others away",
+            ),
             (
                 lambda q, k, v: (q, k, v[:-1]),
                 f"keys, values: expected one value for each key, and at least one pair, "
                 f"got {NUM_KEYS} keys and {NUM_KEYS - 1} values; they are",
             ),
             (lambda q, k, v: (q, k[:0], v[:0]), "at least one pair, got 0 keys and 0 values"),
-            (
-                lambda q, k, v: (q[:, 1:], k, v),
-                f"query: expected the width of the keys, {WIDTH}, got {WIDTH - 1}; make",
-            ),
+            (lambda q, k, v: (q[:, 1:], k, v), f"query: expected the width of the keys, {WIDTH}, got {WIDTH - 1}; make"),
         ],
     )
     def test_arrays_that_do_not_fit(self, table, lookup, change, fragment):

@@ -20,8 +20,7 @@ def rng():
 
 @pytest.fixture
 def weights(rng):
-    shapes = ((NUM_HEADS, WIDTH_M, WIDTH_D), (NUM_HEADS, WIDTH_C, WIDTH_D), (NUM_HEADS, WIDTH_C, WIDTH_E),
-              (NUM_HEADS * WIDTH_E, WIDTH_O))
+    shapes = ((NUM_HEADS, WIDTH_M, WIDTH_D), (NUM_HEADS, WIDTH_C, WIDTH_D), (NUM_HEADS, WIDTH_C, WIDTH_E), (NUM_HEADS * WIDTH_E, WIDTH_O))
     return [rng.normal(size=shape) / 3 for shape in shapes]
 
 
@@ -95,8 +94,15 @@ class TestMultiHeadAttention:
         for place in np.ndindex(BATCH, 4):
             assert_same((output[place], maps[place]), multi_head_attention(x[place], context[place], *weights))
 
-    @pytest.mark.parametrize("shape", [(NUM_QUERIES, NUM_KEYS), (BATCH, NUM_QUERIES, NUM_KEYS),
-                                       (BATCH, NUM_HEADS, NUM_QUERIES, NUM_KEYS), (BATCH, 1, NUM_QUERIES, NUM_KEYS)])
+    @pytest.mark.parametrize(
+        "shape",
+        [
+            (NUM_QUERIES, NUM_KEYS),
+            (BATCH, NUM_QUERIES, NUM_KEYS),
+            (BATCH, NUM_HEADS, NUM_QUERIES, NUM_KEYS),
+            (BATCH, 1, NUM_QUERIES, NUM_KEYS),
+        ],
+    )
     def test_masks_of_a_batch(self, rng, weights, shape):
         x = rng.normal(size=(BATCH, NUM_QUERIES, WIDTH_M))
         context = rng.normal(size=(BATCH, NUM_KEYS, WIDTH_C))
@@ -139,7 +145,7 @@ class TestPerHead:
         cut = per_head(wide, NUM_HEADS)
         assert cut.shape == (NUM_HEADS, WIDTH_M, WIDTH_D)
         for n in range(NUM_HEADS):
-            np.testing.assert_array_equal(cut[n], wide[:, n * WIDTH_D:(n + 1) * WIDTH_D])
+            np.testing.assert_array_equal(cut[n], wide[:, n * WIDTH_D : (n + 1) * WIDTH_D])
 
     def test_cutting_the_matrix_is_cutting_the_product(self, rng):
         x, wide = rng.normal(size=(NUM_QUERIES, WIDTH_M)), rng.normal(size=(WIDTH_M, NUM_HEADS * WIDTH_D))
@@ -156,24 +162,27 @@ class TestErrors:
         assert fragment in str(caught.value)
 
     def test_a_single_word(self, inputs, weights):
-        self.ask("x: expected an array (*b, position, width), got shape (11,); for one word write x[None]",
-                 [inputs[0][0], inputs[1], *weights])
+        self.ask(
+            "x: expected an array (*b, position, width), got shape (11,); for one word write x[None]", [inputs[0][0], inputs[1], *weights]
+        )
         self.ask("context: expected an array", [inputs[0], inputs[1][0], *weights])
 
     def test_a_list(self, inputs, weights):
         self.ask("x: expected an array (*b, position, width)", [inputs[0].tolist(), inputs[1], *weights])
 
     def test_different_batch_axes(self, inputs, weights):
-        self.ask("x, context: expected the same batch axes, got (1,) and (); repeat one until they agree",
-                 [inputs[0][None], inputs[1], *weights])
+        self.ask(
+            "x, context: expected the same batch axes, got (1,) and (); repeat one until they agree", [inputs[0][None], inputs[1], *weights]
+        )
 
     @pytest.mark.parametrize("place,name,width", [(0, "w_q", WIDTH_M), (1, "w_k", WIDTH_C), (2, "w_v", WIDTH_C)])
     def test_projections_without_a_head_axis_or_of_the_wrong_width(self, inputs, weights, place, name, width):
         for wrong in (weights[place][0], weights[place].swapaxes(1, 2)):
             changed = [wrong if other == place else array for other, array in enumerate(weights)]
             heads = "h" if place == 0 and wrong.ndim == 2 else NUM_HEADS
-            self.ask(f"{name}: expected ({heads}, {width}, head width), got shape {wrong.shape}; per_head cuts a wide one",
-                     [*inputs, *changed])
+            self.ask(
+                f"{name}: expected ({heads}, {width}, head width), got shape {wrong.shape}; per_head cuts a wide one", [*inputs, *changed]
+            )
 
     def test_different_numbers_of_heads(self, inputs, weights):
         w_q, w_k, w_v, w_o = weights
@@ -186,14 +195,18 @@ class TestErrors:
     @pytest.mark.parametrize("change", [lambda w: w.T, lambda w: w[:-1], lambda w: w[0]])
     def test_w_o_of_the_wrong_shape(self, inputs, weights, change):
         wrong = change(weights[3])
-        self.ask(f"w_o: expected {NUM_HEADS * WIDTH_E} rows, one for each number of the joined heads, got shape "
-                 f"{wrong.shape}", [*inputs, *weights[:3], wrong])
+        self.ask(
+            f"w_o: expected {NUM_HEADS * WIDTH_E} rows, one for each number of the joined heads, got shape {wrong.shape}",
+            [*inputs, *weights[:3], wrong],
+        )
 
     def test_masks_are_checked_by_attention(self, inputs, weights):
-        self.ask("mask: expected booleans (True = may attend), got float64", [*inputs, *weights],
-                 mask=np.ones((NUM_QUERIES, NUM_KEYS)))
-        self.ask("mask: expected a shape that fits the scores (3, 5, 7), got (7, 5)", [*inputs, *weights],
-                 mask=np.ones((NUM_KEYS, NUM_QUERIES), dtype=bool))
+        self.ask("mask: expected booleans (True = may attend), got float64", [*inputs, *weights], mask=np.ones((NUM_QUERIES, NUM_KEYS)))
+        self.ask(
+            "mask: expected a shape that fits the scores (3, 5, 7), got (7, 5)",
+            [*inputs, *weights],
+            mask=np.ones((NUM_KEYS, NUM_QUERIES), dtype=bool),
+        )
 
     @pytest.mark.parametrize("shape,num_heads", [((5, 7), 2), ((2, 3, 6), 3)])
     def test_a_wide_matrix_that_cannot_be_cut(self, shape, num_heads):

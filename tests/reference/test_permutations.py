@@ -5,12 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from xformer_lib.reference.permutations import (
-    PermutationCheck,
-    check_equivariant,
-    check_invariant,
-    permutation_matrix,
-)
+from xformer_lib.reference.permutations import PermutationCheck, check_equivariant, check_invariant, permutation_matrix
 
 CYCLE = (1, 3, 0, 2)
 
@@ -35,11 +30,7 @@ def test_matrix_of_an_array_and_of_nothing():
 
 INVARIANT = {"mean": lambda x: x.mean(axis=0), "sorted": lambda x: np.sort(x, axis=0), "number": lambda x: x.max()}
 EQUIVARIANT = {"minus the mean": lambda x: x - x.mean(axis=0), "products": lambda x: x @ x.T @ x, "itself": lambda x: x}
-NEITHER = {
-    "running sum": lambda x: np.cumsum(x, axis=0),
-    "turned": lambda x: x[::-1],
-    "shifted": lambda x: np.roll(x, 1, axis=0),
-}
+NEITHER = {"running sum": lambda x: np.cumsum(x, axis=0), "turned": lambda x: x[::-1], "shifted": lambda x: np.roll(x, 1, axis=0)}
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 7, 11])
@@ -187,15 +178,9 @@ def test_the_sample_comes_from_the_generator():
 @pytest.mark.parametrize(
     ("call", "fragment"),
     [
-        (
-            lambda: permutation_matrix([1, 2, 3]),
-            "order: expected each of 0 to 2 once, got [1, 2, 3]; count rows from 0",
-        ),
+        (lambda: permutation_matrix([1, 2, 3]), "order: expected each of 0 to 2 once, got [1, 2, 3]; count rows from 0"),
         (lambda: permutation_matrix([0, 0]), "order: expected each of 0 to 1 once, got [0, 0]"),
-        (
-            lambda: check_invariant(np.sum, [[1.0]]),
-            "x: expected an array with the tokens along its first axis, got list",
-        ),
+        (lambda: check_invariant(np.sum, [[1.0]]), "x: expected an array with the tokens along its first axis, got list"),
         (lambda: check_invariant(np.sum, np.array(1.0)), "x: expected an array with the tokens along its first axis"),
         (lambda: check_equivariant(lambda x: (x, x), drawn(3)), "fn: expected it to return an array, got tuple"),
         (lambda: check_equivariant(lambda x: x.mean(axis=0), drawn(4)), "fn: expected an output with 4 rows"),

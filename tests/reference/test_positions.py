@@ -207,9 +207,7 @@ class TestAlibi:
         expected = [2 ** (-8 * h / heads) for h in range(1, heads + 1)]
         np.testing.assert_allclose(alibi_slopes(heads), expected, rtol=1e-14)
 
-    @pytest.mark.parametrize(
-        "heads,between", [(3, [2**-2]), (6, [2**-1, 2**-3]), (12, [2**-0.5, 2**-1.5, 2**-2.5, 2**-3.5])]
-    )
+    @pytest.mark.parametrize("heads,between", [(3, [2**-2]), (6, [2**-1, 2**-3]), (12, [2**-0.5, 2**-1.5, 2**-2.5, 2**-3.5])])
     def test_slopes_in_between_are_filled_up(self, heads, between):
         power = heads - len(between)
         np.testing.assert_allclose(alibi_slopes(heads), [*alibi_slopes(power), *between], rtol=1e-14)
@@ -266,10 +264,7 @@ ONE = np.ones((3, 4))
             lambda: relative_attention(ONE, ONE, ONE, np.ones((5, 4)), np.ones((3, 4))),
             "value_table: expected (2c + 1, 4) with one odd number of rows for both tables, got shape (3, 4)",
         ),
-        (
-            lambda: relative_attention(ONE, ONE, ONE, np.ones((5, 3)), np.ones((5, 4))),
-            "key_table: expected (2c + 1, 4)",
-        ),
+        (lambda: relative_attention(ONE, ONE, ONE, np.ones((5, 3)), np.ones((5, 4))), "key_table: expected (2c + 1, 4)"),
         (lambda: rotary(ONE, np.arange(4)), "positions: expected one place for each of 3 rows, got shape (4,)"),
         (lambda: rotary(np.ones((3, 5)), np.arange(3)), "dim: expected an even number above 0, got 5"),
         (lambda: alibi_slopes(0), "num_heads: expected a whole number, 1 or more, got 0; each head has a slope"),

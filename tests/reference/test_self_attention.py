@@ -27,13 +27,7 @@ def own(rng):
 @pytest.fixture
 def two(rng):
     """Two sequences of different lengths and widths, and the matrices with which one reads the other."""
-    sizes = (
-        (LENGTH, WIDTH),
-        (CONTEXT, CONTEXT_WIDTH),
-        (WIDTH, WIDTH_K),
-        (CONTEXT_WIDTH, WIDTH_K),
-        (CONTEXT_WIDTH, WIDTH_V),
-    )
+    sizes = ((LENGTH, WIDTH), (CONTEXT, CONTEXT_WIDTH), (WIDTH, WIDTH_K), (CONTEXT_WIDTH, WIDTH_K), (CONTEXT_WIDTH, WIDTH_V))
     return tuple(rng.normal(size=size) for size in sizes)
 
 
@@ -140,12 +134,7 @@ class TestLayerCost:
 
     @pytest.mark.parametrize(
         "kind,matrices",
-        [
-            ("self-attention", [(5, 5)] * 3),
-            ("recurrence", [(5, 5)] * 2),
-            ("convolution", [(5, 5)] * 7),
-            ("dense", [(15, 15)]),
-        ],
+        [("self-attention", [(5, 5)] * 3), ("recurrence", [(5, 5)] * 2), ("convolution", [(5, 5)] * 7), ("dense", [(15, 15)])],
     )
     def test_parameters_are_the_sizes_of_the_matrices(self, kind, matrices):
         assert layer_cost(kind, 3, 5, taps=7).parameters == sum(np.ones(shape).size for shape in matrices)
@@ -163,9 +152,7 @@ class TestLayerCost:
 
     @pytest.mark.errors
     def test_unknown_kind_lists_the_known_ones(self):
-        with pytest.raises(
-            ValueError, match="expected one of self-attention, recurrence, convolution, dense, got 'rnn'"
-        ):
+        with pytest.raises(ValueError, match="expected one of self-attention, recurrence, convolution, dense, got 'rnn'"):
             layer_cost("rnn", 2, 3)
 
 
@@ -184,14 +171,10 @@ class TestErrors:
     def test_a_list(self, two):
         self.ask([two[0].tolist(), *two[1:]], "x: expected an array (*b, position, width), got list")
 
-    @pytest.mark.parametrize(
-        "place,name,rows", [(2, "w_q", WIDTH), (3, "w_k", CONTEXT_WIDTH), (4, "w_v", CONTEXT_WIDTH)]
-    )
+    @pytest.mark.parametrize("place,name,rows", [(2, "w_q", WIDTH), (3, "w_k", CONTEXT_WIDTH), (4, "w_v", CONTEXT_WIDTH)])
     def test_a_transposed_matrix(self, two, place, name, rows):
         arrays = [array.T if position == place else array for position, array in enumerate(two)]
-        self.ask(
-            arrays, f"{name}: expected ({rows}, columns), got shape {arrays[place].shape}; one row for each number"
-        )
+        self.ask(arrays, f"{name}: expected ({rows}, columns), got shape {arrays[place].shape}; one row for each number")
 
     def test_a_matrix_that_is_a_list(self, own):
         fragment = f"w_k: expected ({WIDTH}, columns), got list; write np.array(w_k)"

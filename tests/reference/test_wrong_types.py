@@ -40,13 +40,19 @@ RIGHT = {
     "layer_cost": {"kind": "dense", "length": I, "width": M, "taps": 3},
     "learned_positions": {"table": X, "positions": [1, 0]},
     "local_mask": {"length": I, "window": 2},
-    "multi_head_attention": {"x": X, "context": CONTEXT, "w_q": drawn(H, M, D), "w_k": drawn(H, M, D), "w_v": drawn(H, M, E),
-                             "w_o": drawn(H * E, M), "mask": OPEN},
+    "multi_head_attention": {
+        "x": X,
+        "context": CONTEXT,
+        "w_q": drawn(H, M, D),
+        "w_k": drawn(H, M, D),
+        "w_v": drawn(H, M, E),
+        "w_o": drawn(H * E, M),
+        "mask": OPEN,
+    },
     "padding_mask": {"lengths": [3, 1], "max_len": 4},
     "per_head": {"wide": drawn(M, H * D), "num_heads": H},
     "permutation_matrix": {"order": [2, 0, 1]},
-    "relative_attention": {"q": Q, "k": K, "v": V, "key_table": drawn(2 * C + 1, D), "value_table": drawn(2 * C + 1, E),
-                           "mask": OPEN},
+    "relative_attention": {"q": Q, "k": K, "v": V, "key_table": drawn(2 * C + 1, D), "value_table": drawn(2 * C + 1, E), "mask": OPEN},
     "relative_index": {"query_len": I, "key_len": J, "max_offset": C},
     "rotary": {"x": Q, "positions": range(I), "base": 100.0},
     "scaled_dot_product_attention": {"q": Q, "k": K, "v": V, "mask": OPEN},
@@ -58,9 +64,17 @@ RIGHT = {
 }
 OBJECTS = np.array([[None, 1.0], [2.0, "three"]], dtype=object)
 WRONG = {
-    "None": None, "a text": "rotary!", "an object": object(), "a set": {0.5, 1.5}, "a function": len,
-    "a list": [[0.5, 1.5], [2.5, 3.5]], "a tensor": torch.ones(2, 3), "a tensor with a gradient": torch.ones(2, 3, requires_grad=True),
-    "an array of objects": OBJECTS, "an array of texts": np.array([["a", "b"]]), "an array of complex numbers": np.ones((2, 3)) * 1j,
+    "None": None,
+    "a text": "rotary!",
+    "an object": object(),
+    "a set": {0.5, 1.5},
+    "a function": len,
+    "a list": [[0.5, 1.5], [2.5, 3.5]],
+    "a tensor": torch.ones(2, 3),
+    "a tensor with a gradient": torch.ones(2, 3, requires_grad=True),
+    "an array of objects": OBJECTS,
+    "an array of texts": np.array([["a", "b"]]),
+    "an array of complex numbers": np.ones((2, 3)) * 1j,
     "not a number": float("nan"),
 }
 
@@ -98,8 +112,10 @@ def test_one_line_names_the_argument(name, argument, kind):
     assert len(said) < 250
 
 
-@pytest.mark.parametrize("convert, given", [
-    ("np.array(q)", Q.tolist()), ("q.detach().numpy()", torch.from_numpy(Q).requires_grad_()), ("q.astype(float)", Q.astype(object))])
+@pytest.mark.parametrize(
+    "convert, given",
+    [("np.array(q)", Q.tolist()), ("q.detach().numpy()", torch.from_numpy(Q).requires_grad_()), ("q.astype(float)", Q.astype(object))],
+)
 def test_the_advice_works_when_it_is_followed(convert, given):
     with pytest.raises(ValueError, match=re.escape(f"; write {convert}")):
         reference.scaled_dot_product_attention(given, K, V)

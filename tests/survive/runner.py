@@ -146,8 +146,15 @@ class Runner:
         self.errors = folder / "errors.txt"
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""}
         with open(self.errors, "w") as errors:
-            self.server = subprocess.Popen([sys.executable, folder / "run.py"], env=environment, text=True, bufsize=1,
-                                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
+            self.server = subprocess.Popen(
+                [sys.executable, folder / "run.py"],
+                env=environment,
+                text=True,
+                bufsize=1,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+            )
 
     def live(self, what, folder, place="nowhere"):
         """Start, kill after so many seconds or let it die at its place; returns how it ended, and notes how long it took."""
@@ -165,8 +172,7 @@ def everything(folder):
     """All that a run leaves: its checkpoint, its best model, its settings; seconds and the id aside, which no two runs share."""
     tensors, state = load_tensors(folder / "checkpoint.safetensors")
     best, at = load_tensors(folder / "model.safetensors")
-    states = [{**without_seconds(part), "history": [without_seconds(line) for line in part["history"]]}
-              for part in (state, at)]
+    states = [{**without_seconds(part), "history": [without_seconds(line) for line in part["history"]]} for part in (state, at)]
     config, tokenizer = load_setup(folder)
     return tensors | {f"best.{name}": tensor for name, tensor in best.items()}, states, config, tokenizer.fingerprint
 

@@ -17,14 +17,25 @@ from xformer_lib.data import _download
 from xformer_lib.training.checkpoint import load_model, load_tensors
 
 ROOT = Path(__file__).parents[2]
-SMALL = ["--set", "d_model=22", "num_heads=2", "d_ff=29", "num_encoder_layers=1", "num_decoder_layers=1", "max_len=31",
-         "vocab_size=283", "max_tokens=301", "warmup_steps=2", "validate_every=20", "max_steps=101"]
+SMALL = [
+    "--set",
+    "d_model=22",
+    "num_heads=2",
+    "d_ff=29",
+    "num_encoder_layers=1",
+    "num_decoder_layers=1",
+    "max_len=31",
+    "vocab_size=283",
+    "max_tokens=301",
+    "warmup_steps=2",
+    "validate_every=20",
+    "max_steps=101",
+]
 FULL = "could not be written (File too large); what stood there is untouched, make room or name another folder"
 needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 
 
-ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "",
-               "PYTHONDONTWRITEBYTECODE": "1"}
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "", "PYTHONDONTWRITEBYTECODE": "1"}
 ENVIRONMENT.pop("XFORMER_TRACEBACK", None)
 
 # Imports once; then each line it reads is a command that runs in a process of its own, with its own streams and limits.
@@ -62,8 +73,9 @@ class Commands:
 
     def __init__(self, folder):
         self.folder = folder
-        self.server = subprocess.Popen([sys.executable, "-c", PROGRAM], env=ENVIRONMENT, text=True, bufsize=1,
-                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.server = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM], env=ENVIRONMENT, text=True, bufsize=1, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
 
     def start(self, *arguments, limit=None, stdin="/dev/null", stdout=None):
         for name in ("out", "err"):
@@ -99,8 +111,11 @@ def one_line(errors, command):
 def same_run(one, other):
     (tensors, state), (expected, its_state) = (load_tensors(folder / "checkpoint.safetensors") for folder in (one, other))
     differ = [name for name in expected if not torch.equal(tensors[name], expected[name])]
-    return not differ and [line["validation_loss"] for line in state["history"]] == [
-        line["validation_loss"] for line in its_state["history"]] and state["step"] == its_state["step"]
+    return (
+        not differ
+        and [line["validation_loss"] for line in state["history"]] == [line["validation_loss"] for line in its_state["history"]]
+        and state["step"] == its_state["step"]
+    )
 
 
 @pytest.fixture(scope="module")
@@ -117,16 +132,21 @@ def test_ctrl_c_saves_and_says_how_to_go_on(commands, unbroken, tmp_path):
     folder = tmp_path / "run"
     process = subprocess.Popen(
         [sys.executable, "-m", "xformer_lib.cli", "train", "--preset", "fragment", "--out", folder, "--quiet", *SMALL],
-        env=ENVIRONMENT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # whatever started the tests may ignore it
+        env=ENVIRONMENT,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # whatever started the tests may ignore it
     while not (folder / "checkpoint.safetensors").exists():
         assert process.poll() is None, process.stderr.read()
         time.sleep(0.005)
     process.send_signal(signal.SIGINT)
     said, errors = process.communicate(timeout=300)
     assert (process.returncode, said) == (130, "")
-    match = re.fullmatch(r"stopped after step (\d+) of 101, all is saved; go on with: xformer (train --resume \S+)",
-                         one_line(errors, "train"))
+    match = re.fullmatch(
+        r"stopped after step (\d+) of 101, all is saved; go on with: xformer (train --resume \S+)", one_line(errors, "train")
+    )
     step = load_tensors(folder / "checkpoint.safetensors")[1]["step"]
     assert match and int(match[1]) == step and 20 <= step < 101 and list(folder.glob("*.part")) == []
     status, said, errors = commands.run(*match[2].split(), "--quiet")
@@ -140,9 +160,11 @@ def test_numbers_that_overflow(commands, tmp_path):
     settings = [setting if not setting.startswith("validate") else "validate_every=1" for setting in SMALL]
     status, said, errors = commands.run("train", "--preset", "fragment", "--out", folder, "--quiet", *settings, "peak_rate=1e30")
     assert (status, said) == (2, "")
-    assert re.fullmatch(r"(loss|gradient|validation loss): expected a finite number, got (nan|inf) in step \d+ \(epoch 0, batch "
-                        rf"\d+, both from 0\); train again with a lower peak_rate, .*; what {folder} holds is whole",
-                        one_line(errors, "train"))
+    assert re.fullmatch(
+        r"(loss|gradient|validation loss): expected a finite number, got (nan|inf) in step \d+ \(epoch 0, batch "
+        rf"\d+, both from 0\); train again with a lower peak_rate, .*; what {folder} holds is whole",
+        one_line(errors, "train"),
+    )
     for path in folder.glob("*.safetensors"):
         load_tensors(path)
 
@@ -217,10 +239,14 @@ def test_closed_streams(unbroken, tmp_path):
     said = shell(translate, tmp_path).stdout
     ended = shell(f"{translate} >&-", tmp_path)
     assert (ended.returncode, one_line(ended.stderr, "translate")) == (
-        2, "standard output: expected an open stream, got a closed one; leave >&- out, or name a file")
+        2,
+        "standard output: expected an open stream, got a closed one; leave >&- out, or name a file",
+    )
     ended = shell(f"xformer translate --model {unbroken} <&-", tmp_path)
     assert (ended.returncode, one_line(ended.stderr, "translate")) == (
-        2, "standard input: expected sentences, got a closed stream; give sentences or --input FILE")
+        2,
+        "standard input: expected sentences, got a closed stream; give sentences or --input FILE",
+    )
     ended = shell(f"{translate} 2>&-", tmp_path)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, said, "")
     ended = shell(f"{translate} --output out.txt <&- >&- 2>&-", tmp_path)
@@ -237,8 +263,9 @@ def test_without_documentation_and_assertions(unbroken, tmp_path):
     """`python -OO` takes every docstring away."""
     run = [sys.executable, "-OO", "-m"]
     for module in ("xformer_lib.cli", "xformer_lib"):
-        ended = subprocess.run([*run, module, "translate", "--model", unbroken, "Hello world"], cwd=tmp_path, env=ENVIRONMENT,
-                               capture_output=True, text=True)
+        ended = subprocess.run(
+            [*run, module, "translate", "--model", unbroken, "Hello world"], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True
+        )
         assert ended.returncode == 0 and ended.stdout.count("\n") == 1, ended.stderr
     ended = subprocess.run([*run, "xformer_lib", "--help"], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True)
     assert ended.returncode == 0 and "The command xformer: train, evaluate, translate, grade, doctor." in ended.stdout
@@ -268,7 +295,8 @@ def test_a_device_that_is_not_there(fails, unbroken, device):
         pytest.skip("it is")
     for command in (["translate", "--model", unbroken, "Hello"], ["evaluate", unbroken], ["train", "--resume", unbroken]):
         assert fails(*command, "--device", device).startswith(
-            f"device: expected cpu, cuda or mps, and one that is here, got '{device}'; leave it out for ")
+            f"device: expected cpu, cuda or mps, and one that is here, got '{device}'; leave it out for "
+        )
 
 
 @pytest.mark.errors
@@ -279,15 +307,19 @@ def test_no_network_and_no_corpus(fails, monkeypatch, tmp_path):
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setitem(_download.FILES, "multi30k/train.en.gz", {"url": "http://127.0.0.1:9/train.en.gz", "sha256": "0" * 64, "size": 0})
     said = fails("train", "--preset", "multi30k", "--quiet")
-    assert re.fullmatch(r"multi30k/train.en.gz is not on this machine and could not be downloaded from \S+ \(.*\); connect to "
-                        "the network, or set XFORMER_DATA .*, or use the corpus 'fragment', which needs neither", said)
+    assert re.fullmatch(
+        r"multi30k/train.en.gz is not on this machine and could not be downloaded from \S+ \(.*\); connect to "
+        "the network, or set XFORMER_DATA .*, or use the corpus 'fragment', which needs neither",
+        said,
+    )
 
 
 @pytest.mark.errors
 def test_bytes_that_are_no_text(fails, unbroken, tmp_path):
     (tmp_path / "latin.txt").write_bytes("café\n".encode("latin-1"))
     assert fails("translate", "--model", unbroken, "--input", tmp_path / "latin.txt") == (
-        f"{tmp_path / 'latin.txt'}: expected text in UTF-8, got other bytes at place 3; save the file as UTF-8")
+        f"{tmp_path / 'latin.txt'}: expected text in UTF-8, got other bytes at place 3; save the file as UTF-8"
+    )
 
 
 @pytest.mark.errors

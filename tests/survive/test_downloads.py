@@ -53,7 +53,7 @@ class Publisher(BaseHTTPRequestHandler):
 
     def cut(self, data, start, number):
         """Breaks off after so many bytes."""
-        self.answer(206, data[start:start + number], len(data) - start)
+        self.answer(206, data[start : start + number], len(data) - start)
 
     def whole(self, data, start, number):
         """Knows no ranges."""
@@ -72,7 +72,7 @@ class Publisher(BaseHTTPRequestHandler):
 
     def silent_length(self, data, start, number):
         """Says no length, and breaks off."""
-        self.answer(206, data[start:start + number], "none")
+        self.answer(206, data[start : start + number], "none")
 
     def odd_length(self, data, start, number):
         self.answer(206, data[start:], "many")
@@ -101,7 +101,7 @@ class Publisher(BaseHTTPRequestHandler):
 
     def stall(self, data, start, number):
         """Sends so many bytes and then nothing more."""
-        self.answer(206, data[start:start + number], len(data) - start)
+        self.answer(206, data[start : start + number], len(data) - start)
         self.server.released.wait(20)
 
     def stall_first(self, data, start, number):
@@ -111,7 +111,7 @@ class Publisher(BaseHTTPRequestHandler):
         """In so many pieces, a moment apart."""
         self.answer(206, b"", len(data) - start)
         for n in range(start, len(data), number):
-            self.wfile.write(data[n:n + number])
+            self.wfile.write(data[n : n + number])
             time.sleep(0.05)
 
     def drip(self, data, start, number):
@@ -120,7 +120,7 @@ class Publisher(BaseHTTPRequestHandler):
         for n in range(start, len(data)):
             if self.server.released.wait(0.05):
                 return
-            self.wfile.write(data[n:n + 1])
+            self.wfile.write(data[n : n + 1])
             self.wfile.flush()
 
     def endless(self, data, start, number):
@@ -152,9 +152,14 @@ def publisher(tmp_path, monkeypatch):
     server = Server(("127.0.0.1", 0), Publisher)
     server.manners, server.asked, server.sent = ["well"], [], 0
     server.lock, server.released = threading.Lock(), threading.Event()
-    server.files = {f"multi30k/val.{language}.gz": {"url": f"http://127.0.0.1:{server.server_port}/{language}",
-                                                    "sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
-                    for language, data in CONTENT.items()}
+    server.files = {
+        f"multi30k/val.{language}.gz": {
+            "url": f"http://127.0.0.1:{server.server_port}/{language}",
+            "sha256": hashlib.sha256(data).hexdigest(),
+            "size": len(data),
+        }
+        for language, data in CONTENT.items()
+    }
     server.cache = tmp_path / "cache/xformer_lib/multi30k"
     monkeypatch.setattr(_download, "FILES", server.files)
     monkeypatch.setattr(_download, "PATIENCE", 1.0)
@@ -191,22 +196,26 @@ WRONG = r".*val\.en\.gz\.part: expected sha256 .*…, got .*…; the download wa
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize("manners, kind, message, left", [
-    (["cut:13"], CorpusUnavailable, STOPPED, ["val.en.gz.part"]),
-    (["whole_cut:13"], CorpusUnavailable, STOPPED, ["val.en.gz.part"]),
-    (["long:7"], CorpusUnavailable, STOPPED, ["val.en.gz.part"]),
-    (["stall:11"], CorpusUnavailable, STOPPED, ["val.en.gz.part"]),
-    (["short:5"], CorpusDamaged, WRONG, []),
-    (["silent_length:17"], CorpusDamaged, WRONG, []),
-    (["cut:19", "wrong_range"], CorpusDamaged, TOO_MUCH, []),
-    (["nonsense"], CorpusDamaged, WRONG, []),
-    (["page"], CorpusDamaged, WRONG, []),
-    (["hang_up"], CorpusUnavailable, NO_NETWORK, ["val.en.gz.part"]),
-    (["babble"], CorpusUnavailable, NO_NETWORK, ["val.en.gz.part"]),
-    (["error:404"], CorpusUnavailable, NO_NETWORK, ["val.en.gz.part"]),
-    (["error:503"], CorpusUnavailable, NO_NETWORK, ["val.en.gz.part"]),
-    (["stall_first"], CorpusUnavailable, NO_NETWORK, ["val.en.gz.part"]),
-], ids=lambda value: value[-1].replace(":", " ") if isinstance(value, list) and value and value[-1][-4:] != "part" else "")
+@pytest.mark.parametrize(
+    "manners, kind, message, left",
+    [
+        (["cut:13"], CorpusUnavailable, STOPPED, ["val.en.gz.part"]),
+        (["whole_cut:13"], CorpusUnavailable, STOPPED, ["val.en.gz.part"]),
+        (["long:7"], CorpusUnavailable, STOPPED, ["val.en.gz.part"]),
+        (["stall:11"], CorpusUnavailable, STOPPED, ["val.en.gz.part"]),
+        (["short:5"], CorpusDamaged, WRONG, []),
+        (["silent_length:17"], CorpusDamaged, WRONG, []),
+        (["cut:19", "wrong_range"], CorpusDamaged, TOO_MUCH, []),
+        (["nonsense"], CorpusDamaged, WRONG, []),
+        (["page"], CorpusDamaged, WRONG, []),
+        (["hang_up"], CorpusUnavailable, NO_NETWORK, ["val.en.gz.part"]),
+        (["babble"], CorpusUnavailable, NO_NETWORK, ["val.en.gz.part"]),
+        (["error:404"], CorpusUnavailable, NO_NETWORK, ["val.en.gz.part"]),
+        (["error:503"], CorpusUnavailable, NO_NETWORK, ["val.en.gz.part"]),
+        (["stall_first"], CorpusUnavailable, NO_NETWORK, ["val.en.gz.part"]),
+    ],
+    ids=lambda value: value[-1].replace(":", " ") if isinstance(value, list) and value and value[-1][-4:] != "part" else "",
+)
 def test_bad_manners_are_one_line_and_never_a_wrong_file(publisher, manners, kind, message, left):
     """The file gets its name only when its bytes are right; as soon as the publisher behaves, the same line works."""
     publisher.manners = manners
@@ -220,9 +229,18 @@ def test_bad_manners_are_one_line_and_never_a_wrong_file(publisher, manners, kin
     assert len(pairs) == 800 and in_cache(publisher) == ["val.en.gz", "val.fr.gz"]
 
 
-@pytest.mark.parametrize("manners", [["cut:13", "cut:11", "well"], ["cut:13", "whole", "well"], ["stall:13", "well"],
-                                     ["whole_cut:13", "well"], ["odd_length"], ["short:0"]],
-                         ids=lambda manners: " ".join(manners))
+@pytest.mark.parametrize(
+    "manners",
+    [
+        ["cut:13", "cut:11", "well"],
+        ["cut:13", "whole", "well"],
+        ["stall:13", "well"],
+        ["whole_cut:13", "well"],
+        ["odd_length"],
+        ["short:0"],
+    ],
+    ids=lambda manners: " ".join(manners),
+)
 def test_what_can_be_mended_within_one_call_is(publisher, manners):
     """A broken-off answer is continued, an answer 200 instead of 206 starts afresh, an odd length is not believed."""
     publisher.manners = manners
@@ -230,8 +248,6 @@ def test_what_can_be_mended_within_one_call_is(publisher, manners):
     assert in_cache(publisher) == ["val.en.gz", "val.fr.gz"]
     if manners[0] in ("cut:13", "stall:13"):
         assert publisher.asked[:2] == [0, 13]
-
-
 
 
 @pytest.mark.errors
@@ -265,8 +281,11 @@ def test_every_file_has_the_size_that_was_published():
     """A bound for each; an archive's own bytes may change, those of its member may not."""
     files = json.loads((ROOT / "xformer_lib/data/sources.json").read_text())["files"]
     assert all(1000 < file["size"] < 10**7 for file in files.values())
-    assert [name for name, file in files.items() if "member" in file] == [
-        name for name, file in files.items() if "member_size" in file] == ["tatoeba/fra-eng.zip"]
+    assert (
+        [name for name, file in files.items() if "member" in file]
+        == [name for name, file in files.items() if "member_size" in file]
+        == ["tatoeba/fra-eng.zip"]
+    )
     for name, file in files.items():
         path = Path(os.environ.get("XFORMER_DATA", "nowhere")) / name
         if path.exists():
@@ -291,8 +310,9 @@ print(_download.corpus_bytes("multi30k/val.en.gz").hex())
 def reader(publisher, start):
     """A process that asks for the file as soon as there is `start/go`; its id appears in `start` before."""
     command = [sys.executable, "-c", PROGRAM, json.dumps(publisher.files), str(start)]
-    process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     wait_for((start / str(process.pid)).exists)
     return process
 
@@ -333,8 +353,10 @@ def test_the_one_that_downloads_is_killed_and_another_goes_on(publisher, tmp_pat
 
 # ---------------------------------------------------------------- the disk
 
-DISK = (r"multi30k/val\.en\.gz: the download cannot be stored in .*multi30k \({}\); free some space there, or set "
-        r"XDG_CACHE_HOME to a folder that can be written, or XFORMER_DATA to one that holds the file")
+DISK = (
+    r"multi30k/val\.en\.gz: the download cannot be stored in .*multi30k \({}\); free some space there, or set "
+    r"XDG_CACHE_HOME to a folder that can be written, or XFORMER_DATA to one that holds the file"
+)
 
 
 @needs_full
@@ -353,9 +375,12 @@ def test_a_disk_that_fills_up_half_way(publisher, tmp_path):
     """A limit on the size of files, in a process of its own; then there is room again, and the download goes on."""
     program = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (29, 29))\n" + PROGRAM
     (tmp_path / "go").touch()
-    run = subprocess.run([sys.executable, "-c", program, json.dumps(publisher.files), str(tmp_path)],
-                         env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
-                         capture_output=True, text=True)
+    run = subprocess.run(
+        [sys.executable, "-c", program, json.dumps(publisher.files), str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+    )
     assert re.search("CorpusUnavailable: " + DISK.format("File too large") + "$", run.stderr.strip())
     assert (publisher.cache / "val.en.gz.part").stat().st_size == 29
     assert len(load_corpus("multi30k", "val")) == 800 and publisher.asked[1] == 29
@@ -389,8 +414,7 @@ def test_a_cache_for_reading_only_serves_what_it_holds(publisher, monkeypatch):
 @pytest.mark.errors
 def test_a_file_that_cannot_be_read(publisher):
     (publisher.cache / "val.en.gz").mkdir(parents=True)
-    assert re.fullmatch(r".*val\.en\.gz cannot be read \(Is a directory\); delete this file and run .*",
-                        refused(CorpusUnavailable))
+    assert re.fullmatch(r".*val\.en\.gz cannot be read \(Is a directory\); delete this file and run .*", refused(CorpusUnavailable))
 
 
 # ---------------------------------------------------------------- damaged archives
@@ -412,8 +436,7 @@ def test_every_byte_of_an_archive(method, tmp_path, record_property):
     whole, path = archive(method), tmp_path / "fra-eng.zip"
     file = {"sha256": hashlib.sha256(LINE * 7).hexdigest(), "member": "fra.txt", "member_size": len(LINE * 7)}
     damaged = [whole[:n] for n in range(len(whole))] + [whole + b"more"]
-    damaged += [whole[:n] + bytes([whole[n] ^ change]) + whole[n + 1:] for n in range(len(whole))
-                for change in (1, 255)]
+    damaged += [whole[:n] + bytes([whole[n] ^ change]) + whole[n + 1 :] for n in range(len(whole)) for change in (1, 255)]
     refused = 0
     for data in damaged:
         path.write_bytes(data)
@@ -434,5 +457,7 @@ def test_an_archive_that_would_unpack_without_end(tmp_path):
         packed.writestr("fra-eng/fra.txt", bytes(10**7))
     file = {"sha256": hashlib.sha256(LINE).hexdigest(), "member": "fra.txt", "member_size": len(LINE)}
     assert path.stat().st_size < 20_000
-    with pytest.raises(CorpusDamaged, match=f"expected a zip archive, got a damaged one .fra.txt has 10000000 bytes, not {len(LINE)}.; this"):
+    with pytest.raises(
+        CorpusDamaged, match=f"expected a zip archive, got a damaged one .fra.txt has 10000000 bytes, not {len(LINE)}.; this"
+    ):
         _download._checked(path, file, "this")

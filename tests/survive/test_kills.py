@@ -38,10 +38,19 @@ def places(seconds):
     draw = random.Random(5)
     for _ in range(KILLS):
         count = draw.randint(1, 4)
-        yield draw.choice([f"clock {draw.uniform(0, 0.4) * seconds:.4f}"] * 7 + [
-            f"step {draw.randint(1, 11)}", f"after-step {draw.randint(1, 11)}", f"validation {count}",
-            f"after-validation {count}", f"fsync {2 * count}", f"move {2 * count}", f"moved {2 * count}",
-            f"write {2 * count} {draw.random():.3f}"])
+        yield draw.choice(
+            [f"clock {draw.uniform(0, 0.4) * seconds:.4f}"] * 7
+            + [
+                f"step {draw.randint(1, 11)}",
+                f"after-step {draw.randint(1, 11)}",
+                f"validation {count}",
+                f"after-validation {count}",
+                f"fsync {2 * count}",
+                f"move {2 * count}",
+                f"moved {2 * count}",
+                f"write {2 * count} {draw.random():.3f}",
+            ]
+        )
 
 
 def whole(folder):
@@ -107,8 +116,14 @@ def disks():
     yield from ("disk 700", "full-move 1", "full-fsync 2", "disk 3000")
     for _ in range(DISKS - 4):
         count = draw.randint(1, 6)
-        yield draw.choice([f"disk {draw.choice((0, 10, 700, 3_000, 30_000, 60_000, 90_000))}", f"full-fsync {count}",
-                           f"full-move {count}", f"full-write {count} {draw.random():.3f}"])
+        yield draw.choice(
+            [
+                f"disk {draw.choice((0, 10, 700, 3_000, 30_000, 60_000, 90_000))}",
+                f"full-fsync {count}",
+                f"full-move {count}",
+                f"full-write {count} {draw.random():.3f}",
+            ]
+        )
 
 
 @pytest.mark.errors
@@ -123,8 +138,11 @@ def test_twenty_full_disks(runner, unbroken, tmp_path, record_property):
             folder, step = tmp_path / str(runs), 0
             status = runner.live("train", folder, "full-fsync 3")
         said = runner.errors.read_text().splitlines()[-1]
-        match = re.fullmatch(rf"OSError: {folder}/(\S+): could not be written \((File too large|No space left on device)\); "
-                             "what stood there is untouched, make room or name another folder", said)
+        match = re.fullmatch(
+            rf"OSError: {folder}/(\S+): could not be written \((File too large|No space left on device)\); "
+            "what stood there is untouched, make room or name another folder",
+            said,
+        )
         assert status == 1 and match, said
         assert set(files(folder)) == {path.name for path in folder.iterdir()} <= NAMES  # no part, no lock
         before, step = step, whole(folder)
@@ -151,5 +169,6 @@ def test_a_folder_through_a_file(runner, tmp_path):
     """Nothing can be made there, not even by an administrator, whom permission bits would not stop."""
     (tmp_path / "file").write_text("")
     assert runner.live("train", tmp_path / "file" / "run") == 1
-    assert runner.errors.read_text().splitlines()[-1] == (f"ValueError: folder: expected a folder, got {tmp_path / 'file' / 'run'}, "
-                                                          f"but {tmp_path / 'file'} is none; name another folder")
+    assert runner.errors.read_text().splitlines()[-1] == (
+        f"ValueError: folder: expected a folder, got {tmp_path / 'file' / 'run'}, but {tmp_path / 'file'} is none; name another folder"
+    )

@@ -48,9 +48,9 @@ def test_module_holds_its_cells(house):
     house("03_lookup", text("## Soft"), code(SOFT), code("print(soft(1))"), code(IMPORTS), code(SCALE))
     export(house)
     written = (house.library / "reference" / "lookup.py").read_text()
-    assert written.startswith(export_library.MARK)
+    assert written.startswith(f"{export_library.MARK}\n{export_library.BY_HAND}\n")
     head = "``xformer_lib.reference.lookup``, from chapter 3, Lookup (``chapters/03_lookup.ipynb``).\nEdit the page"
-    assert head in ast.get_docstring(ast.parse(written)) and written.count("\n", 0, written.index("import math")) == 4
+    assert head in ast.get_docstring(ast.parse(written)) and written.count("\n", 0, written.index("import math")) == 5
     assert written.index("import math") < written.index('__all__ = ["soft"]') < written.index("def soft(x):")
     assert "#|" not in written and "print" not in written
     package = (house.library / "reference" / "__init__.py").read_text()

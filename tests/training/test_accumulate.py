@@ -8,11 +8,12 @@ from xformer_lib.data import make_batch
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 from xformer_lib.training import TrainConfig, loop
 
-MODEL = TransformerConfig(vocab_size=271, d_model=14, num_heads=2, d_ff=13, num_encoder_layers=1, num_decoder_layers=2,
-                          dropout=0.0, max_len=19)
+MODEL = TransformerConfig(
+    vocab_size=271, d_model=14, num_heads=2, d_ff=13, num_encoder_layers=1, num_decoder_layers=2, dropout=0.0, max_len=19
+)
 CONFIG = TrainConfig("own", MODEL, max_steps=17, max_tokens=47, warmup_steps=3, peak_rate=1e-2, clip=0.7, seed=2)
 # seven rows whose lengths differ, so that no two parts hold the same number of target tokens
-ROWS = [([5 + n, 7, 11][:1 + n % 3], [13 + k for k in range(1 + (3 * n) % 5)]) for n in range(7)]
+ROWS = [([5 + n, 7, 11][: 1 + n % 3], [13 + k for k in range(1 + (3 * n) % 5)]) for n in range(7)]
 CORPUS = {"train": [("le chat", "le chat")], "val": [("le chat", "le chat")]}
 
 

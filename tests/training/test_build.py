@@ -9,12 +9,23 @@ from xformer_lib.training import TrainConfig, loop
 from xformer_lib.training.checkpoint import load_model, load_tensors
 
 WORDS = ["le", "chat", "dort", "ici", "gros", "jaune", "jardin"]
-PAIRS = [(" ".join(WORDS[(n * k + 3) % 7] for k in range(2 + n % 4)),
-          " ".join(WORDS[(n * k + 5) % 7] for k in range(2 + n % 3))) for n in range(31)]
+PAIRS = [
+    (" ".join(WORDS[(n * k + 3) % 7] for k in range(2 + n % 4)), " ".join(WORDS[(n * k + 5) % 7] for k in range(2 + n % 3)))
+    for n in range(31)
+]
 CORPUS = {"train": PAIRS[:23], "val": PAIRS[23:]}
-CONFIG = TrainConfig("own", TransformerConfig(vocab_size=271, d_model=10, num_heads=2, d_ff=13, num_encoder_layers=1,
-                                              num_decoder_layers=1, dropout=0.2, max_len=19),
-                     max_steps=13, max_tokens=47, warmup_steps=3, peak_rate=1e-2, validate_every=5, seed=2)
+CONFIG = TrainConfig(
+    "own",
+    TransformerConfig(
+        vocab_size=271, d_model=10, num_heads=2, d_ff=13, num_encoder_layers=1, num_decoder_layers=1, dropout=0.2, max_len=19
+    ),
+    max_steps=13,
+    max_tokens=47,
+    warmup_steps=3,
+    peak_rate=1e-2,
+    validate_every=5,
+    seed=2,
+)
 
 
 class LastWord(nn.Module):
@@ -58,8 +69,7 @@ def test_the_loop_trains_what_build_returns(tmp_path):
 
 
 def test_build_draws_its_weights_from_the_seed(tmp_path):
-    runs = [loop.build_run(CONFIG, tmp_path, begin(tmp_path / str(n)).tokenizer, CORPUS, "cpu", build=LastWord)
-            for n in range(2)]
+    runs = [loop.build_run(CONFIG, tmp_path, begin(tmp_path / str(n)).tokenizer, CORPUS, "cpu", build=LastWord) for n in range(2)]
     assert same(runs[0].model, runs[1].model)
 
 
@@ -101,8 +111,7 @@ def test_without_build_it_is_the_transformer(tmp_path):
 
 def test_a_run_read_with_another_build_is_one_line(tmp_path):
     begin(tmp_path)
-    for read in (lambda: load_model(tmp_path),
-                 lambda: loop.resume(tmp_path, corpus=CORPUS, device="cpu", progress=False)):
+    for read in (lambda: load_model(tmp_path), lambda: loop.resume(tmp_path, corpus=CORPUS, device="cpu", progress=False)):
         with pytest.raises(ValueError, match=r"^checkpoint: .* do not fit the model .*; .*give the build it was") as error:
             read()
         assert "\n" not in str(error.value)

@@ -30,11 +30,26 @@ from xformer_lib.training.checkpoint import (
 )
 from xformer_lib.training.config import TrainConfig, config_from_json, config_to_json
 
-MODEL = TransformerConfig(vocab_size=263, d_model=22, num_heads=2, d_ff=29, num_encoder_layers=1,
-                          num_decoder_layers=2, dropout=0.1, positions="learned", max_len=13)
+MODEL = TransformerConfig(
+    vocab_size=263,
+    d_model=22,
+    num_heads=2,
+    d_ff=29,
+    num_encoder_layers=1,
+    num_decoder_layers=2,
+    dropout=0.1,
+    positions="learned",
+    max_len=13,
+)
 CONFIG = TrainConfig(corpus="fragment", model=MODEL, max_steps=37, warmup_steps=5, peak_rate=3e-3, seed=11)
-STATE = {"step": 3, "epoch": 1, "batch": 2, "tokens": 101, "seconds": 0.7,
-         "history": [{"step": 3, "train_loss": 5.1234567890123456, "validation_loss": 1 / 3}]}
+STATE = {
+    "step": 3,
+    "epoch": 1,
+    "batch": 2,
+    "tokens": 101,
+    "seconds": 0.7,
+    "history": [{"step": 3, "train_loss": 5.1234567890123456, "validation_loss": 1 / 3}],
+}
 
 
 def trained(seed=0, steps=3):
@@ -98,8 +113,12 @@ def test_the_next_steps_are_the_same_after_loading(tmp_path):
 
 @pytest.mark.parametrize("dtype", (torch.float32, torch.bfloat16, torch.float64, torch.int64, torch.bool))
 def test_tensors_of_every_kind(tmp_path, dtype):
-    tensors = {"a": torch.arange(14).view(2, 7).to(dtype), "one": torch.tensor(3).to(dtype),
-               "turned": torch.arange(15).view(3, 5).to(dtype).T, "none": torch.zeros(0, 3).to(dtype)}
+    tensors = {
+        "a": torch.arange(14).view(2, 7).to(dtype),
+        "one": torch.tensor(3).to(dtype),
+        "turned": torch.arange(15).view(3, 5).to(dtype).T,
+        "none": torch.zeros(0, 3).to(dtype),
+    }
     save_tensors(tmp_path / "x.safetensors", tensors, {"note": "é", "n": [1, 2.5, None]})
     back, state = load_tensors(tmp_path / "x.safetensors")
     assert state == {"note": "é", "n": [1, 2.5, None]} and set(back) == set(tensors)
@@ -121,9 +140,9 @@ BROKEN = {
     "empty": lambda data: b"",
     "three bytes": lambda data: data[:3],
     "the length alone": lambda data: data[:8],
-    "half the header": lambda data: data[:8 + header_length(data) // 2],
-    "the header alone": lambda data: data[:8 + header_length(data)],
-    "half": lambda data: data[:len(data) // 2],
+    "half the header": lambda data: data[: 8 + header_length(data) // 2],
+    "the header alone": lambda data: data[: 8 + header_length(data)],
+    "half": lambda data: data[: len(data) // 2],
     "all but one byte": lambda data: data[:-1],
     "one byte more": lambda data: data + b"x",
     "length flipped": lambda data: bytes([data[0] ^ 255]) + data[1:],
@@ -160,8 +179,7 @@ def test_weights_of_another_model(tmp_path, tokenizer):
     save_setup(tmp_path, dataclasses.replace(CONFIG, model=other), tokenizer)
     save_model(tmp_path, model, STATE)
     save_checkpoint(tmp_path, model, optimizer, STATE)
-    for load in (lambda: load_model(tmp_path),
-                 lambda: load_checkpoint(tmp_path, Transformer(other), optimizer, device="cpu")):
+    for load in (lambda: load_model(tmp_path), lambda: load_checkpoint(tmp_path, Transformer(other), optimizer, device="cpu")):
         with pytest.raises(ValueError) as error:
             load()
         assert is_one_helpful_line(error, tmp_path) and "do not fit the model" in str(error.value)
@@ -176,9 +194,14 @@ def a_run(folder, tokenizer):
     save_checkpoint(folder, model, optimizer, state)
 
 
-@pytest.mark.parametrize("change, said", [({"num_heads": 11}, "num_heads=2, config.json says 11"),
-                                          ({"norm": "post"}, "norm=pre, config.json says post"),
-                                          ({"positions": "none"}, "do not fit the model")])
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        ({"num_heads": 11}, "num_heads=2, config.json says 11"),
+        ({"norm": "post"}, "norm=pre, config.json says post"),
+        ({"positions": "none"}, "do not fit the model"),
+    ],
+)
 def test_settings_under_which_the_weights_mean_something_else(tmp_path, tokenizer, change, said):
     """The shapes fit, so only what the file says of itself can tell."""
     a_run(tmp_path, tokenizer)
@@ -233,12 +256,21 @@ def test_nothing_changes_before_everything_fits(tmp_path, tokenizer, lost, how):
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
 
 
-@pytest.mark.parametrize("change, said", [
-    ({"max_steps": 22.5}, "max_steps: expected int, got 22.5"), ({"max_steps": 3e7}, "max_steps: expected int"),
-    ({"max_steps": "400"}, "max_steps: expected int, got '400'"), ({"seed": True}, "seed: expected int, got True"),
-    ({"clip": float("inf")}, "clip: expected float | int, got inf"), ({"corpus": 3}, "corpus: expected str, got 3"),
-    ({"colour": 3}, "colour: expected one of corpus, model, "), ({"model": {"d_model": 22.0}}, "d_model: expected int"),
-    ({"model": 7}, "cannot be read"), ({"max_steps": 0}, "max_steps: expected a positive number")])
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        ({"max_steps": 22.5}, "max_steps: expected int, got 22.5"),
+        ({"max_steps": 3e7}, "max_steps: expected int"),
+        ({"max_steps": "400"}, "max_steps: expected int, got '400'"),
+        ({"seed": True}, "seed: expected int, got True"),
+        ({"clip": float("inf")}, "clip: expected float | int, got inf"),
+        ({"corpus": 3}, "corpus: expected str, got 3"),
+        ({"colour": 3}, "colour: expected one of corpus, model, "),
+        ({"model": {"d_model": 22.0}}, "d_model: expected int"),
+        ({"model": 7}, "cannot be read"),
+        ({"max_steps": 0}, "max_steps: expected a positive number"),
+    ],
+)
 def test_a_setting_of_a_wrong_kind_is_one_line(tmp_path, tokenizer, change, said):
     save_setup(tmp_path, CONFIG, tokenizer)
     (tmp_path / "config.json").write_text(json.dumps({**config_to_json(CONFIG), **change}))
@@ -275,7 +307,7 @@ def test_no_byte_can_change_unseen(tmp_path, small, change):
     """Header, length, state, checksum, tensors: each byte counts, also one of a number that nobody could tell is wrong."""
     path = tmp_path / "x.safetensors"
     for place in range(len(small)):
-        path.write_bytes(small[:place] + bytes([change(small[place])]) + small[place + 1:])
+        path.write_bytes(small[:place] + bytes([change(small[place])]) + small[place + 1 :])
         with pytest.raises(ValueError) as error:
             load_tensors(path)
         assert is_one_helpful_line(error, path)
@@ -284,7 +316,7 @@ def test_no_byte_can_change_unseen(tmp_path, small, change):
 def test_no_byte_can_be_lost_or_added(tmp_path, small):
     path = tmp_path / "x.safetensors"
     for place in range(len(small)):
-        for data in (small[:place], small[:place] + small[place + 1:], small[:place] + b"0" + small[place:]):
+        for data in (small[:place], small[:place] + small[place + 1 :], small[:place] + b"0" + small[place:]):
             path.write_bytes(data)
             with pytest.raises(ValueError, match="truncated, changed or not a checkpoint"):
                 load_tensors(path)
@@ -299,7 +331,7 @@ def test_one_content_one_file(tmp_path, small):
 
 
 def test_the_checksum_is_that_of_the_file_with_zeros_in_its_place(small):
-    digest = json.loads(json.loads(small[8:8 + header_length(small)])["__metadata__"]["state"])["sha256"]
+    digest = json.loads(json.loads(small[8 : 8 + header_length(small)])["__metadata__"]["state"])["sha256"]
     assert small.count(digest.encode()) == 1
     assert hashlib.sha256(small.replace(digest.encode(), b"0" * 64)).hexdigest() == digest
 
@@ -371,19 +403,24 @@ def test_the_bytes_are_on_the_disk_before_the_name(tmp_path, monkeypatch):
 
 def stay_where_they_are(monkeypatch, number):
     """A disk that has become one for reading only: nothing is opened for writing, and nothing is removed either."""
+
     def refuse(*_, **__):
         raise OSError(number, os.strerror(number))
 
     real = open
-    monkeypatch.setattr("builtins.open", lambda path, mode="r", *rest, **options:
-                        real(path, mode, *rest, **options) if set(mode) <= set("rbt") else refuse())
+    monkeypatch.setattr(
+        "builtins.open",
+        lambda path, mode="r", *rest, **options: real(path, mode, *rest, **options) if set(mode) <= set("rbt") else refuse(),
+    )
     monkeypatch.setattr(os, "unlink", refuse)
     monkeypatch.setattr(type(Path()), "unlink", refuse)
 
 
-WRITERS = {"write_atomically": lambda path: write_atomically(path, b"abc"),
-           "save_tensors": lambda path: save_tensors(path, {"a": torch.zeros(3)}, {}),
-           "tokenizer": lambda path: Tokenizer.train(["le chat"] * 2, vocab_size=263).save(path)}
+WRITERS = {
+    "write_atomically": lambda path: write_atomically(path, b"abc"),
+    "save_tensors": lambda path: save_tensors(path, {"a": torch.zeros(3)}, {}),
+    "tokenizer": lambda path: Tokenizer.train(["le chat"] * 2, vocab_size=263).save(path),
+}
 
 
 @pytest.mark.parametrize("writer", WRITERS)
@@ -453,7 +490,7 @@ def test_a_checkpoint_nested_without_end(tmp_path):
     data = path.read_bytes().replace(shallow.encode(), b"[" * 100_000 + b"]" * 100_000)
     data = struct.pack("<Q", header_length(path.read_bytes()) + 200_000 - len(shallow)) + data[8:]
     place, _ = checkpoint.find_checksum(data)
-    zeros = data[:place.start(1)] + b"0" * 64 + data[place.end(1):]
+    zeros = data[: place.start(1)] + b"0" * 64 + data[place.end(1) :]
     path.write_bytes(zeros.replace(b"0" * 64, hashlib.sha256(zeros).hexdigest().encode(), 1))
     with pytest.raises(ValueError) as error:
         load_tensors(path)
@@ -476,14 +513,22 @@ def test_nothing_is_pickled(tmp_path, monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("pickle")
 
-    for module, name in ((pickle, "dump"), (pickle, "dumps"), (pickle, "load"), (pickle, "loads"),
-                         (pickle, "Pickler"), (pickle, "Unpickler"), (torch, "save"), (torch, "load")):
+    for module, name in (
+        (pickle, "dump"),
+        (pickle, "dumps"),
+        (pickle, "load"),
+        (pickle, "loads"),
+        (pickle, "Pickler"),
+        (pickle, "Unpickler"),
+        (torch, "save"),
+        (torch, "load"),
+    ):
         monkeypatch.setattr(module, name, refuse)
     model, optimizer = trained()
     save_checkpoint(tmp_path, model, optimizer, STATE)
     load_checkpoint(tmp_path, model, optimizer, device="cpu")
     data = (tmp_path / "checkpoint.safetensors").read_bytes()
-    header = json.loads(data[8:8 + header_length(data)])
+    header = json.loads(data[8 : 8 + header_length(data)])
     stored = json.loads(header["__metadata__"]["state"])
     assert len(stored.pop("sha256")) == 64 and stored == STATE
     assert len(header) == 1 + sum(1 for name in header if name.split(".")[0] in ("model", "optimizer", "rng"))

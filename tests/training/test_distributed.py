@@ -105,8 +105,7 @@ if __name__ == "__main__":
         print(json.dumps([os.waitstatus_to_exitcode(os.waitpid(number, 0)[1]) for number in children]), flush=True)
         del store  # and its thread, before the next fork
 """
-ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "",
-               "GLOO_SOCKET_IFNAME": "lo"}
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "", "GLOO_SOCKET_IFNAME": "lo"}
 
 
 class Runner:
@@ -116,19 +115,25 @@ class Runner:
         self.program, self.errors = folder / "shared_run.py", folder / "errors.txt"
         self.program.write_text(PROGRAM)
         with open(self.errors, "w") as errors:
-            self.server = subprocess.Popen([sys.executable, self.program], env=ENVIRONMENT, text=True, bufsize=1,
-                                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
+            self.server = subprocess.Popen(
+                [sys.executable, self.program],
+                env=ENVIRONMENT,
+                text=True,
+                bufsize=1,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+            )
 
     def start(self, what, folder, processes, *, double=True, **job):
         folder.mkdir(exist_ok=True)
         self.said = len(self.errors.read_text())
-        self.server.stdin.write(json.dumps({"what": what, "folder": str(folder), "processes": processes,
-                                            "double": double, **job}) + "\n")
+        self.server.stdin.write(json.dumps({"what": what, "folder": str(folder), "processes": processes, "double": double, **job}) + "\n")
         return json.loads(self.server.stdout.readline())
 
     def end(self):
         """Exit statuses, and what was said on standard error."""
-        return json.loads(self.server.stdout.readline()), self.errors.read_text()[self.said:]
+        return json.loads(self.server.stdout.readline()), self.errors.read_text()[self.said :]
 
     def run(self, what, folder, processes, **job):
         self.start(what, folder, processes, **job)
@@ -182,8 +187,7 @@ def test_many_processes_take_the_steps_of_one(runner, alone, tmp_path, processes
         for (step, one, tokens), (its_step, other, its_tokens) in zip(losses(alone), losses(folder, rank), strict=True):
             assert (step, tokens) == (its_step, its_tokens) and abs(one - other) <= 1e-9 * one
         for step in range(5):
-            assert_close(load(alone / f"gradient-{step}-0.safetensors"),
-                         load(folder / f"gradient-{step}-{rank}.safetensors"), 1e-9)
+            assert_close(load(alone / f"gradient-{step}-0.safetensors"), load(folder / f"gradient-{step}-{rank}.safetensors"), 1e-9)
         assert_close(load(alone / "weights-0.safetensors"), load(folder / f"weights-{rank}.safetensors"), 1e-6)
     (tensors, state), (expected, expected_state) = read(folder), read(alone)
     assert_close(expected, tensors, 1e-6)
@@ -220,8 +224,9 @@ def test_rows_that_do_not_divide_evenly():
 
 def test_a_row_without_targets_adds_nothing():
     torch.manual_seed(5)
-    model = Transformer(TransformerConfig(41, d_model=14, num_heads=2, d_ff=13, num_encoder_layers=1,
-                                          num_decoder_layers=1, dropout=0.0, max_len=19)).double()
+    model = Transformer(
+        TransformerConfig(41, d_model=14, num_heads=2, d_ff=13, num_encoder_layers=1, num_decoder_layers=1, dropout=0.0, max_len=19)
+    ).double()
     part = distributed.Shares(3, 5).rows(make_batch([([5, 7], [11]), ([5], [12, 13])]))
     loss, tokens = distributed.LossOf(model)(*loop.to_tensors(part, "cpu"), label_smoothing=0.1)
     loss.backward()
@@ -326,15 +331,50 @@ def test_a_device_that_several_processes_cannot_share(monkeypatch):
 def test_the_command_under_torchrun(tmp_path):
     """The documented command: one log, one checkpoint, one line at the end; then one process goes on."""
     folder = tmp_path / "run"
-    small = ["max_steps=4", "warmup_steps=2", "validate_every=4", "max_tokens=307", "d_model=12", "num_heads=2", "d_ff=11",
-             "num_encoder_layers=1", "num_decoder_layers=1", "vocab_size=277", "dropout=0"]
+    small = [
+        "max_steps=4",
+        "warmup_steps=2",
+        "validate_every=4",
+        "max_tokens=307",
+        "d_model=12",
+        "num_heads=2",
+        "d_ff=11",
+        "num_encoder_layers=1",
+        "num_decoder_layers=1",
+        "vocab_size=277",
+        "dropout=0",
+    ]
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    done = subprocess.run([*torchrun, "-m", "xformer_lib.cli", "train", "--preset", "fragment", "--device", "cpu", "--quiet",
-                           "--out", str(folder), "--set", *small], env=ENVIRONMENT, capture_output=True, text=True, cwd=ROOT)
+    done = subprocess.run(
+        [
+            *torchrun,
+            "-m",
+            "xformer_lib.cli",
+            "train",
+            "--preset",
+            "fragment",
+            "--device",
+            "cpu",
+            "--quiet",
+            "--out",
+            str(folder),
+            "--set",
+            *small,
+        ],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("\n") == 1 and ": 4 steps, " in done.stdout
-    assert sorted(path.name for path in folder.iterdir()) == ["checkpoint.safetensors", "config.json", "model.safetensors",
-                                                              "provenance.json", "tokenizer.json"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "checkpoint.safetensors",
+        "config.json",
+        "model.safetensors",
+        "provenance.json",
+        "tokenizer.json",
+    ]
     record = json.loads((folder / "provenance.json").read_text())
     assert record["processes"] == 2
     assert record["command"].startswith("torchrun --nproc-per-node 2 -m xformer_lib.cli train --preset fragment ")

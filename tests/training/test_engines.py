@@ -16,10 +16,12 @@ from xformer_lib.training.checkpoint import load_model, load_setup
 
 PAIRS = load_corpus("fragment", "train")[3:64]
 CORPUS = {"train": PAIRS[:53], "val": PAIRS[53:]}
-MODEL = TransformerConfig(vocab_size=293, d_model=14, num_heads=2, d_ff=23, num_encoder_layers=2, num_decoder_layers=1,
-                          dropout=0.0, max_len=61, max_offset=3)
-CONFIG = TrainConfig("fragment", MODEL, max_steps=11, max_tokens=97, warmup_steps=3, peak_rate=3e-3, validate_every=5,
-                     seed=1, precision="float32")
+MODEL = TransformerConfig(
+    vocab_size=293, d_model=14, num_heads=2, d_ff=23, num_encoder_layers=2, num_decoder_layers=1, dropout=0.0, max_len=61, max_offset=3
+)
+CONFIG = TrainConfig(
+    "fragment", MODEL, max_steps=11, max_tokens=97, warmup_steps=3, peak_rate=3e-3, validate_every=5, seed=1, precision="float32"
+)
 
 
 def train(folder, config=CONFIG, **options):
@@ -36,8 +38,14 @@ def furthest(one, other, *, but=()):
     return max((a - b).abs().max().item() for (name, a), (same, b) in pairs if name == same and not name.endswith(but))
 
 
-CHOICES = [{}, {"norm": "post"}, {"positions": "relative"}, {"positions": "rotary", "d_model": 12},
-           {"positions": "alibi", "num_kv_heads": 1}, {"positions": "learned"}]
+CHOICES = [
+    {},
+    {"norm": "post"},
+    {"positions": "relative"},
+    {"positions": "rotary", "d_model": 12},
+    {"positions": "alibi", "num_kv_heads": 1},
+    {"positions": "learned"},
+]
 
 
 @pytest.mark.parametrize("build", [Transformer, double])
@@ -82,8 +90,10 @@ def test_dropout_acts_in_training_by_either_engine(tmp_path):
     """The model is asked for its own mode, from the first step on: one validation, after the last, would wake it too late."""
     config = replace(CONFIG, validate_every=11)
     for engine in ("fast", "plain"):
-        losses = [train(tmp_path / f"{engine} {dropout}", replace(config, model=replace(MODEL, dropout=dropout)), engine=engine).history
-                  for dropout in (0.4, 0.0)]
+        losses = [
+            train(tmp_path / f"{engine} {dropout}", replace(config, model=replace(MODEL, dropout=dropout)), engine=engine).history
+            for dropout in (0.4, 0.0)
+        ]
         assert len(losses[0]) == 1 and losses[0][0]["train_loss"] != losses[1][0]["train_loss"]
 
 

@@ -22,18 +22,47 @@ from xformer_lib.training.checkpoint import load_model, load_setup, load_tensors
 
 ROOT = Path(__file__).parents[2]
 WORDS = ["le", "chat", "dort", "ici", "gros", "jaune", "jardin"]
-PAIRS = [(" ".join(WORDS[(n * k + 3) % 7] for k in range(2 + n % 4)),
-          " ".join(WORDS[(n * k + 5) % 7] for k in range(2 + n % 3))) for n in range(41)]
+PAIRS = [
+    (" ".join(WORDS[(n * k + 3) % 7] for k in range(2 + n % 4)), " ".join(WORDS[(n * k + 5) % 7] for k in range(2 + n % 3)))
+    for n in range(41)
+]
 CORPUS = {"train": PAIRS[:31], "val": PAIRS[31:]}
-CONFIG = TrainConfig("own", TransformerConfig(vocab_size=271, d_model=10, num_heads=2, d_ff=13, num_encoder_layers=1,
-                                              num_decoder_layers=1, dropout=0.2, max_len=19),
-                     max_steps=7, max_tokens=47, warmup_steps=2, peak_rate=1e-2, validate_every=3, seed=2)
+CONFIG = TrainConfig(
+    "own",
+    TransformerConfig(
+        vocab_size=271, d_model=10, num_heads=2, d_ff=13, num_encoder_layers=1, num_decoder_layers=1, dropout=0.2, max_len=19
+    ),
+    max_steps=7,
+    max_tokens=47,
+    warmup_steps=2,
+    peak_rate=1e-2,
+    validate_every=3,
+    seed=2,
+)
 OURS = {"config.json", "tokenizer.json", "checkpoint.safetensors", "model.safetensors"}
-STRANGERS = ("model.py", "model.ipynb", "big.part", "checkpoint.pt", "checkpoint.safetensors.part", "notes.txt.4711.part",
-             "checkpoint.safetensors.4711.part.txt", "checkpoint.safetensors.x4711.part", "model.safetensors.bak", "model.bin",
-             "my-model.safetensors", "checkpoint.d/inner.part", "model.d/weights", "model.safetensors.12.part/kept")
-PARTS = ("checkpoint.safetensors.4711.part", "model.safetensors.3.part", "config.json.12345.part", "tokenizer.json.7.part",
-         "provenance.json.7.part")
+STRANGERS = (
+    "model.py",
+    "model.ipynb",
+    "big.part",
+    "checkpoint.pt",
+    "checkpoint.safetensors.part",
+    "notes.txt.4711.part",
+    "checkpoint.safetensors.4711.part.txt",
+    "checkpoint.safetensors.x4711.part",
+    "model.safetensors.bak",
+    "model.bin",
+    "my-model.safetensors",
+    "checkpoint.d/inner.part",
+    "model.d/weights",
+    "model.safetensors.12.part/kept",
+)
+PARTS = (
+    "checkpoint.safetensors.4711.part",
+    "model.safetensors.3.part",
+    "config.json.12345.part",
+    "tokenizer.json.7.part",
+    "provenance.json.7.part",
+)
 
 
 def begin(folder, config=CONFIG, corpus=CORPUS, **options):
@@ -137,8 +166,9 @@ def refused(folder, message):
 
 @pytest.mark.errors
 def test_a_run_is_not_begun_over_another(run):
-    refused(run, "^folder: expected one without a run, .* holds a checkpoint; go on with xformer train --resume .*, or name "
-                 "another folder$")
+    refused(
+        run, "^folder: expected one without a run, .* holds a checkpoint; go on with xformer train --resume .*, or name another folder$"
+    )
 
 
 @pytest.mark.errors
@@ -148,8 +178,10 @@ def test_weights_without_a_checkpoint_are_never_removed(run, beside):
     for path in run.iterdir():
         if path.name not in ("model.safetensors", *beside):
             path.unlink()
-    refused(run, "^folder: expected one without a model, .* holds model.safetensors and no checkpoint; move it elsewhere, or name "
-                 "another folder$")
+    refused(
+        run,
+        "^folder: expected one without a model, .* holds model.safetensors and no checkpoint; move it elsewhere, or name another folder$",
+    )
 
 
 @pytest.mark.errors
@@ -164,7 +196,9 @@ def test_a_model_behind_a_broken_link_counts(tmp_path):
 @pytest.mark.parametrize("content", ['{"model_type": "bert"}', "not JSON", "[" * 100_000])
 def test_settings_of_another_program_are_not_replaced(tmp_path, name, content):
     (tmp_path / name).write_text(content)
-    refused(tmp_path, f"^folder: expected one without settings of something else, .* holds a {name} that no run wrote; name another folder$")
+    refused(
+        tmp_path, f"^folder: expected one without settings of something else, .* holds a {name} that no run wrote; name another folder$"
+    )
 
 
 def test_a_run_without_a_checkpoint_begins_again(tmp_path):
@@ -212,8 +246,12 @@ for what in (lambda: here["begin"](run), lambda: here["begin"](new, corpus={"tra
         print(str(error).split(":")[0])
 print(here["begin"](new).step, here["go_on"](new).step)
 """
-    ended = subprocess.run([sys.executable, "-OO", "-c", program, __file__, finished, tmp_path / "new"], text=True,
-                           capture_output=True, env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)})
+    ended = subprocess.run(
+        [sys.executable, "-OO", "-c", program, __file__, finished, tmp_path / "new"],
+        text=True,
+        capture_output=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
+    )
     assert ended.stdout.splitlines() == ["folder", "corpus", "name", "device", "7 7"], ended.stderr
 
 
@@ -243,14 +281,17 @@ here["begin" if what == "train" else "go_on"](folder)
 def start(what, folder, stop):
     """A process that trains up to a step and stands still there."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""}
-    process = subprocess.Popen([sys.executable, "-c", PROGRAM, __file__, what, folder, str(stop)], env=environment, text=True,
-                               stdout=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, __file__, what, folder, str(stop)], env=environment, text=True, stdout=subprocess.PIPE
+    )
     assert process.stdout.readline() == "here\n"
     return process
 
 
-BUSY = (r"^folder: expected one in which nothing trains, .* is in use by process {pid} on \S+ since \d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d; "
-        r"wait until it ends, or name another folder$")
+BUSY = (
+    r"^folder: expected one in which nothing trains, .* is in use by process {pid} on \S+ since \d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d; "
+    r"wait until it ends, or name another folder$"
+)
 
 
 @pytest.mark.errors

@@ -48,8 +48,9 @@ def test_cross_entropy_has_no_lower_value_than_the_entropy_of_the_wanted_distrib
     wanted = np.full(V, epsilon / V)
     wanted[3] += 1 - epsilon
     least = -(wanted * np.log(wanted)).sum()
-    at_best = cross_entropy(torch.tensor(np.log(wanted))[None], torch.eye(V, dtype=torch.float64), torch.tensor([3]),
-                            label_smoothing=epsilon)
+    at_best = cross_entropy(
+        torch.tensor(np.log(wanted))[None], torch.eye(V, dtype=torch.float64), torch.tensor([3]), label_smoothing=epsilon
+    )
     assert float(at_best) == pytest.approx(least, abs=1e-12)
     for seed in range(5):
         elsewhere = torch.randn(1, V, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
@@ -141,15 +142,17 @@ def test_a_model_with_frozen_parts_has_the_plain_gradients(frozen):
     for name, weight in net.named_parameters():
         weight.requires_grad_({"nothing": True, "embedding.weight": name != frozen, "everything else": name == "embedding.weight"}[frozen])
     real = TARGET_OUT != CONFIG.pad_id
-    for loss in (translation_loss(net, SOURCE, TARGET_IN, TARGET_OUT, label_smoothing=0.1)[0],
-                 torch.nn.functional.cross_entropy(net(SOURCE, TARGET_IN)[real], TARGET_OUT[real], label_smoothing=0.1,
-                                                   reduction="sum")):
+    for loss in (
+        translation_loss(net, SOURCE, TARGET_IN, TARGET_OUT, label_smoothing=0.1)[0],
+        torch.nn.functional.cross_entropy(net(SOURCE, TARGET_IN)[real], TARGET_OUT[real], label_smoothing=0.1, reduction="sum"),
+    ):
         net.zero_grad()
         loss.backward()
         gradients.append({name: weight.grad for name, weight in net.named_parameters() if weight.grad is not None})
     one, other = gradients
     assert one.keys() == other.keys() and len(one) == {"nothing": len(list(net.parameters())), "everything else": 1}.get(
-        frozen, len(list(net.parameters())) - 1)
+        frozen, len(list(net.parameters())) - 1
+    )
     for name, value in one.items():
         torch.testing.assert_close(value, other[name], atol=1e-10, rtol=1e-10)
 
@@ -158,7 +161,7 @@ def test_states_that_are_given_and_an_embedding_that_learns():
     """A frozen model below: nothing but the embedding asks for a gradient."""
     states, embedding, targets = sample(n=1031)
     chunked_cross_entropy(states.detach(), embedding, targets).backward()
-    expected, = torch.autograd.grad(cross_entropy(states.detach(), embedding, targets), embedding)
+    (expected,) = torch.autograd.grad(cross_entropy(states.detach(), embedding, targets), embedding)
     torch.testing.assert_close(embedding.grad, expected, atol=1e-12, rtol=1e-12)
 
 
@@ -208,8 +211,7 @@ def test_nothing_is_smoothed_unless_asked():
     torch.testing.assert_close(plain, cross_entropy(states, embedding, targets, label_smoothing=0.0), atol=0, rtol=0)
     assert plain.item() == pytest.approx(by_loop(states, embedding, targets, 0.0), abs=1e-10)
     net = model()
-    default, zero = (translation_loss(net, SOURCE, TARGET_IN, TARGET_OUT, **settings)[0]
-                     for settings in ({}, {"label_smoothing": 0.0}))
+    default, zero = (translation_loss(net, SOURCE, TARGET_IN, TARGET_OUT, **settings)[0] for settings in ({}, {"label_smoothing": 0.0}))
     torch.testing.assert_close(default, zero, atol=0, rtol=0)
     assert default != translation_loss(net, SOURCE, TARGET_IN, TARGET_OUT, label_smoothing=0.1)[0]
 
@@ -221,8 +223,9 @@ def test_low_precision_is_raised_before_the_exponentials():
     assert cross_entropy(states, embedding, targets).dtype == torch.float64
 
 
-CONFIG = TransformerConfig(vocab_size=V, d_model=14, num_heads=2, d_ff=11, num_encoder_layers=1, num_decoder_layers=1,
-                           dropout=0.0, max_len=17)
+CONFIG = TransformerConfig(
+    vocab_size=V, d_model=14, num_heads=2, d_ff=11, num_encoder_layers=1, num_decoder_layers=1, dropout=0.0, max_len=17
+)
 SOURCE = torch.tensor([[5, 6, 7, 2, 0], [8, 2, 0, 0, 0], [4, 5, 9, 11, 2]])
 TARGET_IN = torch.tensor([[1, 9, 8], [1, 12, 0], [1, 3, 4]])
 TARGET_OUT = torch.tensor([[9, 8, 2], [12, 2, 0], [3, 4, 2]])
@@ -249,7 +252,7 @@ def test_translation_loss_is_the_sum_over_real_tokens():
 def test_translation_loss_of_a_batch_is_that_of_its_sentences():
     net = model()
     whole, tokens = translation_loss(net, SOURCE, TARGET_IN, TARGET_OUT)
-    parts = [translation_loss(net, SOURCE[n:n + 1], TARGET_IN[n:n + 1], TARGET_OUT[n:n + 1]) for n in range(3)]
+    parts = [translation_loss(net, SOURCE[n : n + 1], TARGET_IN[n : n + 1], TARGET_OUT[n : n + 1]) for n in range(3)]
     torch.testing.assert_close(whole, sum(loss for loss, _ in parts), atol=1e-10, rtol=0)
     assert tokens == sum(count for _, count in parts)
 
@@ -306,10 +309,11 @@ def test_trapezoid_may_warm_up_until_the_fall_begins():
 
 @pytest.mark.errors
 @pytest.mark.parametrize(("warmup", "total", "decay", "latest"), [(13, 16, 0.25, 12), (600, 1000, 0.5, 500)])
-def test_a_warm_up_that_reaches_into_the_fall_is_refused_where_it_is_set_and_where_it_is_used(
-        warmup, total, decay, latest):
-    message = (rf"^warmup_steps: expected at most {latest}, where the fall begins \(decay {decay} of {total} steps\), "
-               rf"got {warmup}; warm up for fewer steps, or lower decay$")
+def test_a_warm_up_that_reaches_into_the_fall_is_refused_where_it_is_set_and_where_it_is_used(warmup, total, decay, latest):
+    message = (
+        rf"^warmup_steps: expected at most {latest}, where the fall begins \(decay {decay} of {total} steps\), "
+        rf"got {warmup}; warm up for fewer steps, or lower decay$"
+    )
     with pytest.raises(ValueError, match=message):
         trapezoid(1, peak=2.0, warmup=warmup, total=total, decay=decay)
     settings = {"corpus": "fragment", "model": TransformerConfig(23), "max_steps": total, "warmup_steps": warmup}
@@ -330,9 +334,9 @@ def test_inverse_sqrt_by_hand():
     assert rates == pytest.approx([0.5, 1.0, 2.0, 4 / 3, 1.0, 0.5])
 
 
-@pytest.mark.parametrize("rate", [
-    lambda step: trapezoid(step, peak=0.7, warmup=37, total=211, decay=0.5),
-    lambda step: inverse_sqrt(step, peak=0.7, warmup=37)])
+@pytest.mark.parametrize(
+    "rate", [lambda step: trapezoid(step, peak=0.7, warmup=37, total=211, decay=0.5), lambda step: inverse_sqrt(step, peak=0.7, warmup=37)]
+)
 def test_schedules_rise_to_the_peak_once_and_never_jump(rate):
     rates = np.array([rate(step) for step in range(1, 212)])
     assert rates[36] == pytest.approx(0.7) == rates.max()

@@ -48,8 +48,14 @@ def test_a_run_looks_after_every_step(tmp_path, monkeypatch):
     monkeypatch.setattr(loop, "resident_memory", lambda: 211)
     monkeypatch.setattr(loop, "bound_memory", lambda floor: seen.append(floor) or floor + 1)
     small = preset("fragment")
-    config = replace(small, max_steps=7, warmup_steps=3, validate_every=7, max_tokens=173,
-                     model=replace(small.model, d_model=16, num_heads=2, d_ff=24, num_encoder_layers=1, num_decoder_layers=1))
+    config = replace(
+        small,
+        max_steps=7,
+        warmup_steps=3,
+        validate_every=7,
+        max_tokens=173,
+        model=replace(small.model, d_model=16, num_heads=2, d_ff=24, num_encoder_layers=1, num_decoder_layers=1),
+    )
     pairs = loop.load_corpus("fragment", "val")[:113]
     loop.train(config, tmp_path / "run", corpus={"train": pairs, "val": pairs[:29]}, device="cpu", progress=False)
     assert seen == list(range(211, 218))

@@ -37,8 +37,7 @@ def test_every_pair_is_too_long(tmp_path, split, other, max_len):
     """The message names a length, and with that length it trains."""
     corpus = {split: [PAIRS[0], PAIRS[1]], other: [("a", "b"), *PAIRS] if max_len > 1 else PAIRS}
     said = fails(tmp_path, replace(CONFIG, model=replace(MODEL, max_len=max_len)), corpus)
-    match = re.fullmatch(rf"max_len: expected at least (\d+), for the shortest pair of the (train|val) set, got {max_len}; raise it",
-                         said)
+    match = re.fullmatch(rf"max_len: expected at least (\d+), for the shortest pair of the (train|val) set, got {max_len}; raise it", said)
     assert match and (max_len == 1 or match[2] == split)
     enough = replace(CONFIG, model=replace(MODEL, max_len=int(match[1])))
     corpus = {**corpus, {"train": "val", "val": "train"}[match[2]]: corpus[match[2]]}
@@ -66,8 +65,11 @@ def test_a_pair_over_the_budget(tmp_path, split):
     """Found in both sets before the first step, not at the first validation; the number named is enough."""
     corpus = {**CORPUS, split: [*PAIRS, ("le chat " * 10, "the cat")]}
     said = fails(tmp_path, replace(CONFIG, max_tokens=30), corpus)
-    match = re.fullmatch(rf"max_tokens: expected at least (\d+), for the longest pair of the {split} set, got 30; raise it, or lower "
-                         "max_len, which leaves longer pairs out", said)
+    match = re.fullmatch(
+        rf"max_tokens: expected at least (\d+), for the longest pair of the {split} set, got 30; raise it, or lower "
+        "max_len, which leaves longer pairs out",
+        said,
+    )
     assert match and int(match[1]) > 30
     enough = replace(CONFIG, max_tokens=int(match[1]))
     assert loop.train(enough, tmp_path / "enough", corpus=corpus, device="cpu", progress=False).step == 3
@@ -99,8 +101,11 @@ def test_a_model_too_large_for_the_machine_is_refused_before_it_is_built(tmp_pat
     """The system would end the process without a word."""
     monkeypatch.setattr(loop, "Adam", None, raising=False)
     said = fails(tmp_path, replace(CONFIG, model=replace(MODEL, d_model=1_000_000)))
-    assert re.fullmatch(r"model: expected one that this machine's [\d,.]+ GB hold, got [\d,]+ parameters, which with gradients and "
-                        r"Adam's means take [\d,]+ GB; make d_model, d_ff, vocab_size or the number of layers smaller", said)
+    assert re.fullmatch(
+        r"model: expected one that this machine's [\d,.]+ GB hold, got [\d,]+ parameters, which with gradients and "
+        r"Adam's means take [\d,]+ GB; make d_model, d_ff, vocab_size or the number of layers smaller",
+        said,
+    )
 
 
 def test_a_model_that_just_fits_is_not(tmp_path, monkeypatch):

@@ -10,15 +10,27 @@ from xformer_lib.data import make_batch
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 from xformer_lib.training import planning, to_tensors, translation_loss
 
-BASE = TransformerConfig(vocab_size=311, d_model=24, num_heads=4, d_ff=37, num_encoder_layers=2, num_decoder_layers=1,
-                         max_len=29)
+BASE = TransformerConfig(vocab_size=311, d_model=24, num_heads=4, d_ff=37, num_encoder_layers=2, num_decoder_layers=1, max_len=29)
 BATCH = make_batch([([5 + n] * (3 + n % 4), [7 + n] * (6 + n % 5)) for n in range(11)])
 TARGETS = int((BATCH.target_out != 0).sum())
 
 
-@pytest.mark.parametrize("changes", ({}, {"num_encoder_layers": 1}, {"num_decoder_layers": 3}, {"num_kv_heads": 2},
-                                     {"num_kv_heads": 1}, {"d_ff": 53}, {"d_model": 28}, {"vocab_size": 401},
-                                     {"norm": "post"}, {"positions": "rotary"}, {"positions": "learned"}))
+@pytest.mark.parametrize(
+    "changes",
+    (
+        {},
+        {"num_encoder_layers": 1},
+        {"num_decoder_layers": 3},
+        {"num_kv_heads": 2},
+        {"num_kv_heads": 1},
+        {"d_ff": 53},
+        {"d_model": 28},
+        {"vocab_size": 401},
+        {"norm": "post"},
+        {"positions": "rotary"},
+        {"positions": "learned"},
+    ),
+)
 def test_operations_are_those_that_are_counted(changes):
     config = replace(BASE, **changes)
     with FlopCounterMode(display=False) as counter:
@@ -46,8 +58,9 @@ def test_a_plan_adds_up():
     assert one.state_bytes == 16 * one.parameters and one.sent_bytes == 0
     assert one.step_seconds == one.flops / 1e6 and one.hours == 17 * one.step_seconds / 3600
     assert one.cost == 3.0 * one.hours
-    many = planning.plan(BASE, rows=13, source_len=7, target_len=11, steps=17, flops_per_second=1e6, real=0.5, price=3.0,
-                         devices=5, bytes_per_second=1e4)
+    many = planning.plan(
+        BASE, rows=13, source_len=7, target_len=11, steps=17, flops_per_second=1e6, real=0.5, price=3.0, devices=5, bytes_per_second=1e4
+    )
     assert many.sent_bytes == pytest.approx(8 / 5 * 4 * many.parameters)
     assert many.step_seconds == pytest.approx(one.step_seconds / 5 + many.sent_bytes / 1e4)
     assert many.cost == pytest.approx(5 * 3.0 * many.hours)

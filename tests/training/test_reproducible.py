@@ -20,10 +20,18 @@ CORPUS = {"train": PAIRS[:53], "val": PAIRS[53:]}
 
 
 def settings(seed):
-    model = TransformerConfig(vocab_size=293, d_model=14, num_heads=2, d_ff=23, num_encoder_layers=2,
-                              num_decoder_layers=1, dropout=0.2, attention_dropout=0.1, max_len=61)
-    return TrainConfig("fragment", model, max_steps=11, max_tokens=97, warmup_steps=3, peak_rate=3e-3,
-                       validate_every=5, seed=seed)
+    model = TransformerConfig(
+        vocab_size=293,
+        d_model=14,
+        num_heads=2,
+        d_ff=23,
+        num_encoder_layers=2,
+        num_decoder_layers=1,
+        dropout=0.2,
+        attention_dropout=0.1,
+        max_len=61,
+    )
+    return TrainConfig("fragment", model, max_steps=11, max_tokens=97, warmup_steps=3, peak_rate=3e-3, validate_every=5, seed=seed)
 
 
 def run_here(folder, seed=1):
@@ -36,8 +44,7 @@ def result(folder):
     tensors, state = load_tensors(folder / "checkpoint.safetensors")
     best, _ = load_tensors(folder / "model.safetensors")
     losses = [(line["step"], line["train_loss"], line["validation_loss"]) for line in state["history"]]
-    return {**tensors, **{f"best.{name}": value for name, value in best.items()}}, \
-        (folder / "tokenizer.json").read_bytes(), losses
+    return {**tensors, **{f"best.{name}": value for name, value in best.items()}}, (folder / "tokenizer.json").read_bytes(), losses
 
 
 def assert_same(one, other):
@@ -67,12 +74,16 @@ def test_another_seed_is_another_run(first, tmp_path):
 
 def test_in_fresh_processes(first, tmp_path):
     """Python orders its sets of strings by a seed of its own, which differs from process to process."""
-    program = "import sys, runpy; from pathlib import Path\n" \
-              "runpy.run_path(sys.argv[1])['run_here'](Path(sys.argv[2]))"
+    program = "import sys, runpy; from pathlib import Path\nrunpy.run_path(sys.argv[1])['run_here'](Path(sys.argv[2]))"
     running = {}
     for hash_seed in ("1", "2"):
-        environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "",
-                       "OMP_NUM_THREADS": str(torch.get_num_threads())}
+        environment = {
+            **os.environ,
+            "PYTHONHASHSEED": hash_seed,
+            "PYTHONPATH": str(ROOT),
+            "CUDA_VISIBLE_DEVICES": "",
+            "OMP_NUM_THREADS": str(torch.get_num_threads()),
+        }
         command = [sys.executable, "-c", program, __file__, tmp_path / hash_seed]
         running[tmp_path / hash_seed] = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
     for folder, process in running.items():

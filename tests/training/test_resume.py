@@ -92,8 +92,15 @@ class Runner:
         self.program, self.errors = folder / "tiny_run.py", folder / "errors.txt"
         self.program.write_text(PROGRAM)
         with open(self.errors, "w") as errors:
-            self.server = subprocess.Popen([sys.executable, self.program], env=ENVIRONMENT, text=True, bufsize=1,
-                                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
+            self.server = subprocess.Popen(
+                [sys.executable, self.program],
+                env=ENVIRONMENT,
+                text=True,
+                bufsize=1,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+            )
 
     def start(self, what, folder, place="nowhere"):
         folder.mkdir(exist_ok=True)
@@ -191,8 +198,9 @@ def test_one_seed_one_result_another_seed_another(runner, unbroken, tmp_path):
     tensors, other = read(unbroken)[0], read(tmp_path / "other")[0]
     assert same(tensors, read(tmp_path / "again")[0])
     assert not torch.equal(tensors["model.embedding.weight"], other["model.embedding.weight"])
-    assert not torch.equal(tensors["model.decoder.layers.1.feed_forward.w_1.weight"],
-                           other["model.decoder.layers.1.feed_forward.w_1.weight"])
+    assert not torch.equal(
+        tensors["model.decoder.layers.1.feed_forward.w_1.weight"], other["model.decoder.layers.1.feed_forward.w_1.weight"]
+    )
 
 
 def test_killed_before_the_first_checkpoint(runner, tmp_path):

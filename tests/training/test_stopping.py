@@ -13,12 +13,23 @@ from xformer_lib.training.checkpoint import load_tensors
 from xformer_lib.training.loop import Stopped, stop_signals
 
 WORDS = ["le", "chat", "dort", "ici", "gros", "jaune", "jardin"]
-PAIRS = [(" ".join(WORDS[(n * k + 3) % 7] for k in range(2 + n % 4)),
-          " ".join(WORDS[(n * k + 5) % 7] for k in range(2 + n % 3))) for n in range(41)]
+PAIRS = [
+    (" ".join(WORDS[(n * k + 3) % 7] for k in range(2 + n % 4)), " ".join(WORDS[(n * k + 5) % 7] for k in range(2 + n % 3)))
+    for n in range(41)
+]
 CORPUS = {"train": PAIRS[:31], "val": PAIRS[31:]}
-CONFIG = TrainConfig("own", TransformerConfig(vocab_size=271, d_model=10, num_heads=2, d_ff=13, num_encoder_layers=1,
-                                              num_decoder_layers=1, dropout=0.2, max_len=19),
-                     max_steps=17, max_tokens=47, warmup_steps=3, peak_rate=1e-2, validate_every=7, seed=2)
+CONFIG = TrainConfig(
+    "own",
+    TransformerConfig(
+        vocab_size=271, d_model=10, num_heads=2, d_ff=13, num_encoder_layers=1, num_decoder_layers=1, dropout=0.2, max_len=19
+    ),
+    max_steps=17,
+    max_tokens=47,
+    warmup_steps=3,
+    peak_rate=1e-2,
+    validate_every=7,
+    seed=2,
+)
 
 
 def begin(folder, config=CONFIG):
@@ -34,8 +45,13 @@ def result(folder):
     tensors, state = load_tensors(folder / "checkpoint.safetensors")
     best, _ = load_tensors(folder / "model.safetensors")
     history = [{**line, "seconds": None} for line in state["history"]]
-    return {**tensors, **{f"best.{name}": value for name, value in best.items()}}, \
-        {**state, "seconds": None, "cpu_seconds": None, "history": history, "run": None}
+    return {**tensors, **{f"best.{name}": value for name, value in best.items()}}, {
+        **state,
+        "seconds": None,
+        "cpu_seconds": None,
+        "history": history,
+        "run": None,
+    }
 
 
 def assert_same(one, other):
@@ -80,8 +96,7 @@ def test_stopped_and_resumed_equals_unbroken(tmp_path, monkeypatch, whole, numbe
         signal_in_step(patch, step, number)
         with pytest.raises(Stopped) as stop:
             begin(tmp_path)
-    assert str(stop.value) == (f"stopped after step {step} of 17, all is saved; "
-                               f"go on with: xformer train --resume {tmp_path}")
+    assert str(stop.value) == (f"stopped after step {step} of 17, all is saved; go on with: xformer train --resume {tmp_path}")
     state = load_tensors(tmp_path / "checkpoint.safetensors")[1]
     assert state["step"] == step and (state["loss_tokens"] > 0) == (step != 7)
     assert go_on(tmp_path).step == 17
@@ -130,8 +145,18 @@ def test_a_signal_that_was_ignored_stays_ignored():
 def test_the_command_says_how_to_go_on(tmp_path, monkeypatch, capsys):
     """Exit status 130 and one line; the command it names then finishes the run."""
     folder = tmp_path / "run"
-    small = ["max_steps=5", "warmup_steps=2", "validate_every=5", "max_tokens=301", "d_model=12", "num_heads=2",
-             "d_ff=11", "num_encoder_layers=1", "num_decoder_layers=1", "vocab_size=277"]
+    small = [
+        "max_steps=5",
+        "warmup_steps=2",
+        "validate_every=5",
+        "max_tokens=301",
+        "d_model=12",
+        "num_heads=2",
+        "d_ff=11",
+        "num_encoder_layers=1",
+        "num_decoder_layers=1",
+        "vocab_size=277",
+    ]
     with monkeypatch.context() as patch:
         signal_in_step(patch, 2, signal.SIGTERM)
         assert main(["train", "--preset", "fragment", "--out", str(folder), "--quiet", "--set", *small]) == 130
@@ -170,8 +195,7 @@ def poison(monkeypatch, step, where):
     return poisoned
 
 
-@pytest.mark.parametrize("where, name, value", [("nan", "loss", "nan"), ("inf", "loss", "inf"),
-                                                ("gradient", "gradient", "nan")])
+@pytest.mark.parametrize("where, name, value", [("nan", "loss", "nan"), ("inf", "loss", "inf"), ("gradient", "gradient", "nan")])
 def test_a_number_that_overflows_stops_the_run(tmp_path, monkeypatch, where, name, value):
     """Step, pass and batch are named; weights, checkpoint and best model stay what they were."""
     runs = poison(monkeypatch, 12, where)
@@ -188,7 +212,8 @@ def test_a_number_that_overflows_stops_the_run(tmp_path, monkeypatch, where, nam
     assert str(error.value) == (
         f"{name}: expected a finite number, got {value} in step 12 (epoch {run.epoch}, batch {run.batch}, both from 0); "
         "train again with a lower peak_rate, a longer warm-up or precision=float32; "
-        f"what {tmp_path} holds is whole")
+        f"what {tmp_path} holds is whole"
+    )
     assert run.step == 11 and all(weight.isfinite().all() for weight in run.model.parameters())
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
     assert load_tensors(tmp_path / "checkpoint.safetensors")[1]["step"] == 7
@@ -204,7 +229,24 @@ def test_a_validation_that_overflows_is_not_written(tmp_path, monkeypatch):
 
 def test_the_command_ends_with_one_line(tmp_path, monkeypatch, capsys):
     poison(monkeypatch, 2, "nan")
-    assert main(["train", "--preset", "fragment", "--out", str(tmp_path), "--quiet", "--set", "d_model=12", "d_ff=11",
-                 "num_heads=2", "max_tokens=301", "vocab_size=277"]) == 2
+    assert (
+        main(
+            [
+                "train",
+                "--preset",
+                "fragment",
+                "--out",
+                str(tmp_path),
+                "--quiet",
+                "--set",
+                "d_model=12",
+                "d_ff=11",
+                "num_heads=2",
+                "max_tokens=301",
+                "vocab_size=277",
+            ]
+        )
+        == 2
+    )
     said = capsys.readouterr().err
     assert said.startswith("xformer train: loss: expected a finite number, got nan in step 2 ") and said.count("\n") == 1

@@ -13,8 +13,13 @@ from xformer_course.exercises.session import Session
 
 WIDTH = 88
 SESSION = Session()
-OPENINGS = {"passed": "correct", "misconception": "not yet", "wrong": "not yet",
-            "crashed": "it stopped with an error", "not attempted": "not attempted yet"}
+OPENINGS = {
+    "passed": "correct",
+    "misconception": "not yet",
+    "wrong": "not yet",
+    "crashed": "it stopped with an error",
+    "not attempted": "not attempted yet",
+}
 
 
 def check(id: str, answer: Any = ..., *, rng: np.random.Generator | None = None) -> Result:
@@ -30,8 +35,7 @@ def check(id: str, answer: Any = ..., *, rng: np.random.Generator | None = None)
     """
     exercise = registry.find(id)
     if isinstance(exercise, str):
-        return _report(Result(str(id)[:20] if type(id) is str else "?", "not attempted",
-                              f"Unknown exercise: {exercise}."), record=False)
+        return _report(Result(str(id)[:20] if type(id) is str else "?", "not attempted", f"Unknown exercise: {exercise}."), record=False)
     return _report(examine(exercise, answer, SESSION.generator(rng)))
 
 
@@ -51,8 +55,7 @@ def _judge(exercise: Exercise, answer: Any, rng: np.random.Generator) -> Verdict
         if answer is Ellipsis or guard.is_untouched(answer, exercise.stub, exercise.answer_name):
             return Verdict("not attempted")
         if exercise.requires and importlib.util.find_spec(exercise.requires) is None:
-            return Verdict("not attempted", f"this check needs {exercise.requires}; "
-                                                   f"install it with pip install {exercise.requires}.")
+            return Verdict("not attempted", f"this check needs {exercise.requires}; install it with pip install {exercise.requires}.")
         with guard.quiet():
             return checks.judge(exercise, answer, rng)
     except KeyboardInterrupt:
@@ -77,8 +80,7 @@ def _unreadable(error: BaseException) -> str:
         raise
     except BaseException:
         words = ""
-    return (f"the answer could not be read ({type(error).__name__}{': ' + words if words else ''}); "
-            "return plain numbers or arrays.")
+    return f"the answer could not be read ({type(error).__name__}{': ' + words if words else ''}); return plain numbers or arrays."
 
 
 def _message(exercise: Exercise, verdict: Verdict) -> str:
@@ -134,6 +136,5 @@ def catalogue(chapter: int | None = None) -> tuple[Exercise, ...]:
     """
     found: list[Chapter | None] = registry.chapters() if chapter is None else [registry.chapter(chapter)]
     if None in found:
-        raise ValueError(f"chapter: expected one of {registry.chapter_numbers()}, got {chapter!r}; "
-                         "leave it out for all exercises")
+        raise ValueError(f"chapter: expected one of {registry.chapter_numbers()}, got {chapter!r}; leave it out for all exercises")
     return tuple(exercise for one in found for exercise in one.exercises)

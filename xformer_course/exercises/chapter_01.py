@@ -82,8 +82,7 @@ CROSSINGS = Exercise(
 share an end do not cross, and neither do arcs of which one lies under the other.""",
     hints=(
         "Draw two arcs over four different words. In which orders of the four ends do they cross?",
-        "Forget the direction first: write each arc as (left, right). `itertools.combinations(arcs, 2)` gives each "
-        "pair of arcs once.",
+        "Forget the direction first: write each arc as (left, right). `itertools.combinations(arcs, 2)` gives each pair of arcs once.",
         "Arcs (a, b) and (c, d) cross when a < c < b < d or c < a < d < b.",
     ),
     stub="def crossings(heads):\n    return ...",
@@ -97,28 +96,34 @@ share an end do not cross, and neither do arcs of which one lies under the other
     ],
     returns=("crossings",),
     misconceptions=(
-        Misconception("touching counted", _crossings_with_touching,
-                      "You also count arcs that share an end. A word between two of its neighbours does not make "
-                      "their arcs cross: look at `<=`."),
-        Misconception("nested counted", _overlaps,
-                      "You count every pair that overlaps. An arc that lies wholly under another one does not cross "
-                      "it."),
-        Misconception("only arcs to the right", _only_rightward,
-                      "Some crossings are missed. Is the head always to the left of its word? Print an arc whose "
-                      "head comes later."),
-        Misconception("one order missed", _first_starts_first,
-                      "Some crossings are missed. Of two arcs that cross, must the one that you look at first also "
-                      "begin first?"),
-        Misconception("arcs instead of pairs", _arcs_that_cross,
-                      "You count the arcs that cross some other arc. The question is for pairs: two arcs that cross "
-                      "each other are one pair."),
-        Misconception("every pair twice", lambda heads: 2 * _crossings(heads),
-                      "Exactly twice too many: each pair is met once from either side."),
+        Misconception(
+            "touching counted",
+            _crossings_with_touching,
+            "You also count arcs that share an end. A word between two of its neighbours does not make their arcs cross: look at `<=`.",
+        ),
+        Misconception(
+            "nested counted", _overlaps, "You count every pair that overlaps. An arc that lies wholly under another one does not cross it."
+        ),
+        Misconception(
+            "only arcs to the right",
+            _only_rightward,
+            "Some crossings are missed. Is the head always to the left of its word? Print an arc whose head comes later.",
+        ),
+        Misconception(
+            "one order missed",
+            _first_starts_first,
+            "Some crossings are missed. Of two arcs that cross, must the one that you look at first also begin first?",
+        ),
+        Misconception(
+            "arcs instead of pairs",
+            _arcs_that_cross,
+            "You count the arcs that cross some other arc. The question is for pairs: two arcs that cross each other are one pair.",
+        ),
+        Misconception(
+            "every pair twice", lambda heads: 2 * _crossings(heads), "Exactly twice too many: each pair is met once from either side."
+        ),
     ),
-    alternatives=(
-        Alternative("one end inside", _crossings_by_inside),
-        Alternative("choose four words", _crossings_by_ends),
-    ),
+    alternatives=(Alternative("one end inside", _crossings_by_inside), Alternative("choose four words", _crossings_by_ends)),
     success="A tree with a crossing is called non-projective: no division of the sentence into nested spans fits it.",
 )
 
@@ -192,30 +197,51 @@ def both_directions(x, w_h, w_x):
     cases=_both_cases,
     returns=("states",),
     misconceptions=(
-        Misconception("not turned back", _pieces(_beside),
-                      "Row 0 holds the first word read from the left beside the *last* word read from the right. "
-                      "Its two halves must belong to the same word."),
-        Misconception("forward twice", _pieces(lambda left, right: _beside(left, left)),
-                      "Both halves have read the same words now. Change the last word: does row 0 notice?"),
-        Misconception("columns turned", _pieces(lambda left, right: _beside(left, right[:, ::-1])),
-                      "You turned round the m numbers of each state. Which axis counts the words?"),
-        Misconception("both turned", _pieces(lambda left, right: _beside(left[::-1], right[::-1])),
-                      "The second half is right now, but the first was right before and has been turned as well."),
-        Misconception("the wrong one turned", _pieces(lambda left, right: _beside(left[::-1], right)),
-                      "The halves fit each other, but the rows run from the last word to the first. Which reading "
-                      "has its states in the wrong order?"),
-        Misconception("right half first", _pieces(lambda left, right: _beside(right[::-1], left)),
-                      "The rows belong to the right words. The statement wants the reading from the left first."),
-        Misconception("added up", _pieces(lambda left, right: left + right[::-1]),
-                      "The states are added, so that a row has m numbers and nobody can tell left from right. The "
-                      "statement wants 2m."),
-        Misconception("one under the other", _pieces(lambda left, right: np.concatenate([left, right[::-1]])),
-                      "You have 2L rows of m numbers. Which axis should grow?"),
+        Misconception(
+            "not turned back",
+            _pieces(_beside),
+            "Row 0 holds the first word read from the left beside the *last* word read from the right. "
+            "Its two halves must belong to the same word.",
+        ),
+        Misconception(
+            "forward twice",
+            _pieces(lambda left, right: _beside(left, left)),
+            "Both halves have read the same words now. Change the last word: does row 0 notice?",
+        ),
+        Misconception(
+            "columns turned",
+            _pieces(lambda left, right: _beside(left, right[:, ::-1])),
+            "You turned round the m numbers of each state. Which axis counts the words?",
+        ),
+        Misconception(
+            "both turned",
+            _pieces(lambda left, right: _beside(left[::-1], right[::-1])),
+            "The second half is right now, but the first was right before and has been turned as well.",
+        ),
+        Misconception(
+            "the wrong one turned",
+            _pieces(lambda left, right: _beside(left[::-1], right)),
+            "The halves fit each other, but the rows run from the last word to the first. Which reading has its states in the wrong order?",
+        ),
+        Misconception(
+            "right half first",
+            _pieces(lambda left, right: _beside(right[::-1], left)),
+            "The rows belong to the right words. The statement wants the reading from the left first.",
+        ),
+        Misconception(
+            "added up",
+            _pieces(lambda left, right: left + right[::-1]),
+            "The states are added, so that a row has m numbers and nobody can tell left from right. The statement wants 2m.",
+        ),
+        Misconception(
+            "one under the other",
+            _pieces(lambda left, right: np.concatenate([left, right[::-1]])),
+            "You have 2L rows of m numbers. Which axis should grow?",
+        ),
     ),
     alternatives=(
         Alternative("one loop", _both_by_loop),
-        Alternative("flip and hstack", lambda x, w_h, w_x: np.hstack(
-            [_read(x, w_h, w_x), np.flip(_read(np.flip(x, 0), w_h, w_x), 0)])),
+        Alternative("flip and hstack", lambda x, w_h, w_x: np.hstack([_read(x, w_h, w_x), np.flip(_read(np.flip(x, 0), w_h, w_x), 0)])),
     ),
     success="Every row has now seen the whole sentence: its left part and its right part, each in a state of its own.",
 )
@@ -244,6 +270,7 @@ def _gradient_cases(rng):
 
 def _factors(factor, skip=1):
     """The product of one factor a state, in the order of reading."""
+
     def gradient(states, w_h):
         product = np.eye(len(w_h))
         for t in range(skip, len(states)):
@@ -296,8 +323,7 @@ with respect to number a of $h_1$, the words being held fixed. The derivative of
 $\\tanh z$ is in `states`.""",
     hints=(
         "For T = 1 the answer is known without any calculation. What is it, and what does one more word do to it?",
-        "The derivative of number b of h_t with respect to number a of h_{t−1} is w_h[a, b] times the slope of tanh "
-        "at number b.",
+        "The derivative of number b of h_t with respect to number a of h_{t−1} is w_h[a, b] times the slope of tanh at number b.",
         "Start from the identity; for each h_t with t = 2, …, T multiply from the right by `w_h * (1 - h_t**2)`.",
     ),
     stub="def state_gradient(states, w_h):\n    return ...",
@@ -305,32 +331,47 @@ $\\tanh z$ is in `states`.""",
     cases=_gradient_cases,
     returns=("gradient",),
     misconceptions=(
-        Misconception("slope of tanh left out", _factors(lambda states, t, w_h: w_h),
-                      "You multiply the weights alone. That is the answer for a layer without tanh; each step also "
-                      "has the slope of tanh."),
-        Misconception("slope at the state before", _factors(lambda states, t, w_h: w_h * (1 - states[t - 1] ** 2)),
-                      "The slope belongs to the tanh that makes h_t, and you take it at h_{t−1}."),
-        Misconception("slope on the rows", _factors(lambda states, t, w_h: w_h * (1 - states[t] ** 2)[:, None]),
-                      "The slope at number b multiplies column b of the weights. Yours multiplies row b."),
-        Misconception("one step too many",
-                      _factors(lambda states, t, w_h: w_h * (1 - states[t] ** 2), skip=0),
-                      "T states have T − 1 steps between them. What should come out for T = 1?"),
-        Misconception("steps in reverse order", _reversed_order,
-                      "Right for two states, wrong for three: matrices do not commute. With rows as states, which "
-                      "factor stands on the left, the first step or the last?"),
-        Misconception("transposed", lambda states, w_h: _gradient(states, w_h).T,
-                      "Rows and columns are exchanged: entry [a, b] must be the derivative of number b of the last "
-                      "state."),
-        Misconception("not squared", _factors(lambda states, t, w_h: w_h * (1 - states[t])),
-                      "The slope of tanh is 1 − tanh². You wrote 1 − tanh."),
-        Misconception("entry by entry", _elementwise,
-                      "A change in one number spreads to all numbers of the next state. Which product adds up over "
-                      "the ways between?"),
+        Misconception(
+            "slope of tanh left out",
+            _factors(lambda states, t, w_h: w_h),
+            "You multiply the weights alone. That is the answer for a layer without tanh; each step also has the slope of tanh.",
+        ),
+        Misconception(
+            "slope at the state before",
+            _factors(lambda states, t, w_h: w_h * (1 - states[t - 1] ** 2)),
+            "The slope belongs to the tanh that makes h_t, and you take it at h_{t−1}.",
+        ),
+        Misconception(
+            "slope on the rows",
+            _factors(lambda states, t, w_h: w_h * (1 - states[t] ** 2)[:, None]),
+            "The slope at number b multiplies column b of the weights. Yours multiplies row b.",
+        ),
+        Misconception(
+            "one step too many",
+            _factors(lambda states, t, w_h: w_h * (1 - states[t] ** 2), skip=0),
+            "T states have T − 1 steps between them. What should come out for T = 1?",
+        ),
+        Misconception(
+            "steps in reverse order",
+            _reversed_order,
+            "Right for two states, wrong for three: matrices do not commute. With rows as states, which "
+            "factor stands on the left, the first step or the last?",
+        ),
+        Misconception(
+            "transposed",
+            lambda states, w_h: _gradient(states, w_h).T,
+            "Rows and columns are exchanged: entry [a, b] must be the derivative of number b of the last state.",
+        ),
+        Misconception(
+            "not squared", _factors(lambda states, t, w_h: w_h * (1 - states[t])), "The slope of tanh is 1 − tanh². You wrote 1 − tanh."
+        ),
+        Misconception(
+            "entry by entry",
+            _elementwise,
+            "A change in one number spreads to all numbers of the next state. Which product adds up over the ways between?",
+        ),
     ),
-    alternatives=(
-        Alternative("from the end", _gradient_from_the_end),
-        Alternative("one change at a time", _gradient_by_rows),
-    ),
+    alternatives=(Alternative("from the end", _gradient_from_the_end), Alternative("one change at a time", _gradient_by_rows)),
     tolerance=1e-9,
     success="One matrix a word: the product is what grows or shrinks geometrically.",
 )
@@ -358,21 +399,29 @@ answer = {
 }""",
     reference={"three of width 5": 13, "layers of width 5": 10, "layers of width 3": 20},
     misconceptions=(
-        Misconception("widths added", {"three of width 5": 15, "layers of width 5": 9, "layers of width 3": 14},
-                      "You add whole widths. The second layer's five inputs overlap in what they have seen; draw it."),
-        Misconception("widths multiplied", {"three of width 5": 125, "layers of width 5": 3, "layers of width 3": 4},
-                      "Your stack grows by a factor a layer. Neighbouring outputs see almost the same positions: "
-                      "count only the new ones."),
-        Misconception("one side only", {"three of width 5": 7, "layers of width 5": 20, "layers of width 3": 40},
-                      "You went to one side. A centred layer of width 5 adds two positions on the left and two on "
-                      "the right."),
-        Misconception("the position itself forgotten",
-                      {"three of width 5": 12, "layers of width 5": 11, "layers of width 3": 21},
-                      "Almost. With no layer at all, an output would depend on one position."),
+        Misconception(
+            "widths added",
+            {"three of width 5": 15, "layers of width 5": 9, "layers of width 3": 14},
+            "You add whole widths. The second layer's five inputs overlap in what they have seen; draw it.",
+        ),
+        Misconception(
+            "widths multiplied",
+            {"three of width 5": 125, "layers of width 5": 3, "layers of width 3": 4},
+            "Your stack grows by a factor a layer. Neighbouring outputs see almost the same positions: count only the new ones.",
+        ),
+        Misconception(
+            "one side only",
+            {"three of width 5": 7, "layers of width 5": 20, "layers of width 3": 40},
+            "You went to one side. A centred layer of width 5 adds two positions on the left and two on the right.",
+        ),
+        Misconception(
+            "the position itself forgotten",
+            {"three of width 5": 12, "layers of width 5": 11, "layers of width 3": 21},
+            "Almost. With no layer at all, an output would depend on one position.",
+        ),
     ),
     alternatives=(
-        Alternative("as formulas", {"three of width 5": 3 * 4 + 1, "layers of width 5": 40 / 4,
-                                    "layers of width 3": np.int64(20)}),
+        Alternative("as formulas", {"three of width 5": 3 * 4 + 1, "layers of width 5": 40 / 4, "layers of width 3": np.int64(20)}),
     ),
     tolerance=1e-12,
     success="The reach grows by k − 1 a layer: the distance is paid for in depth.",
@@ -399,8 +448,7 @@ def _accept_offsets(answer):
         return f"an offset says how far *back* a layer looks, at least 1; one of yours is {min(offsets)}."
     missing = sorted(set(range(16)) - _reached(offsets))
     if missing:
-        return (f"{16 - len(missing)} of the 16 positions arrive. The nearest that does not lies {missing[0]} before "
-                f"the last.")
+        return f"{16 - len(missing)} of the 16 positions arrive. The nearest that does not lies {missing[0]} before the last."
     return None
 
 
@@ -428,26 +476,39 @@ last of 16 positions depends on all 16. With neighbours, offsets [1, 1, 1, 1], i
     reference=[1, 2, 4, 8],
     accepts=_accept_offsets,
     misconceptions=(
-        Misconception("neighbours only", [1, 1, 1, 1],
-                      "Four steps to the neighbour reach four places back. Let a later layer take larger steps.",
-                      recognise=_is(1, 1, 1, 1)),
-        Misconception("steps that grow by one", [1, 2, 3, 4],
-                      "Your layers reach 10 places back, since 1 + 2 + 3 + 4 = 10; some distances are reached in two "
-                      "ways. Which growth wastes none?", recognise=_is(1, 2, 3, 4)),
-        Misconception("equal long steps", [4, 4, 4, 4],
-                      "You reach far enough, but only every fourth position arrives. How does one get to distance 1?",
-                      recognise=_is(4, 4, 4, 4)),
-        Misconception("doubling from two", [2, 4, 8, 16],
-                      "The doubling is the right idea. But only even distances arrive, and 16 lies outside.",
-                      recognise=_is(2, 4, 8, 16)),
-        Misconception("powers of three", [1, 3, 9, 27],
-                      "Powers of three would fit layers that read three positions. These read two.",
-                      recognise=_is(1, 3, 9, 27)),
+        Misconception(
+            "neighbours only",
+            [1, 1, 1, 1],
+            "Four steps to the neighbour reach four places back. Let a later layer take larger steps.",
+            recognise=_is(1, 1, 1, 1),
+        ),
+        Misconception(
+            "steps that grow by one",
+            [1, 2, 3, 4],
+            "Your layers reach 10 places back, since 1 + 2 + 3 + 4 = 10; some distances are reached in two ways. Which growth wastes none?",
+            recognise=_is(1, 2, 3, 4),
+        ),
+        Misconception(
+            "equal long steps",
+            [4, 4, 4, 4],
+            "You reach far enough, but only every fourth position arrives. How does one get to distance 1?",
+            recognise=_is(4, 4, 4, 4),
+        ),
+        Misconception(
+            "doubling from two",
+            [2, 4, 8, 16],
+            "The doubling is the right idea. But only even distances arrive, and 16 lies outside.",
+            recognise=_is(2, 4, 8, 16),
+        ),
+        Misconception(
+            "powers of three",
+            [1, 3, 9, 27],
+            "Powers of three would fit layers that read three positions. These read two.",
+            recognise=_is(1, 3, 9, 27),
+        ),
     ),
     alternatives=(Alternative("from far to near", (8, 4, 2, 1)),),
     success="Each layer doubles the reach. The path has become logarithmic, and the offsets are still fixed in advance.",
 )
 
-CHAPTER = Chapter(
-    number=1, title="Motivation", slug="01_motivation", exercises=(CROSSINGS, BOTH, GRADIENT, FIELD, REACH)
-)
+CHAPTER = Chapter(number=1, title="Motivation", slug="01_motivation", exercises=(CROSSINGS, BOTH, GRADIENT, FIELD, REACH))

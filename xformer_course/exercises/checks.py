@@ -20,8 +20,17 @@ def judge(exercise: Exercise, answer: Any, rng: Any) -> Verdict:
         return judge_exploration(exercise, answer)
     if exercise.kind == "prove":
         return judge_steps(exercise, answer, rng)
-    task = Task(exercise.answer_name, exercise.reference, exercise.cases(rng), exercise.returns,
-                exercise.tolerance, exercise.misconceptions, exercise.pure, exercise.compare, probe=exercise.probe)
+    task = Task(
+        exercise.answer_name,
+        exercise.reference,
+        exercise.cases(rng),
+        exercise.returns,
+        exercise.tolerance,
+        exercise.misconceptions,
+        exercise.pure,
+        exercise.compare,
+        probe=exercise.probe,
+    )
     return judge_function(task, answer)
 
 
@@ -44,8 +53,7 @@ def unreadable(exercise: Exercise, answer: Any) -> str | None:
 
 def judge_value(exercise: Exercise, answer: Any) -> Verdict:
     """A prediction: compared with the reference, then with the wrong values we know."""
-    compare = exercise.compare or (
-        lambda expected, got: values.difference(expected, got, tolerance=exercise.tolerance, name="your answer"))
+    compare = exercise.compare or (lambda expected, got: values.difference(expected, got, tolerance=exercise.tolerance, name="your answer"))
     found = compare(exercise.reference, answer)
     if found is None:
         return Verdict("passed")
@@ -56,8 +64,7 @@ def judge_value(exercise: Exercise, answer: Any) -> Verdict:
         if exercise.compare is None and shares_every_mistake(exercise, known, answer):
             return Verdict("misconception", known.diagnosis, known.name)
     form = None if exercise.compare else values.form_problem(exercise.reference, answer)
-    return Verdict("wrong", f"{form}." if form else
-                   "that is not it; work out the smallest case on paper and try again.")
+    return Verdict("wrong", f"{form}." if form else "that is not it; work out the smallest case on paper and try again.")
 
 
 def shares_every_mistake(exercise: Exercise, known: Misconception, answer: Any) -> bool:
@@ -103,23 +110,28 @@ def judge_steps(exercise: Exercise, answer: Any, rng: Any) -> Verdict:
     if isinstance(answer, (list, tuple)) and len(answer) == len(names):
         answer = dict(zip(names, answer, strict=True))
     if not isinstance(answer, Mapping):
-        return Verdict("wrong", f"the answer is a dict with the keys {', '.join(map(repr, names))}; "
-                                f"this is {values.describe(answer)}.")
+        return Verdict("wrong", f"the answer is a dict with the keys {', '.join(map(repr, names))}; this is {values.describe(answer)}.")
     for position, step in enumerate(exercise.steps, start=1):
         function = answer.get(step.name, ...)
         if guard.is_untouched(function, exercise.stub, step.name):
-            return Verdict("not attempted" if position == 1 else "wrong",
-                           f"step {position}, {step.name!r}, is still to be written.")
+            return Verdict("not attempted" if position == 1 else "wrong", f"step {position}, {step.name!r}, is still to be written.")
         verdict = judge_function(task_of(step, rng), function)
         if verdict.status != "passed":
             words = f"step {position}, {step.name!r} ({step.claim}): {verdict.text}"
-            return Verdict("not attempted" if verdict.status == "not attempted" and position == 1 else
-                           verdict.status if verdict.status != "not attempted" else "wrong",
-                           words, verdict.misconception)
+            return Verdict(
+                "not attempted"
+                if verdict.status == "not attempted" and position == 1
+                else verdict.status
+                if verdict.status != "not attempted"
+                else "wrong",
+                words,
+                verdict.misconception,
+            )
     return Verdict("passed")
 
 
 def task_of(step: Step, rng: Any) -> Task:
     """A step of a proof as a function to judge, with the falsifier as its truth."""
-    return Task(step.name, step.truth, step.cases(rng), (step.name,), step.tolerance, step.misconceptions,
-                counterexample=step.counterexample)
+    return Task(
+        step.name, step.truth, step.cases(rng), (step.name,), step.tolerance, step.misconceptions, counterexample=step.counterexample
+    )

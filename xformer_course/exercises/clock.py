@@ -30,9 +30,12 @@ def seconds_allowed() -> float:
 
 def is_free() -> bool:
     """Whether the alarm can be set here and nobody else is waiting for it."""
-    return (hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
-            and signal.getsignal(signal.SIGALRM) in (signal.SIG_DFL, signal.SIG_IGN)
-            and signal.getitimer(signal.ITIMER_REAL)[0] == 0)
+    return (
+        hasattr(signal, "setitimer")
+        and threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGALRM) in (signal.SIG_DFL, signal.SIG_IGN)
+        and signal.getitimer(signal.ITIMER_REAL)[0] == 0
+    )
 
 
 @contextmanager

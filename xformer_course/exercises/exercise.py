@@ -142,8 +142,7 @@ class Exercise:
             raise ValueError(f"kind: expected one of {', '.join(KINDS)}, got {self.kind!r}")
         needed = {"prove": self.steps, "explore": self.accepts}.get(self.kind, self)
         if not needed:
-            raise ValueError(f"exercise {self.id}: a {self.kind} exercise needs "
-                             f"{'steps' if self.kind == 'prove' else 'accepts'}")
+            raise ValueError(f"exercise {self.id}: a {self.kind} exercise needs {'steps' if self.kind == 'prove' else 'accepts'}")
         if self.kind in FUNCTION_KINDS and self.cases is None:
             raise ValueError(f"exercise {self.id}: a {self.kind} exercise needs cases")
 

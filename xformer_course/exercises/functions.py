@@ -66,12 +66,12 @@ def judge_function(task: Task, answer: Any) -> Verdict:
     if isinstance(answer, type):
         return Verdict("wrong", f"{answer.__name__} is a class; pass a function, or an instance that can be called.")
     if not callable(answer):
-        return Verdict("wrong", f"the check needs the function {task.name} itself, not a value; "
-                                f"this is {values.describe(answer)}.")
+        return Verdict("wrong", f"the check needs the function {task.name} itself, not a value; this is {values.describe(answer)}.")
     unfit = [one for one in task.cases if not guard.signature_fits(answer, one)]
     if unfit:
-        return Verdict("wrong", f"your function cannot take the arguments of "
-                                f"{guard.explain_call(task.name, unfit[0])}; keep the stub's signature.")
+        return Verdict(
+            "wrong", f"your function cannot take the arguments of {guard.explain_call(task.name, unfit[0])}; keep the stub's signature."
+        )
     first = guard.call(answer, task.cases[0]).value
     if guard.is_untouched(first, "", ""):
         return Verdict("not attempted", "the function still returns the dots of the stub.")
@@ -94,8 +94,8 @@ class Fit:
 
     known: Misconception
     explained: tuple[int, ...]  # cases on which both depart from the reference in the same way
-    unexplained: int            # cases on which the learner's function is wrong in another way
-    by_value: bool              # some explained case holds a value and not only the same kind of error
+    unexplained: int  # cases on which the learner's function is wrong in another way
+    by_value: bool  # some explained case holds a value and not only the same kind of error
 
     @property
     def whole(self) -> bool:
@@ -164,6 +164,7 @@ def explain_failure(task: Task, answer: Callable, given: Case, wanted: guard.Out
 
 def returns_nothing(task: Task, answer: Callable, given: Case) -> bool:
     """Whether a function gives None where the reference gives something, whatever a probe makes of it."""
+
     def gives_none(function: Callable) -> bool:
         outcome = guard.call(function, given)
         return outcome.error is None and outcome.value is None
@@ -176,7 +177,6 @@ def _small(given: Case, answer: Callable) -> list[tuple[str, Any]]:
     items = [(names[i] if i < len(names) else f"argument {i}", v) for i, v in enumerate(given.args)]
     items += list(given.kwargs.items())
     arrays = [(label, v) for label, v in items if hasattr(v, "shape")]
-    if arrays and all(v.ndim <= 2 and v.numel() <= 16 if values.is_tensor(v) else v.ndim <= 2 and v.size <= 16
-                      for _, v in arrays):
+    if arrays and all(v.ndim <= 2 and v.numel() <= 16 if values.is_tensor(v) else v.ndim <= 2 and v.size <= 16 for _, v in arrays):
         return arrays
     return []

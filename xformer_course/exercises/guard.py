@@ -165,6 +165,6 @@ def same_code(one: types.CodeType, other: types.CodeType) -> bool:
         return False
     pairs = list(zip(one.co_consts, other.co_consts, strict=False))
     return len(one.co_consts) == len(other.co_consts) and all(
-        same_code(a, b) if isinstance(a, types.CodeType) and isinstance(b, types.CodeType)
-        else type(a) is type(b) and a == b
-        for a, b in pairs)
+        same_code(a, b) if isinstance(a, types.CodeType) and isinstance(b, types.CodeType) else type(a) is type(b) and a == b
+        for a, b in pairs
+    )

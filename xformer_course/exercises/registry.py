@@ -36,7 +36,7 @@ def find(exercise_id: object) -> Exercise | str:
         return 'an id is written in quotes, such as check("3.1", answer)'
     parsed = PATTERN.fullmatch(exercise_id.strip())
     if parsed is None:
-        return f"{exercise_id[:20]!r} is not an id; ids look like \"3.1\""
+        return f'{exercise_id[:20]!r} is not an id; ids look like "3.1"'
     found = chapter(int(parsed[1]))
     if found is None:
         known = ", ".join(str(number) for number in chapter_numbers())

@@ -112,8 +112,7 @@ def difference(expected: Any, got: Any, *, tolerance: float = 1e-9, name: str = 
 
 
 def _plain(expected: Any, got: Any, name: str) -> str | None:
-    same = got is None if expected is None else (
-        isinstance(got, str) and got.strip().casefold() == expected.strip().casefold())
+    same = got is None if expected is None else (isinstance(got, str) and got.strip().casefold() == expected.strip().casefold())
     return None if same else f"{name}: {describe(got)} is not it"
 
 

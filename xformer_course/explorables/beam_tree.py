@@ -40,6 +40,11 @@ def beam() -> Explorable:
         caption="Step forward with beam size 1, then again with 2: the larger beam keeps a beginning that is second for a while, and ends with a better "
         "sum. Then raise the length penalty: the sums stay, and the scores may name another winner. Recorded from the shipped model; "
         "at most eight pieces.",
-        data={"end": END, "fallen": FALLEN, "start": START, "sentences": [{k: v for k, v in one.items() if k != "found"} for one in sentences]},
+        data={
+            "end": END,
+            "fallen": FALLEN,
+            "start": START,
+            "sentences": [{k: v for k, v in one.items() if k != "found"} for one in sentences],
+        },
         picture="".join(pictures),
     )

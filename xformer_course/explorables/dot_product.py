@@ -27,9 +27,7 @@ def scaled_dot_product() -> Explorable:
     scores = Q @ K.T
     steps = (
         matrix_table(scores, rows=QUESTIONS, columns=WORDS, title="1. Scores Q Kᵀ", plain=True),
-        matrix_table(
-            scores / math.sqrt(Q.shape[1]), rows=QUESTIONS, columns=WORDS, title="2. Divided by √2", plain=True
-        ),
+        matrix_table(scores / math.sqrt(Q.shape[1]), rows=QUESTIONS, columns=WORDS, title="2. Divided by √2", plain=True),
         matrix_table(weights, rows=QUESTIONS, columns=WORDS, title="3. Weights: softmax of each row"),
         matrix_table(output, rows=QUESTIONS, columns=CONTENTS, title="4. Output: weights V", axes=("query", "column")),
     )

@@ -16,9 +16,7 @@ WORDS = ("The", "big", "yellow", "cat", "<pad>", "<pad>")
 def queries_and_keys(length: int) -> tuple[Float[np.ndarray, "i d"], Float[np.ndarray, "j d"]]:
     """Made-up queries and keys of width 2, all different, with one decimal."""
     row, column = np.arange(length)[:, None], np.arange(2)[None, :]
-    return np.round(1.6 * np.sin(1.0 + 2.3 * row + 1.7 * column), 1), np.round(
-        1.6 * np.cos(0.4 + 1.9 * row + 2.6 * column), 1
-    )
+    return np.round(1.6 * np.sin(1.0 + 2.3 * row + 1.7 * column), 1), np.round(1.6 * np.cos(0.4 + 1.9 * row + 2.6 * column), 1)
 
 
 def first_masks(length: int) -> dict[str, tuple[str, Bool[np.ndarray, "n n"]]]:

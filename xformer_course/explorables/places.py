@@ -25,7 +25,14 @@ def positions() -> Explorable:
     rows = matrix_table(
         np.column_stack([omega, 2 * np.pi / omega, pairs, turned]),
         rows=[str(k) for k in range(DIM // 2)],
-        columns=("frequency", "wavelength", f"sine at {place}", f"cosine at {place}", f"sine at {place + offset}", f"cosine at {place + offset}"),
+        columns=(
+            "frequency",
+            "wavelength",
+            f"sine at {place}",
+            f"cosine at {place}",
+            f"sine at {place + offset}",
+            f"cosine at {place + offset}",
+        ),
         title=f"The pairs of columns, the row of place {place}, and the same turned {offset} places on",
         axes=("pair", ""),
         digits=3,
@@ -39,14 +46,6 @@ def positions() -> Explorable:
         caption="The table: move the place and see fast hands and slow ones. Similarity: the curve moves with the place and keeps its shape. "
         "A shift: each pair turns by its own angle, the same from every place. Rotary: move both words, and the score stays; "
         "move one, and it changes.",
-        data={
-            "dim": DIM,
-            "length": LENGTH,
-            "base": BASE,
-            "widths": list(WIDTHS),
-            "q": QUERY.tolist(),
-            "k": KEY.tolist(),
-            "start": START,
-        },
+        data={"dim": DIM, "length": LENGTH, "base": BASE, "widths": list(WIDTHS), "q": QUERY.tolist(), "k": KEY.tolist(), "start": START},
         picture=f"{rows}<p>Rotary: a query at place {m} and a key at place {n} score {score:.3f}; so they do {n - m} places apart anywhere.</p>",
     )

@@ -11,15 +11,7 @@ from xformer_lib.shapes import Float
 
 WORDS = ("dog", "bites", "the", "old", "man")
 ASKING = ("Le", "chien", "mord")  # queries of another sentence, whose order stays
-X = np.array(
-    [
-        [-0.7, -0.8, -1.1, -1.0],
-        [0.8, 0.2, -1.0, 1.1],
-        [-0.2, -1.6, -0.1, -1.4],
-        [0.4, 0.4, -0.5, 0.1],
-        [1.2, -1.4, -1.9, -0.2],
-    ]
-)
+X = np.array([[-0.7, -0.8, -1.1, -1.0], [0.8, 0.2, -1.0, 1.1], [-0.2, -1.6, -0.1, -1.4], [0.4, 0.4, -0.5, 0.1], [1.2, -1.4, -1.9, -0.2]])
 ASKING_X = np.array([[-1.4, 0.5, 1.5, 0.0], [0.1, 1.3, -0.3, -1.3], [-0.4, -1.8, 0.4, 2.1]])
 W_Q = np.array([[1.2, 0.4], [-0.1, 1.0], [-1.6, 0.5], [-0.4, -0.5]])
 W_K = np.array([[0.8, 1.9], [-1.3, -1.8], [-0.2, -0.8], [-0.2, 0.2]])
@@ -38,9 +30,7 @@ LAYERS = {
 def _strips(rows: Float[np.ndarray, "i m"], title: str, digits: int) -> str:
     """A matrix of the first state, a word beside each row."""
     columns = [str(column + 1) for column in range(rows.shape[1])]
-    return matrix_table(
-        rows, rows=WORDS, columns=columns, title=title, axes=("word", "column"), low=-2.2, high=2.2, digits=digits
-    )
+    return matrix_table(rows, rows=WORDS, columns=columns, title=title, axes=("word", "column"), low=-2.2, high=2.2, digits=digits)
 
 
 def permutations() -> Explorable:
@@ -51,9 +41,7 @@ def permutations() -> Explorable:
     """
     output, weights = self_attention(X, W_Q, W_K, W_V)
     grid = matrix_table(weights, rows=WORDS, columns=WORDS, title="Weights: each row adds up to 1")
-    picture = (
-        f'<div class="xf-row">{_strips(X, "Input X", 1)}{_strips(output, "Output of self-attention", 2)}{grid}</div>'
-    )
+    picture = f'<div class="xf-row">{_strips(X, "Input X", 1)}{_strips(output, "Output of self-attention", 2)}{grid}</div>'
     return Explorable(
         name="permutations",
         label="Permutations: words to reorder before five attention layers, and what becomes of the output's rows",

@@ -45,7 +45,7 @@ def heads() -> Explorable:
     return Explorable(
         name="heads",
         label="Three heads over four words: weights, what each brings, and the output",
-        caption="Choose the word that asks and follow it: its row in each map, what each head brings, where W<sub style=\"font-size:1em\">O</sub> sends it. "
+        caption='Choose the word that asks and follow it: its row in each map, what each head brings, where W<sub style="font-size:1em">O</sub> sends it. '
         "Switch a head off, and only its part of the output is missing. With one set of weights for all, <em>cat</em> can no longer "
         "read its article sharply and its adjectives too.",
         data={

@@ -21,8 +21,7 @@ EXAMPLES = (
     "I will be there in five minutes 🙂.",
 )
 ELSEWHERE = (
-    "The weights come with the built book and do not lie beside this page; in a notebook, write "
-    'load_pretrained("en-fr").translate("…").'
+    'The weights come with the built book and do not lie beside this page; in a notebook, write load_pretrained("en-fr").translate("…").'
 )
 
 # The first state, as the Python model computes it for EXAMPLES[0]; tests/explorables/test_translator.py compares.

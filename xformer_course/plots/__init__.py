@@ -6,7 +6,8 @@ on both axes. Colours are viridis, cividis and the palette of Okabe and Ito, whi
 colour-blind readers; lines also differ in dash and marker, so that they stay apart in grey.
 
 `maps` holds coloured matrices, `steps` the computation of attention, `heads` several heads together, `grid` all layers and heads, `curves`
-lines, `growth` costs on logarithmic axes, `bands` means over seeds, `seeds` systems in rows, `permutation` rows on the move, `architecture` the encoder–decoder as boxes, `arcs` dependency
+lines, `growth` costs on logarithmic axes, `bands` means over seeds, `seeds` systems in rows, `permutation` rows on the move,
+`architecture` the encoder–decoder as boxes, `arcs` dependency
 arcs and wirings, `lookup` the hull of a table's values, `trace` one sentence on its way
 through a model, `tree` a beam search, `draws` histograms with zero marked, `style` the common look.
 

@@ -56,12 +56,7 @@ def _memory_arrow(ax: Axes, text: str) -> None:
 
 
 def _arrow(ax: Axes, start: tuple[float, float], end: tuple[float, float]) -> None:
-    ax.annotate(
-        "",
-        end,
-        start,
-        arrowprops={"arrowstyle": "->", "color": "#333333", "lw": 1.2, "shrinkA": 0, "shrinkB": 0},
-    )
+    ax.annotate("", end, start, arrowprops={"arrowstyle": "->", "color": "#333333", "lw": 1.2, "shrinkA": 0, "shrinkB": 0})
 
 
 def architecture(config, *, src_len: int, tgt_len: int, ax: Axes | None = None) -> Axes:
@@ -107,5 +102,12 @@ def architecture(config, *, src_len: int, tgt_len: int, ax: Axes | None = None) 
         ],
     )
     _memory_arrow(ax, f"memory Z\n{source}")
-    ax.text(0.1, 12.4, "yellow: one shared matrix\nviolet: attention, which\nreads queries q, keys k\nand values v", ha="left", va="center", fontsize=9)
+    ax.text(
+        0.1,
+        12.4,
+        "yellow: one shared matrix\nviolet: attention, which\nreads queries q, keys k\nand values v",
+        ha="left",
+        va="center",
+        fontsize=9,
+    )
     return ax

@@ -8,9 +8,7 @@ import numpy as np
 from xformer_course.plots.style import OKABE_ITO
 
 
-def draw_histograms(
-    draws: Mapping[str, Sequence[float] | np.ndarray], *, xlabel: str, bins: int = 48, middle: float = 0.95
-) -> np.ndarray:
+def draw_histograms(draws: Mapping[str, Sequence[float] | np.ndarray], *, xlabel: str, bins: int = 48, middle: float = 0.95) -> np.ndarray:
     """Draw one histogram per entry, below one another on one axis: above zero blue, the rest orange and hatched.
 
     A bar under each histogram spans the middle of its values, 95 % unless told otherwise.
@@ -41,8 +39,16 @@ def draw_histograms(
         ax.axvline(0.0, color="black", linewidth=1.4, linestyle="-", marker="")
         low, high = np.quantile(values, [(1 - middle) / 2, (1 + middle) / 2])
         top = ax.get_ylim()[1]
-        ax.plot([low, high], [-0.09 * top] * 2, color="black", linewidth=3, linestyle="-", marker="|", markersize=9,
-                label=f"middle {middle:.0%}".replace("%", " %"))
+        ax.plot(
+            [low, high],
+            [-0.09 * top] * 2,
+            color="black",
+            linewidth=3,
+            linestyle="-",
+            marker="|",
+            markersize=9,
+            label=f"middle {middle:.0%}".replace("%", " %"),
+        )
         ax.set_ylim(-0.18 * top, top)
         ax.set_title(name)
         ax.set(ylabel="draws")

@@ -11,13 +11,7 @@ from xformer_course.plots.style import MARKERS, OKABE_ITO, ROLES, new_axes
 
 
 def map_grid(
-    weights: np.ndarray,
-    queries: Sequence[str],
-    keys: Sequence[str],
-    *,
-    vmax: float = 1.0,
-    query_axis: str = "query",
-    key_axis: str = "key",
+    weights: np.ndarray, queries: Sequence[str], keys: Sequence[str], *, vmax: float = 1.0, query_axis: str = "query", key_axis: str = "key"
 ) -> np.ndarray:
     """Draw the maps of all layers and heads: a row of maps for each layer, a column for each head.
 
@@ -37,9 +31,7 @@ def map_grid(
     """
     weights = np.asarray(weights)
     if weights.ndim != 4:
-        raise ValueError(
-            f"weights: expected (layer, head, query, key), got shape {weights.shape}; the heads of one layer go to head_maps"
-        )
+        raise ValueError(f"weights: expected (layer, head, query, key), got shape {weights.shape}; the heads of one layer go to head_maps")
     _check_words("weights", weights[0, 0], queries, keys)
     _check_axis_names(query_axis, key_axis)
     layers, heads = weights.shape[:2]
@@ -111,12 +103,7 @@ def head_table(
 
 
 def interval_plot(
-    groups: dict[str, tuple[np.ndarray, np.ndarray]],
-    names: Sequence[str],
-    *,
-    xlabel: str,
-    ax: Axes | None = None,
-    zero: bool = True,
+    groups: dict[str, tuple[np.ndarray, np.ndarray]], names: Sequence[str], *, xlabel: str, ax: Axes | None = None, zero: bool = True
 ) -> Axes:
     """Draw numbers with their intervals, one row for each, groups below one another in their own colour and mark.
 
@@ -143,17 +130,7 @@ def interval_plot(
     for number, (group, (centres, widths)) in enumerate(groups.items()):
         places = np.arange(rows) + number * (rows + 0.6)
         colour, marker = OKABE_ITO[number % len(OKABE_ITO)], MARKERS[number % len(MARKERS)]
-        ax.errorbar(
-            centres,
-            places,
-            xerr=widths,
-            linestyle="",
-            marker=marker,
-            color=colour,
-            capsize=2.5,
-            elinewidth=1.4,
-            label=group,
-        )
+        ax.errorbar(centres, places, xerr=widths, linestyle="", marker=marker, color=colour, capsize=2.5, elinewidth=1.4, label=group)
     ticks = np.concatenate([np.arange(rows) + number * (rows + 0.6) for number in range(len(groups))])
     ax.set_yticks(ticks, list(names) * len(groups), fontsize=9)
     ax.invert_yaxis()

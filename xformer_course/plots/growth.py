@@ -45,8 +45,16 @@ def growth_plot(
     for exponent in guides:
         ends = np.array([every.min(), every.max()])
         ax.plot(ends, floor * (ends / ends[0]) ** exponent, color="#999999", linewidth=1, linestyle="-", marker="", zorder=0)
-        ax.annotate(f"slope {exponent:g}", (ends[1], floor * (ends[1] / ends[0]) ** exponent), color="#555555", fontsize=9,
-                    xytext=(4, 0), textcoords="offset points", va="center", annotation_clip=False)
+        ax.annotate(
+            f"slope {exponent:g}",
+            (ends[1], floor * (ends[1] / ends[0]) ** exponent),
+            color="#555555",
+            fontsize=9,
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+            annotation_clip=False,
+        )
     for name, (sizes, costs) in lines.items():
         ax.plot(sizes, costs, label=name)
     _logarithmic(ax, np.unique(every))
@@ -84,8 +92,15 @@ def roofline_plot(
     x = np.array(sorted({min(every.min(), corner) / 2, corner, max(every.max(), corner) * 2}))
     ax.plot(x, np.minimum(peak, x * bandwidth), color="#000000", linestyle="-", marker="", label="roof")
     ax.axvline(corner, color="#999999", linewidth=1, linestyle=":", marker="")
-    ax.annotate(f"balance: {corner:.1f}", (corner, 0.03), xycoords=("data", "axes fraction"), xytext=(5, 0),
-                textcoords="offset points", fontsize=9, color="#555555")
+    ax.annotate(
+        f"balance: {corner:.1f}",
+        (corner, 0.03),
+        xycoords=("data", "axes fraction"),
+        xytext=(5, 0),
+        textcoords="offset points",
+        fontsize=9,
+        color="#555555",
+    )
     for name, (intensity, speed) in points.items():
         ax.plot(intensity, speed, linestyle="", label=name)
     for label, place, speed in zip(labels or (), *next(iter(points.values())), strict=False):

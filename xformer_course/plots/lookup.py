@@ -144,13 +144,9 @@ def _draw_path(ax: Axes, name: str, path: np.ndarray, labels: Sequence[str] | No
             ax.annotate(label, point, xytext=(-5, 5), textcoords="offset points", ha="right", fontsize=9.5)
 
 
-def _write(
-    ax: Axes, word: str, point: Sequence[float], *, weight: str, above: bool, colour: str = "black"
-) -> None:
+def _write(ax: Axes, word: str, point: Sequence[float], *, weight: str, above: bool, colour: str = "black") -> None:
     place = (0, 8) if above else (0, -17)
-    ax.annotate(
-        word, point, xytext=place, textcoords="offset points", ha="center", fontweight=weight, color=colour, zorder=5
-    )
+    ax.annotate(word, point, xytext=place, textcoords="offset points", ha="center", fontweight=weight, color=colour, zorder=5)
 
 
 def _points(name: str, array: np.ndarray) -> np.ndarray:

@@ -110,9 +110,7 @@ def _check_words(name: str, array: np.ndarray, queries: Sequence[str], keys: Seq
     expected = (len(queries), len(keys))
     if array.shape != expected:
         hint = "it is transposed, draw its .T" if array.T.shape == expected else "give one word per row and column"
-        raise ValueError(
-            f"{name}: expected {expected[0]} queries × {expected[1]} keys, got shape {array.shape}; {hint}"
-        )
+        raise ValueError(f"{name}: expected {expected[0]} queries × {expected[1]} keys, got shape {array.shape}; {hint}")
 
 
 def _check_axis_names(query_axis: str, key_axis: str) -> None:
@@ -121,9 +119,7 @@ def _check_axis_names(query_axis: str, key_axis: str) -> None:
             raise ValueError(f'{name}: expected a name with the word "{word}", got {text!r}; try "{word} ({text})"')
 
 
-def _label_words(
-    ax: Axes, queries: Sequence[str], keys: Sequence[str], query_axis: str, key_axis: str, title: str | None
-) -> None:
+def _label_words(ax: Axes, queries: Sequence[str], keys: Sequence[str], query_axis: str, key_axis: str, title: str | None) -> None:
     long_words = sum(len(word) for word in keys) > 7 * len(keys) or len(keys) > 8
     ax.set_xticks(range(len(keys)), keys, rotation=60 if long_words else 0, ha="right" if long_words else "center")
     ax.set_yticks(range(len(queries)), queries)

@@ -94,8 +94,7 @@ def _checked(
         raise ValueError(f"order: expected each of 0 to {len(x) - 1} once, got {order}; count rows from 0")
     if output.shape != reordered_output.shape:
         raise ValueError(
-            f"reordered_output: expected the shape of output, {output.shape}, got {reordered_output.shape}; "
-            "run the same layer on both"
+            f"reordered_output: expected the shape of output, {output.shape}, got {reordered_output.shape}; run the same layer on both"
         )
     if output.ndim != 1 and (output.ndim != 2 or len(output) != len(x)):
         raise ValueError(f"output: expected {len(x)} rows or one vector, got shape {output.shape}; give one layer's")
@@ -104,9 +103,7 @@ def _checked(
     return order
 
 
-def _draw_matrices(
-    ax: Axes, matrices: list[np.ndarray], tops: list[float], limits: Sequence[tuple[float, float]]
-) -> list[float]:
+def _draw_matrices(ax: Axes, matrices: list[np.ndarray], tops: list[float], limits: Sequence[tuple[float, float]]) -> list[float]:
     """One strip of coloured cells a row; the two inputs share a scale, and so do the two outputs."""
     lefts, left = [], 0.0
     for index, (matrix, top) in enumerate(zip(matrices, tops, strict=True)):
@@ -148,13 +145,7 @@ def _through_the_layer(ax: Axes, start: float, end: float, middle: float) -> Non
 
 
 def _join_outputs(
-    ax: Axes,
-    order: list[int],
-    reordered: np.ndarray,
-    output: np.ndarray,
-    edges: tuple[float, float],
-    top: float,
-    tolerance: float,
+    ax: Axes, order: list[int], reordered: np.ndarray, output: np.ndarray, edges: tuple[float, float], top: float, tolerance: float
 ) -> None:
     wanted = [0] if len(output) != len(order) else order
     for place, row in np.ndindex(len(reordered), len(output)):
@@ -163,9 +154,7 @@ def _join_outputs(
             _join(ax, (edges[0], top + place), (edges[1], top + row), row, gid)
 
 
-def _write_words(
-    ax: Axes, words: Sequence[str], order: list[int], lefts: list[float], right: float, pooled: bool
-) -> None:
+def _write_words(ax: Axes, words: Sequence[str], order: list[int], lefts: list[float], right: float, pooled: bool) -> None:
     moved = [words[row] for row in order]
     if pooled:  # one row, made of all words
         middle = (len(words) - 1) / 2

@@ -10,9 +10,7 @@ from matplotlib.figure import Figure
 from xformer_course.plots.style import ROLES, new_axes
 
 
-def offset_panels(
-    scores: Mapping[str, np.ndarray], queries: Sequence[int], *, columns: int = 4, ylabel: str = "score"
-) -> Figure:
+def offset_panels(scores: Mapping[str, np.ndarray], queries: Sequence[int], *, columns: int = 4, ylabel: str = "score") -> Figure:
     """Draw one panel per scheme: the scores of a few queries against the offset of the key.
 
     Where the lines of a panel lie on one another, the score depends on the offset alone.
@@ -32,9 +30,7 @@ def offset_panels(
     for name, table in scores.items():
         _check_square(name, np.asarray(table), queries)
     rows = -(-len(scores) // columns)
-    figure, axes = plt.subplots(
-        rows, min(columns, len(scores)), figsize=(min(9.0, 3.3 * columns), 2.0 * rows + 0.6), squeeze=False
-    )
+    figure, axes = plt.subplots(rows, min(columns, len(scores)), figsize=(min(9.0, 3.3 * columns), 2.0 * rows + 0.6), squeeze=False)
     for ax, (name, table) in zip(axes.flat, scores.items(), strict=False):
         for query in queries:
             row = np.asarray(table)[query]
@@ -91,9 +87,7 @@ def turning_arrows(
         ax.plot([0, vector[0]], [0, vector[1]], color=colour, linestyle=":", marker="", linewidth=1.8)
         style = {"arrowstyle": "-|>", "color": colour, "linewidth": 2.6, "shrinkA": 0, "shrinkB": 0}
         ax.annotate("", xy=tip, xytext=(0, 0), arrowprops=style)
-        ax.text(
-            *(tip * (1 + 0.17 * reach / length / 1.45)), letter, ha="center", va="center", color=colour, fontsize=13
-        )
+        ax.text(*(tip * (1 + 0.17 * reach / length / 1.45)), letter, ha="center", va="center", color=colour, fontsize=13)
     between = np.remainder(ends[1] - ends[0] + np.pi, 2 * np.pi) - np.pi  # the shorter way round
     path, radius = ends[0] + np.linspace(0, between, 60), 0.22 * reach
     ax.plot(radius * np.cos(path), radius * np.sin(path), color="#555555", linestyle="-", marker="", linewidth=2.5)

@@ -10,12 +10,7 @@ from xformer_course.plots.style import OKABE_ITO, new_axes
 
 
 def seed_rows(
-    series: Mapping[str, Sequence[float]],
-    *,
-    xlabel: str,
-    baseline: float | None = None,
-    ax: Axes | None = None,
-    title: str | None = None,
+    series: Mapping[str, Sequence[float]], *, xlabel: str, baseline: float | None = None, ax: Axes | None = None, title: str | None = None
 ) -> Axes:
     """Draw one row per entry of `series`: a dot a seed, the mean, and its 95 % confidence interval.
 
@@ -36,15 +31,20 @@ def seed_rows(
     tables = {name: np.asarray(values, dtype=float) for name, values in series.items()}
     empty = [name for name, values in tables.items() if values.ndim != 1 or not len(values)]
     if empty or not tables:
-        raise ValueError(
-            f"series: expected a list of scores for each name, got none for {empty or 'any'}; leave the name out"
-        )
+        raise ValueError(f"series: expected a list of scores for each name, got none for {empty or 'any'}; leave the name out")
     ax = new_axes(ax, (6.8, 0.9 + 0.42 * len(tables)))
     for row, values in enumerate(tables.values()):
         if len(values) > 1:
             ax.errorbar(
-                values.mean(), row, xerr=_half_width(values), color=OKABE_ITO[0], marker="|", markersize=11,
-                capsize=4, elinewidth=1.6, linestyle="",
+                values.mean(),
+                row,
+                xerr=_half_width(values),
+                color=OKABE_ITO[0],
+                marker="|",
+                markersize=11,
+                capsize=4,
+                elinewidth=1.6,
+                linestyle="",
             )
         ax.plot(values, np.full(len(values), row), color=OKABE_ITO[1], linestyle="", marker="o", markersize=4)
     if baseline is not None:

@@ -65,14 +65,7 @@ def attention_steps(
     _check(q, k, v, queries, keys, columns, key_columns, mask, query)
     may_attend = np.ones((len(q), len(k)), dtype=bool) if mask is None else mask
     divided = q @ k.T / (np.sqrt(q.shape[1]) if scale else 1.0)
-    steps = {
-        "q": q,
-        "k": k,
-        "v": v,
-        "products": q @ k.T,
-        "may_attend": may_attend,
-        "scores": np.where(may_attend, divided, -np.inf),
-    }
+    steps = {"q": q, "k": k, "v": v, "products": q @ k.T, "may_attend": may_attend, "scores": np.where(may_attend, divided, -np.inf)}
     steps["weights"] = softmax(steps["scores"])
     steps["output"] = steps["weights"] @ v
     divisor = rf"$\sqrt{{{q.shape[1]}}}$" if scale else ""

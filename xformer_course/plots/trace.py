@@ -15,10 +15,7 @@ ARROW = {"arrowstyle": "-|>", "color": "#333333", "lw": 1.2, "mutation_scale": 1
 
 
 def conveyor(
-    belts: Mapping[str, Sequence[tuple[str, Sequence[str], np.ndarray]]],
-    *,
-    into: Sequence[int] = (),
-    limit: float = 3.0,
+    belts: Mapping[str, Sequence[tuple[str, Sequence[str], np.ndarray]]], *, into: Sequence[int] = (), limit: float = 3.0
 ) -> list[list[Axes]]:
     """Draw the stations of a sentence as strips of its vectors, one belt a column, from top to bottom.
 
@@ -51,12 +48,7 @@ def conveyor(
 
 
 def next_words(
-    probabilities: np.ndarray,
-    words: Sequence[str],
-    *,
-    titles: Sequence[str],
-    top: int = 5,
-    chosen: Sequence[int] | None = None,
+    probabilities: np.ndarray, words: Sequence[str], *, titles: Sequence[str], top: int = 5, chosen: Sequence[int] | None = None
 ) -> list[Axes]:
     """Draw the likeliest next words of each step as bars, with the word that was taken in another colour.
 
@@ -136,12 +128,7 @@ def readout_map(
 
 
 def vote_bars(
-    votes: Mapping[str, np.ndarray],
-    names: Sequence[str],
-    *,
-    ax: Axes | None = None,
-    title: str | None = None,
-    xlabel: str = "vote",
+    votes: Mapping[str, np.ndarray], names: Sequence[str], *, ax: Axes | None = None, title: str | None = None, xlabel: str = "vote"
 ) -> Axes:
     """Draw what each part adds to one number, in the order of computing, and the sum as a last bar; numbers at the bars.
 
@@ -159,8 +146,7 @@ def vote_bars(
     for account, row in table.items():
         if row.shape != (len(names),):
             raise ValueError(
-                f"votes, {account}: expected {len(names)} numbers, one for each name, got shape {row.shape}; "
-                "give one vote a part"
+                f"votes, {account}: expected {len(names)} numbers, one for each name, got shape {row.shape}; give one vote a part"
             )
     ax = new_axes(ax, (7.2, 1.2 + (0.12 + 0.2 * len(table)) * (len(names) + 1)))
     places, height = np.array([*range(len(names)), len(names) + 0.4]), 0.8 / len(table)

@@ -15,12 +15,7 @@ _KINDS = {  # edge colour, fill, line style, weight of the letters
 
 
 def beam_tree(
-    steps: Sequence[Sequence[tuple[tuple[str, ...], float]]],
-    size: int,
-    *,
-    end: str = "<eos>",
-    root: str = "<bos>",
-    ax: Axes | None = None,
+    steps: Sequence[Sequence[tuple[tuple[str, ...], float]]], size: int, *, end: str = "<eos>", root: str = "<bos>", ax: Axes | None = None
 ) -> Axes:
     """Draw every extension that a beam search weighed, step by step to the right: kept, finished or dropped.
 
@@ -53,15 +48,29 @@ def beam_tree(
         edge, fill, style, weight = _KINDS[kind]
         place = (len(said), heights[said])
         if said:
-            ax.plot([len(said) - 1, len(said)], [heights[said[:-1]], heights[said]], color=edge, linestyle=style,
-                    linewidth=1.6, marker="", zorder=1)
+            ax.plot(
+                [len(said) - 1, len(said)],
+                [heights[said[:-1]], heights[said]],
+                color=edge,
+                linestyle=style,
+                linewidth=1.6,
+                marker="",
+                zorder=1,
+            )
         ax.text(
-            *place, f"{said[-1]}  {chances[said]:.3f}" if said else root, ha="center", va="center", fontsize=10,
-            weight=weight, zorder=2, color="#555555" if kind == "dropped" else "black",
+            *place,
+            f"{said[-1]}  {chances[said]:.3f}" if said else root,
+            ha="center",
+            va="center",
+            fontsize=10,
+            weight=weight,
+            zorder=2,
+            color="#555555" if kind == "dropped" else "black",
             bbox={"boxstyle": "round,pad=0.3", "facecolor": fill, "edgecolor": edge, "linestyle": style},
         )
-    handles = [Line2D([], [], color=edge, linestyle=style, marker="", linewidth=1.6, label=kind)
-               for kind, (edge, _, style, _) in _KINDS.items()]
+    handles = [
+        Line2D([], [], color=edge, linestyle=style, marker="", linewidth=1.6, label=kind) for kind, (edge, _, style, _) in _KINDS.items()
+    ]
     ax.legend(handles=handles, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(handles))
     ax.set(xlim=(-0.4, len(steps) + 0.5), ylim=(leaves - 0.5, -0.5))
     ax.set_xticks(range(len(steps) + 1), ["", *(f"step {n + 1}" for n in range(len(steps)))])

@@ -33,8 +33,7 @@ AT_LEAST, SLOWEST = 60, 10_000  # seconds that all tries together may take, and 
 ARCHIVE_ROOM = 2  # an archive that was packed anew may be larger than the one whose size is noted
 BROKEN_OFF = (ConnectionError, TimeoutError, HTTPException)
 # what a damaged zip makes zipfile raise: besides its own error, those of the decompressors and of nonsense in its tables
-BAD_ZIP = (zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError, struct.error, RuntimeError, ValueError,
-           OverflowError)
+BAD_ZIP = (zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError, struct.error, RuntimeError, ValueError, OverflowError)
 
 
 class CorpusUnavailable(OSError):
@@ -135,7 +134,8 @@ def _download(name: str, file: dict, path: Path) -> None:
     except OSError as error:
         raise CorpusUnavailable(
             f"{name}: the download cannot be stored in {path.parent} ({_reason(error)}); free some space there, or set "
-            f"XDG_CACHE_HOME to a folder that can be written, or XFORMER_DATA to one that holds the file") from None
+            f"XDG_CACHE_HOME to a folder that can be written, or XFORMER_DATA to one that holds the file"
+        ) from None
 
 
 @contextmanager
@@ -161,27 +161,26 @@ def _fetch_whole(name: str, file: dict, part: FileIO) -> None:
     try:
         complete = any(_fetch(url, part, size, latest) for _ in range(TRIES))
     except _TooMuch:
-        raise CorpusDamaged(f"{name}: expected {size} bytes, got more; the download was deleted; run the same line "
-                            "again") from None
+        raise CorpusDamaged(f"{name}: expected {size} bytes, got more; the download was deleted; run the same line again") from None
     except _NotWritten as error:
         raise (error.__cause__ or error) from None
     except (OSError, HTTPException) as error:
         raise CorpusUnavailable(_no_network(name, url, error)) from None
     if not complete:
-        raise CorpusUnavailable(f"{name}: the download stopped after {part.tell()} bytes; run the "
-                                f"same line again to continue from there")
+        raise CorpusUnavailable(f"{name}: the download stopped after {part.tell()} bytes; run the same line again to continue from there")
 
 
 def _no_network(name: str, url: str, error: Exception) -> str:
-    return (f"{name} is not on this machine and could not be downloaded from {url} "
-            f"({_reason(error)}); connect to the network, or set XFORMER_DATA to a folder "
-            f"that holds the file, or use the corpus 'fragment', which needs neither")
+    return (
+        f"{name} is not on this machine and could not be downloaded from {url} "
+        f"({_reason(error)}); connect to the network, or set XFORMER_DATA to a folder "
+        f"that holds the file, or use the corpus 'fragment', which needs neither"
+    )
 
 
 def _reason(error: Exception) -> str:
     """What went wrong, in one line, without the file name that the sentence around it has anyway."""
-    return " ".join(str(getattr(error, "reason", None) or getattr(error, "strerror", None) or error
-                        or type(error).__name__).split())
+    return " ".join(str(getattr(error, "reason", None) or getattr(error, "strerror", None) or error or type(error).__name__).split())
 
 
 def _fetch(url: str, part: FileIO, size: int, latest: float) -> bool:
@@ -219,6 +218,6 @@ def _write(part: FileIO, block: bytes) -> None:
     """Append; an error here is the disk's, and is told apart from those of the network."""
     try:
         while block:
-            block = block[part.write(block):]
+            block = block[part.write(block) :]
     except OSError as error:
         raise _NotWritten from error

@@ -17,9 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = [
-    "LEXICON", "Agreement", "Phrase", "be", "clause", "elides", "noun_phrase", "phrase", "predicate_noun", "random_phrase",
-]
+__all__ = ["LEXICON", "Agreement", "Phrase", "be", "clause", "elides", "noun_phrase", "phrase", "predicate_noun", "random_phrase"]
 
 LEXICON = json.loads(files("xformer_lib.data").joinpath("lexicon.json").read_text(encoding="utf-8"))
 
@@ -32,7 +30,8 @@ def elides(word: str) -> bool:
 
 class Agreement(NamedTuple):
     """What verbs and adjectives must know about a subject."""
-    person: int = 2           # je, tu, il or elle, nous, ils
+
+    person: int = 2  # je, tu, il or elle, nous, ils
     feminine: bool = False
     kind: str = "person"
 
@@ -47,6 +46,7 @@ _THIRD_PERSON = Agreement()
 
 class Phrase(NamedTuple):
     """English words, and French words that each know which English words they translate."""
+
     english: tuple[str, ...]
     french: tuple[tuple[str, tuple[int, ...]], ...]
     agreement: Agreement = _THIRD_PERSON
@@ -61,8 +61,7 @@ class Phrase(NamedTuple):
 def phrase(english: str, french: str, agreement: Agreement = _THIRD_PERSON) -> Phrase:
     """A phrase from a compact notation: ``phrase("yellow cat", "chat/1 jaune/0")``."""
     words = [word.partition("/") for word in french.split()]
-    linked = tuple((text, tuple(int(link) for link in links.split(",") if link))
-                   for text, _, links in words)
+    linked = tuple((text, tuple(int(link) for link in links.split(",") if link)) for text, _, links in words)
     return Phrase(tuple(english.split()), linked, agreement)
 
 
@@ -146,15 +145,18 @@ def _random_noun_phrase(rng, nouns, determiners, adjectives: float) -> Phrase:
     usable = LEXICON["plural"] if plural else {**LEXICON["singular"], "not a": ()}
     if noun in ("man", "woman"):  # ma femme is "my wife"
         determiners = [word for word in determiners if word not in _POSSESSIVE]
-    return noun_phrase(_pick(rng, [word for word in determiners if word in usable]),
-                        _pick(rng, before) if _chance(rng, adjectives) else "",
-                        _pick(rng, after) if _chance(rng, adjectives) else "", noun, plural)
+    return noun_phrase(
+        _pick(rng, [word for word in determiners if word in usable]),
+        _pick(rng, before) if _chance(rng, adjectives) else "",
+        _pick(rng, after) if _chance(rng, adjectives) else "",
+        noun,
+        plural,
+    )
 
 
 _POSSESSIVE = ["my", "your", "his", "her", "our", "their"]
 _DEFINITE = ["the", "this", "these", *_POSSESSIVE]
-_KINDS = {kind: [noun for noun, entry in LEXICON["nouns"].items() if entry[4] == kind]
-          for kind in ("person", "animal", "thing", "place")}
+_KINDS = {kind: [noun for noun, entry in LEXICON["nouns"].items() if entry[4] == kind] for kind in ("person", "animal", "thing", "place")}
 
 
 def _subject(rng, *kinds: str, adjectives: float = 0.25) -> Phrase:
@@ -221,9 +223,15 @@ def _with_pronoun(rng) -> Phrase:
 def _with_preposition(rng) -> Phrase:
     """I go to the garden → Je vais au jardin; from the hotel → de l'hôtel."""
     places, people = _KINDS["place"], _KINDS["person"] + _KINDS["animal"]
-    verb, english, french, nouns = _pick(rng, [
-        ("go", "to", "à", places), ("come", "from", "de", places), ("speak", "to", "à", people),
-        ("speak", "about", "de", people + _KINDS["thing"])])
+    verb, english, french, nouns = _pick(
+        rng,
+        [
+            ("go", "to", "à", places),
+            ("come", "from", "de", places),
+            ("speak", "to", "à", people),
+            ("speak", "about", "de", people + _KINDS["thing"]),
+        ],
+    )
     start = _acting(rng, verb, _chance(rng, 0.3)).then(phrase(english, f"{french}/0"))
     return start.then(_random_noun_phrase(rng, nouns, _DEFINITE, 0.3))
 
@@ -238,8 +246,16 @@ def _existence(rng) -> Phrase:
     return phrase(there, french).then(what).then(phrase(english, f"{preposition}/0")).then(place)
 
 
-_RULES = ([_greeting] + [_bare] * 3 + [_description] * 4 + [_profession] * 3 + [_transitive] * 6
-          + [_with_pronoun] * 4 + [_with_preposition] * 4 + [_existence] * 3)
+_RULES = (
+    [_greeting]
+    + [_bare] * 3
+    + [_description] * 4
+    + [_profession] * 3
+    + [_transitive] * 6
+    + [_with_pronoun] * 4
+    + [_with_preposition] * 4
+    + [_existence] * 3
+)
 
 
 def random_phrase(rng: np.random.Generator) -> Phrase:

@@ -60,7 +60,7 @@ def read_inner(path: Path) -> tokenizers.Tokenizer:
     """The inner tokenizer of a saved file; the checksum is verified before anything is parsed."""
     data = path.read_bytes()
     checksum = _CHECKSUM.match(data)
-    rest = data[checksum.end():] if checksum else b""
+    rest = data[checksum.end() :] if checksum else b""
     if checksum is None or checksum[1].decode() != hashlib.sha256(rest).hexdigest():
         raise _changed(path)
     try:
@@ -70,5 +70,7 @@ def read_inner(path: Path) -> tokenizers.Tokenizer:
 
 
 def _changed(path: Path) -> ValueError:
-    return ValueError(f"path: expected a tokenizer file, got {path}, which was changed, or not written by Tokenizer.save; "
-                      "restore it from a copy, or save the tokenizer again")
+    return ValueError(
+        f"path: expected a tokenizer file, got {path}, which was changed, or not written by Tokenizer.save; "
+        "restore it from a copy, or save the tokenizer again"
+    )

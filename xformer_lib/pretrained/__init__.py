@@ -41,7 +41,9 @@ def load_pretrained(name: str = "en-fr", *, device: str = "cpu", weights: str = 
     if weights not in ("float32", "int8"):
         raise ValueError(f'weights: expected "float32" or "int8", got {weights!r}; "float32" is the default')
     if name not in available():
-        raise ValueError(f"name: expected one of {', '.join(available())}, got {name!r}; choose one of these, "
-                         "or load a run of your own with training.checkpoint.load_model")
+        raise ValueError(
+            f"name: expected one of {', '.join(available())}, got {name!r}; choose one of these, "
+            "or load a run of your own with training.checkpoint.load_model"
+        )
     model, tokenizer = load_model(FOLDER / name, device=device)
     return Translator(quantize_int8(model) if weights == "int8" else model, tokenizer)

@@ -51,9 +51,7 @@ def check_numbers(name: str, array: np.ndarray) -> None:
         raise ValueError(f"{name}: expected numbers, got an array of {array.dtype}; {advice}")
 
 
-def check_array(
-    name: str, value: object, expected: str = "an array", *, axes: int = 1, exactly: bool = False, advice: str = ""
-) -> None:
+def check_array(name: str, value: object, expected: str = "an array", *, axes: int = 1, exactly: bool = False, advice: str = "") -> None:
     """Raise ValueError unless ``value`` is an array of numbers with at least, or exactly, so many axes."""
     if not isinstance(value, np.ndarray):
         raise ValueError(f"{name}: expected {expected}, got {shown(value)}; {conversion(name, value)}")
@@ -63,9 +61,7 @@ def check_array(
         raise ValueError(f"{name}: expected {expected}, got shape {value.shape}; {advice}")
 
 
-def check_number(
-    name: str, value: object, *, positive: bool = True, finite: bool = True, advice: str = ""
-) -> None:
+def check_number(name: str, value: object, *, positive: bool = True, finite: bool = True, advice: str = "") -> None:
     """Raise ValueError unless ``value`` is a finite number, and above 0, unless told otherwise."""
     if not is_number(value) or np.isnan(value) or (finite and np.isinf(value)) or (positive and value <= 0):
         kind = "a positive number" if positive else "a finite number"
@@ -85,9 +81,7 @@ def check_lengths(lengths: Any, max_len: int) -> None:
     for length in lengths:
         check_whole("lengths", length, advice="pass whole numbers such as [3, 1]")
         if length > max_len:
-            raise ValueError(
-                f"lengths: expected at most max_len={max_len}, got {length}; shorten that row or raise max_len"
-            )
+            raise ValueError(f"lengths: expected at most max_len={max_len}, got {length}; shorten that row or raise max_len")
 
 
 def check_order(order: Any) -> None:
@@ -133,9 +127,7 @@ def check_qkv(q: Any, k: Any, v: Any, *, same_width: bool = True) -> None:
         got = f"{q.shape[:-2]}, {k.shape[:-2]} and {v.shape[:-2]}"
         raise ValueError(f"q, k, v: expected the same batch axes, got {got}; repeat or index one of them until they agree")
     if k.shape[-2] != v.shape[-2]:
-        raise ValueError(
-            f"v: expected one value for each of the {k.shape[-2]} keys, got {v.shape[-2]}; keys and values come in pairs"
-        )
+        raise ValueError(f"v: expected one value for each of the {k.shape[-2]} keys, got {v.shape[-2]}; keys and values come in pairs")
     if same_width and (q.shape[-1] != k.shape[-1] or q.shape[-1] == 0):
         raise ValueError(
             f"q, k: expected the same width of at least 1, got {q.shape[-1]} and {k.shape[-1]}; "
@@ -146,26 +138,17 @@ def check_qkv(q: Any, k: Any, v: Any, *, same_width: bool = True) -> None:
 def check_mask(mask: object, shape: tuple[int, ...]) -> None:
     """Refuse a mask that is not boolean, or does not fit scores of this shape."""
     if not isinstance(mask, np.ndarray):
-        raise ValueError(
-            f"mask: expected booleans (True = may attend), got {shown(mask)}; {conversion('mask', mask)}"
-        )
+        raise ValueError(f"mask: expected booleans (True = may attend), got {shown(mask)}; {conversion('mask', mask)}")
     if mask.dtype != np.bool_:
-        raise ValueError(
-            f"mask: expected booleans (True = may attend), got {mask.dtype}; write a comparison such as mask == 1"
-        )
+        raise ValueError(f"mask: expected booleans (True = may attend), got {mask.dtype}; write a comparison such as mask == 1")
     wide = (1,) * (len(shape) - mask.ndim) + mask.shape
     if len(wide) != len(shape) or any(have not in (1, want) for have, want in zip(wide, shape, strict=True)):
-        raise ValueError(
-            f"mask: expected a shape that fits the scores {shape}, got {mask.shape}; "
-            "a mask over keys needs mask[:, None, :]"
-        )
+        raise ValueError(f"mask: expected a shape that fits the scores {shape}, got {mask.shape}; a mask over keys needs mask[:, None, :]")
 
 
 def check_scorer(d_q: int, d_k: int, w_q: Any, w_k: Any, w_v: Any) -> None:
     """Refuse anything but (q a), (k a) and (a,); q and k are widths."""
-    check_array(
-        "w_v", w_v, "one vector (a,)", exactly=True, advice="it makes one score of a numbers, it does not project values"
-    )
+    check_array("w_v", w_v, "one vector (a,)", exactly=True, advice="it makes one score of a numbers, it does not project values")
     for name, matrix, d_in in (("w_q", w_q, d_q), ("w_k", w_k, d_k)):
         expected, advice = (d_in, len(w_v)), f"rows for the width of {name[-1]}, columns for w_v"
         check_array(name, matrix, f"shape {expected}", axes=2, exactly=True, advice=advice)
@@ -188,8 +171,7 @@ def check_table(query: Any, keys: Any, values: Any) -> None:
         )
     if query.shape[-1] != keys.shape[-1]:
         raise ValueError(
-            f"query: expected the width of the keys, {keys.shape[-1]}, got {query.shape[-1]}; "
-            "make both vectors in the same way"
+            f"query: expected the width of the keys, {keys.shape[-1]}, got {query.shape[-1]}; make both vectors in the same way"
         )
 
 
@@ -203,9 +185,7 @@ def check_projections(x, context, w_q, w_k, w_v) -> None:
         if len(matrix) != array.shape[-1]:
             raise ValueError(f"{name}: expected {expected}, got shape {matrix.shape}; {advice}")
     if w_q.shape[1] != w_k.shape[1]:
-        raise ValueError(
-            f"w_q, w_k: expected the same number of columns, got {w_q.shape[1]} and {w_k.shape[1]}; queries meet keys"
-        )
+        raise ValueError(f"w_q, w_k: expected the same number of columns, got {w_q.shape[1]} and {w_k.shape[1]}; queries meet keys")
 
 
 def check_heads(x, context, w_q, w_k, w_v, w_o) -> None:
@@ -214,8 +194,7 @@ def check_heads(x, context, w_q, w_k, w_v, w_o) -> None:
         check_array(name, array, ROWS, axes=2, advice=f"for one word write {name}[None]")
     if x.shape[:-2] != context.shape[:-2]:
         raise ValueError(
-            f"x, context: expected the same batch axes, got {x.shape[:-2]} and {context.shape[:-2]}; "
-            "repeat one until they agree"
+            f"x, context: expected the same batch axes, got {x.shape[:-2]} and {context.shape[:-2]}; repeat one until they agree"
         )
     h = len(w_q) if np.ndim(w_q) == 3 else "h"
     for name, w, m in (("w_q", w_q, x.shape[-1]), ("w_k", w_k, context.shape[-1]), ("w_v", w_v, context.shape[-1])):
@@ -224,9 +203,7 @@ def check_heads(x, context, w_q, w_k, w_v, w_o) -> None:
         if w.shape[:2] != (h, m):
             raise ValueError(f"{name}: expected {expected}, got shape {w.shape}; {advice}")
     if w_k.shape[2] != w_q.shape[2]:
-        raise ValueError(
-            f"w_k: expected head width {w_q.shape[2]} as in w_q, got {w_k.shape[2]}; they meet in a dot product"
-        )
+        raise ValueError(f"w_k: expected head width {w_q.shape[2]} as in w_q, got {w_k.shape[2]}; they meet in a dot product")
     rows = h * w_v.shape[2]
     expected, advice = f"{rows} rows, one for each number of the joined heads", "its shape is (h·e, m)"
     check_array("w_o", w_o, expected, axes=2, exactly=True, advice=advice)
@@ -251,6 +228,5 @@ def check_tables(q: np.ndarray, v: np.ndarray, key_table: Any, value_table: Any)
     for name, table, width in (("key_table", key_table, q.shape[-1]), ("value_table", value_table, v.shape[-1])):
         if table.shape != (len(key_table), width) or len(table) % 2 == 0:
             raise ValueError(
-                f"{name}: expected (2c + 1, {width}) with one odd number of rows for both tables, "
-                f"got shape {table.shape}; {advice}"
+                f"{name}: expected (2c + 1, {width}) with one odd number of rows for both tables, got shape {table.shape}; {advice}"
             )

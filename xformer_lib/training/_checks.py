@@ -41,21 +41,24 @@ def check_pairs(encoded: dict, lengths: Callable[[str], list], *, max_len: int, 
     for name in SETS:
         if not encoded[name]:
             shortest = min(max(map(len, pair)) for pair in lengths(name)) + 1  # and the special id
-            raise ValueError(f"max_len: expected at least {shortest}, for the shortest pair of the {name} set, got {max_len}; "
-                             "raise it")
+            raise ValueError(f"max_len: expected at least {shortest}, for the shortest pair of the {name} set, got {max_len}; raise it")
         longest = max(max(map(len, pair)) for pair in encoded[name]) + 1
         if longest > max_tokens:
-            raise ValueError(f"max_tokens: expected at least {longest}, for the longest pair of the {name} set, got {max_tokens}; "
-                             "raise it, or lower max_len, which leaves longer pairs out")
+            raise ValueError(
+                f"max_tokens: expected at least {longest}, for the longest pair of the {name} set, got {max_tokens}; "
+                "raise it, or lower max_len, which leaves longer pairs out"
+            )
 
 
 def check_memory(config: TransformerConfig) -> None:
     """ValueError for a model that this machine cannot train; the system would end the process without a word."""
     count, there = parameters(config), memory() or math.inf
     if BYTES * count > there:
-        raise ValueError(f"model: expected one that this machine's {there / 1e9:,.0f} GB hold, got {count:,} parameters, which "
-                         f"with gradients and Adam's means take {BYTES * count / 1e9:,.0f} GB; make d_model, d_ff, vocab_size or "
-                         "the number of layers smaller")
+        raise ValueError(
+            f"model: expected one that this machine's {there / 1e9:,.0f} GB hold, got {count:,} parameters, which "
+            f"with gradients and Adam's means take {BYTES * count / 1e9:,.0f} GB; make d_model, d_ff, vocab_size or "
+            "the number of layers smaller"
+        )
 
 
 def parameters(config: TransformerConfig) -> int:

@@ -36,14 +36,19 @@ def check_free(folder: Path) -> None:
         raise ValueError(f"folder: expected a folder, got {folder}, but {nearest} is none; name another folder")
     there = [name for name in WEIGHTS + SETTINGS if os.path.lexists(folder / name)]
     if "checkpoint.safetensors" in there:
-        raise ValueError(f"folder: expected one without a run, {folder} holds a checkpoint; go on with "
-                         f"xformer train --resume {folder}, or name another folder")
+        raise ValueError(
+            f"folder: expected one without a run, {folder} holds a checkpoint; go on with "
+            f"xformer train --resume {folder}, or name another folder"
+        )
     if "model.safetensors" in there:
-        raise ValueError(f"folder: expected one without a model, {folder} holds model.safetensors and no checkpoint; "
-                         "move it elsewhere, or name another folder")
+        raise ValueError(
+            f"folder: expected one without a model, {folder} holds model.safetensors and no checkpoint; "
+            "move it elsewhere, or name another folder"
+        )
     if there and not begun(folder):
-        raise ValueError(f"folder: expected one without settings of something else, {folder} holds a {there[0]} that no "
-                         "run wrote; name another folder")
+        raise ValueError(
+            f"folder: expected one without settings of something else, {folder} holds a {there[0]} that no run wrote; name another folder"
+        )
 
 
 def begun(folder: Path) -> bool:
@@ -104,8 +109,10 @@ def lock_file(path: Path) -> TextIO | None:
         except BlockingIOError:
             owner = whose(file)
             file.close()
-            raise ValueError(f"folder: expected one in which nothing trains, {path.parent} is in use by {owner}; wait until it "
-                             "ends, or name another folder") from None
+            raise ValueError(
+                f"folder: expected one in which nothing trains, {path.parent} is in use by {owner}; wait until it "
+                "ends, or name another folder"
+            ) from None
         except OSError:  # a file system without locks
             file.close()
             path.unlink(missing_ok=True)
@@ -146,5 +153,6 @@ def whose(file: TextIO) -> str:
 
 
 def not_written(path: Path, error: OSError) -> OSError:
-    return OSError(f"{path}: could not be written ({error.strerror or error}); what stood there is untouched, make room or name "
-                   "another folder")
+    return OSError(
+        f"{path}: could not be written ({error.strerror or error}); what stood there is untouched, make room or name another folder"
+    )

@@ -22,18 +22,33 @@ output: `"yes"` or `"no"`.""",
     stub='answer = {"A": ..., "B": ..., "C": ..., "D": ...}',
     reference={"A": "yes", "B": "no", "C": "yes", "D": "no"},
     misconceptions=(
-        Misconception("box around the values", {"A": "yes", "B": "yes", "C": "yes", "D": "yes"},
-                      "Every coordinate of your points lies between the smallest and the largest one, but both at "
-                      "once is more. For B, how much weight would (4, 0) need to reach 3, and how much would (0, 4)?"),
-        Misconception("only the values themselves", {"A": "no", "B": "no", "C": "no", "D": "no"},
-                      "That would be the hard lookup. What does a weight of one half on each of two values give?"),
-        Misconception("box cut a little", {"A": "yes", "B": "no", "C": "yes", "D": "yes"},
-                      "B is out, and so is every point beyond the line from (4, 0) to (0, 4). Add the coordinates of "
-                      "D, and compare with the points of that line."),
-        Misconception("shape through the fourth value", {"A": "no", "B": "no", "C": "no", "D": "yes"},
-                      "Test A by hand: half of (0, 4), a quarter of (4, 0), and the rest on (0, 0)."),
-        Misconception("yes and no swapped", {"A": "no", "B": "yes", "C": "no", "D": "yes"},
-                      "Test A by hand: half of (0, 4), a quarter of (4, 0), and the rest on (0, 0)."),
+        Misconception(
+            "box around the values",
+            {"A": "yes", "B": "yes", "C": "yes", "D": "yes"},
+            "Every coordinate of your points lies between the smallest and the largest one, but both at "
+            "once is more. For B, how much weight would (4, 0) need to reach 3, and how much would (0, 4)?",
+        ),
+        Misconception(
+            "only the values themselves",
+            {"A": "no", "B": "no", "C": "no", "D": "no"},
+            "That would be the hard lookup. What does a weight of one half on each of two values give?",
+        ),
+        Misconception(
+            "box cut a little",
+            {"A": "yes", "B": "no", "C": "yes", "D": "yes"},
+            "B is out, and so is every point beyond the line from (4, 0) to (0, 4). Add the coordinates of "
+            "D, and compare with the points of that line.",
+        ),
+        Misconception(
+            "shape through the fourth value",
+            {"A": "no", "B": "no", "C": "no", "D": "yes"},
+            "Test A by hand: half of (0, 4), a quarter of (4, 0), and the rest on (0, 0).",
+        ),
+        Misconception(
+            "yes and no swapped",
+            {"A": "no", "B": "yes", "C": "no", "D": "yes"},
+            "Test A by hand: half of (0, 4), a quarter of (4, 0), and the rest on (0, 0).",
+        ),
     ),
     success="The answers fill the triangle; the fourth value lies inside and adds nothing.",
 )
@@ -65,8 +80,10 @@ def _accept_query(answer):
         return "the three numbers must be finite."
     longitude, latitude = _where(query)
     if np.abs(_where(query) - BRUSSELS).max() > NEAR:
-        return (f"your query is answered with longitude {longitude:.2f} and latitude {latitude:.2f}; Brussels lies at "
-                f"{BRUSSELS[0]:.2f} and {BRUSSELS[1]:.2f}.")
+        return (
+            f"your query is answered with longitude {longitude:.2f} and latitude {latitude:.2f}; Brussels lies at "
+            f"{BRUSSELS[0]:.2f} and {BRUSSELS[1]:.2f}."
+        )
     return None
 
 
@@ -87,32 +104,44 @@ Berlin (13.40, 52.52). Find a query that is answered with Brussels, (4.35, 50.85
 coordinates, and give its three numbers.""",
     hints=(
         "Which weights do you need? Two coordinates and the sum of the weights make three equations.",
-        "`np.linalg.solve` finds the three weights. Softmax takes exponentials of the scores and divides: what undoes "
-        "an exponential?",
+        "`np.linalg.solve` finds the three weights. Softmax takes exponentials of the scores and divides: what undoes an exponential?",
         "The logarithms of the weights are scores that softmax turns into just these weights.",
     ),
     stub="query = ...",
     reference=np.log(_barycentric(BRUSSELS)),
     accepts=_accept_query,
     misconceptions=(
-        Misconception("weights as the query", _barycentric(BRUSSELS),
-                      "Those are the weights that the answer needs. A query holds scores, and softmax still acts on "
-                      "them.",
-                      recognise=lambda answer: _is_near(np.asarray(answer, dtype=float) @ CAPITALS, BRUSSELS)),
-        Misconception("all scores equal", np.zeros(3),
-                      "Equal scores give the mean of the three capitals. That is near Brussels, but not near enough: "
-                      "which capital should count more?",
-                      recognise=lambda answer: bool(np.ptp(np.asarray(answer, dtype=float)) < 1e-6)),
-        Misconception("coordinates as the query", np.append(BRUSSELS, 0.0),
-                      "You asked with the coordinates of Brussels. The query is compared with the keys, not with the "
-                      "values.",
-                      recognise=lambda answer: _is_near(np.asarray(answer, dtype=float)[:2], BRUSSELS)),
-        Misconception("nearest capital", np.array([100.0, 0.0, 0.0]),
-                      "Your query is answered with a single capital. Lower its score, so that the others count.",
-                      recognise=lambda answer: bool(_weights(np.asarray(answer, dtype=float)).max() > 0.99)),
-        Misconception("sign of the logarithm", -np.log(_barycentric(BRUSSELS)),
-                      "Your largest score belongs to the capital that should count least. Check the sign.",
-                      recognise=lambda answer: _is_near(_where(-np.asarray(answer, dtype=float)), BRUSSELS)),
+        Misconception(
+            "weights as the query",
+            _barycentric(BRUSSELS),
+            "Those are the weights that the answer needs. A query holds scores, and softmax still acts on them.",
+            recognise=lambda answer: _is_near(np.asarray(answer, dtype=float) @ CAPITALS, BRUSSELS),
+        ),
+        Misconception(
+            "all scores equal",
+            np.zeros(3),
+            "Equal scores give the mean of the three capitals. That is near Brussels, but not near enough: "
+            "which capital should count more?",
+            recognise=lambda answer: bool(np.ptp(np.asarray(answer, dtype=float)) < 1e-6),
+        ),
+        Misconception(
+            "coordinates as the query",
+            np.append(BRUSSELS, 0.0),
+            "You asked with the coordinates of Brussels. The query is compared with the keys, not with the values.",
+            recognise=lambda answer: _is_near(np.asarray(answer, dtype=float)[:2], BRUSSELS),
+        ),
+        Misconception(
+            "nearest capital",
+            np.array([100.0, 0.0, 0.0]),
+            "Your query is answered with a single capital. Lower its score, so that the others count.",
+            recognise=lambda answer: bool(_weights(np.asarray(answer, dtype=float)).max() > 0.99),
+        ),
+        Misconception(
+            "sign of the logarithm",
+            -np.log(_barycentric(BRUSSELS)),
+            "Your largest score belongs to the capital that should count least. Check the sign.",
+            recognise=lambda answer: _is_near(_where(-np.asarray(answer, dtype=float)), BRUSSELS),
+        ),
     ),
     alternatives=(
         Alternative("another shift", np.log(_barycentric(BRUSSELS)) + 7.0),

@@ -20,18 +20,28 @@ Four keys receive the scores 3, −∞, 3, −∞. Write down the four weights t
     stub="weights = ...",
     reference=(0.5, 0.0, 0.5, 0.0),
     misconceptions=(
-        Misconception("first match wins", (1.0, 0.0, 0.0, 0.0),
-                      "You chose one of two keys that have the same score. Softmax sees scores alone: what tells "
-                      "the first match from the second?"),
-        Misconception("everyone gets a share", (0.25, 0.25, 0.25, 0.25),
-                      "Two of the scores are minus infinity. What is the exponential of minus infinity?"),
-        Misconception("not normalised", (1.0, 0.0, 1.0, 0.0),
-                      "The zeros are right. Now add your four weights up."),
-        Misconception("exponentials only", (float(np.exp(3.0)), 0.0, float(np.exp(3.0)), 0.0),
-                      "You took the exponentials and stopped. One more operation follows in softmax."),
-        Misconception("not a number", (np.nan,) * 4,
-                      "Infinity minus infinity would be undefined, but here no infinity is subtracted from another: "
-                      "write down the four exponentials first."),
+        Misconception(
+            "first match wins",
+            (1.0, 0.0, 0.0, 0.0),
+            "You chose one of two keys that have the same score. Softmax sees scores alone: what tells the first match from the second?",
+        ),
+        Misconception(
+            "everyone gets a share",
+            (0.25, 0.25, 0.25, 0.25),
+            "Two of the scores are minus infinity. What is the exponential of minus infinity?",
+        ),
+        Misconception("not normalised", (1.0, 0.0, 1.0, 0.0), "The zeros are right. Now add your four weights up."),
+        Misconception(
+            "exponentials only",
+            (float(np.exp(3.0)), 0.0, float(np.exp(3.0)), 0.0),
+            "You took the exponentials and stopped. One more operation follows in softmax.",
+        ),
+        Misconception(
+            "not a number",
+            (np.nan,) * 4,
+            "Infinity minus infinity would be undefined, but here no infinity is subtracted from another: "
+            "write down the four exponentials first.",
+        ),
     ),
     alternatives=(Alternative("array", np.array([0.5, 0.0, 0.5, 0.0])), Alternative("list", [1 / 2, 0, 1 / 2, 0])),
     tolerance=1e-3,
@@ -146,43 +156,58 @@ into weights by softmax, and take the mean of the values under these weights. Re
 All numbers returned must be finite, never `nan`, even for scores in the thousands or a temperature of 0.0001.""",
     hints=(
         "Which shapes do the scores, the weights and the output have, and which product makes each of them?",
-        "`keys @ query` gives one score for each key. What may be subtracted from all scores without changing a "
-        "weight?",
-        "Subtract the largest score, divide by the temperature, take exponentials, divide by their sum; the output "
-        "is `weights @ values`.",
+        "`keys @ query` gives one score for each key. What may be subtracted from all scores without changing a weight?",
+        "Subtract the largest score, divide by the temperature, take exponentials, divide by their sum; the output is `weights @ values`.",
     ),
     stub="def my_lookup(query, keys, values, temperature=1.0):\n    return ...",
     reference=_lookup,
     cases=_lookup_cases,
     returns=("output", "weights"),
     misconceptions=(
-        Misconception("temperature multiplied", _multiplied,
-                      "Your weights get flatter when the temperature falls. Which way should a low temperature push "
-                      "the differences between scores?"),
-        Misconception("temperature without effect", _without_effect,
-                      "Two temperatures give the same weights. If you divide the exponentials, the division cancels "
-                      "in the sum: at which step must it happen?"),
-        Misconception("weights divided", _weights_divided,
-                      "Your weights add up to one over the temperature. Divide something else, before the softmax."),
-        Misconception("exponentials overflow", _overflowing,
-                      "Right for small scores, but not a number for large ones or a low temperature. Print the "
-                      "largest score divided by the temperature, and its exponential."),
-        Misconception("hard choice", _hard,
-                      "One weight is 1 and the others are 0 at every temperature. The other keys should get a share."),
-        Misconception("not normalised", _not_normalised,
-                      "Add your weights up. A step is missing after the exponentials."),
-        Misconception("distances as scores", _by_distance,
-                      "You score a key by how near it lies to the query. The statement asks for the dot product; the "
-                      "two rank keys differently when the keys have different lengths."),
-        Misconception("cosines as scores", _by_cosine,
-                      "You divide by the lengths of query and key. Here the score is the plain dot product."),
-        Misconception("root of the width", _root_of_width,
-                      "Your scores are smaller by the root of the width, which belongs to chapter 3. Here only the "
-                      "temperature divides them."),
-        Misconception("keys blended", _keys_blended,
-                      "The weights are right, but the output has the width of a key. Which array should be blended?"),
-        Misconception("pair swapped", _pair_swapped,
-                      "You return the weights first. The output comes first, then the weights."),
+        Misconception(
+            "temperature multiplied",
+            _multiplied,
+            "Your weights get flatter when the temperature falls. Which way should a low temperature push the differences between scores?",
+        ),
+        Misconception(
+            "temperature without effect",
+            _without_effect,
+            "Two temperatures give the same weights. If you divide the exponentials, the division cancels "
+            "in the sum: at which step must it happen?",
+        ),
+        Misconception(
+            "weights divided",
+            _weights_divided,
+            "Your weights add up to one over the temperature. Divide something else, before the softmax.",
+        ),
+        Misconception(
+            "exponentials overflow",
+            _overflowing,
+            "Right for small scores, but not a number for large ones or a low temperature. Print the "
+            "largest score divided by the temperature, and its exponential.",
+        ),
+        Misconception(
+            "hard choice", _hard, "One weight is 1 and the others are 0 at every temperature. The other keys should get a share."
+        ),
+        Misconception("not normalised", _not_normalised, "Add your weights up. A step is missing after the exponentials."),
+        Misconception(
+            "distances as scores",
+            _by_distance,
+            "You score a key by how near it lies to the query. The statement asks for the dot product; the "
+            "two rank keys differently when the keys have different lengths.",
+        ),
+        Misconception(
+            "cosines as scores", _by_cosine, "You divide by the lengths of query and key. Here the score is the plain dot product."
+        ),
+        Misconception(
+            "root of the width",
+            _root_of_width,
+            "Your scores are smaller by the root of the width, which belongs to chapter 3. Here only the temperature divides them.",
+        ),
+        Misconception(
+            "keys blended", _keys_blended, "The weights are right, but the output has the width of a key. Which array should be blended?"
+        ),
+        Misconception("pair swapped", _pair_swapped, "You return the weights first. The output comes first, then the weights."),
     ),
     alternatives=(Alternative("loops", _by_loops), Alternative("log-sum-exp", _by_logarithms)),
     success="Scores, a temperature, weights, a mean: this is a soft lookup.",

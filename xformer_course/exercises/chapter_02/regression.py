@@ -20,8 +20,9 @@ def _regression_cases(rng):
         case(90.0, np.array([0.0, 2.0, 5.0]), np.array([4.0, 6.0, 1.0]), 1.0, note="x far to the right of all points"),
         case(-80.0, xs, ys, 0.5, note="x far to the left of all points"),
         case(1e5, xs, ys, 0.5, note="x very far away"),
-        case(3.0, np.array([1.0, 2.0, 4.0, 9.0]), np.array([7.0, 2.0, 4.0, 5.0]), 0.01,
-             note="a narrow kernel, x halfway between two points"),
+        case(
+            3.0, np.array([1.0, 2.0, 4.0, 9.0]), np.array([7.0, 2.0, 4.0, 5.0]), 0.01, note="a narrow kernel, x halfway between two points"
+        ),
     ]
 
 
@@ -104,28 +105,51 @@ def kernel_regression(x, xs, ys, bandwidth):
     returns=("estimate",),
     tolerance=1e-7,
     misconceptions=(
-        Misconception("kernel sums to zero", _nan_far_away,
-                      "Far away every exponential rounds to 0, and you divide 0 by 0. Print `kernel.sum()` there."),
-        Misconception("zero far away", _epsilon_below,
-                      "No division by 0 any more, but far away the estimate is 0, which need not even lie between the "
-                      "smallest and the largest y. A weighted mean can never do that: do your weights add up to 1?"),
-        Misconception("mean far away", _epsilon_in_kernel,
-                      "Far away you return the mean of all y. The formula does not: the quotient of two kernels "
-                      "favours the nearer point, and ever more so the farther away x lies."),
-        Misconception("always the nearest", _always_nearest,
-                      "You return the y of the nearest point everywhere. Near the data the formula blends several."),
-        Misconception("first of two nearest", _first_nearest,
-                      "Right far away from one nearest point. Where two points are equally near and the kernel is "
-                      "narrow, the formula gives their mean."),
-        Misconception("x moved to the data", _x_clipped,
-                      "You pull x back to the edge of the data. The estimate then no longer follows the formula "
-                      "outside them."),
-        Misconception("smallest score subtracted", _smallest_subtracted,
-                      "A shift of the scores is the right idea, but after yours the largest exponent is positive and "
-                      "may overflow. Which score should become 0?"),
-        Misconception("another kernel", _heavy_tails,
-                      "Your kernel falls off more slowly, so nothing rounds to 0, but near the data the estimate is "
-                      "another one. Keep the kernel and change how it is computed."),
+        Misconception(
+            "kernel sums to zero",
+            _nan_far_away,
+            "Far away every exponential rounds to 0, and you divide 0 by 0. Print `kernel.sum()` there.",
+        ),
+        Misconception(
+            "zero far away",
+            _epsilon_below,
+            "No division by 0 any more, but far away the estimate is 0, which need not even lie between the "
+            "smallest and the largest y. A weighted mean can never do that: do your weights add up to 1?",
+        ),
+        Misconception(
+            "mean far away",
+            _epsilon_in_kernel,
+            "Far away you return the mean of all y. The formula does not: the quotient of two kernels "
+            "favours the nearer point, and ever more so the farther away x lies.",
+        ),
+        Misconception(
+            "always the nearest",
+            _always_nearest,
+            "You return the y of the nearest point everywhere. Near the data the formula blends several.",
+        ),
+        Misconception(
+            "first of two nearest",
+            _first_nearest,
+            "Right far away from one nearest point. Where two points are equally near and the kernel is "
+            "narrow, the formula gives their mean.",
+        ),
+        Misconception(
+            "x moved to the data",
+            _x_clipped,
+            "You pull x back to the edge of the data. The estimate then no longer follows the formula outside them.",
+        ),
+        Misconception(
+            "smallest score subtracted",
+            _smallest_subtracted,
+            "A shift of the scores is the right idea, but after yours the largest exponent is positive and "
+            "may overflow. Which score should become 0?",
+        ),
+        Misconception(
+            "another kernel",
+            _heavy_tails,
+            "Your kernel falls off more slowly, so nothing rounds to 0, but near the data the estimate is "
+            "another one. Keep the kernel and change how it is computed.",
+        ),
     ),
     alternatives=(Alternative("loops", _regression_by_loops), Alternative("as a lookup", _regression_by_lookup)),
     success="Near the data it blends, far away it follows the nearest point, and it never leaves the range of the data.",

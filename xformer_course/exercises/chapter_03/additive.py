@@ -36,12 +36,15 @@ def _difference(expected, got):
 
 def _cases(rng):
     def inputs(queries, keys, query_width, key_width, hidden):
-        return (rng.normal(size=(queries, query_width)), rng.normal(size=(keys, key_width)),
-                rng.normal(size=(query_width + key_width, hidden)), rng.normal(size=hidden))
+        return (
+            rng.normal(size=(queries, query_width)),
+            rng.normal(size=(keys, key_width)),
+            rng.normal(size=(query_width + key_width, hidden)),
+            rng.normal(size=hidden),
+        )
 
     return [
-        case(np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([[1.0], [0.0], [-1.0]]),
-             np.array([[1.0], [0.0], [0.5]]), np.array([2.0])),
+        case(np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([[1.0], [0.0], [-1.0]]), np.array([[1.0], [0.0], [0.5]]), np.array([2.0])),
         case(*inputs(5, 7, 3, 2, 4)),
         case(*inputs(2, 4, 3, 3, 5), note="queries and keys of one width"),
         case(*inputs(6, 5, 2, 7, 3)),
@@ -65,7 +68,7 @@ def _hidden_summed(q, k, w, w_v):
 
 def _by_einsum(q, k, w, w_v):
     from_queries = np.einsum("iq,qa->ia", q, w[: q.shape[1]])
-    from_keys = np.einsum("jk,ka->ja", k, w[q.shape[1]:])
+    from_keys = np.einsum("jk,ka->ja", k, w[q.shape[1] :])
     return np.einsum("ija,a->ij", np.tanh(from_queries[:, None] + from_keys), w_v)
 
 
@@ -82,8 +85,7 @@ d_k): all L_q × L_k scores, with each query and each key projected once, before
     hints=(
         "The first d_q rows of W meet only the query. What do the others meet?",
         "[q; k] W is a sum of two products, one with the upper rows of W and one with the lower.",
-        "`(q @ upper)[:, None, :] + (k @ lower)[None, :, :]` has shape (L_q, L_k, a); tanh and the product with w_v "
-        "follow.",
+        "`(q @ upper)[:, None, :] + (k @ lower)[None, :, :]` has shape (L_q, L_k, a); tanh and the product with w_v follow.",
     ),
     stub="def additive_scores(q, k, w, w_v):\n    return ...",
     reference=_split(),
@@ -92,32 +94,49 @@ d_k): all L_q × L_k scores, with each query and each key projected once, before
     compare=_difference,
     returns=("scores", "projections"),
     misconceptions=(
-        Misconception("every pair projected", _concatenated,
-                      "The scores are right. But how often is one and the same key multiplied by its rows of W, and "
-                      "how often is that needed?"),
-        Misconception("no tanh", _split(hidden=lambda a, b: a + b),
-                      "Your scores are linear in the query and in the key. Which function stands between W and w_v?"),
-        Misconception("tanh before the sum", _split(hidden=lambda a, b: np.tanh(a) + np.tanh(b)),
-                      "Both projections are right, but tanh is applied to each. In the formula, how often does it "
-                      "occur, and around what?"),
-        Misconception("projections multiplied", _split(hidden=lambda a, b: np.tanh(a * b)),
-                      "You multiply the two projections. Write [q; k] W for one column of W: which sign joins the "
-                      "two parts?"),
-        Misconception("halves swapped", _split(at=lambda q, k: q.shape[1], swap=True),
-                      "The query meets the lower rows of W. In [q; k], which of the two comes first?"),
-        Misconception("cut in the middle", _split(at=lambda q, k: (q.shape[1] + k.shape[1]) // 2),
-                      "Your cut goes through the middle of W. That is right only while queries and keys have one "
-                      "width: print the shapes."),
-        Misconception("keys by queries", lambda q, k, w, w_v: _concatenated(q, k, w, w_v).T,
-                      "Your array has a row for each key. Scores have a row for each query."),
-        Misconception("w_v left out", _hidden_summed,
-                      "You add up the hidden numbers with equal weight. What is w_v for?"),
-        Misconception("a weight already", lambda q, k, w, w_v: _weights(_concatenated(q, k, w, w_v)),
-                      "Each of your rows adds up to 1, so these are weights. The exercise stops before softmax."),
+        Misconception(
+            "every pair projected",
+            _concatenated,
+            "The scores are right. But how often is one and the same key multiplied by its rows of W, and how often is that needed?",
+        ),
+        Misconception(
+            "no tanh",
+            _split(hidden=lambda a, b: a + b),
+            "Your scores are linear in the query and in the key. Which function stands between W and w_v?",
+        ),
+        Misconception(
+            "tanh before the sum",
+            _split(hidden=lambda a, b: np.tanh(a) + np.tanh(b)),
+            "Both projections are right, but tanh is applied to each. In the formula, how often does it occur, and around what?",
+        ),
+        Misconception(
+            "projections multiplied",
+            _split(hidden=lambda a, b: np.tanh(a * b)),
+            "You multiply the two projections. Write [q; k] W for one column of W: which sign joins the two parts?",
+        ),
+        Misconception(
+            "halves swapped",
+            _split(at=lambda q, k: q.shape[1], swap=True),
+            "The query meets the lower rows of W. In [q; k], which of the two comes first?",
+        ),
+        Misconception(
+            "cut in the middle",
+            _split(at=lambda q, k: (q.shape[1] + k.shape[1]) // 2),
+            "Your cut goes through the middle of W. That is right only while queries and keys have one width: print the shapes.",
+        ),
+        Misconception(
+            "keys by queries",
+            lambda q, k, w, w_v: _concatenated(q, k, w, w_v).T,
+            "Your array has a row for each key. Scores have a row for each query.",
+        ),
+        Misconception("w_v left out", _hidden_summed, "You add up the hidden numbers with equal weight. What is w_v for?"),
+        Misconception(
+            "a weight already",
+            lambda q, k, w, w_v: _weights(_concatenated(q, k, w, w_v)),
+            "Each of your rows adds up to 1, so these are weights. The exercise stops before softmax.",
+        ),
     ),
-    alternatives=(
-        Alternative("einsum", _by_einsum),
-    ),
+    alternatives=(Alternative("einsum", _by_einsum),),
     success="The projections of the keys can be kept while new queries come in.",
 )
 

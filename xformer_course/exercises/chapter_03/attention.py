@@ -18,24 +18,37 @@ weights and of the output.""",
     hints=(
         "How many numbers does one query receive before softmax, and how many after?",
         "Scores are q kᵀ. The output is weights v: which two axes of that product remain?",
-        "One row for each query everywhere; a row of scores has an entry for each key, a row of output is as wide "
-        "as a value.",
+        "One row for each query everywhere; a row of scores has an entry for each key, a row of output is as wide as a value.",
     ),
     stub='answer = {"scores": ..., "weights": ..., "output": ...}',
     reference={"scores": (5, 7), "weights": (5, 7), "output": (5, 2)},
     misconceptions=(
-        Misconception("keys by queries", {"scores": (7, 5), "weights": (7, 5), "output": (5, 2)},
-                      "Your scores have a row for each key. Softmax shares one total among the keys of each query: "
-                      "along which axis should they lie?"),
-        Misconception("output as wide as a query", {"scores": (5, 7), "weights": (5, 7), "output": (5, 3)},
-                      "An output is a blend of values. How wide is a value here?"),
-        Misconception("one output for each key", {"scores": (5, 7), "weights": (5, 7), "output": (7, 2)},
-                      "Who asks, and who is asked? Each query receives one answer."),
-        Misconception("softmax sums an axis away", {"scores": (5, 7), "weights": (5,), "output": (5, 2)},
-                      "Softmax divides by a sum but keeps every entry. Compare the shapes before and after.",
-                      recognise=lambda answer: tuple(answer["weights"]) in {(5,), (7,), (5, 1)}),
-        Misconception("a weight for each feature", {"scores": (5, 7, 3), "weights": (5, 7, 3), "output": (5, 2)},
-                      "A score is one number for a query and a key: the dot product has summed over the width."),
+        Misconception(
+            "keys by queries",
+            {"scores": (7, 5), "weights": (7, 5), "output": (5, 2)},
+            "Your scores have a row for each key. Softmax shares one total among the keys of each query: along which axis should they lie?",
+        ),
+        Misconception(
+            "output as wide as a query",
+            {"scores": (5, 7), "weights": (5, 7), "output": (5, 3)},
+            "An output is a blend of values. How wide is a value here?",
+        ),
+        Misconception(
+            "one output for each key",
+            {"scores": (5, 7), "weights": (5, 7), "output": (7, 2)},
+            "Who asks, and who is asked? Each query receives one answer.",
+        ),
+        Misconception(
+            "softmax sums an axis away",
+            {"scores": (5, 7), "weights": (5,), "output": (5, 2)},
+            "Softmax divides by a sum but keeps every entry. Compare the shapes before and after.",
+            recognise=lambda answer: tuple(answer["weights"]) in {(5,), (7,), (5, 1)},
+        ),
+        Misconception(
+            "a weight for each feature",
+            {"scores": (5, 7, 3), "weights": (5, 7, 3), "output": (5, 2)},
+            "A score is one number for a query and a key: the dot product has summed over the width.",
+        ),
     ),
     alternatives=(Alternative("lists", {"scores": [5, 7], "weights": [5, 7], "output": [5, 2]}),),
     success="Queries decide how many rows, values how wide they are.",
@@ -70,8 +83,12 @@ def _attention_cases(rng):
     empty_row = _some_mask(rng, 5, 3)
     empty_row[2] = False
     return [
-        case(np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([[2.0, 0.0], [0.0, 1.0], [1.0, 1.0]]),
-             np.array([[1.0], [10.0], [100.0]]), mask=None),
+        case(
+            np.array([[1.0, 0.0], [0.0, 2.0]]),
+            np.array([[2.0, 0.0], [0.0, 1.0], [1.0, 1.0]]),
+            np.array([[1.0], [10.0], [100.0]]),
+            mask=None,
+        ),
         case(*_inputs(rng, 5, 7, 3, 2), mask=None),
         case(*_inputs(rng, 4, 6, 5, 3), mask=_some_mask(rng, 4, 6), note="a mask"),
         case(q, k, v, mask=None, note="a score of 1500"),
@@ -79,8 +96,7 @@ def _attention_cases(rng):
     ]
 
 
-def _variant(*, divisor=lambda q, v: math.sqrt(q.shape[-1]), axis=-1, fill=-np.inf, flip=False, after=False, shift=True,
-             empty=0.0):
+def _variant(*, divisor=lambda q, v: math.sqrt(q.shape[-1]), axis=-1, fill=-np.inf, flip=False, after=False, shift=True, empty=0.0):
     """Attention with one thing changed: the source of most wrong answers below."""
 
     def attention(q, k, v, mask=None):
@@ -109,8 +125,7 @@ def _output_only(q, k, v, mask=None):
 def _by_einsum(q, k, v, mask=None):
     scores = np.einsum("id,jd->ij", q, k) / q.shape[1] ** 0.5
     allowed = np.ones(scores.shape, dtype=bool) if mask is None else np.asarray(mask)
-    raw = np.exp(scores - scores.max(axis=1, keepdims=True, where=allowed, initial=-1e300), where=allowed,
-                 out=np.zeros_like(scores))
+    raw = np.exp(scores - scores.max(axis=1, keepdims=True, where=allowed, initial=-1e300), where=allowed, out=np.zeros_like(scores))
     weights = raw / np.maximum(raw.sum(axis=1, keepdims=True), 1e-300)
     return np.einsum("ij,je->ie", weights, v), weights
 
@@ -143,8 +158,7 @@ may attend to a key. Return the pair `(output, weights)`. A query that may atten
 must not overflow.""",
     hints=(
         "Which score must a forbidden key have before softmax, so that its weight comes out as exactly 0?",
-        "`np.where(mask, scores, -np.inf)` builds the scores. Look at what a row of minus infinities does to the "
-        "maximum and to the sum.",
+        "`np.where(mask, scores, -np.inf)` builds the scores. Look at what a row of minus infinities does to the maximum and to the sum.",
         "Where a row has no key left, its exponentials are all 0: replace the maximum by 0 and the sum by 1 in that "
         "row, and 0/1 is the weight you want.",
     ),
@@ -153,40 +167,61 @@ must not overflow.""",
     cases=_attention_cases,
     returns=("output", "weights"),
     misconceptions=(
-        Misconception("no scaling", _variant(divisor=lambda q, v: 1.0),
-                      "Your weights are too sharp. Which factor stands between q kᵀ and softmax?"),
-        Misconception("divided by d_k", _variant(divisor=lambda q, v: q.shape[-1]),
-                      "Your weights are too even. You divide by the width; look again at the formula for what is "
-                      "done to it first."),
-        Misconception("scaled by the width of values", _variant(divisor=lambda q, v: math.sqrt(v.shape[-1])),
-                      "Right only while values are as wide as keys. Whose width makes the dot product large?"),
-        Misconception("softmax over queries", _variant(axis=0),
-                      "Your weights add up to 1 down the columns. Print `weights.sum(axis=-1)`: what should each "
-                      "query's row give?"),
-        Misconception("mask ignored", lambda q, k, v, mask=None: _attention(q, k, v),
-                      "Right without a mask; with one, nothing changes. Where does your function use `mask`?"),
-        Misconception("mask turned round", _variant(flip=True),
-                      "Your queries read exactly the keys they may not. True means *may attend*."),
-        Misconception("forbidden scores set to 0", _variant(fill=0.0),
-                      "Forbidden keys still get weight, because exp(0) is 1. Which score has an exponential of 0?"),
-        Misconception("mask after softmax", _variant(after=True),
-                      "The weights of a masked row no longer add up to 1: softmax had already shared weight out to "
-                      "the forbidden keys. "
-                      "When should the mask come in?"),
-        Misconception("not a number in an empty row", _variant(empty=np.nan),
-                      "All is right except for a query that may attend to nothing: its row is 0/0. What should it "
-                      "return, and "
-                      "where do you divide?"),
-        Misconception("even weights in an empty row", _variant(fill=-1e9),
-                      "A query that may attend to nothing shares its weight evenly over forbidden keys. A large "
-                      "negative score is "
-                      "large only beside others; here all are alike."),
-        Misconception("overflow", _variant(shift=False),
-                      "Not a number for large scores. Exercise 3.2 shows what to subtract before the exponential."),
-        Misconception("pair in the wrong order", _pair_swapped,
-                      "You return weights first. The pair is (output, weights)."),
-        Misconception("output alone", _output_only,
-                      "You return the output alone. The statement asks for the pair (output, weights)."),
+        Misconception(
+            "no scaling", _variant(divisor=lambda q, v: 1.0), "Your weights are too sharp. Which factor stands between q kᵀ and softmax?"
+        ),
+        Misconception(
+            "divided by d_k",
+            _variant(divisor=lambda q, v: q.shape[-1]),
+            "Your weights are too even. You divide by the width; look again at the formula for what is done to it first.",
+        ),
+        Misconception(
+            "scaled by the width of values",
+            _variant(divisor=lambda q, v: math.sqrt(v.shape[-1])),
+            "Right only while values are as wide as keys. Whose width makes the dot product large?",
+        ),
+        Misconception(
+            "softmax over queries",
+            _variant(axis=0),
+            "Your weights add up to 1 down the columns. Print `weights.sum(axis=-1)`: what should each query's row give?",
+        ),
+        Misconception(
+            "mask ignored",
+            lambda q, k, v, mask=None: _attention(q, k, v),
+            "Right without a mask; with one, nothing changes. Where does your function use `mask`?",
+        ),
+        Misconception(
+            "mask turned round", _variant(flip=True), "Your queries read exactly the keys they may not. True means *may attend*."
+        ),
+        Misconception(
+            "forbidden scores set to 0",
+            _variant(fill=0.0),
+            "Forbidden keys still get weight, because exp(0) is 1. Which score has an exponential of 0?",
+        ),
+        Misconception(
+            "mask after softmax",
+            _variant(after=True),
+            "The weights of a masked row no longer add up to 1: softmax had already shared weight out to "
+            "the forbidden keys. "
+            "When should the mask come in?",
+        ),
+        Misconception(
+            "not a number in an empty row",
+            _variant(empty=np.nan),
+            "All is right except for a query that may attend to nothing: its row is 0/0. What should it return, and where do you divide?",
+        ),
+        Misconception(
+            "even weights in an empty row",
+            _variant(fill=-1e9),
+            "A query that may attend to nothing shares its weight evenly over forbidden keys. A large "
+            "negative score is "
+            "large only beside others; here all are alike.",
+        ),
+        Misconception(
+            "overflow", _variant(shift=False), "Not a number for large scores. Exercise 3.2 shows what to subtract before the exponential."
+        ),
+        Misconception("pair in the wrong order", _pair_swapped, "You return weights first. The pair is (output, weights)."),
+        Misconception("output alone", _output_only, "You return the output alone. The statement asks for the pair (output, weights)."),
     ),
     alternatives=(
         Alternative("einsum", _by_einsum),

@@ -38,12 +38,15 @@ def _leak_cases(rng):
     def inputs(queries, keys, width, value_width):
         mask = rng.random((queries, keys)) < 0.5
         mask[:, 0] = ~mask[:, 1]  # every query keeps a key and loses one
-        return (rng.normal(size=(queries, width)), rng.normal(size=(keys, width)),
-                rng.normal(size=(keys, value_width)), mask)
+        return (rng.normal(size=(queries, width)), rng.normal(size=(keys, width)), rng.normal(size=(keys, value_width)), mask)
 
     return [
-        case(np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([[2.0, 0.0], [0.0, 1.0], [1.0, 1.0]]),
-             np.array([[1.0], [10.0], [100.0]]), np.array([[True, True, False], [False, True, True]])),
+        case(
+            np.array([[1.0, 0.0], [0.0, 2.0]]),
+            np.array([[2.0, 0.0], [0.0, 1.0], [1.0, 1.0]]),
+            np.array([[1.0], [10.0], [100.0]]),
+            np.array([[True, True, False], [False, True, True]]),
+        ),
         case(*inputs(5, 7, 3, 2)),
         case(*inputs(7, 4, 5, 3)),
     ]
@@ -75,31 +78,41 @@ def leaky_attention(q, k, v, mask):
     cases=_leak_cases,
     returns=("output", "weights"),
     misconceptions=(
-        Misconception("forbidden score of 0", _masked(0.0),
-                      "The leak is still there. A score of 0 is an ordinary score, often larger than the allowed "
-                      "ones: what is exp(0)?"),
-        Misconception("mask ignored", lambda q, k, v, mask: _masked(-np.inf)(q, k, v, np.ones_like(mask)),
-                      "Now the mask has no effect at all, and forbidden keys get their full share. Where is it "
-                      "used?"),
-        Misconception("a little below", _masked(-1.0),
-                      "The leak is smaller but still there. How far below the other scores must a forbidden one lie "
-                      "to get a weight of exactly 0?"),
-        Misconception("mask turned round", _masked(-np.inf, flip=True),
-                      "Now the allowed keys are shut out. True means *may attend*: which branch of `np.where` keeps "
-                      "the score?"),
-        Misconception("mask after softmax", _mask_times_weights,
-                      "Forbidden weights are 0 now, but a row no longer adds up to 1: softmax had handed them a "
-                      "share first."),
-        Misconception("masked output, leaking weights", _mask_on_values,
-                      "The output ignores forbidden values, but the weights you return still give them a share, and "
-                      "the rest is too small."),
-        Misconception("infinitely large", _masked(np.inf),
-                      "Not a number: the forbidden scores are now the largest of all. Check the sign."),
+        Misconception(
+            "forbidden score of 0",
+            _masked(0.0),
+            "The leak is still there. A score of 0 is an ordinary score, often larger than the allowed ones: what is exp(0)?",
+        ),
+        Misconception(
+            "mask ignored",
+            lambda q, k, v, mask: _masked(-np.inf)(q, k, v, np.ones_like(mask)),
+            "Now the mask has no effect at all, and forbidden keys get their full share. Where is it used?",
+        ),
+        Misconception(
+            "a little below",
+            _masked(-1.0),
+            "The leak is smaller but still there. How far below the other scores must a forbidden one lie to get a weight of exactly 0?",
+        ),
+        Misconception(
+            "mask turned round",
+            _masked(-np.inf, flip=True),
+            "Now the allowed keys are shut out. True means *may attend*: which branch of `np.where` keeps the score?",
+        ),
+        Misconception(
+            "mask after softmax",
+            _mask_times_weights,
+            "Forbidden weights are 0 now, but a row no longer adds up to 1: softmax had handed them a share first.",
+        ),
+        Misconception(
+            "masked output, leaking weights",
+            _mask_on_values,
+            "The output ignores forbidden values, but the weights you return still give them a share, and the rest is too small.",
+        ),
+        Misconception(
+            "infinitely large", _masked(np.inf), "Not a number: the forbidden scores are now the largest of all. Check the sign."
+        ),
     ),
-    alternatives=(
-        Alternative("zero the exponentials", _renormalised),
-        Alternative("a huge negative score", _masked(-1e30)),
-    ),
+    alternatives=(Alternative("zero the exponentials", _renormalised), Alternative("a huge negative score", _masked(-1e30))),
     success="Forbidden keys weigh exactly 0, and every row adds up to 1.",
 )
 
@@ -142,39 +155,65 @@ later one, and never further back.""",
     hints=(
         "For length 4 and window 1, draw the square by hand. Which entries of row 2 are True?",
         "Write the condition on i − j. It has two ends.",
-        "0 ≤ i − j ≤ window; `i = np.arange(length)[:, None]` and `j = np.arange(length)[None, :]` give all pairs "
-        "at once.",
+        "0 ≤ i − j ≤ window; `i = np.arange(length)[:, None]` and `j = np.arange(length)[None, :]` give all pairs at once.",
     ),
     stub="def recent_mask(length, window):\n    return ...",
     reference=_recent,
-    cases=lambda rng: [case(4, 1), case(5, 2), case(7, 3), case(6, 0, note="window 0"), case(3, 5, note=
-        "a window wider than the sentence"),
-                       case(int(rng.integers(8, 14)), int(rng.integers(2, 5)))],
+    cases=lambda rng: [
+        case(4, 1),
+        case(5, 2),
+        case(7, 3),
+        case(6, 0, note="window 0"),
+        case(3, 5, note="a window wider than the sentence"),
+        case(int(rng.integers(8, 14)), int(rng.integers(2, 5))),
+    ],
     returns=("mask",),
     misconceptions=(
-        Misconception("no limit to the past", lambda length, window: _distances(length) >= 0,
-                      "Later positions are hidden, but the first position stays visible to all. Where does `window` "
-                      "come in?"),
-        Misconception("future visible", lambda length, window: np.abs(_distances(length)) <= window,
-                      "The window opens on both sides. Look at row 0: what may it see to its right?"),
-        Misconception("rows and columns swapped", lambda length, window: _recent(length, window).T,
-                      "Your mask shows each position the future. Which axis belongs to the query?"),
-        Misconception("window counts itself", lambda length, window: _recent(length, window - 1),
-                      "One position too few. Does your window count the position itself among the ones before it?"),
-        Misconception("one too far", lambda length, window: _recent(length, window + 1),
-                      "One position too many at the far end. Draw row 3 for window 1."),
-        Misconception("cannot see itself", lambda length, window: _recent(length, window) & (_distances(length) != 0),
-                      "The diagonal is False, so the first row may attend to nothing at all. Read the statement's "
-                      "second sentence again."),
-        Misconception("True for hidden", lambda length, window: ~_recent(length, window),
-                      "Turned round: in this book True means *may attend*."),
-        Misconception("zeros and ones", lambda length, window: _recent(length, window).astype(int),
-                      "The right pattern, as integers. Masks are booleans here, so that `~mask` and `mask & other` "
-                      "mean what they say: "
-                      "look at `dtype`."),
-        Misconception("numbers to add", lambda length, window: np.where(_recent(length, window), 0.0, -np.inf),
-                      "Those are numbers to add to the scores. The statement asks for booleans, True where a key "
-                      "may be read."),
+        Misconception(
+            "no limit to the past",
+            lambda length, window: _distances(length) >= 0,
+            "Later positions are hidden, but the first position stays visible to all. Where does `window` come in?",
+        ),
+        Misconception(
+            "future visible",
+            lambda length, window: np.abs(_distances(length)) <= window,
+            "The window opens on both sides. Look at row 0: what may it see to its right?",
+        ),
+        Misconception(
+            "rows and columns swapped",
+            lambda length, window: _recent(length, window).T,
+            "Your mask shows each position the future. Which axis belongs to the query?",
+        ),
+        Misconception(
+            "window counts itself",
+            lambda length, window: _recent(length, window - 1),
+            "One position too few. Does your window count the position itself among the ones before it?",
+        ),
+        Misconception(
+            "one too far",
+            lambda length, window: _recent(length, window + 1),
+            "One position too many at the far end. Draw row 3 for window 1.",
+        ),
+        Misconception(
+            "cannot see itself",
+            lambda length, window: _recent(length, window) & (_distances(length) != 0),
+            "The diagonal is False, so the first row may attend to nothing at all. Read the statement's second sentence again.",
+        ),
+        Misconception(
+            "True for hidden", lambda length, window: ~_recent(length, window), "Turned round: in this book True means *may attend*."
+        ),
+        Misconception(
+            "zeros and ones",
+            lambda length, window: _recent(length, window).astype(int),
+            "The right pattern, as integers. Masks are booleans here, so that `~mask` and `mask & other` "
+            "mean what they say: "
+            "look at `dtype`.",
+        ),
+        Misconception(
+            "numbers to add",
+            lambda length, window: np.where(_recent(length, window), 0.0, -np.inf),
+            "Those are numbers to add to the scores. The statement asks for booleans, True where a key may be read.",
+        ),
     ),
     alternatives=(
         Alternative("loops and lists", _recent_by_loops),

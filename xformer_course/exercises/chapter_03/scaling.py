@@ -43,9 +43,11 @@ def _accept_spreads(answer):
         return f"width {missing[0]} has no measurement yet; the keys are the widths {', '.join(map(str, WIDTHS))}."
     for width, ratio in zip(WIDTHS, _ratios(answer), strict=True):
         if not abs(ratio - 1.0) < 0.1:
-            return (f"for width {width} you report {float(answer[width]):.3g}. Check that the entries have mean 0 "
-                    f"and "
-                    "variance 1, that queries and keys are drawn separately, and that there are at least 2000 pairs.")
+            return (
+                f"for width {width} you report {float(answer[width]):.3g}. Check that the entries have mean 0 "
+                f"and "
+                "variance 1, that queries and keys are drawn separately, and that there are at least 2000 pairs."
+            )
     return None
 
 
@@ -69,31 +71,40 @@ four numbers grow.""",
     reference={width: math.sqrt(width) for width in WIDTHS},
     accepts=_accept_spreads,
     misconceptions=(
-        Misconception("variance instead", {width: float(width) for width in WIDTHS},
-                      "Those are variances. The standard deviation is their square root, in the units of a score.",
-                      recognise=lambda answer: _near(_ratios(answer), np.sqrt(WIDTHS), 0.2)),
-        Misconception("already scaled", {width: 1.0 for width in WIDTHS},
-                      "The same spread at every width: did you divide the scores before measuring them? Measure the "
-                      "plain q·k.",
-                      recognise=lambda answer: _near([answer[w] for w in WIDTHS], 1.0, 0.12)),
-        Misconception("mean instead", {4: 0.01, 16: -0.05, 64: 0.1, 256: -0.2},
-                      "Those numbers lie near 0, as means of scores do. How far from the mean does a typical score "
-                      "lie?",
-                      recognise=lambda answer: bool(np.all(np.abs(_ratios(answer)) < 0.1))),
-        Misconception("uniform entries", {width: math.sqrt(7 / 144 * width) for width in WIDTHS},
-                      "Too small by one factor at every width, as with entries drawn evenly from 0 to 1. What are "
-                      "the mean and the "
-                      "variance of your entries?",
-                      recognise=lambda answer: _near(_ratios(answer), math.sqrt(7 / 144), 0.12)),
-        Misconception("query as its own key", {width: math.sqrt(2 * width) for width in WIDTHS},
-                      "Too large by one factor, about 1.4, at every width. Are your keys drawn separately, or are "
-                      "they the queries again?",
-                      recognise=lambda answer: _near(_ratios(answer), math.sqrt(2), 0.08)),
+        Misconception(
+            "variance instead",
+            {width: float(width) for width in WIDTHS},
+            "Those are variances. The standard deviation is their square root, in the units of a score.",
+            recognise=lambda answer: _near(_ratios(answer), np.sqrt(WIDTHS), 0.2),
+        ),
+        Misconception(
+            "already scaled",
+            {width: 1.0 for width in WIDTHS},
+            "The same spread at every width: did you divide the scores before measuring them? Measure the plain q·k.",
+            recognise=lambda answer: _near([answer[w] for w in WIDTHS], 1.0, 0.12),
+        ),
+        Misconception(
+            "mean instead",
+            {4: 0.01, 16: -0.05, 64: 0.1, 256: -0.2},
+            "Those numbers lie near 0, as means of scores do. How far from the mean does a typical score lie?",
+            recognise=lambda answer: bool(np.all(np.abs(_ratios(answer)) < 0.1)),
+        ),
+        Misconception(
+            "uniform entries",
+            {width: math.sqrt(7 / 144 * width) for width in WIDTHS},
+            "Too small by one factor at every width, as with entries drawn evenly from 0 to 1. What are "
+            "the mean and the "
+            "variance of your entries?",
+            recognise=lambda answer: _near(_ratios(answer), math.sqrt(7 / 144), 0.12),
+        ),
+        Misconception(
+            "query as its own key",
+            {width: math.sqrt(2 * width) for width in WIDTHS},
+            "Too large by one factor, about 1.4, at every width. Are your keys drawn separately, or are they the queries again?",
+            recognise=lambda answer: _near(_ratios(answer), math.sqrt(2), 0.08),
+        ),
     ),
-    alternatives=(
-        Alternative("measured on normal entries", _spreads(_normal)),
-        Alternative("measured on random signs", _spreads(_signs)),
-    ),
+    alternatives=(Alternative("measured on normal entries", _spreads(_normal)), Alternative("measured on random signs", _spreads(_signs))),
     success="Sixteen times the width, four times the spread: it grows like the square root of d.",
 )
 
@@ -111,8 +122,10 @@ def _product_truth(var_x, var_y):
 
 def _product_lines(var_x, var_y):
     x, y = _three_values(var_x), _three_values(var_y)
-    return (f"x is one of {', '.join(f'{a:.4g}' for a in x)}; y is one of {', '.join(f'{a:.4g}' for a in y)}\n"
-            f"over the 16 equally likely pairs, the variance of x·y is {_product_truth(var_x, var_y):.4g}")
+    return (
+        f"x is one of {', '.join(f'{a:.4g}' for a in x)}; y is one of {', '.join(f'{a:.4g}' for a in y)}\n"
+        f"over the 16 equally likely pairs, the variance of x·y is {_product_truth(var_x, var_y):.4g}"
+    )
 
 
 def _total_truth(variance, d):
@@ -121,19 +134,23 @@ def _total_truth(variance, d):
 
 
 def _total_lines(variance, d):
-    return (f"{d} terms, each {-math.sqrt(variance):.4g} or {math.sqrt(variance):.4g} by the toss of a coin\n"
-            f"over the {2 ** d} outcomes, the variance of their sum is {_total_truth(variance, d):.4g}")
+    return (
+        f"{d} terms, each {-math.sqrt(variance):.4g} or {math.sqrt(variance):.4g} by the toss of a coin\n"
+        f"over the {2**d} outcomes, the variance of their sum is {_total_truth(variance, d):.4g}"
+    )
 
 
 def _score_truth(d):
-    scores = [sum(a * b for a, b in zip(q, k, strict=True))
-              for q in itertools.product((-1, 1), repeat=d) for k in itertools.product((-1, 1), repeat=d)]
+    scores = [
+        sum(a * b for a, b in zip(q, k, strict=True))
+        for q in itertools.product((-1, 1), repeat=d)
+        for k in itertools.product((-1, 1), repeat=d)
+    ]
     return sum(s * s for s in scores) / len(scores)
 
 
 def _score_lines(d):
-    return (f"all queries and keys of width {d} with entries -1 or 1\n"
-            f"over the {4 ** d} pairs, the variance of q·k is {_score_truth(d):.4g}")
+    return f"all queries and keys of width {d} with entries -1 or 1\nover the {4**d} pairs, the variance of q·k is {_score_truth(d):.4g}"
 
 
 def _divisor_truth(d):
@@ -141,8 +158,10 @@ def _divisor_truth(d):
 
 
 def _divisor_lines(d):
-    return (f"all queries and keys of width {d} with entries -1 or 1\n"
-            f"q·k has variance {_score_truth(d):.4g}; divided by {_divisor_truth(d):.4g} it has variance 1")
+    return (
+        f"all queries and keys of width {d} with entries -1 or 1\n"
+        f"q·k has variance {_score_truth(d):.4g}; divided by {_divisor_truth(d):.4g} it has variance 1"
+    )
 
 
 def _widths(rng):
@@ -150,70 +169,104 @@ def _widths(rng):
 
 
 PRODUCT = Step(
-    name="product", claim="variance of x·y from the variances of x and y",
-    reference=lambda var_x, var_y: var_x * var_y, truth=_product_truth,
+    name="product",
+    claim="variance of x·y from the variances of x and y",
+    reference=lambda var_x, var_y: var_x * var_y,
+    truth=_product_truth,
     cases=lambda rng: [case(2.0, 0.5), case(3.0, 3.0), case(float(rng.uniform(1, 4)), float(rng.uniform(5, 8)))],
     counterexample=_product_lines,
     misconceptions=(
-        Misconception("variances added", lambda var_x, var_y: var_x + var_y,
-                      "Variances add for a sum of independent variables. This is a product: start from the mean of "
-                      "x²y²."),
-        Misconception("product of deviations", lambda var_x, var_y: math.sqrt(var_x * var_y),
-                      "That is a standard deviation. The variance is the mean of the square, here of x²y²."),
-        Misconception("square missing", lambda var_x, var_y: 0.0,
-                      "The mean of x·y is 0, as you say. Its variance is the mean of (x·y)²."),
-        Misconception("squared variances", lambda var_x, var_y: (var_x * var_y) ** 2,
-                      "The mean of x² is already the variance of x; nothing is left to square."),
+        Misconception(
+            "variances added",
+            lambda var_x, var_y: var_x + var_y,
+            "Variances add for a sum of independent variables. This is a product: start from the mean of x²y².",
+        ),
+        Misconception(
+            "product of deviations",
+            lambda var_x, var_y: math.sqrt(var_x * var_y),
+            "That is a standard deviation. The variance is the mean of the square, here of x²y².",
+        ),
+        Misconception("square missing", lambda var_x, var_y: 0.0, "The mean of x·y is 0, as you say. Its variance is the mean of (x·y)²."),
+        Misconception(
+            "squared variances",
+            lambda var_x, var_y: (var_x * var_y) ** 2,
+            "The mean of x² is already the variance of x; nothing is left to square.",
+        ),
     ),
 )
 
 TOTAL = Step(
-    name="total", claim="variance of the sum of d independent terms with one variance",
-    reference=lambda variance, d: d * variance, truth=_total_truth,
+    name="total",
+    claim="variance of the sum of d independent terms with one variance",
+    reference=lambda variance, d: d * variance,
+    truth=_total_truth,
     cases=lambda rng: [case(1.0, 2), case(0.5, 3), case(float(rng.uniform(1, 4)), 5)],
     counterexample=_total_lines,
     misconceptions=(
-        Misconception("terms in step", lambda variance, d: d * d * variance,
-                      "That holds when all terms are the same variable. Independent terms partly cancel: what is "
-                      "the mean of a product "
-                      "of two different terms?"),
-        Misconception("mean of the terms", lambda variance, d: variance / d,
-                      "That is the variance of the mean of the terms. A dot product sums them."),
-        Misconception("unchanged by summing", lambda variance, d: variance,
-                      "Does a sum of many terms really spread no wider than one of them? Enumerate two coin tosses."),
-        Misconception("deviations added", lambda variance, d: math.sqrt(d) * variance,
-                      "The square root belongs to the standard deviation. Which of the two is asked for?"),
+        Misconception(
+            "terms in step",
+            lambda variance, d: d * d * variance,
+            "That holds when all terms are the same variable. Independent terms partly cancel: what is "
+            "the mean of a product "
+            "of two different terms?",
+        ),
+        Misconception(
+            "mean of the terms", lambda variance, d: variance / d, "That is the variance of the mean of the terms. A dot product sums them."
+        ),
+        Misconception(
+            "unchanged by summing",
+            lambda variance, d: variance,
+            "Does a sum of many terms really spread no wider than one of them? Enumerate two coin tosses.",
+        ),
+        Misconception(
+            "deviations added",
+            lambda variance, d: math.sqrt(d) * variance,
+            "The square root belongs to the standard deviation. Which of the two is asked for?",
+        ),
     ),
 )
 
 SCORE = Step(
-    name="score", claim="variance of q·k for width d, entries of variance 1",
-    reference=lambda d: d, truth=_score_truth, cases=_widths, counterexample=_score_lines,
+    name="score",
+    claim="variance of q·k for width d, entries of variance 1",
+    reference=lambda d: d,
+    truth=_score_truth,
+    cases=_widths,
+    counterexample=_score_lines,
     misconceptions=(
-        Misconception("deviation of the score", lambda d: math.sqrt(d),
-                      "That is the standard deviation of the score. The variance is its square."),
-        Misconception("always one", lambda d: 1.0,
-                      "Each single product has variance 1. How many of them does q·k add up?"),
-        Misconception("width squared", lambda d: d * d,
-                      "Put the first two steps together: how many terms, and what is the variance of each?"),
-        Misconception("two widths", lambda d: 2 * d,
-                      "Queries and keys have 2d entries between them, but how many products does q·k add up?"),
+        Misconception(
+            "deviation of the score", lambda d: math.sqrt(d), "That is the standard deviation of the score. The variance is its square."
+        ),
+        Misconception("always one", lambda d: 1.0, "Each single product has variance 1. How many of them does q·k add up?"),
+        Misconception(
+            "width squared", lambda d: d * d, "Put the first two steps together: how many terms, and what is the variance of each?"
+        ),
+        Misconception(
+            "two widths", lambda d: 2 * d, "Queries and keys have 2d entries between them, but how many products does q·k add up?"
+        ),
     ),
 )
 
 DIVISOR = Step(
-    name="divisor", claim="the number to divide a score by so that its variance is 1",
-    reference=lambda d: math.sqrt(d), truth=_divisor_truth, cases=_widths, counterexample=_divisor_lines,
+    name="divisor",
+    claim="the number to divide a score by so that its variance is 1",
+    reference=lambda d: math.sqrt(d),
+    truth=_divisor_truth,
+    cases=_widths,
+    counterexample=_divisor_lines,
     misconceptions=(
-        Misconception("divide by the width", lambda d: d,
-                      "Dividing a variable by c divides its variance by c². What does dividing by d leave of a "
-                      "variance d?"),
-        Misconception("divide by the square", lambda d: d * d,
-                      "Dividing a variable by c divides its variance by c², so a smaller c is enough."),
-        Misconception("nothing to divide", lambda d: 1.0,
-                      "Then the variance stays as it is. Which number did your third step give?"),
-        Misconception("a factor", lambda d: 1 / math.sqrt(d),
-                      "That is the factor to multiply by. The step asks for the number to divide by."),
+        Misconception(
+            "divide by the width",
+            lambda d: d,
+            "Dividing a variable by c divides its variance by c². What does dividing by d leave of a variance d?",
+        ),
+        Misconception(
+            "divide by the square", lambda d: d * d, "Dividing a variable by c divides its variance by c², so a smaller c is enough."
+        ),
+        Misconception("nothing to divide", lambda d: 1.0, "Then the variance stays as it is. Which number did your third step give?"),
+        Misconception(
+            "a factor", lambda d: 1 / math.sqrt(d), "That is the factor to multiply by. The step asks for the number to divide by."
+        ),
     ),
 )
 
@@ -234,8 +287,7 @@ with an exact count over all outcomes of a small case, such as all queries and k
 On paper, mark where you use that the means are 0 and where you use independence.""",
     hints=(
         "A variance is the mean of the square minus the square of the mean. What is the second part here?",
-        "For independent x and y the mean of x²y² is the mean of x² times the mean of y². In a squared sum, look at "
-        "the mixed terms.",
+        "For independent x and y the mean of x²y² is the mean of x² times the mean of y². In a squared sum, look at the mixed terms.",
         "x·y has variance var_x · var_y; the mixed terms vanish, so d terms give d times one variance; dividing by "
         "c divides a variance by c².",
     ),
@@ -244,9 +296,15 @@ On paper, mark where you use that the means are 0 and where you use independence
     steps=STEPS,
     alternatives=(
         Alternative("as a list, in order", [step.reference for step in STEPS]),
-        Alternative("from one another", {
-            "product": lambda a, b: a * b, "total": lambda v, n: sum(v for _ in range(n)),
-            "score": lambda d: sum(1.0 * 1.0 for _ in range(d)), "divisor": lambda d: np.sqrt(np.float32(d))}),
+        Alternative(
+            "from one another",
+            {
+                "product": lambda a, b: a * b,
+                "total": lambda v, n: sum(v for _ in range(n)),
+                "score": lambda d: sum(1.0 * 1.0 for _ in range(d)),
+                "divisor": lambda d: np.sqrt(np.float32(d)),
+            },
+        ),
     ),
     success="Every step agrees with the count over all outcomes.",
 )

@@ -20,15 +20,17 @@ Four keys receive one and the same score, 2.5. Write down the four weights that 
     stub="weights = ...",
     reference=(0.25, 0.25, 0.25, 0.25),
     misconceptions=(
-        Misconception("scores kept", (2.5, 2.5, 2.5, 2.5),
-                      "Those are the scores. Weights are what softmax makes of them: add yours up."),
-        Misconception("not normalised", (1.0, 1.0, 1.0, 1.0),
-                      "Equal they are, but what do your four weights add up to?"),
-        Misconception("first one wins", (1.0, 0.0, 0.0, 0.0),
-                      "That is a hard choice of one key. Which of the four equal scores would deserve to win?",
-                      recognise=lambda answer: sorted(float(w) for w in answer) == [0.0, 0.0, 0.0, 1.0]),
-        Misconception("exponentials only", (np.exp(2.5),) * 4,
-                      "You took the exponential and stopped. One more operation follows it in softmax."),
+        Misconception("scores kept", (2.5, 2.5, 2.5, 2.5), "Those are the scores. Weights are what softmax makes of them: add yours up."),
+        Misconception("not normalised", (1.0, 1.0, 1.0, 1.0), "Equal they are, but what do your four weights add up to?"),
+        Misconception(
+            "first one wins",
+            (1.0, 0.0, 0.0, 0.0),
+            "That is a hard choice of one key. Which of the four equal scores would deserve to win?",
+            recognise=lambda answer: sorted(float(w) for w in answer) == [0.0, 0.0, 0.0, 1.0],
+        ),
+        Misconception(
+            "exponentials only", (np.exp(2.5),) * 4, "You took the exponential and stopped. One more operation follows it in softmax."
+        ),
     ),
     alternatives=(Alternative("array", np.full(4, 0.25)), Alternative("fractions", [1 / 4] * 4)),
     tolerance=1e-3,
@@ -150,10 +152,8 @@ Write `my_softmax(scores, axis=-1)`: weights of the same shape as `scores`, posi
 rows lie far apart. Leave `scores` as it was.""",
     hints=(
         "What does `np.exp(1000.0)` give, and what becomes of the quotient of two such numbers?",
-        "Softmax does not change when the same number is subtracted from every score along the axis. Choose that "
-        "number well.",
-        "Subtract the maximum along the axis, with `keepdims=True` so that it lines up; then the largest "
-        "exponential is 1.",
+        "Softmax does not change when the same number is subtracted from every score along the axis. Choose that number well.",
+        "Subtract the maximum along the axis, with `keepdims=True` so that it lines up; then the largest exponential is 1.",
     ),
     stub="def my_softmax(scores, axis=-1):\n    return ...",
     reference=_softmax,
@@ -161,57 +161,85 @@ rows lie far apart. Leave `scores` as it was.""",
     returns=("weights",),
     pure=True,
     misconceptions=(
-        Misconception("exponentials overflow", _naive,
-                      "Right for small scores, but not a number for large ones. Print `np.exp` of a score of 1000: "
-                      "what could be done to the scores beforehand that leaves the weights as they are?"),
-        Misconception("axis ignored", _always_last_axis,
-                      "Your weights add up to 1 along the last axis even when another `axis` is asked for. "
-                      "Print `weights.sum(axis=0)` for `axis=0`."),
-        Misconception("one total for everything", _over_everything,
-                      "All your weights together add up to 1. They should do so along `axis`: look at what your sum "
-                      "runs over."),
-        Misconception("one maximum for all rows", _one_maximum_for_all,
-                      "A row that lies far below another one loses all its weight: its exponentials round to 0, and "
-                      "0/0 is "
-                      "not a number. Which maximum should a row be compared with?"),
-        Misconception("no exponential", _no_exponential,
-                      "You divided the scores by their sum. What happens to a negative score, and which step of "
-                      "softmax prevents that?"),
-        Misconception("clipped scores", _clipped,
-                      "Clipping keeps the exponentials finite but makes different large scores equal. Find a change "
-                      "to the "
-                      "scores that keeps their differences."),
-        Misconception("numerator and denominator differ", _numerator_not_shifted,
-                      "The weights do not add up to 1. Compare the exponentials above and below the fraction bar: "
-                      "are they the same numbers?"),
-        Misconception("mean subtracted", _mean_subtracted,
-                      "You subtract the mean, yet a row whose scores lie far apart still overflows. After that "
-                      "subtraction, "
-                      "how large can an exponent be?"),
-        Misconception("minimum subtracted", _minimum_subtracted,
-                      "With the minimum subtracted no exponent is below 0, but one can still be in the thousands. "
-                      "Which number "
-                      "keeps them all from being above 0?"),
-        Misconception("largest size subtracted", _largest_size_subtracted,
-                      "Scores near -1000 are lowered further: with `np.abs`, the number you subtract is not one of "
-                      "the scores."),
-        Misconception("a little added below", _with_epsilon,
-                      "The weights add up to a little less than 1. Once the largest exponential is 1, can the sum "
-                      "below be 0 at all?"),
-        Misconception("logarithms of weights", _logarithms,
-                      "Your numbers are at most 0, so they are no weights: you stopped at their logarithms."),
-        Misconception("axis lost by the sum", _without_keepdims,
-                      "The maximum and the sum lose an axis and no longer line up with the scores. Print their "
-                      "shapes; `keepdims` keeps it."),
-        Misconception("input changed in place", _in_place,
-                      "The weights are right, but the caller's `scores` are changed afterwards. Look for `-=`, `/=` "
-                      "or `out=`."),
+        Misconception(
+            "exponentials overflow",
+            _naive,
+            "Right for small scores, but not a number for large ones. Print `np.exp` of a score of 1000: "
+            "what could be done to the scores beforehand that leaves the weights as they are?",
+        ),
+        Misconception(
+            "axis ignored",
+            _always_last_axis,
+            "Your weights add up to 1 along the last axis even when another `axis` is asked for. Print `weights.sum(axis=0)` for `axis=0`.",
+        ),
+        Misconception(
+            "one total for everything",
+            _over_everything,
+            "All your weights together add up to 1. They should do so along `axis`: look at what your sum runs over.",
+        ),
+        Misconception(
+            "one maximum for all rows",
+            _one_maximum_for_all,
+            "A row that lies far below another one loses all its weight: its exponentials round to 0, and "
+            "0/0 is "
+            "not a number. Which maximum should a row be compared with?",
+        ),
+        Misconception(
+            "no exponential",
+            _no_exponential,
+            "You divided the scores by their sum. What happens to a negative score, and which step of softmax prevents that?",
+        ),
+        Misconception(
+            "clipped scores",
+            _clipped,
+            "Clipping keeps the exponentials finite but makes different large scores equal. Find a change "
+            "to the "
+            "scores that keeps their differences.",
+        ),
+        Misconception(
+            "numerator and denominator differ",
+            _numerator_not_shifted,
+            "The weights do not add up to 1. Compare the exponentials above and below the fraction bar: are they the same numbers?",
+        ),
+        Misconception(
+            "mean subtracted",
+            _mean_subtracted,
+            "You subtract the mean, yet a row whose scores lie far apart still overflows. After that "
+            "subtraction, "
+            "how large can an exponent be?",
+        ),
+        Misconception(
+            "minimum subtracted",
+            _minimum_subtracted,
+            "With the minimum subtracted no exponent is below 0, but one can still be in the thousands. "
+            "Which number "
+            "keeps them all from being above 0?",
+        ),
+        Misconception(
+            "largest size subtracted",
+            _largest_size_subtracted,
+            "Scores near -1000 are lowered further: with `np.abs`, the number you subtract is not one of the scores.",
+        ),
+        Misconception(
+            "a little added below",
+            _with_epsilon,
+            "The weights add up to a little less than 1. Once the largest exponential is 1, can the sum below be 0 at all?",
+        ),
+        Misconception(
+            "logarithms of weights", _logarithms, "Your numbers are at most 0, so they are no weights: you stopped at their logarithms."
+        ),
+        Misconception(
+            "axis lost by the sum",
+            _without_keepdims,
+            "The maximum and the sum lose an axis and no longer line up with the scores. Print their shapes; `keepdims` keeps it.",
+        ),
+        Misconception(
+            "input changed in place",
+            _in_place,
+            "The weights are right, but the caller's `scores` are changed afterwards. Look for `-=`, `/=` or `out=`.",
+        ),
     ),
-    alternatives=(
-        Alternative("log-sum-exp", _by_log_sum),
-        Alternative("loops", _by_loops),
-        Alternative("float32", _single_precision),
-    ),
+    alternatives=(Alternative("log-sum-exp", _by_log_sum), Alternative("loops", _by_loops), Alternative("float32", _single_precision)),
     success="Large scores, any axis, and the input is untouched.",
 )
 
@@ -232,16 +260,26 @@ Three scores, 1, 2 and 4, are turned into weights. First add 5 to each score; th
     stub='answer = {"add 5": ..., "times 5": ...}',
     reference={"add 5": "same", "times 5": "grows"},
     misconceptions=(
-        Misconception("a shift counts", {"add 5": "grows", "times 5": "grows"},
-                      "Take two scores, 1 and 2, and write the quotient of their weights before and after adding 5."),
-        Misconception("softmax ignores scale", {"add 5": "same", "times 5": "same"},
-                      "Softmax ignores a shift, yes. Compute exp(4 − 2) and exp(20 − 10): is the quotient of two "
-                      "weights unchanged?"),
-        Misconception("shift and scale swapped", {"add 5": "grows", "times 5": "same"},
-                      "Dividing by the sum would cancel a common factor, but the scores pass through exp first. "
-                      "What does exp turn a sum into?"),
-        Misconception("softer when larger", {"add 5": "same", "times 5": "shrinks"},
-                      "Larger differences, flatter weights? Try scores 0 and 1, then 0 and 100."),
+        Misconception(
+            "a shift counts",
+            {"add 5": "grows", "times 5": "grows"},
+            "Take two scores, 1 and 2, and write the quotient of their weights before and after adding 5.",
+        ),
+        Misconception(
+            "softmax ignores scale",
+            {"add 5": "same", "times 5": "same"},
+            "Softmax ignores a shift, yes. Compute exp(4 − 2) and exp(20 − 10): is the quotient of two weights unchanged?",
+        ),
+        Misconception(
+            "shift and scale swapped",
+            {"add 5": "grows", "times 5": "same"},
+            "Dividing by the sum would cancel a common factor, but the scores pass through exp first. What does exp turn a sum into?",
+        ),
+        Misconception(
+            "softer when larger",
+            {"add 5": "same", "times 5": "shrinks"},
+            "Larger differences, flatter weights? Try scores 0 and 1, then 0 and 100.",
+        ),
     ),
     success="A shift cancels; a stretch sharpens. That is why the scale of the scores matters.",
 )

@@ -65,8 +65,7 @@ def _pair_lines(length, d, e):
 def _crossing_lines(m, d, e):
     found = _count_crossing(m, d, e)
     return "\n".join(
-        f"L = {length}: counted {_count_projections(length, m, d, e)} products in projections, "
-        f"{_count_pairs(length, d, e)} in pairs"
+        f"L = {length}: counted {_count_projections(length, m, d, e)} products in projections, {_count_pairs(length, d, e)} in pairs"
         for length in (found - 1, found)
     )
 
@@ -86,8 +85,7 @@ division by √d) and in the blending of values; `crossing(m, d, e)`, the smalle
     hints=(
         "How many products does a matrix product (a, b) times (b, c) take?",
         "Count three projections and two products between words. Then compare one formula with L in it and one with L².",
-        "pairs > projections means L²(d + e) > L·m·(2d + e); divide by L, and take the next whole number after the "
-        "quotient.",
+        "pairs > projections means L²(d + e) > L·m·(2d + e); divide by L, and take the next whole number after the quotient.",
     ),
     stub='steps = {"projections": ..., "pairs": ..., "crossing": ...}',
     reference={
@@ -115,9 +113,7 @@ division by √d) and in the blending of values; `crossing(m, d, e)`, the smalle
                     "That is how many numbers are *learned*. Each word meets each of them once.",
                 ),
                 Misconception(
-                    "all widths equal",
-                    lambda L, m, d, e: 3 * L * m * m,
-                    "Right if d = e = m. How many columns has each matrix here?",
+                    "all widths equal", lambda L, m, d, e: 3 * L * m * m, "Right if d = e = m. How many columns has each matrix here?"
                 ),
             ),
         ),

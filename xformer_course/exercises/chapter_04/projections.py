@@ -99,8 +99,7 @@ each row has at least one True. Return the pair `(output, weights)`. You may use
 `scaled_dot_product_attention` too; its `mask` is passed by name, `mask=mask`.""",
     hints=(
         "How many arrays does attention take, and out of which single array are they made here?",
-        "Each of the three arrays is x times one matrix. The rest is chapter 3, with the width of a query under the "
-        "root.",
+        "Each of the three arrays is x times one matrix. The rest is chapter 3, with the width of a query under the root.",
         "q, k, v = x @ w_q, x @ w_k, x @ w_v; then softmax(q kᵀ / √d) along each row, times v.",
     ),
     stub="def my_self_attention(x, w_q, w_k, w_v, mask=None):\n    return ...",
@@ -128,19 +127,15 @@ each row has at least one True. Return the pair `(output, weights)`. You may use
         Misconception(
             "queries and keys exchanged",
             _sides_exchanged,
-            "Your scores are those of the formula, transposed. Whose row is row i, the one that asks or the one "
-            "that is asked?",
+            "Your scores are those of the formula, transposed. Whose row is row i, the one that asks or the one that is asked?",
         ),
         Misconception(
             "scaled by the width of a word",
             _word_width,
-            "The weights are too even or too sharp. The root holds the width of what is multiplied in a score: "
-            "is that m?",
+            "The weights are too even or too sharp. The root holds the width of what is multiplied in a score: is that m?",
         ),
         Misconception(
-            "not scaled",
-            _unscaled,
-            "The order of the weights is right, but they are too sharp. Which divisor did chapter 3 derive?",
+            "not scaled", _unscaled, "The order of the weights is right, but they are too sharp. Which divisor did chapter 3 derive?"
         ),
         Misconception(
             "columns add up to 1",
@@ -148,9 +143,7 @@ each row has at least one True. Return the pair `(output, weights)`. You may use
             "Print the sums of your rows. Each word shares out its own attention, so which axis adds up to 1?",
         ),
         Misconception(
-            "mask ignored",
-            _mask_ignored,
-            "Right without a mask. With one, a hidden word still gets weight: where do you use `mask`?",
+            "mask ignored", _mask_ignored, "Right without a mask. With one, a hidden word still gets weight: where do you use `mask`?"
         ),
     ),
     alternatives=(

@@ -118,9 +118,7 @@ def faulty_cross_attention(x, context, w_q, w_k, w_v):
             _all_from_context,
             "That is the self-attention of `context`; `x` has no influence. How many rows should the output have?",
         ),
-        Misconception(
-            "x reads itself", _all_from_x, "That is the self-attention of `x`; `context` has no influence any more."
-        ),
+        Misconception("x reads itself", _all_from_x, "That is the self-attention of `x`; `context` has no influence any more."),
         Misconception(
             "roles exchanged",
             _asked_by_context,

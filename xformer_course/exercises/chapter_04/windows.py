@@ -74,14 +74,12 @@ sentence of one word needs 0 layers.""",
         Misconception(
             "divided by the field",
             lambda length, window: -(-length // (2 * window + 1)),
-            "You laid the fields of one layer side by side. Layers are stacked: how far does the second reach "
-            "beyond the first?",
+            "You laid the fields of one layer side by side. Layers are stacked: how far does the second reach beyond the first?",
         ),
         Misconception(
             "doubling",
             lambda length, window: math.ceil(math.log2((length - 1) / window + 1)) if length > 1 else 0,
-            "You let the field double with each layer. Measure two layers of window 1: by how much does the "
-            "second widen the field?",
+            "You let the field double with each layer. Measure two layers of window 1: by how much does the second widen the field?",
         ),
         Misconception(
             "at least one layer",
@@ -94,10 +92,7 @@ sentence of one word needs 0 layers.""",
             "True without a window. Under a window of 1, does the last of 5 words read the first?",
         ),
     ),
-    alternatives=(
-        Alternative("step by step", _layers_by_steps),
-        Alternative("powers of the mask", _layers_by_matrices),
-    ),
+    alternatives=(Alternative("step by step", _layers_by_steps), Alternative("powers of the mask", _layers_by_matrices)),
     success="A window makes a layer cheap; the price is paid in layers.",
 )
 

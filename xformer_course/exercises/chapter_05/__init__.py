@@ -7,6 +7,14 @@ CHAPTER = Chapter(
     number=5,
     title="Permutations",
     slug="05_permutations",
-    exercises=(matrices.EXERCISES + checking.EXERCISES + attention.TOGETHER + proof.EXERCISES + attention.POOLED
-               + masks.EXERCISES + positions.EXERCISES + counting.EXERCISES),
+    exercises=(
+        matrices.EXERCISES
+        + checking.EXERCISES
+        + attention.TOGETHER
+        + proof.EXERCISES
+        + attention.POOLED
+        + masks.EXERCISES
+        + positions.EXERCISES
+        + counting.EXERCISES
+    ),
 )

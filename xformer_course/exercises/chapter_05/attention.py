@@ -22,34 +22,47 @@ top to bottom?""",
     hints=(
         "A weight belongs to a key. Where does the 3/4 go when its key moves?",
         "Write a table with two columns, weight and value, and move what each swap moves.",
-        "Together: 3/4 · 8 + 1/4 · 0, in the other order. Alone: 3/4 meets 0 and 1/4 meets 8. Each query takes its "
-        "own output along.",
+        "Together: 3/4 · 8 + 1/4 · 0, in the other order. Alone: 3/4 meets 0 and 1/4 meets 8. Each query takes its own output along.",
     ),
     stub="""\
 answer = {"keys and values": ..., "keys alone": ..., "values alone": ...,
           "queries alone": (..., ...)}""",
     reference=_SWAPS,
     misconceptions=(
-        Misconception("a swap never matters", {**_SWAPS, "keys alone": 6.0, "values alone": 6.0},
-                      "Keys and values have no order as *pairs*. Move one of the two alone, and 3/4 now meets another "
-                      "value: which?"),
-        Misconception("a swap always matters", {**_SWAPS, "keys and values": 2.0},
-                      "The weight 3/4 moves with its key. If the value moves too, they still meet: add up the same "
-                      "two terms in the other order."),
-        Misconception("keys alone do nothing", {**_SWAPS, "keys alone": 6.0},
-                      "The weights are computed from the keys. If the keys change places, so do the weights, while "
-                      "the values stay."),
-        Misconception("values alone do nothing", {**_SWAPS, "values alone": 6.0},
-                      "The weights stay where they are, and the values under them change places. What does 3/4 "
-                      "multiply now?"),
-        Misconception("outputs do not follow queries", {**_SWAPS, "queries alone": (6.0, 2.0)},
-                      "Each output row belongs to the query in the same row. Which query is at the top after the "
-                      "swap?"),
-        Misconception("even mean", {**_SWAPS, "keys alone": 4.0, "values alone": 4.0},
-                      "4 is the mean with equal weights. A swap moves weights or values; it does not even them out."),
+        Misconception(
+            "a swap never matters",
+            {**_SWAPS, "keys alone": 6.0, "values alone": 6.0},
+            "Keys and values have no order as *pairs*. Move one of the two alone, and 3/4 now meets another value: which?",
+        ),
+        Misconception(
+            "a swap always matters",
+            {**_SWAPS, "keys and values": 2.0},
+            "The weight 3/4 moves with its key. If the value moves too, they still meet: add up the same two terms in the other order.",
+        ),
+        Misconception(
+            "keys alone do nothing",
+            {**_SWAPS, "keys alone": 6.0},
+            "The weights are computed from the keys. If the keys change places, so do the weights, while the values stay.",
+        ),
+        Misconception(
+            "values alone do nothing",
+            {**_SWAPS, "values alone": 6.0},
+            "The weights stay where they are, and the values under them change places. What does 3/4 multiply now?",
+        ),
+        Misconception(
+            "outputs do not follow queries",
+            {**_SWAPS, "queries alone": (6.0, 2.0)},
+            "Each output row belongs to the query in the same row. Which query is at the top after the swap?",
+        ),
+        Misconception(
+            "even mean",
+            {**_SWAPS, "keys alone": 4.0, "values alone": 4.0},
+            "4 is the mean with equal weights. A swap moves weights or values; it does not even them out.",
+        ),
     ),
-    alternatives=(Alternative("whole numbers and lists", {"keys and values": 6, "keys alone": 2, "values alone": 2,
-                                                          "queries alone": [2, 6]}),),
+    alternatives=(
+        Alternative("whole numbers and lists", {"keys and values": 6, "keys alone": 2, "values alone": 2, "queries alone": [2, 6]}),
+    ),
     success="Pairs form a set; a key without its value tears a pair apart; a query takes its output along.",
 )
 
@@ -134,32 +147,51 @@ row must influence it; and so must `w_q`, if there are two words or more. Severa
     returns=("shape of the result", "change when rows are reordered", "does row i matter", "does w_q matter"),
     probe=_looked_at,
     misconceptions=(
-        Misconception("one row a word", attend,
-                      "You return a row for each word, and the rows move with the words. One vector for the sentence "
-                      "is left to make of them."),
-        Misconception("first row", lambda *a: attend(*a)[0],
-                      "The first row belongs to the word that happens to stand first. Put another word there: what "
-                      "comes out?"),
-        Misconception("last row", lambda *a: attend(*a)[-1],
-                      "The last row has seen all words, but it belongs to the word that happens to stand last. Put "
-                      "another word there."),
-        Misconception("features averaged", lambda *a: attend(*a).mean(axis=1),
-                      "You averaged the features of each word: one number a word is left. Along which axis do the "
-                      "words lie?"),
-        Misconception("rows joined end to end", lambda *a: attend(*a).ravel(),
-                      "All rows in one long vector still stand in the order of the words, and its length changes "
-                      "with n."),
-        Misconception("mean before attention", lambda x, *w: attend(x.mean(axis=0, keepdims=True), *w)[0],
-                      "You took the mean of the words first. That leaves a single row, which attends to itself with "
-                      "weight 1, whatever `w_q` is."),
-        Misconception("halved again and again", lambda *a: _halving(attend(*a)),
-                      "Averaging in one row after the other gives the last row half of the weight, and the first "
-                      "ones almost none."),
-        Misconception("weights instead of outputs", _weights_averaged,
-                      "You averaged the attention weights: a number for each word, in the order of the words. The "
-                      "output holds the blended values."),
-        Misconception("nothing left", lambda x, w_q, w_k, w_v: np.zeros(w_v.shape[1]),
-                      "A constant is invariant, but it says nothing about the sentence."),
+        Misconception(
+            "one row a word",
+            attend,
+            "You return a row for each word, and the rows move with the words. One vector for the sentence is left to make of them.",
+        ),
+        Misconception(
+            "first row",
+            lambda *a: attend(*a)[0],
+            "The first row belongs to the word that happens to stand first. Put another word there: what comes out?",
+        ),
+        Misconception(
+            "last row",
+            lambda *a: attend(*a)[-1],
+            "The last row has seen all words, but it belongs to the word that happens to stand last. Put another word there.",
+        ),
+        Misconception(
+            "features averaged",
+            lambda *a: attend(*a).mean(axis=1),
+            "You averaged the features of each word: one number a word is left. Along which axis do the words lie?",
+        ),
+        Misconception(
+            "rows joined end to end",
+            lambda *a: attend(*a).ravel(),
+            "All rows in one long vector still stand in the order of the words, and its length changes with n.",
+        ),
+        Misconception(
+            "mean before attention",
+            lambda x, *w: attend(x.mean(axis=0, keepdims=True), *w)[0],
+            "You took the mean of the words first. That leaves a single row, which attends to itself with weight 1, whatever `w_q` is.",
+        ),
+        Misconception(
+            "halved again and again",
+            lambda *a: _halving(attend(*a)),
+            "Averaging in one row after the other gives the last row half of the weight, and the first ones almost none.",
+        ),
+        Misconception(
+            "weights instead of outputs",
+            _weights_averaged,
+            "You averaged the attention weights: a number for each word, in the order of the words. The output holds the blended values.",
+        ),
+        Misconception(
+            "nothing left",
+            lambda x, w_q, w_k, w_v: np.zeros(w_v.shape[1]),
+            "A constant is invariant, but it says nothing about the sentence.",
+        ),
     ),
     alternatives=(
         Alternative("sum", lambda *a: attend(*a).sum(axis=0)),
@@ -249,27 +281,44 @@ def encode_set(x, w_q, w_k, w_v):
     cases=_bug_cases,
     returns=("summary",),
     misconceptions=(
-        Misconception("still halving", _encoded(_halving),
-                      "Order still leaks. For three outputs the loop returns a/4 + b/4 + c/2: whoever comes last "
-                      "counts double."),
-        Misconception("half of nothing", _encoded(_half_of_nothing),
-                      "The loop now starts from zero and halves that too. Two equal rows should give that row back: "
-                      "do they?"),
-        Misconception("sum not divided", _encoded(lambda output: output.sum(axis=0)),
-                      "No order leaks from a sum, but a mean was asked for: describe the same word twice, and the "
-                      "result should stay."),
-        Misconception("divided at every turn", _encoded(_divided_each_time),
-                      "You divide by n at every turn, so the first row is divided many times. A mean divides once."),
-        Misconception("one too few", _encoded(lambda output: output.sum(axis=0) / max(len(output) - 1, 1)),
-                      "You divide by n − 1. How many rows are in the sum?"),
-        Misconception("count starts late", _encoded(_counting_late),
-                      "A running mean is a good idea. But when the second row arrives, by what must its difference "
-                      "be divided?"),
-        Misconception("sorted, then halved", _sorted_first,
-                      "Sorting the words first does stop the leak. But the weights 1/4, 1/4, 1/2 remain, now for "
-                      "the word that sorts last."),
-        Misconception("maximum", _encoded(lambda output: output.max(axis=0)),
-                      "A maximum is invariant too, but it is not the mean that was asked for."),
+        Misconception(
+            "still halving",
+            _encoded(_halving),
+            "Order still leaks. For three outputs the loop returns a/4 + b/4 + c/2: whoever comes last counts double.",
+        ),
+        Misconception(
+            "half of nothing",
+            _encoded(_half_of_nothing),
+            "The loop now starts from zero and halves that too. Two equal rows should give that row back: do they?",
+        ),
+        Misconception(
+            "sum not divided",
+            _encoded(lambda output: output.sum(axis=0)),
+            "No order leaks from a sum, but a mean was asked for: describe the same word twice, and the result should stay.",
+        ),
+        Misconception(
+            "divided at every turn",
+            _encoded(_divided_each_time),
+            "You divide by n at every turn, so the first row is divided many times. A mean divides once.",
+        ),
+        Misconception(
+            "one too few",
+            _encoded(lambda output: output.sum(axis=0) / max(len(output) - 1, 1)),
+            "You divide by n − 1. How many rows are in the sum?",
+        ),
+        Misconception(
+            "count starts late",
+            _encoded(_counting_late),
+            "A running mean is a good idea. But when the second row arrives, by what must its difference be divided?",
+        ),
+        Misconception(
+            "sorted, then halved",
+            _sorted_first,
+            "Sorting the words first does stop the leak. But the weights 1/4, 1/4, 1/2 remain, now for the word that sorts last.",
+        ),
+        Misconception(
+            "maximum", _encoded(lambda output: output.max(axis=0)), "A maximum is invariant too, but it is not the mean that was asked for."
+        ),
     ),
     alternatives=(
         Alternative("a running mean", _encoded(_running_mean)),

@@ -10,8 +10,7 @@ from xformer_course.exercises.exercise import Alternative, Complaint, Exercise, 
 from xformer_course.exercises.values import describe
 
 
-def _checker(*, orders=all_orders, expected=lambda layer, x, order: layer(x)[order], same=close,
-             moved=lambda x, order: x[order]):
+def _checker(*, orders=all_orders, expected=lambda layer, x, order: layer(x)[order], same=close, moved=lambda x, order: x[order]):
     """An equivariance check with each of its parts open to replacement."""
 
     def failing_order(layer, x):
@@ -37,8 +36,7 @@ def _looked_at(function):
         except TypeError:
             raise Complaint(f"you returned {describe(order)}; return a tuple of row numbers, or None") from None
         if sorted(order) != list(range(len(x))):
-            raise Complaint(f"you returned {tuple(order[:9])}; an order of {len(x)} rows holds each of 0 to "
-                            f"{len(x) - 1} once")
+            raise Complaint(f"you returned {tuple(order[:9])}; an order of {len(x)} rows holds each of 0 to {len(x) - 1} once")
         fails = not close(layer(x[order]), layer(x)[order])
         return "an order that fails" if fails else "an order that does not fail"
 
@@ -127,32 +125,53 @@ relative to the largest value, or use `np.allclose`.""",
     returns=("what you return",),
     probe=_looked_at,
     misconceptions=(
-        Misconception("invariance checked", _checker(expected=lambda layer, x, order: layer(x)),
-                      "You ask whether the output stays as it was: that is invariance. Here the output has to move "
-                      "along with the rows."),
-        Misconception("output moved the other way", _checker(expected=lambda layer, x, order: layer(x)[np.argsort(order)]),
-                      "You reorder the rows by the order and the output by its inverse. For a swap the two agree; "
-                      "try the order (1, 2, 0) on a layer that does nothing."),
-        Misconception("bits compared", _checker(same=_same_bits),
-                      "You compare to the last bit. (0.1 + 0.2) + 0.3 and (0.3 + 0.2) + 0.1 differ there, though "
-                      "they are the same sum."),
-        Misconception("rows compared as a set", _checker(same=_same_sets),
-                      "You ask whether the same rows come out in any order at all. They have to come out in *this* "
-                      "order: look at a layer that turns its rows upside down."),
-        Misconception("columns reordered", _checker(moved=lambda x, order: x[:, order],
-                                                    expected=lambda layer, x, order: layer(x)[:, order]),
-                      "You reorder columns, the features of every token. The tokens are the rows."),
-        Misconception("shifts only", _checker(orders=_turns),
-                      "You try only orders that turn the rows round in a circle. A layer that adds the row before "
-                      "passes all of these, and yet it knows its neighbours."),
-        Misconception("one swap only", _checker(orders=_first_two),
-                      "You try a single swap, of the first two rows. Which layer treats another row in a special "
-                      "way?"),
-        Misconception("reversal only", _checker(orders=_backwards),
-                      "You try the reversed order alone. Which layers respect it and no other?"),
-        Misconception("tolerance too wide", _checker(same=_roughly),
-                      "Your comparison forgives a hundredth, and a layer that adds thousandths slips through. "
-                      "Rounding is far smaller: `np.allclose` as it stands is enough."),
+        Misconception(
+            "invariance checked",
+            _checker(expected=lambda layer, x, order: layer(x)),
+            "You ask whether the output stays as it was: that is invariance. Here the output has to move along with the rows.",
+        ),
+        Misconception(
+            "output moved the other way",
+            _checker(expected=lambda layer, x, order: layer(x)[np.argsort(order)]),
+            "You reorder the rows by the order and the output by its inverse. For a swap the two agree; "
+            "try the order (1, 2, 0) on a layer that does nothing.",
+        ),
+        Misconception(
+            "bits compared",
+            _checker(same=_same_bits),
+            "You compare to the last bit. (0.1 + 0.2) + 0.3 and (0.3 + 0.2) + 0.1 differ there, though they are the same sum.",
+        ),
+        Misconception(
+            "rows compared as a set",
+            _checker(same=_same_sets),
+            "You ask whether the same rows come out in any order at all. They have to come out in *this* "
+            "order: look at a layer that turns its rows upside down.",
+        ),
+        Misconception(
+            "columns reordered",
+            _checker(moved=lambda x, order: x[:, order], expected=lambda layer, x, order: layer(x)[:, order]),
+            "You reorder columns, the features of every token. The tokens are the rows.",
+        ),
+        Misconception(
+            "shifts only",
+            _checker(orders=_turns),
+            "You try only orders that turn the rows round in a circle. A layer that adds the row before "
+            "passes all of these, and yet it knows its neighbours.",
+        ),
+        Misconception(
+            "one swap only",
+            _checker(orders=_first_two),
+            "You try a single swap, of the first two rows. Which layer treats another row in a special way?",
+        ),
+        Misconception(
+            "reversal only", _checker(orders=_backwards), "You try the reversed order alone. Which layers respect it and no other?"
+        ),
+        Misconception(
+            "tolerance too wide",
+            _checker(same=_roughly),
+            "Your comparison forgives a hundredth, and a layer that adds thousandths slips through. "
+            "Rounding is far smaller: `np.allclose` as it stands is enough.",
+        ),
     ),
     alternatives=(
         Alternative("with matrices", _by_matrices),
@@ -182,8 +201,7 @@ def _accept_layers(answer):
     for name in FIVE_LAYERS:
         if name not in answer:
             return f"layer {name} is missing; give an entry for each of A, B, C, D and E."
-        problem = _claim_problem(name, answer[name]) if isinstance(answer[name], str) else _pair_problem(
-            name, answer[name])
+        problem = _claim_problem(name, answer[name]) if isinstance(answer[name], str) else _pair_problem(name, answer[name])
         if problem:
             return problem
     return None
@@ -191,7 +209,7 @@ def _accept_layers(answer):
 
 def _claim_problem(name, claim):
     if claim.strip().casefold() != "equivariant":
-        return f"layer {name}: write \"equivariant\", or a pair (x, order); {claim[:40]!r} is neither."
+        return f'layer {name}: write "equivariant", or a pair (x, order); {claim[:40]!r} is neither.'
     return None if name in EQUIVARIANT else f"layer {name} is not equivariant: {SPLITS[name]}."
 
 
@@ -215,8 +233,10 @@ def _pair_problem(name, pair):
 
 
 def _says(**claims):
-    return lambda answer: all(answer[name] == "equivariant" for name in claims["equivariant"]) and all(
-        answer[name] != "equivariant" for name in claims.get("others", ""))
+    return lambda answer: (
+        all(answer[name] == "equivariant" for name in claims["equivariant"])
+        and all(answer[name] != "equivariant" for name in claims.get("others", ""))
+    )
 
 
 _THREE = ([[1.0], [2.0], [4.0]], (1, 0, 2))
@@ -243,30 +263,49 @@ on your pair.""",
     reference=_RIGHT,
     accepts=_accept_layers,
     misconceptions=(
-        Misconception("all are equivariant", dict.fromkeys("ABCDE", "equivariant"),
-                      "Not all five are. Follow the first row through layer B, then put another row first.",
-                      recognise=_says(equivariant="ABCDE")),
-        Misconception("sorted means equivariant", {**_RIGHT, "D": "equivariant"},
-                      "Sorted columns come out the same for every order of the rows. That is invariance; an "
-                      "equivariant layer would have to reorder its output too.",
-                      recognise=_says(equivariant="D", others="B")),
-        Misconception("shifts stand for all orders", {**_RIGHT, "E": "equivariant"},
-                      "Layer E respects every shift of the rows in a circle, and with two rows every order is one. "
-                      "Take three rows and swap two of them.",
-                      recognise=_says(equivariant="E", others="BD")),
-        Misconception("a mean mixes, so it breaks", {**_RIGHT, "A": _THREE},
-                      "Layer A does look at all rows, but through their mean, which has no order. Compute both sides "
-                      "for your counterexample.",
-                      recognise=lambda answer: not isinstance(answer["A"], str)),
-        Misconception("products of rows break", {**_RIGHT, "C": _THREE},
-                      "Layer C: write P x in place of x. Where do P and its transpose meet? Compute both sides for "
-                      "your counterexample.",
-                      recognise=lambda answer: not isinstance(answer["C"], str)),
+        Misconception(
+            "all are equivariant",
+            dict.fromkeys("ABCDE", "equivariant"),
+            "Not all five are. Follow the first row through layer B, then put another row first.",
+            recognise=_says(equivariant="ABCDE"),
+        ),
+        Misconception(
+            "sorted means equivariant",
+            {**_RIGHT, "D": "equivariant"},
+            "Sorted columns come out the same for every order of the rows. That is invariance; an "
+            "equivariant layer would have to reorder its output too.",
+            recognise=_says(equivariant="D", others="B"),
+        ),
+        Misconception(
+            "shifts stand for all orders",
+            {**_RIGHT, "E": "equivariant"},
+            "Layer E respects every shift of the rows in a circle, and with two rows every order is one. "
+            "Take three rows and swap two of them.",
+            recognise=_says(equivariant="E", others="BD"),
+        ),
+        Misconception(
+            "a mean mixes, so it breaks",
+            {**_RIGHT, "A": _THREE},
+            "Layer A does look at all rows, but through their mean, which has no order. Compute both sides for your counterexample.",
+            recognise=lambda answer: not isinstance(answer["A"], str),
+        ),
+        Misconception(
+            "products of rows break",
+            {**_RIGHT, "C": _THREE},
+            "Layer C: write P x in place of x. Where do P and its transpose meet? Compute both sides for your counterexample.",
+            recognise=lambda answer: not isinstance(answer["C"], str),
+        ),
     ),
     alternatives=(
-        Alternative("arrays and lists", {**_RIGHT, "B": (np.array([[1.0, 0.0], [0.0, 1.0]]), [1, 0]),
-                                         "D": (np.array([[1], [2]]), np.array([1, 0])),
-                                         "E": [np.arange(8.0).reshape(4, 2), [0, 2, 1, 3]]}),
+        Alternative(
+            "arrays and lists",
+            {
+                **_RIGHT,
+                "B": (np.array([[1.0, 0.0], [0.0, 1.0]]), [1, 0]),
+                "D": (np.array([[1], [2]]), np.array([1, 0])),
+                "E": [np.arange(8.0).reshape(4, 2), [0, 2, 1, 3]],
+            },
+        ),
         Alternative("capitals", {**_RIGHT, "A": " Equivariant", "C": "EQUIVARIANT"}),
     ),
     success="A and C see the other rows only through sums over all of them.",

@@ -65,8 +65,11 @@ def _count_cases(rng):
         case(layers.TwiceEachRow(), repeated, note="four rows, two of them equal"),
         case(layers.ColumnsSorted(), rng.normal(size=(3, 5))),
         case(layers.FirstMinusLast(), rng.normal(size=(4, 2)), note="the first row minus the last"),
-        case(layers.SumOfRowsInTurn(), np.array([[0.1], [0.2], [0.3]]), note=
-             "rows 0.1, 0.2 and 0.3, whose sum depends on the order in its last bit"),
+        case(
+            layers.SumOfRowsInTurn(),
+            np.array([[0.1], [0.2], [0.3]]),
+            note="rows 0.1, 0.2 and 0.3, whose sum depends on the order in its last bit",
+        ),
         case(layers.TwiceEachRow(), 0.05 * rng.normal(size=(3, 4)), note="small numbers"),
         case(layers.NeighbourProducts(), rng.normal(size=(4, 2)), note="products of neighbouring rows"),
         case(layers.RunningSum(), rng.normal(size=(2, 3))),
@@ -86,37 +89,53 @@ up to rounding, relative to the largest value (or by `np.allclose`). Then try it
     hints=(
         "For the mean of the rows of `x`, what must the count be? For a layer that changes nothing?",
         "Keep a list of the outputs that you have met. When is a new one added?",
-        "`if not any(np.allclose(result, other) for other in met): met.append(result)`; the answer is the length of "
-        "the list.",
+        "`if not any(np.allclose(result, other) for other in met): met.append(result)`; the answer is the length of the list.",
     ),
     stub="def distinct_outputs(layer, x):\n    return ...",
     reference=_distinct,
     cases=_count_cases,
     returns=("count",),
     misconceptions=(
-        Misconception("bits compared", _bits,
-                      "Equal sums were counted as different, because they differ in their last bit. Compare with "
-                      "`np.allclose`."),
-        Misconception("outputs as sets", _sets,
-                      "You sort the rows of each output before you compare. The same rows in another order are "
-                      "another output."),
-        Misconception("compared with the first alone", _against_the_first,
-                      "You count the outputs that differ from the first. Two of those may be equal to each other."),
-        Misconception("compared with the one before", _against_the_one_before,
-                      "You compare each output with the one before it. An output may come back later in the list."),
-        Misconception("orders counted", lambda layer, x: len(all_orders(len(x))),
-                      "That is the number of orders, n!. Which of them give the same output?"),
-        Misconception("inputs counted", lambda layer, x: _count([x[order] for order in all_orders(len(x))]),
-                      "You count the different inputs. It is what the layer makes of them that counts."),
-        Misconception("original left out", _without_the_original,
-                      "The order that moves nothing is one of the orders, and its output may be one of a kind."),
-        Misconception("rounded to whole numbers", _whole_numbers,
-                      "You round to whole numbers before comparing, and small outputs all become 0."),
+        Misconception(
+            "bits compared",
+            _bits,
+            "Equal sums were counted as different, because they differ in their last bit. Compare with `np.allclose`.",
+        ),
+        Misconception(
+            "outputs as sets",
+            _sets,
+            "You sort the rows of each output before you compare. The same rows in another order are another output.",
+        ),
+        Misconception(
+            "compared with the first alone",
+            _against_the_first,
+            "You count the outputs that differ from the first. Two of those may be equal to each other.",
+        ),
+        Misconception(
+            "compared with the one before",
+            _against_the_one_before,
+            "You compare each output with the one before it. An output may come back later in the list.",
+        ),
+        Misconception(
+            "orders counted",
+            lambda layer, x: len(all_orders(len(x))),
+            "That is the number of orders, n!. Which of them give the same output?",
+        ),
+        Misconception(
+            "inputs counted",
+            lambda layer, x: _count([x[order] for order in all_orders(len(x))]),
+            "You count the different inputs. It is what the layer makes of them that counts.",
+        ),
+        Misconception(
+            "original left out",
+            _without_the_original,
+            "The order that moves nothing is one of the orders, and its output may be one of a kind.",
+        ),
+        Misconception(
+            "rounded to whole numbers", _whole_numbers, "You round to whole numbers before comparing, and small outputs all become 0."
+        ),
     ),
-    alternatives=(
-        Alternative("rounded to six decimals", _rounded),
-        Alternative("np.unique on rows", _by_unique),
-    ),
+    alternatives=(Alternative("rounded to six decimals", _rounded), Alternative("np.unique on rows", _by_unique)),
     success="The count is what a model built on this layer can still know about word order.",
 )
 

@@ -90,28 +90,48 @@ single word has one order only, so for n = 1 every mask passes. Then count: for 
     cases=_mask_cases,
     returns=("result",),
     misconceptions=(
-        Misconception("nothing may be hidden", lambda mask: bool(mask.all()),
-                      "Hiding need not break it. Suppose every word reads itself alone: what does reordering do to "
-                      "the outputs?"),
-        Misconception("symmetric is enough", lambda mask: bool((mask == mask.T).all()),
-                      "A local window is symmetric, and yet it knows who stands beside whom. Swap the first two words "
-                      "under it."),
-        Misconception("equal numbers of keys", lambda mask: len(set(mask.sum(axis=1).tolist())) == 1,
-                      "Equally many keys for each query is not enough: *which* keys they are depends on the place. "
-                      "Try two groups of two words."),
-        Misconception("rows alike", lambda mask: bool((mask == mask[0]).all()),
-                      "Equal rows treat all queries alike, but not all keys: a key hidden from everyone belongs to a "
-                      "place, whichever word comes to stand there. And what about a mask on the diagonal?"),
-        Misconception("shifts only", _same_for(lambda n: [np.roll(np.arange(n), s) for s in range(n)]),
-                      "This mask survives turning the words round in a circle, but not a swap of two. Which orders "
-                      "do you try?"),
-        Misconception("reversal only", _same_for(lambda n: [np.arange(n)[::-1]]),
-                      "You try the reversed order alone. A local window survives that, too."),
-        Misconception("diagonal not looked at", _off_diagonal_alone,
-                      "You compare the entries off the diagonal. If a single word cannot read itself, what happens "
-                      "when another word comes to its place?"),
-        Misconception("words must read themselves", lambda mask: bool(mask.diagonal().all()),
-                      "Reading oneself is neither needed nor enough: look at the causal mask."),
+        Misconception(
+            "nothing may be hidden",
+            lambda mask: bool(mask.all()),
+            "Hiding need not break it. Suppose every word reads itself alone: what does reordering do to the outputs?",
+        ),
+        Misconception(
+            "symmetric is enough",
+            lambda mask: bool((mask == mask.T).all()),
+            "A local window is symmetric, and yet it knows who stands beside whom. Swap the first two words under it.",
+        ),
+        Misconception(
+            "equal numbers of keys",
+            lambda mask: len(set(mask.sum(axis=1).tolist())) == 1,
+            "Equally many keys for each query is not enough: *which* keys they are depends on the place. Try two groups of two words.",
+        ),
+        Misconception(
+            "rows alike",
+            lambda mask: bool((mask == mask[0]).all()),
+            "Equal rows treat all queries alike, but not all keys: a key hidden from everyone belongs to a "
+            "place, whichever word comes to stand there. And what about a mask on the diagonal?",
+        ),
+        Misconception(
+            "shifts only",
+            _same_for(lambda n: [np.roll(np.arange(n), s) for s in range(n)]),
+            "This mask survives turning the words round in a circle, but not a swap of two. Which orders do you try?",
+        ),
+        Misconception(
+            "reversal only",
+            _same_for(lambda n: [np.arange(n)[::-1]]),
+            "You try the reversed order alone. A local window survives that, too.",
+        ),
+        Misconception(
+            "diagonal not looked at",
+            _off_diagonal_alone,
+            "You compare the entries off the diagonal. If a single word cannot read itself, what happens "
+            "when another word comes to its place?",
+        ),
+        Misconception(
+            "words must read themselves",
+            lambda mask: bool(mask.diagonal().all()),
+            "Reading oneself is neither needed nor enough: look at the causal mask.",
+        ),
     ),
     alternatives=(
         Alternative("two values", _two_values),
@@ -140,8 +160,10 @@ def _accept_counts(answer):
             return f"{key}: four whole numbers are asked for, one for each place; yours has shape {counts.shape}."
         for place, (have, want) in enumerate(zip(counts, wanted, strict=True)):
             if have != want:
-                return (f"{key}, place {place}: {have:g} is not the number. Print the orders that leave this row "
-                        "unchanged; compare with `np.allclose`, for the rows and matrices of the cell.")
+                return (
+                    f"{key}, place {place}: {have:g} is not the number. Print the orders that leave this row "
+                    "unchanged; compare with `np.allclose`, for the rows and matrices of the cell."
+                )
     return None
 
 
@@ -175,25 +197,40 @@ unchanged = {"one layer": [..., ..., ..., ...],
     reference={"one layer": ONE_LAYER, "two layers": TWO_LAYERS},
     accepts=_accept_counts,
     misconceptions=(
-        Misconception("no mask", {"one layer": [6, 6, 6, 6], "two layers": [6, 6, 6, 6]},
-                      "6 at every place: that is what happens without a mask. Pass `mask=causal_mask(4)`.",
-                      recognise=lambda answer: _lists(answer)[0] == [6, 6, 6, 6]),
-        Misconception("mask turned round", {"one layer": ONE_LAYER, "two layers": TWO_LAYERS[::-1]},
-                      "Your second layer knows most at place 0, as if each word saw those *behind* it. In a causal "
-                      "mask row i is True up to column i.",
-                      recognise=_is(ONE_LAYER, TWO_LAYERS[::-1])),
-        Misconception("order that moves nothing left out", {"one layer": [5, 1, 1, 5], "two layers": [5, 1, 0, 0]},
-                      "Each number is one too small: the order that moves nothing counts as well.",
-                      recognise=_is([5, 1, 1, 5], [5, 1, 0, 0])),
-        Misconception("two layers like one", {"one layer": ONE_LAYER, "two layers": ONE_LAYER},
-                      "The second layer has to read the *output* of the first. Yours gives the counts of a single "
-                      "layer.", recognise=_is(ONE_LAYER, ONE_LAYER)),
-        Misconception("every change of order is seen", {"one layer": [6, 2, 1, 1], "two layers": [6, 2, 1, 1]},
-                      "A single layer at the last place reads three earlier words as a set. Does it know which of "
-                      "them came first? Compare up to rounding.", recognise=_is(TWO_LAYERS, TWO_LAYERS)),
+        Misconception(
+            "no mask",
+            {"one layer": [6, 6, 6, 6], "two layers": [6, 6, 6, 6]},
+            "6 at every place: that is what happens without a mask. Pass `mask=causal_mask(4)`.",
+            recognise=lambda answer: _lists(answer)[0] == [6, 6, 6, 6],
+        ),
+        Misconception(
+            "mask turned round",
+            {"one layer": ONE_LAYER, "two layers": TWO_LAYERS[::-1]},
+            "Your second layer knows most at place 0, as if each word saw those *behind* it. In a causal "
+            "mask row i is True up to column i.",
+            recognise=_is(ONE_LAYER, TWO_LAYERS[::-1]),
+        ),
+        Misconception(
+            "order that moves nothing left out",
+            {"one layer": [5, 1, 1, 5], "two layers": [5, 1, 0, 0]},
+            "Each number is one too small: the order that moves nothing counts as well.",
+            recognise=_is([5, 1, 1, 5], [5, 1, 0, 0]),
+        ),
+        Misconception(
+            "two layers like one",
+            {"one layer": ONE_LAYER, "two layers": ONE_LAYER},
+            "The second layer has to read the *output* of the first. Yours gives the counts of a single layer.",
+            recognise=_is(ONE_LAYER, ONE_LAYER),
+        ),
+        Misconception(
+            "every change of order is seen",
+            {"one layer": [6, 2, 1, 1], "two layers": [6, 2, 1, 1]},
+            "A single layer at the last place reads three earlier words as a set. Does it know which of "
+            "them came first? Compare up to rounding.",
+            recognise=_is(TWO_LAYERS, TWO_LAYERS),
+        ),
     ),
-    alternatives=(Alternative("arrays and floats", {"one layer": np.array([6.0, 2.0, 2.0, 6.0]),
-                                                    "two layers": (6, 2, 1, 1)}),),
+    alternatives=(Alternative("arrays and floats", {"one layer": np.array([6.0, 2.0, 2.0, 6.0]), "two layers": (6, 2, 1, 1)}),),
     success="One causal layer reads the past as a set; a second one can tell the order in it.",
 )
 

@@ -78,41 +78,54 @@ row `order[1]`, and so on. Write `there_and_back(order)`: a pair of the matrix `
 `x[list(order)]`, whatever x is, and the order `back` that puts the rows where they were: \
 `x[list(order)][list(back)]` equals `x`.""",
     hints=(
-        "For the order (1, 2, 0): which row of `x` comes first in `p @ x`, and so where is the single 1 in the first "
-        "row of `p`?",
-        "`np.eye(n)` leaves all rows where they are. What does indexing its rows do? For `back`: at which place did "
-        "row 0 end up?",
-        "Row i of `p` has its 1 in column `order[i]`; and `back[order[i]]` is i, which is what `np.argsort(order)` "
-        "gives.",
+        "For the order (1, 2, 0): which row of `x` comes first in `p @ x`, and so where is the single 1 in the first row of `p`?",
+        "`np.eye(n)` leaves all rows where they are. What does indexing its rows do? For `back`: at which place did row 0 end up?",
+        "Row i of `p` has its 1 in column `order[i]`; and `back[order[i]]` is i, which is what `np.argsort(order)` gives.",
     ),
     stub="def there_and_back(order):\n    return ..., ...",
     reference=_both,
     cases=_order_cases,
     returns=("p", "back"),
     misconceptions=(
-        Misconception("matrix of the way back", _transposed,
-                      "Your `p` undoes the order: with rows and columns swapped, it is the matrix of the way back. "
-                      "Multiply it with the rows 10, 20, 30 for the order (1, 2, 0) and compare with the indexing."),
-        Misconception("the same order again", _same_way_back,
-                      "Applying an order twice brings the rows home only if it swaps pairs. Apply (1, 2, 0) twice to "
-                      "three rows, on paper."),
-        Misconception("order read backwards", _backwards,
-                      "Your `back` is the order read from its end. Follow row 0: to which place did it go, and from "
-                      "which place must `back` fetch it?"),
-        Misconception("counted from the end", _counted_down,
-                      "Your `back` counts each entry from the other end. Follow row 0: from which place must `back` "
-                      "fetch it?"),
-        Misconception("order on the diagonal", _diagonal,
-                      "Your matrix multiplies rows by numbers; it moves none of them. To fetch a row, what must "
-                      "stand in its column, and what in all the others?"),
-        Misconception("counted from 1", _from_one,
-                      "Your rows are off by one: the order counts rows from 0, as Python does."),
-        Misconception("rows and columns both moved", _rows_and_columns,
-                      "Your `p` moves nothing: you reordered rows *and* columns of the identity, and the second "
-                      "undid the first."),
-        Misconception("row numbers in place of ones", _numbers_for_ones,
-                      "The entries stand at the right places, but they are row numbers. What does an entry 2 do to "
-                      "the row that it fetches?"),
+        Misconception(
+            "matrix of the way back",
+            _transposed,
+            "Your `p` undoes the order: with rows and columns swapped, it is the matrix of the way back. "
+            "Multiply it with the rows 10, 20, 30 for the order (1, 2, 0) and compare with the indexing.",
+        ),
+        Misconception(
+            "the same order again",
+            _same_way_back,
+            "Applying an order twice brings the rows home only if it swaps pairs. Apply (1, 2, 0) twice to three rows, on paper.",
+        ),
+        Misconception(
+            "order read backwards",
+            _backwards,
+            "Your `back` is the order read from its end. Follow row 0: to which place did it go, and from "
+            "which place must `back` fetch it?",
+        ),
+        Misconception(
+            "counted from the end",
+            _counted_down,
+            "Your `back` counts each entry from the other end. Follow row 0: from which place must `back` fetch it?",
+        ),
+        Misconception(
+            "order on the diagonal",
+            _diagonal,
+            "Your matrix multiplies rows by numbers; it moves none of them. To fetch a row, what must "
+            "stand in its column, and what in all the others?",
+        ),
+        Misconception("counted from 1", _from_one, "Your rows are off by one: the order counts rows from 0, as Python does."),
+        Misconception(
+            "rows and columns both moved",
+            _rows_and_columns,
+            "Your `p` moves nothing: you reordered rows *and* columns of the identity, and the second undid the first.",
+        ),
+        Misconception(
+            "row numbers in place of ones",
+            _numbers_for_ones,
+            "The entries stand at the right places, but they are row numbers. What does an entry 2 do to the row that it fetches?",
+        ),
     ),
     alternatives=(Alternative("loop and lists", _by_loop), Alternative("comparison", _by_comparison)),
     success="One 1 in each row and column; its transpose is the matrix of the way back.",

@@ -53,10 +53,13 @@ def _triples(rng):
 def _triples_with_level_tables(rng):
     level = np.repeat(rng.normal(size=(1, 3)), 4, axis=0)
     pairs = np.array([[1.0], [1.0], [3.0]])
-    return [case(HAND_X, HAND_E, HAND_P), case(HAND_X, np.full((3, 1), 2.0), HAND_P, note="the same number everywhere"),
-            case(HAND_X, pairs, np.eye(3)[[1, 0, 2]], note="a swap of two rows with the same position vector"),
-            case(rng.normal(size=(4, 3)), level, random_p(rng, 4), note="the same vector everywhere"),
-            *_triples(rng)[1:]]
+    return [
+        case(HAND_X, HAND_E, HAND_P),
+        case(HAND_X, np.full((3, 1), 2.0), HAND_P, note="the same number everywhere"),
+        case(HAND_X, pairs, np.eye(3)[[1, 0, 2]], note="a swap of two rows with the same position vector"),
+        case(rng.normal(size=(4, 3)), level, random_p(rng, 4), note="the same vector everywhere"),
+        *_triples(rng)[1:],
+    ]
 
 
 def _tables(rng):
@@ -64,64 +67,89 @@ def _tables(rng):
 
 
 INPUT = Step(
-    name="input", claim="what the layer reads when the rows of x are reordered and the positions stay",
-    reference=lambda x, e, p: p @ x + e, truth=_input_truth, cases=_triples,
-    counterexample=lambda x, e, p: "\n".join([*_lines(p, x=x, e=e), matrix_text("the layer reads",
-                                                                                 _input_truth(x, e, p))]),
+    name="input",
+    claim="what the layer reads when the rows of x are reordered and the positions stay",
+    reference=lambda x, e, p: p @ x + e,
+    truth=_input_truth,
+    cases=_triples,
+    counterexample=lambda x, e, p: "\n".join([*_lines(p, x=x, e=e), matrix_text("the layer reads", _input_truth(x, e, p))]),
     misconceptions=(
-        Misconception("positions move along", lambda x, e, p: p @ (x + e),
-                      "Here each word carries its old position with it. Position 0 belongs to whichever word stands "
-                      "first."),
-        Misconception("only positions move", lambda x, e, p: x + p @ e,
-                      "You moved the positions and left the words. It is the words that change places."),
+        Misconception(
+            "positions move along",
+            lambda x, e, p: p @ (x + e),
+            "Here each word carries its old position with it. Position 0 belongs to whichever word stands first.",
+        ),
+        Misconception(
+            "only positions move",
+            lambda x, e, p: x + p @ e,
+            "You moved the positions and left the words. It is the words that change places.",
+        ),
         Misconception("nothing moves", lambda x, e, p: x + e, "That is what the layer read before the reordering."),
         Misconception("positions lost", lambda x, e, p: p @ x, "The words moved; now add the positions."),
     ),
 )
 
 GAP = Step(
-    name="gap", claim="input minus p @ (x + e), from e and p alone",
-    reference=lambda e, p: e - p @ e, truth=_gap_truth, cases=_tables,
+    name="gap",
+    claim="input minus p @ (x + e), from e and p alone",
+    reference=lambda e, p: e - p @ e,
+    truth=_gap_truth,
+    cases=_tables,
     counterexample=lambda e, p: "\n".join([*_lines(p, e=e), matrix_text("the difference", _gap_truth(e, p))]),
     misconceptions=(
-        Misconception("no gap", lambda e, p: np.zeros_like(e),
-                      "With no gap, the layer with positions would be equivariant. Subtract the two lines on paper: "
-                      "p x cancels, and what is left?"),
+        Misconception(
+            "no gap",
+            lambda e, p: np.zeros_like(e),
+            "With no gap, the layer with positions would be equivariant. Subtract the two lines on paper: p x cancels, and what is left?",
+        ),
         Misconception("sign", lambda e, p: p @ e - e, "The sign is turned round: it is the input minus p (x + e)."),
-        Misconception("whole table", lambda e, p: e,
-                      "The second bracket holds positions too: p (x + e) = p x + p e."),
+        Misconception("whole table", lambda e, p: e, "The second bracket holds positions too: p (x + e) = p x + p e."),
         Misconception("the way back", lambda e, p: e - p.T @ e, "One of the tables moves by p, not by its inverse."),
     ),
 )
 
 HOLDS = Step(
-    name="holds", claim="three truth values: is input = p @ (x + e); does the softmax lemma hold; is pᵀ p = I",
-    reference=lambda x, e, p: (bool(np.allclose(e, p @ e)), True, True), truth=_holds_truth,
+    name="holds",
+    claim="three truth values: is input = p @ (x + e); does the softmax lemma hold; is pᵀ p = I",
+    reference=lambda x, e, p: (bool(np.allclose(e, p @ e)), True, True),
+    truth=_holds_truth,
     cases=_triples_with_level_tables,
     counterexample=lambda x, e, p: "\n".join([*_lines(p, x=x, e=e), f"found by computing: {_holds_truth(x, e, p)}"]),
     misconceptions=(
-        Misconception("nothing fails", lambda x, e, p: (True, True, True),
-                      "Then the proof would go through, and order could not matter. Look at your own gap."),
-        Misconception("always fails", lambda x, e, p: (False, True, True),
-                      "Right for a table with different rows. If the rows that change places hold the same vector, "
-                      "is there a gap?"),
-        Misconception("the lemma fails", lambda x, e, p: (True, bool(np.allclose(e, p @ e)), True),
-                      "The lemma speaks of *any* square matrix of scores. It does not ask where they came from."),
-        Misconception("all three fail", lambda x, e, p: (bool(np.allclose(e, p @ e)),) * 3,
-                      "One broken line is enough to break a proof. pᵀ p = I is about p, whatever is added to x."),
+        Misconception(
+            "nothing fails",
+            lambda x, e, p: (True, True, True),
+            "Then the proof would go through, and order could not matter. Look at your own gap.",
+        ),
+        Misconception(
+            "always fails",
+            lambda x, e, p: (False, True, True),
+            "Right for a table with different rows. If the rows that change places hold the same vector, is there a gap?",
+        ),
+        Misconception(
+            "the lemma fails",
+            lambda x, e, p: (True, bool(np.allclose(e, p @ e)), True),
+            "The lemma speaks of *any* square matrix of scores. It does not ask where they came from.",
+        ),
+        Misconception(
+            "all three fail",
+            lambda x, e, p: (bool(np.allclose(e, p @ e)),) * 3,
+            "One broken line is enough to break a proof. pᵀ p = I is about p, whatever is added to x.",
+        ),
     ),
 )
 
 REPAIR = Step(
-    name="repair", claim="the table to add to p @ x so that the layer reads p @ (x + e)",
-    reference=lambda e, p: p @ e, truth=_repair_truth, cases=_tables,
+    name="repair",
+    claim="the table to add to p @ x so that the layer reads p @ (x + e)",
+    reference=lambda e, p: p @ e,
+    truth=_repair_truth,
+    cases=_tables,
     counterexample=lambda e, p: "\n".join([*_lines(p, e=e), matrix_text("the table", _repair_truth(e, p))]),
     misconceptions=(
         Misconception("the same table", lambda e, p: e, "With the table in its old order the gap is still there."),
-        Misconception("no table", lambda e, p: np.zeros_like(e),
-                      "Without positions the layer reads p x. It was to read p (x + e)."),
-        Misconception("the way back", lambda e, p: p.T @ e,
-                      "The table moves like the words, so that each word keeps its vector."),
+        Misconception("no table", lambda e, p: np.zeros_like(e), "Without positions the layer reads p x. It was to read p (x + e)."),
+        Misconception("the way back", lambda e, p: p.T @ e, "The table moves like the words, so that each word keeps its vector."),
         Misconception("the gap", lambda e, p: e - p @ e, "That is by how much the two differ. Add which table instead?"),
     ),
 )
@@ -143,16 +171,21 @@ to add to p x, instead of e, so that the layer reads p (x + e). On paper, say fo
     hints=(
         "After the reordering, which word does the first row of the table meet?",
         "Write out p x + e and p (x + e), and subtract. Which of the three lines mentions e at all?",
-        "The gap is e − p e; only the first line can fail, and it holds exactly where e = p e; adding p e closes the "
-        "gap.",
+        "The gap is e − p e; only the first line can fail, and it holds exactly where e = p e; adding p e closes the gap.",
     ),
     stub='steps = {"input": ..., "gap": ..., "holds": ..., "repair": ...}',
     reference={step.name: step.reference for step in STEPS},
     steps=STEPS,
     alternatives=(
-        Alternative("by computing", {
-            "input": lambda x, e, p: x[order_of(p)] + e, "gap": lambda e, p: e - e[order_of(p)],
-            "holds": _holds_truth, "repair": lambda e, p: e[order_of(p)]}),
+        Alternative(
+            "by computing",
+            {
+                "input": lambda x, e, p: x[order_of(p)] + e,
+                "gap": lambda e, p: e - e[order_of(p)],
+                "holds": _holds_truth,
+                "repair": lambda e, p: e[order_of(p)],
+            },
+        ),
         Alternative("as a list, in order", [step.reference for step in STEPS]),
     ),
     success="Only the first line breaks: the words moved and the table did not.",

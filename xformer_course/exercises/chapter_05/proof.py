@@ -66,85 +66,109 @@ def _square(rng, n):
 
 
 UNDO = Step(
-    name="undo", claim="the matrix with undo(p) @ p = I, written with p alone",
-    reference=lambda p: p.T, truth=lambda p: np.linalg.inv(p), cases=_undo_cases,
+    name="undo",
+    claim="the matrix with undo(p) @ p = I, written with p alone",
+    reference=lambda p: p.T,
+    truth=lambda p: np.linalg.inv(p),
+    cases=_undo_cases,
     counterexample=lambda p: "\n".join([*_lines(p=p), matrix_text("the inverse of p", np.linalg.inv(p).round())]),
     misconceptions=(
-        Misconception("its own inverse", lambda p: p,
-                      "Twice the same order brings the rows home only if it swaps pairs."),
-        Misconception("nothing to undo", lambda p: np.eye(len(p)),
-                      "The identity times p is p. What must it be?"),
-        Misconception("one over p", lambda p: 1.0 - p,
-                      "Ones for zeros and zeros for ones: multiply it with p and look at the diagonal."),
-        Misconception("minus p", lambda p: -p,
-                      "That is the inverse for addition. Here rows have to move back."),
+        Misconception("its own inverse", lambda p: p, "Twice the same order brings the rows home only if it swaps pairs."),
+        Misconception("nothing to undo", lambda p: np.eye(len(p)), "The identity times p is p. What must it be?"),
+        Misconception("one over p", lambda p: 1.0 - p, "Ones for zeros and zeros for ones: multiply it with p and look at the diagonal."),
+        Misconception("minus p", lambda p: -p, "That is the inverse for addition. Here rows have to move back."),
     ),
 )
 
 SCORES = Step(
-    name="scores", claim="the scores of the reordered input, from the old scores s and p",
-    reference=lambda s, p: p @ s @ p.T, truth=_scores_truth,
-    cases=lambda rng: [case(HAND_S, HAND_P), case(rng.normal(size=(4, 4)), random_p(rng, 4)),
-                       case(rng.normal(size=(7, 7)), random_p(rng, 7))],
-    counterexample=lambda s, p: "\n".join([*_lines(p=p, s=s), matrix_text("scores of the reordered input",
-                                                                           _scores_truth(s, p))]),
+    name="scores",
+    claim="the scores of the reordered input, from the old scores s and p",
+    reference=lambda s, p: p @ s @ p.T,
+    truth=_scores_truth,
+    cases=lambda rng: [
+        case(HAND_S, HAND_P),
+        case(rng.normal(size=(4, 4)), random_p(rng, 4)),
+        case(rng.normal(size=(7, 7)), random_p(rng, 7)),
+    ],
+    counterexample=lambda s, p: "\n".join([*_lines(p=p, s=s), matrix_text("scores of the reordered input", _scores_truth(s, p))]),
     misconceptions=(
-        Misconception("queries alone", lambda s, p: p @ s,
-                      "Only the rows move, as if the keys had stayed. In self-attention both come from the same x."),
-        Misconception("keys alone", lambda s, p: s @ p.T,
-                      "Only the columns move, as if the queries had stayed. In self-attention both come from the same "
-                      "x."),
-        Misconception("transpose forgotten", lambda s, p: p @ s @ p,
-                      "The columns move the wrong way. The new scores are (p q)(p k)ᵀ: transpose the second bracket "
-                      "with care."),
-        Misconception("the way back", lambda s, p: p.T @ s @ p,
-                      "These are the scores for the inverse order. Which of p and its transpose stands on the left?"),
-        Misconception("scores stay", lambda s, p: s,
-                      "The score in row 0, column 0 now belongs to the word that came to the front."),
+        Misconception(
+            "queries alone",
+            lambda s, p: p @ s,
+            "Only the rows move, as if the keys had stayed. In self-attention both come from the same x.",
+        ),
+        Misconception(
+            "keys alone",
+            lambda s, p: s @ p.T,
+            "Only the columns move, as if the queries had stayed. In self-attention both come from the same x.",
+        ),
+        Misconception(
+            "transpose forgotten",
+            lambda s, p: p @ s @ p,
+            "The columns move the wrong way. The new scores are (p q)(p k)ᵀ: transpose the second bracket with care.",
+        ),
+        Misconception(
+            "the way back",
+            lambda s, p: p.T @ s @ p,
+            "These are the scores for the inverse order. Which of p and its transpose stands on the left?",
+        ),
+        Misconception("scores stay", lambda s, p: s, "The score in row 0, column 0 now belongs to the word that came to the front."),
     ),
 )
 
 WEIGHTS = Step(
-    name="weights", claim="the softmax of the reordered scores, from the old weights a and p",
-    reference=lambda a, p: p @ a @ p.T, truth=_weights_truth,
-    cases=lambda rng: [case(HAND_A, HAND_P), case(_square(rng, 4), random_p(rng, 4)),
-                       case(_square(rng, 7), random_p(rng, 7))],
-    counterexample=lambda a, p: "\n".join([*_lines(p=p, a=a), matrix_text("weights of the reordered input",
-                                                                           _weights_truth(a, p))]),
+    name="weights",
+    claim="the softmax of the reordered scores, from the old weights a and p",
+    reference=lambda a, p: p @ a @ p.T,
+    truth=_weights_truth,
+    cases=lambda rng: [case(HAND_A, HAND_P), case(_square(rng, 4), random_p(rng, 4)), case(_square(rng, 7), random_p(rng, 7))],
+    counterexample=lambda a, p: "\n".join([*_lines(p=p, a=a), matrix_text("weights of the reordered input", _weights_truth(a, p))]),
     misconceptions=(
-        Misconception("softmax once more", lambda a, p: _softmax(p @ a @ p.T),
-                      "a is already a softmax. A second one flattens it."),
-        Misconception("rows alone", lambda a, p: p @ a,
-                      "A row moved keeps its old columns here. Each column belongs to a key, and keys moved too."),
-        Misconception("columns alone", lambda a, p: a @ p.T,
-                      "Only the columns move. Whose weights are in row 0 now?"),
-        Misconception("weights stay", lambda a, p: a,
-                      "Each row still adds up to 1, but it belongs to another query now."),
-        Misconception("the way back", lambda a, p: p.T @ a @ p,
-                      "These are the weights for the inverse order."),
+        Misconception("softmax once more", lambda a, p: _softmax(p @ a @ p.T), "a is already a softmax. A second one flattens it."),
+        Misconception(
+            "rows alone", lambda a, p: p @ a, "A row moved keeps its old columns here. Each column belongs to a key, and keys moved too."
+        ),
+        Misconception("columns alone", lambda a, p: a @ p.T, "Only the columns move. Whose weights are in row 0 now?"),
+        Misconception("weights stay", lambda a, p: a, "Each row still adds up to 1, but it belongs to another query now."),
+        Misconception("the way back", lambda a, p: p.T @ a @ p, "These are the weights for the inverse order."),
     ),
 )
 
 OUTPUT = Step(
-    name="output", claim="the output for the reordered input, from the old weights a, the old values v and p",
-    reference=lambda a, v, p: p @ a @ v, truth=_output_truth,
-    cases=lambda rng: [case(HAND_A, HAND_V, HAND_P), case(_square(rng, 4), rng.normal(size=(4, 3)), random_p(rng, 4)),
-                       case(_square(rng, 7), rng.normal(size=(7, 2)), random_p(rng, 7))],
-    counterexample=lambda a, v, p: "\n".join([*_lines(p=p, a=a, v=v), matrix_text(
-        "output for the reordered input", _output_truth(a, v, p))]),
+    name="output",
+    claim="the output for the reordered input, from the old weights a, the old values v and p",
+    reference=lambda a, v, p: p @ a @ v,
+    truth=_output_truth,
+    cases=lambda rng: [
+        case(HAND_A, HAND_V, HAND_P),
+        case(_square(rng, 4), rng.normal(size=(4, 3)), random_p(rng, 4)),
+        case(_square(rng, 7), rng.normal(size=(7, 2)), random_p(rng, 7)),
+    ],
+    counterexample=lambda a, v, p: "\n".join(
+        [*_lines(p=p, a=a, v=v), matrix_text("output for the reordered input", _output_truth(a, v, p))]
+    ),
     misconceptions=(
-        Misconception("invariant", lambda a, v, p: a @ v,
-                      "That says the output does not move at all: *invariant*. The word that came to the front takes "
-                      "its output along."),
-        Misconception("values left behind", lambda a, v, p: p @ a @ p.T @ v,
-                      "The weights moved, but the values did not. The new values are p v: then pᵀ p meets in the "
-                      "middle."),
-        Misconception("transpose forgotten", lambda a, v, p: p @ a @ p @ v,
-                      "The two p in the middle do not cancel. What cancels p on its left?"),
-        Misconception("the way back", lambda a, v, p: p.T @ a @ v,
-                      "The rows move by the inverse order. Which p is left over when the two in the middle cancel?"),
-        Misconception("moved twice", lambda a, v, p: p @ p @ a @ v,
-                      "One p too many: the one at the values is used up by the pᵀ beside it."),
+        Misconception(
+            "invariant",
+            lambda a, v, p: a @ v,
+            "That says the output does not move at all: *invariant*. The word that came to the front takes its output along.",
+        ),
+        Misconception(
+            "values left behind",
+            lambda a, v, p: p @ a @ p.T @ v,
+            "The weights moved, but the values did not. The new values are p v: then pᵀ p meets in the middle.",
+        ),
+        Misconception(
+            "transpose forgotten", lambda a, v, p: p @ a @ p @ v, "The two p in the middle do not cancel. What cancels p on its left?"
+        ),
+        Misconception(
+            "the way back",
+            lambda a, v, p: p.T @ a @ v,
+            "The rows move by the inverse order. Which p is left over when the two in the middle cancel?",
+        ),
+        Misconception(
+            "moved twice", lambda a, v, p: p @ p @ a @ v, "One p too many: the one at the values is used up by the pᵀ beside it."
+        ),
     ),
 )
 
@@ -171,14 +195,24 @@ denominator, where Pᵀ P = I is used, and why the last line says equivariant an
     reference={step.name: step.reference for step in STEPS},
     steps=STEPS,
     alternatives=(
-        Alternative("by indexing", {
-            "undo": lambda p: np.eye(len(p))[np.argsort(order_of(p))],
-            "scores": lambda s, p: s[np.ix_(order_of(p), order_of(p))],
-            "weights": lambda a, p: a[order_of(p)][:, order_of(p)],
-            "output": lambda a, v, p: (a @ v)[order_of(p)]}),
-        Alternative("not simplified", {
-            "undo": lambda p: np.linalg.inv(p), "scores": lambda s, p: p @ (p @ s.T).T,
-            "weights": lambda a, p: p @ a @ p.T, "output": lambda a, v, p: (p @ a @ p.T) @ (p @ v)}),
+        Alternative(
+            "by indexing",
+            {
+                "undo": lambda p: np.eye(len(p))[np.argsort(order_of(p))],
+                "scores": lambda s, p: s[np.ix_(order_of(p), order_of(p))],
+                "weights": lambda a, p: a[order_of(p)][:, order_of(p)],
+                "output": lambda a, v, p: (a @ v)[order_of(p)],
+            },
+        ),
+        Alternative(
+            "not simplified",
+            {
+                "undo": lambda p: np.linalg.inv(p),
+                "scores": lambda s, p: p @ (p @ s.T).T,
+                "weights": lambda a, p: p @ a @ p.T,
+                "output": lambda a, v, p: (p @ a @ p.T) @ (p @ v),
+            },
+        ),
     ),
     success="One p is left, on the left: every output moves with its word.",
 )

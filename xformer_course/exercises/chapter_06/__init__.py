@@ -4,8 +4,5 @@ from xformer_course.exercises.chapter_06 import heads, output, slices
 from xformer_course.exercises.exercise import Chapter
 
 CHAPTER = Chapter(
-    number=6,
-    title="Multi-head attention",
-    slug="06_multi_head_attention",
-    exercises=heads.EXERCISES + slices.EXERCISES + output.EXERCISES,
+    number=6, title="Multi-head attention", slug="06_multi_head_attention", exercises=heads.EXERCISES + slices.EXERCISES + output.EXERCISES
 )

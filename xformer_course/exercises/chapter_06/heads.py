@@ -21,8 +21,7 @@ input head 3 reads, which shape this head's own W_Q has, how many rows W_O has, 
 layer computes for one sentence of 10 words.""",
     hints=(
         "In the formula of a head, what stands before W_Q: the input, or a part of it?",
-        "W_Q of one head turns a word of width 512 into a query of width 64. W_O takes the joined outputs of all "
-        "heads.",
+        "W_Q of one head turns a word of width 512 into a query of width 64. W_O takes the joined outputs of all heads.",
         "Each head multiplies the whole (10, 512) input by its (512, 64) matrix, shares out its own weights, 10 for "
         "each of 10 words, and returns 64 numbers a word; eight times 64 are joined.",
     ),
@@ -31,22 +30,35 @@ answer = {"columns read": ..., "shape of W_Q": ...,
           "rows of W_O": ..., "weights": ...}""",
     reference=_sizes(),
     misconceptions=(
-        Misconception("heads get slices", _sizes(columns=64, w_q=(64, 64)),
-                      "You give head 3 a slice of 64 columns. Look at the formula of a head: is the input cut before "
-                      "it is multiplied?"),
-        Misconception("only the input is sliced", _sizes(columns=64),
-                      "A matrix with 512 rows multiplies 512 columns. How many of them does it read?"),
-        Misconception("every head is full width", _sizes(w_q=(512, 512), rows=4096),
-                      "Then a query of one head would have 512 numbers. The statement gives d, the width of a query."),
-        Misconception("rows of one head only", _sizes(rows=64),
-                      "64 is the output of one head. What does W_O multiply: one head, or all of them joined?"),
-        Misconception("one map for all heads", _sizes(weights=100),
-                      "10 × 10 is the map of one head. Do the heads share it?"),
-        Misconception("one weight a word and head", _sizes(weights=80),
-                      "Each word shares its attention among how many words, and each head does so anew?"),
-        Misconception("W_Q turned round", _sizes(w_q=(64, 512)),
-                      "A word stands as a row and is multiplied from the right: x W_Q. Which side of W_Q meets the "
-                      "512 columns?"),
+        Misconception(
+            "heads get slices",
+            _sizes(columns=64, w_q=(64, 64)),
+            "You give head 3 a slice of 64 columns. Look at the formula of a head: is the input cut before it is multiplied?",
+        ),
+        Misconception(
+            "only the input is sliced", _sizes(columns=64), "A matrix with 512 rows multiplies 512 columns. How many of them does it read?"
+        ),
+        Misconception(
+            "every head is full width",
+            _sizes(w_q=(512, 512), rows=4096),
+            "Then a query of one head would have 512 numbers. The statement gives d, the width of a query.",
+        ),
+        Misconception(
+            "rows of one head only",
+            _sizes(rows=64),
+            "64 is the output of one head. What does W_O multiply: one head, or all of them joined?",
+        ),
+        Misconception("one map for all heads", _sizes(weights=100), "10 × 10 is the map of one head. Do the heads share it?"),
+        Misconception(
+            "one weight a word and head",
+            _sizes(weights=80),
+            "Each word shares its attention among how many words, and each head does so anew?",
+        ),
+        Misconception(
+            "W_Q turned round",
+            _sizes(w_q=(64, 512)),
+            "A word stands as a row and is multiplied from the right: x W_Q. Which side of W_Q meets the 512 columns?",
+        ),
     ),
     alternatives=(Alternative("lists", _sizes(w_q=[512, 64])),),
     success="Every head reads every column; what is narrow is what it makes of them.",
@@ -71,9 +83,14 @@ def _multi_head(x, context, w_q, w_k, w_v, w_o, mask=None):
 
 
 def _layer(rng, queries, keys, width, heads, d, e):
-    return (rng.normal(size=(queries, width)), rng.normal(size=(keys, width)), rng.normal(size=(heads, width, d)),
-            rng.normal(size=(heads, width, d)), rng.normal(size=(heads, width, e)),
-            rng.normal(size=(heads * e, width)))
+    return (
+        rng.normal(size=(queries, width)),
+        rng.normal(size=(keys, width)),
+        rng.normal(size=(heads, width, d)),
+        rng.normal(size=(heads, width, d)),
+        rng.normal(size=(heads, width, e)),
+        rng.normal(size=(heads * e, width)),
+    )
 
 
 def _some_mask(rng, queries, keys):
@@ -93,8 +110,17 @@ def _cases(rng):
     ]
 
 
-def _variant(*, scale=lambda q, heads: np.sqrt(q.shape[-1]), axis=-1, flip=False, join=None, keys=None, values=None,
-             maps=lambda weights: weights, use_mask=True):
+def _variant(
+    *,
+    scale=lambda q, heads: np.sqrt(q.shape[-1]),
+    axis=-1,
+    flip=False,
+    join=None,
+    keys=None,
+    values=None,
+    maps=lambda weights: weights,
+    use_mask=True,
+):
     """The layer with one thing changed: the source of most wrong answers below."""
 
     def multi_head(x, context, w_q, w_k, w_v, w_o, mask=None):
@@ -151,8 +177,7 @@ key. You may call chapter 3's `scaled_dot_product_attention`. Return `(output, w
 (h, L_q, L_k).""",
     hints=(
         "If there were only one head, which function of chapter 3 would do almost all of the work?",
-        "Go through the heads in a loop: three projections, one attention each. Collect outputs and weights in two "
-        "lists.",
+        "Go through the heads in a loop: three projections, one attention each. Collect outputs and weights in two lists.",
         "`np.concatenate(outputs, axis=1)` is (L_q, h·e) and meets `w_o`; `np.stack(maps)` is (h, L_q, L_k).",
     ),
     stub="def my_multi_head(x, context, w_q, w_k, w_v, w_o, mask=None):\n    return ...",
@@ -160,41 +185,62 @@ key. You may call chapter 3's `scaled_dot_product_attention`. Return `(output, w
     cases=_cases,
     returns=("output", "weights"),
     misconceptions=(
-        Misconception("scaled by the width of all heads", _variant(scale=lambda q, h: np.sqrt(h * q.shape[-1])),
-                      "Your weights are too even. A score adds up how many products: those of one head, or of all?"),
-        Misconception("no scaling", _variant(scale=lambda q, h: 1.0),
-                      "Your weights are too sharp. What divides the scores inside each head?"),
-        Misconception("softmax over heads", _variant(axis=0),
-                      "Your weights add up to 1 over the heads, so that heads compete for a key. Print "
-                      "`weights.sum(axis=-1)`."),
-        Misconception("softmax over queries", _variant(axis=1),
-                      "Your weights add up to 1 over the queries. Each query shares out its own attention: which "
-                      "axis holds its keys?"),
-        Misconception("keys from x", _variant(keys="x"),
-                      "Your keys come from `x`. Which of the two inputs is the one that is read?"),
-        Misconception("values from x", _variant(values="x"),
-                      "Your values come from `x`, but keys and values come in pairs. From which input?"),
-        Misconception("self-attention only", _variant(keys="x", values="x"),
-                      "You never read `context`. Who asks, and who is asked?"),
-        Misconception("joined by a reshape", _variant(join=lambda heads: heads.reshape(heads.shape[1], -1)),
-                      "The weights are right. But a reshape of (h, L_q, e) puts numbers of different words into one "
-                      "row: which axis must lie beside e first?"),
-        Misconception("heads interleaved", _variant(join=lambda heads: heads.transpose(1, 2, 0).reshape(
-            heads.shape[1], -1)),
-                      "The weights are right. Your joined row alternates between heads; W_O expects all numbers of "
-                      "the first head, then all of the second."),
-        Misconception("heads added", _heads_added,
-                      "You add the heads up before W_O. Then W_O cannot treat them differently: most of its rows "
-                      "are never used."),
-        Misconception("W_O left out", _without_mixing,
-                      "You return the joined heads. One product is missing."),
-        Misconception("mask ignored", _variant(use_mask=False),
-                      "Right without a mask; with one, nothing changes. Where does your function use `mask`?"),
-        Misconception("mask turned round", _variant(flip=True),
-                      "Your queries read exactly the keys they may not. In this course True means *may attend*."),
-        Misconception("weights averaged over heads", _variant(maps=lambda weights: weights.mean(axis=0)),
-                      "The output is right. Your weights are a mean over heads, as PyTorch's layer returns them by "
-                      "default; keep the head axis."),
+        Misconception(
+            "scaled by the width of all heads",
+            _variant(scale=lambda q, h: np.sqrt(h * q.shape[-1])),
+            "Your weights are too even. A score adds up how many products: those of one head, or of all?",
+        ),
+        Misconception(
+            "no scaling", _variant(scale=lambda q, h: 1.0), "Your weights are too sharp. What divides the scores inside each head?"
+        ),
+        Misconception(
+            "softmax over heads",
+            _variant(axis=0),
+            "Your weights add up to 1 over the heads, so that heads compete for a key. Print `weights.sum(axis=-1)`.",
+        ),
+        Misconception(
+            "softmax over queries",
+            _variant(axis=1),
+            "Your weights add up to 1 over the queries. Each query shares out its own attention: which axis holds its keys?",
+        ),
+        Misconception("keys from x", _variant(keys="x"), "Your keys come from `x`. Which of the two inputs is the one that is read?"),
+        Misconception(
+            "values from x", _variant(values="x"), "Your values come from `x`, but keys and values come in pairs. From which input?"
+        ),
+        Misconception("self-attention only", _variant(keys="x", values="x"), "You never read `context`. Who asks, and who is asked?"),
+        Misconception(
+            "joined by a reshape",
+            _variant(join=lambda heads: heads.reshape(heads.shape[1], -1)),
+            "The weights are right. But a reshape of (h, L_q, e) puts numbers of different words into one "
+            "row: which axis must lie beside e first?",
+        ),
+        Misconception(
+            "heads interleaved",
+            _variant(join=lambda heads: heads.transpose(1, 2, 0).reshape(heads.shape[1], -1)),
+            "The weights are right. Your joined row alternates between heads; W_O expects all numbers of "
+            "the first head, then all of the second.",
+        ),
+        Misconception(
+            "heads added",
+            _heads_added,
+            "You add the heads up before W_O. Then W_O cannot treat them differently: most of its rows are never used.",
+        ),
+        Misconception("W_O left out", _without_mixing, "You return the joined heads. One product is missing."),
+        Misconception(
+            "mask ignored",
+            _variant(use_mask=False),
+            "Right without a mask; with one, nothing changes. Where does your function use `mask`?",
+        ),
+        Misconception(
+            "mask turned round",
+            _variant(flip=True),
+            "Your queries read exactly the keys they may not. In this course True means *may attend*.",
+        ),
+        Misconception(
+            "weights averaged over heads",
+            _variant(maps=lambda weights: weights.mean(axis=0)),
+            "The output is right. Your weights are a mean over heads, as PyTorch's layer returns them by default; keep the head axis.",
+        ),
     ),
     alternatives=(
         Alternative("one einsum", _by_einsum),

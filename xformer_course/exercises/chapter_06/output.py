@@ -14,7 +14,7 @@ def _joined(heads):
 
 def _block(w_o, heads, n):
     e = heads.shape[2]
-    return w_o[n * e:(n + 1) * e]
+    return w_o[n * e : (n + 1) * e]
 
 
 def _rows_truth(n, e):
@@ -24,8 +24,10 @@ def _rows_truth(n, e):
 
 def _rows_lines(n, e):
     marks = "".join("1" if k == n else "0" for k in range(n + 2) for _ in range(e))
-    return (f"heads of {e} numbers; head {n} (counted from 0) says 1, the others 0: joined row {' '.join(marks)}\n"
-            f"the ones meet the rows {_rows_truth(n, e).tolist()} of W_O")
+    return (
+        f"heads of {e} numbers; head {n} (counted from 0) says 1, the others 0: joined row {' '.join(marks)}\n"
+        f"the ones meet the rows {_rows_truth(n, e).tolist()} of W_O"
+    )
 
 
 def _alone(heads, n):
@@ -39,8 +41,10 @@ def _contribution_truth(heads, w_o, n):
 
 
 def _contribution_lines(heads, w_o, n):
-    return (f"joined row with all heads but head {n} set to 0: {_joined(_alone(heads, n))[0].tolist()}\n"
-            f"times W_O, first row: {np.round(_contribution_truth(heads, w_o, n)[0], 4).tolist()}")
+    return (
+        f"joined row with all heads but head {n} set to 0: {_joined(_alone(heads, n))[0].tolist()}\n"
+        f"times W_O, first row: {np.round(_contribution_truth(heads, w_o, n)[0], 4).tolist()}"
+    )
 
 
 def _output_truth(heads, w_o):
@@ -48,8 +52,7 @@ def _output_truth(heads, w_o):
 
 
 def _output_lines(heads, w_o):
-    return (f"joined row: {_joined(heads)[0].tolist()}\n"
-            f"times W_O, first row: {np.round(_output_truth(heads, w_o)[0], 4).tolist()}")
+    return f"joined row: {_joined(heads)[0].tolist()}\ntimes W_O, first row: {np.round(_output_truth(heads, w_o)[0], 4).tolist()}"
 
 
 def _without_truth(full, heads, w_o, n):
@@ -57,8 +60,10 @@ def _without_truth(full, heads, w_o, n):
 
 
 def _without_lines(full, heads, w_o, n):
-    return (f"joined row with head {n} set to 0: {_joined(heads - _alone(heads, n))[0].tolist()}\n"
-            f"times W_O, first row: {np.round(_without_truth(full, heads, w_o, n)[0], 4).tolist()}")
+    return (
+        f"joined row with head {n} set to 0: {_joined(heads - _alone(heads, n))[0].tolist()}\n"
+        f"times W_O, first row: {np.round(_without_truth(full, heads, w_o, n)[0], 4).tolist()}"
+    )
 
 
 def _contribution(heads, w_o, n):
@@ -79,8 +84,7 @@ def _sizes(rng):
 
 
 def _contribution_cases(rng):
-    return [case(heads, w_o, len(heads) - 1) for heads, w_o in _sizes(rng)] + [
-        case(heads, w_o, 0) for heads, w_o in _sizes(rng)]
+    return [case(heads, w_o, len(heads) - 1) for heads, w_o in _sizes(rng)] + [case(heads, w_o, 0) for heads, w_o in _sizes(rng)]
 
 
 def _without_cases(rng):
@@ -88,67 +92,110 @@ def _without_cases(rng):
 
 
 ROWS = Step(
-    name="rows", claim="the rows of W_O that meet the e numbers of head n, in order",
-    reference=lambda n, e: np.arange(n * e, (n + 1) * e), truth=_rows_truth,
-    cases=lambda rng: [case(1, 2), case(0, 3), case(2, 4), case(3, 2)], counterexample=_rows_lines,
+    name="rows",
+    claim="the rows of W_O that meet the e numbers of head n, in order",
+    reference=lambda n, e: np.arange(n * e, (n + 1) * e),
+    truth=_rows_truth,
+    cases=lambda rng: [case(1, 2), case(0, 3), case(2, 4), case(3, 2)],
+    counterexample=_rows_lines,
     misconceptions=(
-        Misconception("heads counted from 1", lambda n, e: np.arange((n - 1) * e, n * e),
-                      "You are one head early. The first head is head 0: which rows does it meet?"),
-        Misconception("a step of one", lambda n, e: np.arange(n, n + e),
-                      "You moved on by n rows. How many rows do the n heads before this one take?"),
-        Misconception("one row a head", lambda n, e: np.array([n]),
-                      "A head has e numbers, and each of them meets a row of its own."),
-        Misconception("heads interleaved", lambda n, e: n + (n + 2) * np.arange(e),
-                      "In the joined row the numbers of one head are neighbours, not spread out."),
+        Misconception(
+            "heads counted from 1",
+            lambda n, e: np.arange((n - 1) * e, n * e),
+            "You are one head early. The first head is head 0: which rows does it meet?",
+        ),
+        Misconception(
+            "a step of one", lambda n, e: np.arange(n, n + e), "You moved on by n rows. How many rows do the n heads before this one take?"
+        ),
+        Misconception("one row a head", lambda n, e: np.array([n]), "A head has e numbers, and each of them meets a row of its own."),
+        Misconception(
+            "heads interleaved",
+            lambda n, e: n + (n + 2) * np.arange(e),
+            "In the joined row the numbers of one head are neighbours, not spread out.",
+        ),
     ),
 )
 
 CONTRIBUTION = Step(
-    name="contribution", claim="what head n adds to the output, of shape (L, m)",
-    reference=_contribution, truth=_contribution_truth, cases=_contribution_cases, counterexample=_contribution_lines,
+    name="contribution",
+    claim="what head n adds to the output, of shape (L, m)",
+    reference=_contribution,
+    truth=_contribution_truth,
+    cases=_contribution_cases,
+    counterexample=_contribution_lines,
     misconceptions=(
-        Misconception("always the first block", lambda heads, w_o, n: heads[n] @ w_o[:heads.shape[2]],
-                      "You use the first rows of W_O for every head. Which rows did your first step name?"),
-        Misconception("the mean of the blocks",
-                      lambda heads, w_o, n: heads[n] @ w_o.reshape(len(heads), -1, w_o.shape[1]).mean(axis=0),
-                      "You average W_O over the heads. Each head meets rows of its own."),
-        Misconception("an equal share of the output", lambda heads, w_o, n: _output(heads, w_o) / len(heads),
-                      "That is the whole output divided by h. Set the other heads to 0 and see what remains."),
-        Misconception("no W_O", lambda heads, w_o, n: heads[n],
-                      "That is what the head read, of width e. What carries it into the m columns of the output?"),
+        Misconception(
+            "always the first block",
+            lambda heads, w_o, n: heads[n] @ w_o[: heads.shape[2]],
+            "You use the first rows of W_O for every head. Which rows did your first step name?",
+        ),
+        Misconception(
+            "the mean of the blocks",
+            lambda heads, w_o, n: heads[n] @ w_o.reshape(len(heads), -1, w_o.shape[1]).mean(axis=0),
+            "You average W_O over the heads. Each head meets rows of its own.",
+        ),
+        Misconception(
+            "an equal share of the output",
+            lambda heads, w_o, n: _output(heads, w_o) / len(heads),
+            "That is the whole output divided by h. Set the other heads to 0 and see what remains.",
+        ),
+        Misconception(
+            "no W_O",
+            lambda heads, w_o, n: heads[n],
+            "That is what the head read, of width e. What carries it into the m columns of the output?",
+        ),
     ),
 )
 
 OUTPUT = Step(
-    name="output", claim="the output of the layer, as a sum over the heads",
-    reference=_output, truth=_output_truth, cases=lambda rng: [case(*sizes) for sizes in _sizes(rng)],
+    name="output",
+    claim="the output of the layer, as a sum over the heads",
+    reference=_output,
+    truth=_output_truth,
+    cases=lambda rng: [case(*sizes) for sizes in _sizes(rng)],
     counterexample=_output_lines,
     misconceptions=(
-        Misconception("a mean over heads", lambda heads, w_o: _output(heads, w_o) / len(heads),
-                      "You average the contributions. Count in the product of the joined row with W_O how often each "
-                      "term occurs."),
-        Misconception("heads added before W_O", lambda heads, w_o: heads.sum(axis=0) @ w_o[:heads.shape[2]],
-                      "Adding the heads first lets only the first rows of W_O act. Add *after* each head has met its "
-                      "own rows."),
-        Misconception("joined by a reshape", lambda heads, w_o: heads.reshape(heads.shape[1], -1) @ w_o,
-                      "Right for one word only: a plain reshape mixes numbers of different words."),
+        Misconception(
+            "a mean over heads",
+            lambda heads, w_o: _output(heads, w_o) / len(heads),
+            "You average the contributions. Count in the product of the joined row with W_O how often each term occurs.",
+        ),
+        Misconception(
+            "heads added before W_O",
+            lambda heads, w_o: heads.sum(axis=0) @ w_o[: heads.shape[2]],
+            "Adding the heads first lets only the first rows of W_O act. Add *after* each head has met its own rows.",
+        ),
+        Misconception(
+            "joined by a reshape",
+            lambda heads, w_o: heads.reshape(heads.shape[1], -1) @ w_o,
+            "Right for one word only: a plain reshape mixes numbers of different words.",
+        ),
     ),
 )
 
 WITHOUT = Step(
-    name="without", claim="the output when head n is silenced, from the full output",
-    reference=lambda full, heads, w_o, n: full - _contribution(heads, w_o, n), truth=_without_truth,
-    cases=_without_cases, counterexample=_without_lines,
+    name="without",
+    claim="the output when head n is silenced, from the full output",
+    reference=lambda full, heads, w_o, n: full - _contribution(heads, w_o, n),
+    truth=_without_truth,
+    cases=_without_cases,
+    counterexample=_without_lines,
     misconceptions=(
-        Misconception("the rest scaled up",
-                      lambda full, heads, w_o, n: (full - _contribution(heads, w_o, n)) * len(heads)
-                      / max(len(heads) - 1, 1),
-                      "You scale the other heads up to make good the loss. In a sum, what happens to the other terms "
-                      "when one is removed?"),
-        Misconception("only that head kept", lambda full, heads, w_o, n: _contribution(heads, w_o, n),
-                      "That is what head n adds, so it is what goes, not what stays."),
-        Misconception("an equal share removed", lambda full, heads, w_o, n: full * (1 - 1 / len(heads)),
-                      "You take away one part in h, whichever head it is. Do all heads add the same?"),
+        Misconception(
+            "the rest scaled up",
+            lambda full, heads, w_o, n: (full - _contribution(heads, w_o, n)) * len(heads) / max(len(heads) - 1, 1),
+            "You scale the other heads up to make good the loss. In a sum, what happens to the other terms when one is removed?",
+        ),
+        Misconception(
+            "only that head kept",
+            lambda full, heads, w_o, n: _contribution(heads, w_o, n),
+            "That is what head n adds, so it is what goes, not what stays.",
+        ),
+        Misconception(
+            "an equal share removed",
+            lambda full, heads, w_o, n: full * (1 - 1 / len(heads)),
+            "You take away one part in h, whichever head it is. Do all heads add the same?",
+        ),
     ),
 )
 
@@ -168,10 +215,8 @@ a list or array; `contribution(heads, w_o, n)`, what head n adds; `output(heads,
 its numbers set to 0. Each is tried against the joined product. On paper, write one entry of the product as a sum over \
 the h·e columns, and mark where you regroup it.""",
     hints=(
-        "Entry (i, c) of a product is a sum over the columns of the left factor. Which of these columns belong to "
-        "head n?",
-        "The joined row has e numbers of head 0, then e of head 1, and so on: column n·e + a of it is number a of "
-        "head n.",
+        "Entry (i, c) of a product is a sum over the columns of the left factor. Which of these columns belong to head n?",
+        "The joined row has e numbers of head 0, then e of head 1, and so on: column n·e + a of it is number a of head n.",
         "Split the sum over h·e columns into h sums of e terms. Each is an entry of head_n times rows n·e to "
         "(n+1)·e − 1 of W_O; silencing a head removes its term.",
     ),
@@ -180,11 +225,15 @@ the h·e columns, and mark where you regroup it.""",
     steps=STEPS,
     alternatives=(
         Alternative("as a list, in order", [step.reference for step in STEPS]),
-        Alternative("by einsum", {
-            "rows": lambda n, e: [n * e + a for a in range(e)],
-            "contribution": lambda heads, w_o, n: np.einsum("ie,eo->io", heads[n], np.split(w_o, len(heads))[n]),
-            "output": lambda heads, w_o: np.einsum("hie,heo->io", heads, w_o.reshape(*heads.shape[::2], -1)),
-            "without": lambda full, heads, w_o, n: full - heads[n] @ np.split(w_o, len(heads))[n]}),
+        Alternative(
+            "by einsum",
+            {
+                "rows": lambda n, e: [n * e + a for a in range(e)],
+                "contribution": lambda heads, w_o, n: np.einsum("ie,eo->io", heads[n], np.split(w_o, len(heads))[n]),
+                "output": lambda heads, w_o: np.einsum("hie,heo->io", heads, w_o.reshape(*heads.shape[::2], -1)),
+                "without": lambda full, heads, w_o, n: full - heads[n] @ np.split(w_o, len(heads))[n],
+            },
+        ),
     ),
     success="A head can be taken out of the sum, and the rest stays.",
 )
@@ -232,15 +281,19 @@ def _accepts(layer):
         return problem
     sharp, says, heard = _measure(layer)
     if sharp < 0.8:
-        return (f"the largest weight of head 1 is {sharp:.2f} on average over sentences of 5 random words; make it at "
-                "least 0.8. Larger scores make sharper weights.")
+        return (
+            f"the largest weight of head 1 is {sharp:.2f} on average over sentences of 5 random words; make it at "
+            "least 0.8. Larger scores make sharper weights."
+        )
     if says < 0.1:
         return f"what head 1 reads is nearly nothing (largest entry {says:.3f}); give it values to read."
     if np.abs(np.asarray(layer["w_o"], dtype=float)[:2]).max() < SILENT:
         return "the rows of w_o that meet head 1 are nearly zero; give them numbers, and find why it is not heard all the same."
     if heard[0] > 1e-9:
-        return (f"without head 1 the output still changes, by up to {heard[0]:.3g}. Look at the product of its w_v "
-                "with the rows of w_o that it meets.")
+        return (
+            f"without head 1 the output still changes, by up to {heard[0]:.3g}. Look at the product of its w_v "
+            "with the rows of w_o that it meets."
+        )
     if heard[1] < 0.1:
         return f"head 2 must be heard, too, but it changes the output by {heard[1]:.3g} at most."
     return None
@@ -249,8 +302,12 @@ def _accepts(layer):
 def _busy_layer(*, w_v=None, w_o=None, sharpness=4.0):
     """Head 1 writes into its first number alone; W_O listens to its second alone."""
     rng = np.random.default_rng(3)
-    layer = {"w_q": rng.normal(size=(2, 4, 2)) * sharpness, "w_k": rng.normal(size=(2, 4, 2)),
-             "w_v": rng.normal(size=(2, 4, 2)), "w_o": rng.normal(size=(4, 4))}
+    layer = {
+        "w_q": rng.normal(size=(2, 4, 2)) * sharpness,
+        "w_k": rng.normal(size=(2, 4, 2)),
+        "w_v": rng.normal(size=(2, 4, 2)),
+        "w_o": rng.normal(size=(4, 4)),
+    }
     layer["w_v"][0, :, 1] = 0.0
     layer["w_o"][0] = 0.0
     if w_v is not None:
@@ -291,8 +348,7 @@ heard. For sentences of five words with entries drawn from `rng.normal`, its lar
 average, none of its four matrices may be all zeros (of `w_o` it has the first two rows), and yet silencing it leaves \
 every output as it was. Head 2 shall be heard.""",
     hints=(
-        "Between the values that head 1 reads and the output stand two matrices. Which product of them decides what "
-        "is heard?",
+        "Between the values that head 1 reads and the output stand two matrices. Which product of them decides what is heard?",
         "The contribution of head 1 is weights · x · (W_V W_O), with its own W_V (4, 2) and its own two rows of W_O. "
         "A product of two matrices can be 0 although neither is.",
         "Let its W_V fill only the first of its two numbers, and let W_O read only the second. For sharp weights "
@@ -302,26 +358,38 @@ every output as it was. Head 2 shall be heard.""",
     reference=_busy_layer(),
     accepts=_accepts,
     misconceptions=(
-        Misconception("values of zero", _busy_layer(w_v=0),
-                      "Head 1 has a W_V of zeros, so it reads nothing at all. Let it read, and still not be heard.",
-                      recognise=_part_is_zero("w_v", 0)),
-        Misconception("zero rows in W_O", _busy_layer(w_o=slice(0, 2)),
-                      "Both rows of W_O that meet head 1 are zero. That is pruning it by hand; find rows that are not "
-                      "all zero.",
-                      recognise=_part_is_zero("w_o", slice(0, 2))),
-        Misconception("head 1 still heard", _heard_layer(),
-                      "The weights are sharp, but W_O passes on what head 1 reads. Multiply its W_V by its two rows "
-                      "of W_O and look at the product.",
-                      recognise=lambda layer: _readable(layer) is None and _measure(layer)[0] >= 0.8
-                      and _measure(layer)[2][0] > 1e-9),
-        Misconception("weights nearly even", _busy_layer(sharpness=0.2),
-                      "Nobody hears head 1, as it should be, but it is not busy: its weights are nearly even. What "
-                      "makes weights sharp?",
-                      recognise=lambda layer: _readable(layer) is None and _measure(layer)[0] < 0.8
-                      and _measure(layer)[2][0] <= 1e-9 and _measure(layer)[1] > 0.1),
-        Misconception("nobody heard at all", _busy_layer(w_o=slice(2, 4)),
-                      "Now head 2 is silent as well. Only head 1 shall be without effect.",
-                      recognise=lambda layer: _readable(layer) is None and _measure(layer)[2].max() < 1e-9),
+        Misconception(
+            "values of zero",
+            _busy_layer(w_v=0),
+            "Head 1 has a W_V of zeros, so it reads nothing at all. Let it read, and still not be heard.",
+            recognise=_part_is_zero("w_v", 0),
+        ),
+        Misconception(
+            "zero rows in W_O",
+            _busy_layer(w_o=slice(0, 2)),
+            "Both rows of W_O that meet head 1 are zero. That is pruning it by hand; find rows that are not all zero.",
+            recognise=_part_is_zero("w_o", slice(0, 2)),
+        ),
+        Misconception(
+            "head 1 still heard",
+            _heard_layer(),
+            "The weights are sharp, but W_O passes on what head 1 reads. Multiply its W_V by its two rows of W_O and look at the product.",
+            recognise=lambda layer: _readable(layer) is None and _measure(layer)[0] >= 0.8 and _measure(layer)[2][0] > 1e-9,
+        ),
+        Misconception(
+            "weights nearly even",
+            _busy_layer(sharpness=0.2),
+            "Nobody hears head 1, as it should be, but it is not busy: its weights are nearly even. What makes weights sharp?",
+            recognise=lambda layer: (
+                _readable(layer) is None and _measure(layer)[0] < 0.8 and _measure(layer)[2][0] <= 1e-9 and _measure(layer)[1] > 0.1
+            ),
+        ),
+        Misconception(
+            "nobody heard at all",
+            _busy_layer(w_o=slice(2, 4)),
+            "Now head 2 is silent as well. Only head 1 shall be without effect.",
+            recognise=lambda layer: _readable(layer) is None and _measure(layer)[2].max() < 1e-9,
+        ),
     ),
     alternatives=(Alternative("without a single zero", _orthogonal_layer()),),
     success="A sharp map of weights says what a head reads, not whether anyone hears it.",

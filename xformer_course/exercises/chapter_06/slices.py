@@ -13,7 +13,7 @@ def _softmax(scores):
 def _slices(wide, num_heads):
     """Head n takes the n-th block of columns: slow and plain."""
     d = wide.shape[1] // num_heads
-    return np.stack([wide[:, n * d:(n + 1) * d] for n in range(num_heads)])
+    return np.stack([wide[:, n * d : (n + 1) * d] for n in range(num_heads)])
 
 
 def _rows_mixed(wide, num_heads):
@@ -28,8 +28,7 @@ def _together(heads):
     return heads.transpose(1, 0, 2).reshape(heads.shape[1], -1)
 
 
-def _layer(*, queries=_slices, keys=_slices, values=_slices, join=_together,
-           scale=lambda q, num_heads: np.sqrt(q.shape[-1])):
+def _layer(*, queries=_slices, keys=_slices, values=_slices, join=_together, scale=lambda q, num_heads: np.sqrt(q.shape[-1])):
     def wide_heads(x, w_q, w_k, w_v, w_o, num_heads):
         q, k, v = queries(x @ w_q, num_heads), keys(x @ w_k, num_heads), values(x @ w_v, num_heads)
         weights = _softmax(q @ k.swapaxes(1, 2) / scale(q, num_heads))
@@ -44,8 +43,7 @@ def _input_sliced(x, w_q, w_k, w_v, w_o, num_heads):
 
     def own(wide):
         d = wide.shape[1] // num_heads
-        return np.stack([x[:, n * part:(n + 1) * part] @ wide[n * part:(n + 1) * part, n * d:(n + 1) * d]
-                         for n in range(num_heads)])
+        return np.stack([x[:, n * part : (n + 1) * part] @ wide[n * part : (n + 1) * part, n * d : (n + 1) * d] for n in range(num_heads)])
 
     q, k, v = own(w_q), own(w_k), own(w_v)
     return _together(_softmax(q @ k.swapaxes(1, 2) / np.sqrt(q.shape[-1])) @ v) @ w_o
@@ -66,20 +64,28 @@ def _as_printed(x, w_q, w_k, w_v, w_o, num_heads):
 
 def _cases(rng):
     def inputs(length, width, heads, d, e):
-        return (rng.normal(size=(length, width)), rng.normal(size=(width, heads * d)),
-                rng.normal(size=(width, heads * d)), rng.normal(size=(width, heads * e)),
-                rng.normal(size=(heads * e, width)), heads)
+        return (
+            rng.normal(size=(length, width)),
+            rng.normal(size=(width, heads * d)),
+            rng.normal(size=(width, heads * d)),
+            rng.normal(size=(width, heads * e)),
+            rng.normal(size=(heads * e, width)),
+            heads,
+        )
 
-    return [case(*inputs(3, 4, 2, 2, 3)), case(*inputs(5, 6, 3, 4, 2)), case(*inputs(4, 8, 2, 3, 5)),
-            case(*inputs(7, 5, 1, 3, 2), note="one head")]
+    return [
+        case(*inputs(3, 4, 2, 2, 3)),
+        case(*inputs(5, 6, 3, 4, 2)),
+        case(*inputs(4, 8, 2, 3, 5)),
+        case(*inputs(7, 5, 1, 3, 2), note="one head"),
+    ]
 
 
 def _by_transpose(x, w_q, w_k, w_v, w_o, num_heads):
     def cut(wide):
         return wide.reshape(len(x), num_heads, -1).transpose(1, 0, 2)
 
-    return _layer(queries=lambda w, h: cut(w), keys=lambda w, h: cut(w), values=lambda w, h: cut(w))(
-        x, w_q, w_k, w_v, w_o, num_heads)
+    return _layer(queries=lambda w, h: cut(w), keys=lambda w, h: cut(w), values=lambda w, h: cut(w))(x, w_q, w_k, w_v, w_o, num_heads)
 
 
 def _by_split(x, w_q, w_k, w_v, w_o, num_heads):
@@ -103,10 +109,8 @@ equivariant, and it is not: put the words of `x` into another order, and other o
 `cut` does to three words for two heads: in a cell of its own, print `np.arange(12).reshape(3, 4).reshape(2, 3, -1)`. \
 Then mend the function; it shall return the output.""",
     hints=(
-        "In `wide`, a row belongs to a word. In the result of `cut`, to which words does the first head's second "
-        "row belong?",
-        "A reshape keeps the numbers in the order in which they lie in memory. Cut only the last axis; the word axis "
-        "must stay whole.",
+        "In `wide`, a row belongs to a word. In the result of `cut`, to which words does the first head's second row belong?",
+        "A reshape keeps the numbers in the order in which they lie in memory. Cut only the last axis; the word axis must stay whole.",
         "Reshape to (L, h, d) and then exchange the first two axes with `transpose(1, 0, 2)`.",
     ),
     stub="""\
@@ -124,31 +128,45 @@ def wide_heads(x, w_q, w_k, w_v, w_o, num_heads):
     cases=_cases,
     returns=("output",),
     misconceptions=(
-        Misconception("one reshape to the end", _as_printed,
-                      "Still as printed: a head's row holds numbers of several words. Write "
-                      "`np.arange(12).reshape(3, 4)` on paper, a row for each word, and mark what head 1 receives."),
-        Misconception("every h-th column", _layer(queries=_every_hth, keys=_every_hth, values=_every_hth),
-                      "Words stay whole now, but your head 1 takes every h-th column. In the wide matrices the columns "
-                      "of one head are neighbours."),
-        Misconception("values still mixed", _layer(values=_rows_mixed),
-                      "Queries and keys are whole, the values are not. Are all three cut in the same way?"),
-        Misconception("only the values mended", _layer(queries=_rows_mixed, keys=_rows_mixed),
-                      "The values are whole, queries and keys are not. Are all three cut in the same way?"),
-        Misconception("joined without exchange", _layer(join=lambda heads: heads.reshape(heads.shape[1], -1)),
-                      "The cut is right now. Joining must undo it: does your last reshape start from (L, h, e)?"),
-        Misconception("input cut instead", _input_sliced,
-                      "Your heads see only their own columns of `x`. What is cut is the *projected* matrix, after the "
-                      "product."),
-        Misconception("never cut", _never_cut,
-                      "You removed the heads: this is one wide head. How many maps of weights should there be?"),
-        Misconception("scaled by the full width", _layer(scale=lambda q, h: np.sqrt(h * q.shape[-1])),
-                      "The cut is right, but the scores are divided by the root of h·d. How wide is a query of one "
-                      "head?"),
+        Misconception(
+            "one reshape to the end",
+            _as_printed,
+            "Still as printed: a head's row holds numbers of several words. Write "
+            "`np.arange(12).reshape(3, 4)` on paper, a row for each word, and mark what head 1 receives.",
+        ),
+        Misconception(
+            "every h-th column",
+            _layer(queries=_every_hth, keys=_every_hth, values=_every_hth),
+            "Words stay whole now, but your head 1 takes every h-th column. In the wide matrices the columns of one head are neighbours.",
+        ),
+        Misconception(
+            "values still mixed",
+            _layer(values=_rows_mixed),
+            "Queries and keys are whole, the values are not. Are all three cut in the same way?",
+        ),
+        Misconception(
+            "only the values mended",
+            _layer(queries=_rows_mixed, keys=_rows_mixed),
+            "The values are whole, queries and keys are not. Are all three cut in the same way?",
+        ),
+        Misconception(
+            "joined without exchange",
+            _layer(join=lambda heads: heads.reshape(heads.shape[1], -1)),
+            "The cut is right now. Joining must undo it: does your last reshape start from (L, h, e)?",
+        ),
+        Misconception(
+            "input cut instead",
+            _input_sliced,
+            "Your heads see only their own columns of `x`. What is cut is the *projected* matrix, after the product.",
+        ),
+        Misconception("never cut", _never_cut, "You removed the heads: this is one wide head. How many maps of weights should there be?"),
+        Misconception(
+            "scaled by the full width",
+            _layer(scale=lambda q, h: np.sqrt(h * q.shape[-1])),
+            "The cut is right, but the scores are divided by the root of h·d. How wide is a query of one head?",
+        ),
     ),
-    alternatives=(
-        Alternative("reshape and transpose", _by_transpose),
-        Alternative("a sum over split matrices", _by_split),
-    ),
+    alternatives=(Alternative("reshape and transpose", _by_transpose), Alternative("a sum over split matrices", _by_split)),
     success="The word axis stays whole; only the columns are cut.",
 )
 

@@ -115,8 +115,7 @@ Write `my_rotary(x, positions, base=10000.0)` for an array `x` (L, d) of floats 
     hints=(
         "For d = 4 and place 3, which two angles are there, and which two columns share each?",
         "Take `x[:, 0::2]` and `x[:, 1::2]`: two arrays (L, d/2), like the angles.",
-        "Compute both new arrays from the two old ones, before you write either back into the even and odd columns "
-        "of a new array.",
+        "Compute both new arrays from the two old ones, before you write either back into the even and odd columns of a new array.",
     ),
     stub="def my_rotary(x, positions, base=10000.0):\n    return ...",
     reference=_rotary,
@@ -124,28 +123,41 @@ Write `my_rotary(x, positions, base=10000.0)` for an array `x` (L, d) of floats 
     returns=("turned",),
     pure=True,
     misconceptions=(
-        Misconception("turned the other way", _backwards,
-                      "Your pairs turn clockwise. For (1, 0) and a small angle, should the second number become "
-                      "positive or negative?"),
-        Misconception("halves paired", _halves,
-                      "You pair each column with one half a width away. In this statement neighbours form a pair: "
-                      "columns 0 and 1, 2 and 3."),
-        Misconception("table added", _table_added,
-                      "You add sines and cosines to x. A turn multiplies: what should happen to a row of zeros?"),
-        Misconception("one angle for all pairs", _one_angle,
-                      "Your first pair is right and the others turn as fast as it. Where does k enter the angle?"),
-        Misconception("frequencies from 1", _frequencies_from_one,
-                      "All your pairs turn too slowly; the first should turn by `positions[i]` radians. Where does k "
-                      "start?"),
-        Misconception("row number as place", _row_numbers,
-                      "Right when the places are 0, 1, 2, … Is `positions` used?"),
-        Misconception("half of the pair overwritten", _one_overwritten,
-                      "The even columns are right, the odd ones are not: they were computed from the *new* even "
-                      "columns."),
-        Misconception("columns left in halves", _left_in_halves,
-                      "The right numbers in the wrong columns: first all a, then all b. Put each b back beside its a."),
-        Misconception("changed in place", _in_place,
-                      "The result is right, but the caller's x changed. Write into a new array."),
+        Misconception(
+            "turned the other way",
+            _backwards,
+            "Your pairs turn clockwise. For (1, 0) and a small angle, should the second number become positive or negative?",
+        ),
+        Misconception(
+            "halves paired",
+            _halves,
+            "You pair each column with one half a width away. In this statement neighbours form a pair: columns 0 and 1, 2 and 3.",
+        ),
+        Misconception(
+            "table added", _table_added, "You add sines and cosines to x. A turn multiplies: what should happen to a row of zeros?"
+        ),
+        Misconception(
+            "one angle for all pairs",
+            _one_angle,
+            "Your first pair is right and the others turn as fast as it. Where does k enter the angle?",
+        ),
+        Misconception(
+            "frequencies from 1",
+            _frequencies_from_one,
+            "All your pairs turn too slowly; the first should turn by `positions[i]` radians. Where does k start?",
+        ),
+        Misconception("row number as place", _row_numbers, "Right when the places are 0, 1, 2, … Is `positions` used?"),
+        Misconception(
+            "half of the pair overwritten",
+            _one_overwritten,
+            "The even columns are right, the odd ones are not: they were computed from the *new* even columns.",
+        ),
+        Misconception(
+            "columns left in halves",
+            _left_in_halves,
+            "The right numbers in the wrong columns: first all a, then all b. Put each b back beside its a.",
+        ),
+        Misconception("changed in place", _in_place, "The result is right, but the caller's x changed. Write into a new array."),
     ),
     alternatives=(
         Alternative("loops and lists", _by_loops),
@@ -158,11 +170,13 @@ Write `my_rotary(x, positions, base=10000.0)` for an array `x` (L, d) of floats 
 
 def _with(angles_of, partner_of):
     """cos · x + sin · partner, with a layout for the angles and one for the partners."""
+
     def turned(x, positions, base=10000.0):
         dim = x.shape[1]
         frequencies = base ** (-np.arange(0, dim, 2) / dim)
         angles = np.asarray(positions)[:, None] * angles_of(frequencies)
         return x * np.cos(angles) + partner_of(x) * np.sin(angles)
+
     return turned
 
 
@@ -203,8 +217,7 @@ example and mend it; one line is enough.""",
         "For d = 4, print the angles of the row at place 1. Which columns have the same one?",
         "A pair needs two things: one angle for both columns, and each column as the other's partner. The two lines "
         "disagree on what a pair is.",
-        "`partner` swaps neighbours, so neighbours need one angle: each frequency twice in a row, not the whole list "
-        "twice.",
+        "`partner` swaps neighbours, so neighbours need one angle: each frequency twice in a row, not the whole list twice.",
     ),
     stub="""\
 def mixed_rotary(x, positions, base=10000.0):
@@ -216,25 +229,38 @@ def mixed_rotary(x, positions, base=10000.0):
     cases=_calls,
     returns=("turned",),
     misconceptions=(
-        Misconception("angles of halves", _with(_twice, _neighbour),
-                      "Still two columns of a pair with two angles: for d = 4, columns 0 and 2 share one, but "
-                      "columns 0 and 1 are partners."),
-        Misconception("halves throughout", _with(_twice, _other_half),
-                      "Consistent now, and its scores do depend on the offset alone. But your pairs are k and "
-                      "k + d/2; the statement asks for neighbours."),
-        Misconception("partners of halves", _with(_each_twice, _other_half),
-                      "You changed both lines, and they still disagree, the other way round. Change one."),
-        Misconception("one frequency a column", _with(_frequency_a_column, _neighbour),
-                      "Now every column has an angle of its own. How many different angles does a row of d numbers "
-                      "need?"),
-        Misconception("minus on the wrong column", _with(_each_twice, lambda x: -_neighbour(x)),
-                      "The pairs are right, but they turn clockwise. Look at the sign in the partner."),
-        Misconception("no minus", _with(_each_twice, lambda x: np.abs(np.sign(x)) * _neighbours(x[:, 1::2], x[:, 0::2])),
-                      "Pairs no longer keep their length: a turn has one minus sign. Where did it go?"),
+        Misconception(
+            "angles of halves",
+            _with(_twice, _neighbour),
+            "Still two columns of a pair with two angles: for d = 4, columns 0 and 2 share one, but columns 0 and 1 are partners.",
+        ),
+        Misconception(
+            "halves throughout",
+            _with(_twice, _other_half),
+            "Consistent now, and its scores do depend on the offset alone. But your pairs are k and "
+            "k + d/2; the statement asks for neighbours.",
+        ),
+        Misconception(
+            "partners of halves",
+            _with(_each_twice, _other_half),
+            "You changed both lines, and they still disagree, the other way round. Change one.",
+        ),
+        Misconception(
+            "one frequency a column",
+            _with(_frequency_a_column, _neighbour),
+            "Now every column has an angle of its own. How many different angles does a row of d numbers need?",
+        ),
+        Misconception(
+            "minus on the wrong column",
+            _with(_each_twice, lambda x: -_neighbour(x)),
+            "The pairs are right, but they turn clockwise. Look at the sign in the partner.",
+        ),
+        Misconception(
+            "no minus",
+            _with(_each_twice, lambda x: np.abs(np.sign(x)) * _neighbours(x[:, 1::2], x[:, 0::2])),
+            "Pairs no longer keep their length: a turn has one minus sign. Where did it go?",
+        ),
     ),
-    alternatives=(
-        Alternative("repeated frequencies", _with(_each_twice, _neighbour)),
-        Alternative("complex numbers", _by_complex_numbers),
-    ),
+    alternatives=(Alternative("repeated frequencies", _with(_each_twice, _neighbour)), Alternative("complex numbers", _by_complex_numbers)),
     success="Angles and partners agree on what a pair is. Libraries differ here, and their weights do not mix.",
 )

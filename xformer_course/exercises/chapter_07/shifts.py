@@ -31,37 +31,62 @@ def _cosine_truth(sin_a, cos_a, sin_b, cos_b):
 def _angle_lines(name, truth):
     def lines(sin_a, cos_a, sin_b, cos_b):
         a, b = math.atan2(sin_a, cos_a), math.atan2(sin_b, cos_b)
-        return (f"a = {a:.3f} with (sin, cos) = ({sin_a:.3f}, {cos_a:.3f}), "
-                f"b = {b:.3f} with ({sin_b:.3f}, {cos_b:.3f})\n"
-                f"{name}(a + b) = {truth(sin_a, cos_a, sin_b, cos_b):.4f}")
+        return (
+            f"a = {a:.3f} with (sin, cos) = ({sin_a:.3f}, {cos_a:.3f}), "
+            f"b = {b:.3f} with ({sin_b:.3f}, {cos_b:.3f})\n"
+            f"{name}(a + b) = {truth(sin_a, cos_a, sin_b, cos_b):.4f}"
+        )
+
     return lines
 
 
 SINE = Step(
-    name="sine", claim="sin(a + b) from the sines and cosines of a and b",
+    name="sine",
+    claim="sin(a + b) from the sines and cosines of a and b",
     reference=lambda sin_a, cos_a, sin_b, cos_b: sin_a * cos_b + cos_a * sin_b,
-    truth=_sine_truth, cases=_two_angles, counterexample=_angle_lines("sin", _sine_truth),
+    truth=_sine_truth,
+    cases=_two_angles,
+    counterexample=_angle_lines("sin", _sine_truth),
     misconceptions=(
-        Misconception("sines added", lambda sin_a, cos_a, sin_b, cos_b: sin_a + sin_b,
-                      "The sine is not linear: two angles of a right angle each would give 2."),
-        Misconception("minus for plus", lambda sin_a, cos_a, sin_b, cos_b: sin_a * cos_b - cos_a * sin_b,
-                      "That is the sine of the difference. Try a = b: your formula gives 0."),
-        Misconception("like with like", lambda sin_a, cos_a, sin_b, cos_b: sin_a * sin_b + cos_a * cos_b,
-                      "For a = b your formula gives 1, whatever the angle. Which products belong to a sine?"),
+        Misconception(
+            "sines added",
+            lambda sin_a, cos_a, sin_b, cos_b: sin_a + sin_b,
+            "The sine is not linear: two angles of a right angle each would give 2.",
+        ),
+        Misconception(
+            "minus for plus",
+            lambda sin_a, cos_a, sin_b, cos_b: sin_a * cos_b - cos_a * sin_b,
+            "That is the sine of the difference. Try a = b: your formula gives 0.",
+        ),
+        Misconception(
+            "like with like",
+            lambda sin_a, cos_a, sin_b, cos_b: sin_a * sin_b + cos_a * cos_b,
+            "For a = b your formula gives 1, whatever the angle. Which products belong to a sine?",
+        ),
     ),
 )
 
 COSINE = Step(
-    name="cosine", claim="cos(a + b) from the sines and cosines of a and b",
+    name="cosine",
+    claim="cos(a + b) from the sines and cosines of a and b",
     reference=lambda sin_a, cos_a, sin_b, cos_b: cos_a * cos_b - sin_a * sin_b,
-    truth=_cosine_truth, cases=_two_angles, counterexample=_angle_lines("cos", _cosine_truth),
+    truth=_cosine_truth,
+    cases=_two_angles,
+    counterexample=_angle_lines("cos", _cosine_truth),
     misconceptions=(
-        Misconception("plus for minus", lambda sin_a, cos_a, sin_b, cos_b: cos_a * cos_b + sin_a * sin_b,
-                      "That is the cosine of the difference. Try a = b: your formula gives 1."),
-        Misconception("cosines added", lambda sin_a, cos_a, sin_b, cos_b: cos_a + cos_b,
-                      "The cosine is not linear: for a = b = 0 you get 2."),
-        Misconception("the sine's formula", lambda sin_a, cos_a, sin_b, cos_b: sin_a * cos_b + cos_a * sin_b,
-                      "That is sin(a + b), the step before. What should come out for a = b = 0?"),
+        Misconception(
+            "plus for minus",
+            lambda sin_a, cos_a, sin_b, cos_b: cos_a * cos_b + sin_a * sin_b,
+            "That is the cosine of the difference. Try a = b: your formula gives 1.",
+        ),
+        Misconception(
+            "cosines added", lambda sin_a, cos_a, sin_b, cos_b: cos_a + cos_b, "The cosine is not linear: for a = b = 0 you get 2."
+        ),
+        Misconception(
+            "the sine's formula",
+            lambda sin_a, cos_a, sin_b, cos_b: sin_a * cos_b + cos_a * sin_b,
+            "That is sin(a + b), the step before. What should come out for a = b = 0?",
+        ),
     ),
 )
 
@@ -79,9 +104,11 @@ def _block_truth(angle):
 
 
 def _block_lines(angle):
-    return (f"for the angle {angle:.4g} the matrix must send (sin 0, cos 0) = (0, 1) to "
-            f"({math.sin(angle):.4f}, {math.cos(angle):.4f})\n"
-            f"and (sin π/2, cos π/2) = (1, 0) to ({math.cos(angle):.4f}, {-math.sin(angle):.4f})")
+    return (
+        f"for the angle {angle:.4g} the matrix must send (sin 0, cos 0) = (0, 1) to "
+        f"({math.sin(angle):.4f}, {math.cos(angle):.4f})\n"
+        f"and (sin π/2, cos π/2) = (1, 0) to ({math.cos(angle):.4f}, {-math.sin(angle):.4f})"
+    )
 
 
 def _angles(rng):
@@ -89,20 +116,34 @@ def _angles(rng):
 
 
 BLOCK = Step(
-    name="block", claim="the matrix that takes (sin a, cos a) to (sin(a + angle), cos(a + angle)) for every a",
-    reference=_block, truth=_block_truth, cases=_angles, counterexample=_block_lines,
+    name="block",
+    claim="the matrix that takes (sin a, cos a) to (sin(a + angle), cos(a + angle)) for every a",
+    reference=_block,
+    truth=_block_truth,
+    cases=_angles,
+    counterexample=_block_lines,
     misconceptions=(
-        Misconception("turned the other way", lambda angle: _block(-angle),
-                      "Your matrix takes the angle away, or it is made for pairs with the cosine first. Here the "
-                      "sine comes first."),
-        Misconception("no minus", lambda angle: np.abs(_block(angle)),
-                      "Where did the minus of the cosine's formula go? Your matrix changes the length of the pair."),
-        Misconception("sines on the diagonal", lambda angle: _block(angle)[::-1],
-                      "For the angle 0 nothing may change, yet your matrix swaps the two. What stands on the "
-                      "diagonal of a matrix that changes nothing?"),
-        Misconception("cosine alone", lambda angle: math.cos(angle) * np.eye(2),
-                      "Both numbers shrink and neither helps the other. Each of your first two formulas has two "
-                      "terms."),
+        Misconception(
+            "turned the other way",
+            lambda angle: _block(-angle),
+            "Your matrix takes the angle away, or it is made for pairs with the cosine first. Here the sine comes first.",
+        ),
+        Misconception(
+            "no minus",
+            lambda angle: np.abs(_block(angle)),
+            "Where did the minus of the cosine's formula go? Your matrix changes the length of the pair.",
+        ),
+        Misconception(
+            "sines on the diagonal",
+            lambda angle: _block(angle)[::-1],
+            "For the angle 0 nothing may change, yet your matrix swaps the two. What stands on the "
+            "diagonal of a matrix that changes nothing?",
+        ),
+        Misconception(
+            "cosine alone",
+            lambda angle: math.cos(angle) * np.eye(2),
+            "Both numbers shrink and neither helps the other. Each of your first two formulas has two terms.",
+        ),
     ),
 )
 
@@ -113,21 +154,33 @@ def _block_pairs(rng):
 
 def _undo_lines(block):
     inverse = np.linalg.inv(block)
-    return (f"the block  {np.round(block[0], 4)}\n           {np.round(block[1], 4)}\n"
-            f"is undone by {np.round(inverse[0], 4)}\n             {np.round(inverse[1], 4)}")
+    return (
+        f"the block  {np.round(block[0], 4)}\n           {np.round(block[1], 4)}\n"
+        f"is undone by {np.round(inverse[0], 4)}\n             {np.round(inverse[1], 4)}"
+    )
 
 
 UNDO = Step(
-    name="undo", claim="the inverse of a block, without division",
-    reference=lambda block: np.asarray(block).T, truth=lambda block: np.linalg.inv(np.asarray(block, dtype=float)),
-    cases=_block_pairs, counterexample=_undo_lines,
+    name="undo",
+    claim="the inverse of a block, without division",
+    reference=lambda block: np.asarray(block).T,
+    truth=lambda block: np.linalg.inv(np.asarray(block, dtype=float)),
+    cases=_block_pairs,
+    counterexample=_undo_lines,
     misconceptions=(
-        Misconception("same again", lambda block: block,
-                      "Twice the same turn is a turn by twice the angle. Which way must the second one go?"),
-        Misconception("all signs changed", lambda block: -block,
-                      "That turns by half a circle more. For the angle 0 the block is the identity; what undoes it?"),
-        Misconception("each entry inverted", lambda block: 1 / block,
-                      "Dividing 1 by each entry does not invert a matrix. Which block belongs to minus the angle?"),
+        Misconception(
+            "same again", lambda block: block, "Twice the same turn is a turn by twice the angle. Which way must the second one go?"
+        ),
+        Misconception(
+            "all signs changed",
+            lambda block: -block,
+            "That turns by half a circle more. For the angle 0 the block is the identity; what undoes it?",
+        ),
+        Misconception(
+            "each entry inverted",
+            lambda block: 1 / block,
+            "Dividing 1 by each entry does not invert a matrix. Which block belongs to minus the angle?",
+        ),
     ),
 )
 
@@ -146,25 +199,40 @@ def _score_truth(frequencies, offset):
 
 def _score_lines(frequencies, offset):
     shown = ", ".join(f"{omega:.4g}" for omega in frequencies)
-    return (f"frequencies {shown}; places i = 5 and j = {5 + offset}\n"
-            f"sine times sine plus cosine times cosine, added over the pairs: {_score_truth(frequencies, offset):.4f}")
+    return (
+        f"frequencies {shown}; places i = 5 and j = {5 + offset}\n"
+        f"sine times sine plus cosine times cosine, added over the pairs: {_score_truth(frequencies, offset):.4f}"
+    )
 
 
 SCORE = Step(
-    name="score", claim="the dot product of rows i and i + offset, from the frequencies and the offset alone",
-    reference=_score, truth=_score_truth, counterexample=_score_lines,
+    name="score",
+    claim="the dot product of rows i and i + offset, from the frequencies and the offset alone",
+    reference=_score,
+    truth=_score_truth,
+    counterexample=_score_lines,
     cases=lambda rng: [case([1.0, 0.1], 2), case([0.7, 0.3, 0.2], 4), case(list(rng.uniform(0.1, 0.9, size=5)), 3)],
     misconceptions=(
-        Misconception("sines", lambda frequencies, offset: float(np.sum(np.sin(np.asarray(frequencies) * offset))),
-                      "For the offset 0 the score is the squared length of a row. Is your formula's value there 0?"),
-        Misconception("mean for sum", lambda frequencies, offset: _score(frequencies, offset) / len(frequencies),
-                      "That is the similarity scaled to 1. A dot product adds over the pairs."),
-        Misconception("cosine of the sum", lambda frequencies, offset: math.cos(sum(frequencies) * offset),
-                      "You added the angles and took one cosine. Each pair makes a dot product of its own; these "
-                      "are added."),
-        Misconception("product over pairs",
-                      lambda frequencies, offset: float(np.prod(np.cos(np.asarray(frequencies) * offset))),
-                      "The dot product of two rows is a sum over columns, so the pairs add and do not multiply."),
+        Misconception(
+            "sines",
+            lambda frequencies, offset: float(np.sum(np.sin(np.asarray(frequencies) * offset))),
+            "For the offset 0 the score is the squared length of a row. Is your formula's value there 0?",
+        ),
+        Misconception(
+            "mean for sum",
+            lambda frequencies, offset: _score(frequencies, offset) / len(frequencies),
+            "That is the similarity scaled to 1. A dot product adds over the pairs.",
+        ),
+        Misconception(
+            "cosine of the sum",
+            lambda frequencies, offset: math.cos(sum(frequencies) * offset),
+            "You added the angles and took one cosine. Each pair makes a dot product of its own; these are added.",
+        ),
+        Misconception(
+            "product over pairs",
+            lambda frequencies, offset: float(np.prod(np.cos(np.asarray(frequencies) * offset))),
+            "The dot product of two rows is a sum over columns, so the pairs add and do not multiply.",
+        ),
     ),
 )
 

@@ -27,26 +27,40 @@ a pair with frequency 1 has the wavelength 1.""",
     reference={k: 10.0**k for k in PAIRS},
     tolerance=1e-3,
     misconceptions=(
-        Misconception("counted from 1", {k: 10.0 ** (k + 1) for k in PAIRS},
-                      "Each of your numbers belongs to the next pair. Which k does the first pair have, and what is "
-                      "10000⁰?"),
-        Misconception("frequencies", {k: 10.0**-k for k in PAIRS},
-                      "Those are the frequencies: angle for one place. How many places does it take to go once round?"),
-        Misconception("largest first", {k: 10.0 ** (3 - k) for k in PAIRS},
-                      "The right four numbers in the wrong order. The frequency falls from pair to pair; what does "
-                      "the wavelength do?"),
-        Misconception("factor 2 missing", {k: 10000 ** (k / 8) for k in PAIRS},
-                      "Your exponents are k/8. Look at the 2 in the formula: k counts pairs, and 2k of the 8 columns "
-                      "lie before pair k."),
-        Misconception("ends at the base", {k: 10000 ** (k / 3) for k in PAIRS},
-                      "Your last wavelength is 10000 · 2π. The formula comes close to it only for wide tables: put "
-                      "k = 3 and 8 columns into it."),
-        Misconception("evenly spaced", {k: 1 + 333 * k for k in PAIRS},
-                      "Those grow by equal steps. In the formula k is an exponent: what grows by equal factors?",
-                      recognise=lambda answer: np.allclose(np.diff([answer[k] for k in PAIRS], n=2), 0, atol=1)
-                      and answer[3] > 100),
-        Misconception("in places", {k: 2 * math.pi * 10.0**k for k in PAIRS},
-                      "Right in places. The question asks for units of 2π places: divide."),
+        Misconception(
+            "counted from 1",
+            {k: 10.0 ** (k + 1) for k in PAIRS},
+            "Each of your numbers belongs to the next pair. Which k does the first pair have, and what is 10000⁰?",
+        ),
+        Misconception(
+            "frequencies",
+            {k: 10.0**-k for k in PAIRS},
+            "Those are the frequencies: angle for one place. How many places does it take to go once round?",
+        ),
+        Misconception(
+            "largest first",
+            {k: 10.0 ** (3 - k) for k in PAIRS},
+            "The right four numbers in the wrong order. The frequency falls from pair to pair; what does the wavelength do?",
+        ),
+        Misconception(
+            "factor 2 missing",
+            {k: 10000 ** (k / 8) for k in PAIRS},
+            "Your exponents are k/8. Look at the 2 in the formula: k counts pairs, and 2k of the 8 columns lie before pair k.",
+        ),
+        Misconception(
+            "ends at the base",
+            {k: 10000 ** (k / 3) for k in PAIRS},
+            "Your last wavelength is 10000 · 2π. The formula comes close to it only for wide tables: put k = 3 and 8 columns into it.",
+        ),
+        Misconception(
+            "evenly spaced",
+            {k: 1 + 333 * k for k in PAIRS},
+            "Those grow by equal steps. In the formula k is an exponent: what grows by equal factors?",
+            recognise=lambda answer: np.allclose(np.diff([answer[k] for k in PAIRS], n=2), 0, atol=1) and answer[3] > 100,
+        ),
+        Misconception(
+            "in places", {k: 2 * math.pi * 10.0**k for k in PAIRS}, "Right in places. The question asks for units of 2π places: divide."
+        ),
     ),
     success="A factor of 10 from pair to pair: four clock hands, from seconds to hours.",
 )
@@ -90,8 +104,10 @@ def _by_complex_numbers(length, dim, base=10000.0):
 
 def _spaced(exponents):
     """A table from another exponent for pair k: exponents(k, dim)."""
+
     def table(length, dim, base=10000.0):
         return _waves(np.arange(length)[:, None] * base ** exponents(np.arange(dim // 2), dim))
+
     return table
 
 
@@ -131,41 +147,55 @@ dim/2 − 1. `dim` is even.""",
     hints=(
         "How many different angles does a row with 6 columns need?",
         "`np.arange(length)[:, None] * frequencies` makes all angles at once, an array (length, dim/2).",
-        "Fill the even columns, `table[:, 0::2]`, with the sines of the angles, and `table[:, 1::2]` with the cosines "
-        "of the same angles.",
+        "Fill the even columns, `table[:, 0::2]`, with the sines of the angles, and `table[:, 1::2]` with the cosines of the same angles.",
     ),
     stub="def my_positions(length, dim, base=10000.0):\n    return ...",
     reference=table_of,
-    cases=lambda rng: [case(3, 4), case(5, 6), case(4, 8, base=100.0, note="base 100"), case(37, 10),
-                       case(int(rng.integers(11, 17)), 2 * int(rng.integers(6, 9)), base=float(rng.uniform(50, 500)))],
+    cases=lambda rng: [
+        case(3, 4),
+        case(5, 6),
+        case(4, 8, base=100.0, note="base 100"),
+        case(37, 10),
+        case(int(rng.integers(11, 17)), 2 * int(rng.integers(6, 9)), base=float(rng.uniform(50, 500))),
+    ],
     returns=("table",),
     misconceptions=(
-        Misconception("frequencies from 1", _spaced(lambda k, dim: -2 * (k + 1) / dim),
-                      "All your waves are too slow: the first pair should have frequency 1. Where does your k start?"),
-        Misconception("one frequency a column", _one_frequency_a_column,
-                      "Your sines are right and your cosines are too slow. A sine and the cosine beside it share one "
-                      "frequency: how many frequencies did you make?"),
-        Misconception("halves side by side", _halves,
-                      "The right numbers in other columns: all sines, then all cosines. Here each cosine stands "
-                      "beside its sine."),
-        Misconception("cosine first", _cosine_first,
-                      "Row 0 should be 0, 1, 0, 1, … Which of the two comes first in a pair?"),
-        Misconception("factor 2 missing", _spaced(lambda k, dim: -k / dim),
-                      "Your frequencies fall too slowly from pair to pair. Look at the exponent: k counts pairs, not "
-                      "columns."),
-        Misconception("ends at the base", _spaced(lambda k, dim: -k / max(dim // 2 - 1, 1)),
-                      "Your last frequency is exactly 1/base. Put the largest k into the formula: is its exponent −1?"),
-        Misconception("frequencies upside down", _spaced(lambda k, dim: 2 * k / dim),
-                      "Your later pairs turn faster and faster. Look at the sign of the exponent."),
-        Misconception("places from 1", _from_place_one,
-                      "Your first row is that of place 1. Where do the places start?"),
-        Misconception("base ignored", _own_base,
-                      "Right for the base 10000 only. Is the argument `base` used?"),
+        Misconception(
+            "frequencies from 1",
+            _spaced(lambda k, dim: -2 * (k + 1) / dim),
+            "All your waves are too slow: the first pair should have frequency 1. Where does your k start?",
+        ),
+        Misconception(
+            "one frequency a column",
+            _one_frequency_a_column,
+            "Your sines are right and your cosines are too slow. A sine and the cosine beside it share one "
+            "frequency: how many frequencies did you make?",
+        ),
+        Misconception(
+            "halves side by side",
+            _halves,
+            "The right numbers in other columns: all sines, then all cosines. Here each cosine stands beside its sine.",
+        ),
+        Misconception("cosine first", _cosine_first, "Row 0 should be 0, 1, 0, 1, … Which of the two comes first in a pair?"),
+        Misconception(
+            "factor 2 missing",
+            _spaced(lambda k, dim: -k / dim),
+            "Your frequencies fall too slowly from pair to pair. Look at the exponent: k counts pairs, not columns.",
+        ),
+        Misconception(
+            "ends at the base",
+            _spaced(lambda k, dim: -k / max(dim // 2 - 1, 1)),
+            "Your last frequency is exactly 1/base. Put the largest k into the formula: is its exponent −1?",
+        ),
+        Misconception(
+            "frequencies upside down",
+            _spaced(lambda k, dim: 2 * k / dim),
+            "Your later pairs turn faster and faster. Look at the sign of the exponent.",
+        ),
+        Misconception("places from 1", _from_place_one, "Your first row is that of place 1. Where do the places start?"),
+        Misconception("base ignored", _own_base, "Right for the base 10000 only. Is the argument `base` used?"),
     ),
-    alternatives=(
-        Alternative("loops and lists", _by_loops),
-        Alternative("complex numbers", _by_complex_numbers),
-    ),
+    alternatives=(Alternative("loops and lists", _by_loops), Alternative("complex numbers", _by_complex_numbers)),
     success="Every pair of columns is a point on a circle, so every row has the length √(dim/2).",
 )
 
@@ -194,11 +224,15 @@ def _accept_base(answer):
         return f"with the base {base:g} the waves do not get longer from pair to pair; choose one above 1."
     longest = 2 * math.pi * base ** ((DIM - 2) / DIM)
     if abs(longest / WANTED - 1) > 0.01:
-        return (f"with the base {base:g} the slowest pair has the wavelength {longest:.0f}, so in {LENGTH} steps it "
-                f"makes {LENGTH / longest:.2f} turns.")
+        return (
+            f"with the base {base:g} the slowest pair has the wavelength {longest:.0f}, so in {LENGTH} steps it "
+            f"makes {LENGTH / longest:.2f} turns."
+        )
     if half != _half(base):
-        return (f"the base fits. At distance {half:g} is the similarity below 0.5, and at every smaller distance not? "
-                f"Print the dot products of row 0 with rows 0, 1, 2, …, divided by {DIM // 2}.")
+        return (
+            f"the base fits. At distance {half:g} is the similarity below 0.5, and at every smaller distance not? "
+            f"Print the dot products of row 0 with rows 0, 1, 2, …, divided by {DIM // 2}."
+        )
     return None
 
 
@@ -227,21 +261,36 @@ small base cost if a text of 500 places comes after all?""",
     reference={"base": BASE, "half": _half(BASE)},
     accepts=_accept_base,
     misconceptions=(
-        Misconception("2π forgotten", {"base": _base_for(WANTED * 2 * math.pi), "half": 30},
-                      "Your slowest wave is about six times too long. A wave of frequency ω has the length 2π/ω, "
-                      "not 1/ω.", recognise=_base_is(_base_for(WANTED * 2 * math.pi))),
-        Misconception("last exponent 1", {"base": WANTED / (2 * math.pi), "half": 8},
-                      "Your slowest wave is too short. The last pair has k = 15 of 16, so its exponent is not quite "
-                      "−1: which is it?", recognise=_base_is(WANTED / (2 * math.pi))),
-        Misconception("a whole turn", {"base": _base_for(LENGTH), "half": 6},
-                      "With your base the slowest pair comes back to its start after 200 steps. Half a turn was "
-                      "asked for.", recognise=_base_is(_base_for(LENGTH))),
-        Misconception("column as exponent", {"base": _base_for(WANTED, 31 / 32), "half": 8},
-                      "You gave the last column an exponent of its own, 31/32. It is the cosine of pair k = 15, with "
-                      "the exponent 2k/32.", recognise=_base_is(_base_for(WANTED, 31 / 32))),
-        Misconception("measured with the old base", {"base": BASE, "half": _half(10000.0)},
-                      "The base fits, but the distance is that of the base 10000. Pass your base to the table.",
-                      recognise=lambda answer: _base_is(BASE)(answer) and answer["half"] == _half(10000.0)),
+        Misconception(
+            "2π forgotten",
+            {"base": _base_for(WANTED * 2 * math.pi), "half": 30},
+            "Your slowest wave is about six times too long. A wave of frequency ω has the length 2π/ω, not 1/ω.",
+            recognise=_base_is(_base_for(WANTED * 2 * math.pi)),
+        ),
+        Misconception(
+            "last exponent 1",
+            {"base": WANTED / (2 * math.pi), "half": 8},
+            "Your slowest wave is too short. The last pair has k = 15 of 16, so its exponent is not quite −1: which is it?",
+            recognise=_base_is(WANTED / (2 * math.pi)),
+        ),
+        Misconception(
+            "a whole turn",
+            {"base": _base_for(LENGTH), "half": 6},
+            "With your base the slowest pair comes back to its start after 200 steps. Half a turn was asked for.",
+            recognise=_base_is(_base_for(LENGTH)),
+        ),
+        Misconception(
+            "column as exponent",
+            {"base": _base_for(WANTED, 31 / 32), "half": 8},
+            "You gave the last column an exponent of its own, 31/32. It is the cosine of pair k = 15, with the exponent 2k/32.",
+            recognise=_base_is(_base_for(WANTED, 31 / 32)),
+        ),
+        Misconception(
+            "measured with the old base",
+            {"base": BASE, "half": _half(10000.0)},
+            "The base fits, but the distance is that of the base 10000. Pass your base to the table.",
+            recognise=lambda answer: _base_is(BASE)(answer) and answer["half"] == _half(10000.0),
+        ),
     ),
     alternatives=(Alternative("rounded base", {"base": float(round(BASE, 1)), "half": _half(round(BASE, 1))}),),
     success="A smaller base spends its waves on near places: the similarity falls sooner.",

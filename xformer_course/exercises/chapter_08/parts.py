@@ -70,9 +70,7 @@ can attend by itself.""",
             "and look for numbers of other positions in it. A reshape cannot exchange two axes.",
         ),
         Misconception(
-            "heads interleaved",
-            _split_interleaved,
-            "Your head 0 took every h-th number. The numbers of one head stand next to each other.",
+            "heads interleaved", _split_interleaved, "Your head 0 took every h-th number. The numbers of one head stand next to each other."
         ),
         Misconception(
             "axes not exchanged",
@@ -103,8 +101,13 @@ def _dropout_cases(rng):
     still, still_draws = inputs(2, 3)
     return [
         case(np.array([[2.0, 4.0, 6.0]]), 0.25, np.array([[0.1, 0.5, 0.9]]), True),
-        case(np.array([[1.0, 5.0], [3.0, 2.0], [7.0, 4.0]]), 0.5, np.array([[0.5, 0.25], [0.75, 0.5], [0.0, 0.5]]), True,
-             note="draws that are equal to p"),
+        case(
+            np.array([[1.0, 5.0], [3.0, 2.0], [7.0, 4.0]]),
+            0.5,
+            np.array([[0.5, 0.25], [0.75, 0.5], [0.0, 0.5]]),
+            True,
+            note="draws that are equal to p",
+        ),
         case(x, 0.4, draws, True),
         case(wide, 0.1, wide_draws, True),
         case(still, 0.3, still_draws, False, note="not training"),
@@ -167,15 +170,9 @@ Outside training `x` comes back as it is. The function below loses something. Fi
     returns=("output",),
     misconceptions=(
         Misconception(
-            "not scaled",
-            _dropout_unscaled,
-            "The zeros are in the right places, but the mean fell. By which factor, for p = 0.25?",
+            "not scaled", _dropout_unscaled, "The zeros are in the right places, but the mean fell. By which factor, for p = 0.25?"
         ),
-        Misconception(
-            "drops in use too",
-            _dropout_always,
-            "While training it is right. What should come back when `training` is False?",
-        ),
+        Misconception("drops in use too", _dropout_always, "While training it is right. What should come back when `training` is False?"),
         Misconception(
             "divided by the share that is dropped",
             _dropout_by_share_dropped,
@@ -186,11 +183,7 @@ Outside training `x` comes back as it is. The function below loses something. Fi
             _dropout_scaled_down,
             "The mean fell twice: by the zeros, and by your factor. In which direction must the survivors change?",
         ),
-        Misconception(
-            "the wrong ones dropped",
-            _dropout_kept_swapped,
-            "Look at the element with the smallest draw: it should be zero.",
-        ),
+        Misconception("the wrong ones dropped", _dropout_kept_swapped, "Look at the element with the smallest draw: it should be zero."),
         Misconception(
             "scaled outside training",
             _dropout_scaled_in_use,
@@ -290,9 +283,7 @@ squared deviation, and `eps` is added to it under the root.""",
             "You averaged over the sentences of the batch; that is batch normalisation. A token stands for itself here.",
         ),
         Misconception(
-            "over the sentence",
-            _norm_over((1, 2)),
-            "One mean for a whole sentence. How many means are there if every token has its own?",
+            "over the sentence", _norm_over((1, 2)), "One mean for a whole sentence. How many means are there if every token has its own?"
         ),
         Misconception(
             "divided by m - 1",
@@ -305,15 +296,9 @@ squared deviation, and `eps` is added to it under the root.""",
             "Right unless the spread is small. Where does the statement add eps, to the variance or to its root?",
         ),
         Misconception(
-            "divided by the variance",
-            _norm_by_variance,
-            "Print the variance of your output's rows without gain and shift: is it 1?",
+            "divided by the variance", _norm_by_variance, "Print the variance of your output's rows without gain and shift: is it 1?"
         ),
-        Misconception(
-            "gain and shift left out",
-            _norm_plain,
-            "The rows are normalised. What became of `gain` and `shift`?",
-        ),
+        Misconception("gain and shift left out", _norm_plain, "The rows are normalised. What became of `gain` and `shift`?"),
     ),
     alternatives=(Alternative("loop over tokens", _norm_by_loop),),
     success="Nothing in it depends on the other tokens, so it works for any length and any batch.",

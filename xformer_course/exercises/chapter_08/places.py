@@ -114,9 +114,7 @@ the vector of its offset to each key, divided by √d, of shape (h, i, key_len).
             "Your offsets have the wrong sign: is the offset of the *next* word, j = i + 1, equal to 1 in your table?",
         ),
         Misconception(
-            "not clipped",
-            _bias_not_clipped,
-            "Some offsets lie beyond ±c, and there is no row for them. Which vector shall they use?",
+            "not clipped", _bias_not_clipped, "Some offsets lie beyond ±c, and there is no row for them. Which vector shall they use?"
         ),
         Misconception(
             "row t in place of c + t",
@@ -226,9 +224,7 @@ def step(q, k, kept):
     returns=("scores", "keys"),
     misconceptions=(
         Misconception(
-            "every word at place 0",
-            _step_at_zero,
-            "Right while nothing is kept. Which place does the newest word have behind n kept keys?",
+            "every word at place 0", _step_at_zero, "Right while nothing is kept. Which place does the newest word have behind n kept keys?"
         ),
         Misconception(
             "the key at place 0",

@@ -22,17 +22,27 @@ has a bias. How many numbers are learned if the three places share one matrix, a
     stub='answer = {"shared": ..., "separate": ...}',
     reference={"shared": 2_048_000, "separate": 6_144_000},
     misconceptions=(
-        Misconception("counted for each use", {"shared": 6_144_000, "separate": 6_144_000},
-                      "A matrix that is used three times is stored, and learned, once."),
-        Misconception("output forgotten", {"shared": 2_048_000, "separate": 4_096_000},
-                      "The two inputs need a matrix each. What turns the decoder's last vector into 8,000 logits?"),
-        Misconception("the other way round", {"shared": 6_144_000, "separate": 2_048_000},
-                      "Which saves numbers: sharing, or each place for itself?"),
-        Misconception("one vector", {"shared": 256, "separate": 768},
-                      "That is the width of the vector of one piece. How many pieces have a vector?"),
-        Misconception("square matrices", {"shared": 65_536, "separate": 196_608},
-                      "A map from 256 to 256 knows nothing of the 8,000 pieces. Which two sizes does the matrix "
-                      "connect?"),
+        Misconception(
+            "counted for each use",
+            {"shared": 6_144_000, "separate": 6_144_000},
+            "A matrix that is used three times is stored, and learned, once.",
+        ),
+        Misconception(
+            "output forgotten",
+            {"shared": 2_048_000, "separate": 4_096_000},
+            "The two inputs need a matrix each. What turns the decoder's last vector into 8,000 logits?",
+        ),
+        Misconception(
+            "the other way round", {"shared": 6_144_000, "separate": 2_048_000}, "Which saves numbers: sharing, or each place for itself?"
+        ),
+        Misconception(
+            "one vector", {"shared": 256, "separate": 768}, "That is the width of the vector of one piece. How many pieces have a vector?"
+        ),
+        Misconception(
+            "square matrices",
+            {"shared": 65_536, "separate": 196_608},
+            "A map from 256 to 256 knows nothing of the 8,000 pieces. Which two sizes does the matrix connect?",
+        ),
     ),
     alternatives=(Alternative("as products", {"shared": 8000 * 256.0, "separate": 3 * 8000 * 256.0}),),
     tolerance=1e-12,
@@ -52,8 +62,7 @@ def _embed_cases(rng):
         weight = torch.from_numpy(rng.normal(size=(vocab_size, d_model)) / math.sqrt(d_model))
         return ids, weight, torch.from_numpy(rng.normal(size=(max_len, d_model)))
 
-    return [case(*inputs(1, 3, 5, 2, 3)), case(*inputs(2, 5, 11, 6, 5)),
-            case(*inputs(3, 4, 7, 10, 13), note="more positions than tokens")]
+    return [case(*inputs(1, 3, 5, 2, 3)), case(*inputs(2, 5, 11, 6, 5)), case(*inputs(3, 4, 7, 10, 13), note="more positions than tokens")]
 
 
 def _embed_variant(*, times=lambda weight: math.sqrt(weight.shape[1]), positions_too=False):
@@ -115,23 +124,42 @@ table `positions` (max_len, m) with at least i rows, the input of the first laye
     cases=_embed_cases,
     returns=("embedded",),
     misconceptions=(
-        Misconception("no scaling", _embed_variant(times=lambda weight: 1.0),
-                      "Your word vectors are not scaled. Print their variance beside that of the positions."),
-        Misconception("divided by the root", _embed_variant(times=lambda weight: weight.shape[1] ** -0.5),
-                      "You made small vectors smaller. Attention divides its scores; what is needed here?"),
-        Misconception("times the width", _embed_variant(times=lambda weight: weight.shape[1]),
-                      "A factor c multiplies a variance by c². Which c takes 1/m to 1?"),
-        Misconception("root of the vocabulary", _embed_variant(times=lambda weight: math.sqrt(len(weight))),
-                      "You scale by a size of the vocabulary. Which axis of `weight` has the width of the model?"),
-        Misconception("positions scaled too", _embed_variant(positions_too=True),
-                      "The factor acts on the positions as well, so words and positions keep their old proportion."),
-        Misconception("positions appended", _appended,
-                      "Your vectors are twice as wide: the positions stand beside the words. The first layer "
-                      "expects width m."),
-        Misconception("positions looked up by id", _positions_by_id,
-                      "Each word brings its own row of `positions`, wherever it stands. What should choose the row?"),
-        Misconception("no positions", _positions_left_out,
-                      "The scaling is right, but `positions` is not used at all."),
+        Misconception(
+            "no scaling",
+            _embed_variant(times=lambda weight: 1.0),
+            "Your word vectors are not scaled. Print their variance beside that of the positions.",
+        ),
+        Misconception(
+            "divided by the root",
+            _embed_variant(times=lambda weight: weight.shape[1] ** -0.5),
+            "You made small vectors smaller. Attention divides its scores; what is needed here?",
+        ),
+        Misconception(
+            "times the width",
+            _embed_variant(times=lambda weight: weight.shape[1]),
+            "A factor c multiplies a variance by c². Which c takes 1/m to 1?",
+        ),
+        Misconception(
+            "root of the vocabulary",
+            _embed_variant(times=lambda weight: math.sqrt(len(weight))),
+            "You scale by a size of the vocabulary. Which axis of `weight` has the width of the model?",
+        ),
+        Misconception(
+            "positions scaled too",
+            _embed_variant(positions_too=True),
+            "The factor acts on the positions as well, so words and positions keep their old proportion.",
+        ),
+        Misconception(
+            "positions appended",
+            _appended,
+            "Your vectors are twice as wide: the positions stand beside the words. The first layer expects width m.",
+        ),
+        Misconception(
+            "positions looked up by id",
+            _positions_by_id,
+            "Each word brings its own row of `positions`, wherever it stands. What should choose the row?",
+        ),
+        Misconception("no positions", _positions_left_out, "The scaling is right, but `positions` is not used at all."),
     ),
     alternatives=(Alternative("one-hot product", _embed_one_hot), Alternative("NumPy", _embed_in_numpy)),
     success="Word vectors and positions now have comparable size.",
@@ -173,16 +201,24 @@ def _stack_cases(rng):
 
     def inputs(batch_size, length, d_model, n, order):
         norms = [torch.nn.LayerNorm(d_model, dtype=torch.float64) for _ in range(n + (order == "pre"))]
-        sublayers = [torch.nn.Sequential(torch.nn.Linear(d_model, 4, dtype=torch.float64), torch.nn.Tanh(),
-                                         torch.nn.Linear(4, d_model, dtype=torch.float64)) for _ in range(n)]
+        sublayers = [
+            torch.nn.Sequential(
+                torch.nn.Linear(d_model, 4, dtype=torch.float64), torch.nn.Tanh(), torch.nn.Linear(4, d_model, dtype=torch.float64)
+            )
+            for _ in range(n)
+        ]
         with torch.no_grad():
             for module in (*norms, *sublayers):
                 for parameter in module.parameters():
                     parameter.copy_(torch.from_numpy(rng.normal(size=parameter.shape)))
         return torch.from_numpy(3 * rng.normal(size=(batch_size, length, d_model)) + 1), sublayers, norms, order
 
-    return [case(*inputs(1, 2, 3, 1, "pre")), case(*inputs(1, 2, 3, 1, "post"), note='order "post"'),
-            case(*inputs(2, 5, 6, 3, "pre")), case(*inputs(3, 4, 7, 2, "post"), note='order "post"')]
+    return [
+        case(*inputs(1, 2, 3, 1, "pre")),
+        case(*inputs(1, 2, 3, 1, "post"), note='order "post"'),
+        case(*inputs(2, 5, 6, 3, "pre")),
+        case(*inputs(3, 4, 7, 2, "post"), note='order "post"'),
+    ]
 
 
 def _one_norm_for_all(x, sublayers, norms, order):
@@ -194,7 +230,7 @@ def _step_by_step(x, sublayers, norms, order):
         inside = norms[n](x) if order == "pre" else x
         total = sublayer(inside) + x
         x = total if order == "pre" else norms[n](total)
-    for norm in norms[len(sublayers):]:
+    for norm in norms[len(sublayers) :]:
         x = norm(x)
     return x
 
@@ -216,31 +252,47 @@ holds n + 1 functions, not n, and the last one acts on what leaves the stack."""
         "Draw one sublayer in the two orders: one line for `x` itself, one branch. Where does the norm sit?",
         "pre: x plus sublayer of norm of x, n times, then the last norm. post: norm of the whole sum, n times.",
     ),
-    stub='def stack(x, sublayers, norms, order):\n    return ...',
+    stub="def stack(x, sublayers, norms, order):\n    return ...",
     reference=_stack,
     cases=_stack_cases,
     returns=("x",),
     misconceptions=(
-        Misconception("the two orders exchanged", _through(_post, _pre, last=False),
-                      "Both formulas are right, under each other's name. \"pre\" says that the norm comes before "
-                      "the sublayer."),
-        Misconception("last norm forgotten", _through(_pre, _post, last=False),
-                      "\"post\" is right. In \"pre\" one norm is left over. What leaves the stack, and who brings it "
-                      "back to size?"),
-        Misconception("path through the norm", _through(_normalised_path, _post),
-                      "\"post\" is right. In \"pre\" you add to the normalised x: the direct path now passes a norm "
-                      "at every sublayer."),
-        Misconception("norm of the branch alone", _through(_pre, _inside_the_branch),
-                      "\"pre\" is right. In \"post\" the norm comes after the sum; yours sees only what the "
-                      "sublayer returned."),
-        Misconception("no residual", _through(lambda x, f, n: f(n(x)), lambda x, f, n: n(f(x))),
-                      "Nothing carries `x` past the sublayer. What is added to what?"),
-        Misconception("always pre", _through(_pre, _pre),
-                      "`order` makes no difference to your residuals. Write down one sublayer for \"post\"."),
-        Misconception("always post", _through(_post, _post, last=False),
-                      "`order` makes no difference to your result. Write down one sublayer for \"pre\"."),
-        Misconception("one norm for all", _one_norm_for_all,
-                      "Every sublayer gets `norms[0]`. How many norms did you get, and which belongs to which?"),
+        Misconception(
+            "the two orders exchanged",
+            _through(_post, _pre, last=False),
+            'Both formulas are right, under each other\'s name. "pre" says that the norm comes before the sublayer.',
+        ),
+        Misconception(
+            "last norm forgotten",
+            _through(_pre, _post, last=False),
+            '"post" is right. In "pre" one norm is left over. What leaves the stack, and who brings it back to size?',
+        ),
+        Misconception(
+            "path through the norm",
+            _through(_normalised_path, _post),
+            '"post" is right. In "pre" you add to the normalised x: the direct path now passes a norm at every sublayer.',
+        ),
+        Misconception(
+            "norm of the branch alone",
+            _through(_pre, _inside_the_branch),
+            '"pre" is right. In "post" the norm comes after the sum; yours sees only what the sublayer returned.',
+        ),
+        Misconception(
+            "no residual",
+            _through(lambda x, f, n: f(n(x)), lambda x, f, n: n(f(x))),
+            "Nothing carries `x` past the sublayer. What is added to what?",
+        ),
+        Misconception(
+            "always pre", _through(_pre, _pre), '`order` makes no difference to your residuals. Write down one sublayer for "post".'
+        ),
+        Misconception(
+            "always post",
+            _through(_post, _post, last=False),
+            '`order` makes no difference to your result. Write down one sublayer for "pre".',
+        ),
+        Misconception(
+            "one norm for all", _one_norm_for_all, "Every sublayer gets `norms[0]`. How many norms did you get, and which belongs to which?"
+        ),
     ),
     alternatives=(Alternative("step by step", _step_by_step),),
     success="Only in the pre-norm order does x pass all sublayers untouched, and so it needs one norm more.",

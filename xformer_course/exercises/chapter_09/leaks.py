@@ -10,9 +10,16 @@ def _tiny_model(rng, vocab_size, d_model, num_heads):
 
     from xformer_lib.nn.transformer import Transformer, TransformerConfig
 
-    config = TransformerConfig(vocab_size=vocab_size, d_model=d_model, num_heads=num_heads, d_ff=10,
-                               num_encoder_layers=1,
-                               num_decoder_layers=1, dropout=0.0, max_len=16)
+    config = TransformerConfig(
+        vocab_size=vocab_size,
+        d_model=d_model,
+        num_heads=num_heads,
+        d_ff=10,
+        num_encoder_layers=1,
+        num_decoder_layers=1,
+        dropout=0.0,
+        max_len=16,
+    )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(rng.integers(2**31)))
         return Transformer(config).double().eval().requires_grad_(False)
@@ -25,9 +32,11 @@ def _leak_cases(rng):
         rows = [[*rng.integers(3, vocab_size, size=n).tolist(), *([0] * (max(lengths) - n))] for n in lengths]
         return torch.tensor(rows)
 
-    return [case(_tiny_model(rng, 11, 4, 2), ids(11, 3), ids(11, 2)),
-            case(_tiny_model(rng, 17, 6, 3), ids(17, 5), ids(17, 7)),
-            case(_tiny_model(rng, 13, 8, 2), ids(13, 4, 6), ids(13, 5, 3), note="padding")]
+    return [
+        case(_tiny_model(rng, 11, 4, 2), ids(11, 3), ids(11, 2)),
+        case(_tiny_model(rng, 17, 6, 3), ids(17, 5), ids(17, 7)),
+        case(_tiny_model(rng, 13, 8, 2), ids(13, 4, 6), ids(13, 5, 3), note="padding"),
+    ]
 
 
 def _logits(*, mask=None, source_padding=True, target_padding=True, diagonal=0):
@@ -84,21 +93,37 @@ def logits_for(model, source, target_in):
     returns=("logits",),
     tolerance=1e-7,
     misconceptions=(
-        Misconception("still one word too far", _logits(diagonal=1),
-                      "The word at the next place still comes through. Change `target_in[:, 3]` and see whether the "
-                      "logits at place 2 change."),
-        Misconception("one word too few", _logits(diagonal=-1),
-                      "Now a place cannot see its own input, and the first one sees nothing. `target_in` is already "
-                      "shifted by one: what may be read?"),
-        Misconception("triangle upside down", _logits(mask=lambda square: square.triu()),
-                      "Each place now sees itself and all that follows. Print the mask for length 4, with rows as "
-                      "queries."),
-        Misconception("no triangle", _logits(mask=lambda square: square),
-                      "Without the triangle every place sees the whole target: a larger leak than before."),
-        Misconception("padding of the source forgotten", _logits(source_padding=False),
-                      "The future is closed, but padding of the source is now read. Which mask did you change?"),
-        Misconception("padding of the target forgotten", _logits(target_padding=False),
-                      "The future is closed, but padded places of the target are now read by those after them."),
+        Misconception(
+            "still one word too far",
+            _logits(diagonal=1),
+            "The word at the next place still comes through. Change `target_in[:, 3]` and see whether the logits at place 2 change.",
+        ),
+        Misconception(
+            "one word too few",
+            _logits(diagonal=-1),
+            "Now a place cannot see its own input, and the first one sees nothing. `target_in` is already "
+            "shifted by one: what may be read?",
+        ),
+        Misconception(
+            "triangle upside down",
+            _logits(mask=lambda square: square.triu()),
+            "Each place now sees itself and all that follows. Print the mask for length 4, with rows as queries.",
+        ),
+        Misconception(
+            "no triangle",
+            _logits(mask=lambda square: square),
+            "Without the triangle every place sees the whole target: a larger leak than before.",
+        ),
+        Misconception(
+            "padding of the source forgotten",
+            _logits(source_padding=False),
+            "The future is closed, but padding of the source is now read. Which mask did you change?",
+        ),
+        Misconception(
+            "padding of the target forgotten",
+            _logits(target_padding=False),
+            "The future is closed, but padded places of the target are now read by those after them.",
+        ),
     ),
     alternatives=(
         Alternative("the model itself", lambda model, source, target_in: model(source, target_in)),
@@ -131,9 +156,11 @@ def _accept_changed(answer):
         return None
     p, t = (int(n) for n in wrong[0])
     said = "changes" if square[p, t] else "does not change"
-    return (f"you found that a change of token {p} {said} the logits at place {t}. Repeat that one measurement by "
-            f"hand: does the decoder get the narrow mask, does it run in eval mode, is one token really exchanged for "
-            "another, and are the logits compared with a small tolerance?")
+    return (
+        f"you found that a change of token {p} {said} the logits at place {t}. Repeat that one measurement by "
+        f"hand: does the decoder get the narrow mask, does it run in eval mode, is one token really exchanged for "
+        "another, and are the logits compared with a small tolerance?"
+    )
 
 
 WHO_CHANGES_WHAT = Exercise(
@@ -151,39 +178,55 @@ the token at one place p for another word and run the decoder again. Fill a bool
         "Word 0 changes what the first layer says at places 0 and 1. Where does the second layer hear of it?",
         "The mask is `torch.ones(6, 6).bool().tril().triu(-1)`; `model.decoder(model.embed(target_in), "
         "model.encode(source), mask=mask)` gives the vectors before the logits. Dropout must be off.",
-        "`other = target_in.clone(); other[0, p] = new_id`; then `changed[p] = ((after - before).abs().amax(-1)[0] "
-        "> 1e-9)` in float64.",
+        "`other = target_in.clone(); other[0, p] = new_id`; then `changed[p] = ((after - before).abs().amax(-1)[0] > 1e-9)` in float64.",
     ),
     stub="changed = ...",
     reference=REACHED,
     accepts=_accept_changed,
     misconceptions=(
-        Misconception("mask of the whole past", PAST,
-                      "By your square a word reaches all that follows: that is the causal mask. Print the mask that "
-                      "the decoder got.",
-                      recognise=_is(PAST)),
-        Misconception("one layer", PAST & ~np.triu(PAST, k=2),
-                      "By your square a word gets one place on. That is what one layer does; how many are there?",
-                      recognise=_is(PAST & ~np.triu(PAST, k=2))),
-        Misconception("rows and columns swapped", REACHED.T,
-                      "By your square a late token changes early logits. Is the first axis the place you changed, "
-                      "and the second the place you looked at?",
-                      recognise=_is(REACHED.T)),
-        Misconception("everything changes", np.ones((LENGTH, LENGTH), dtype=bool),
-                      "Everything changes everything, even the past. Run the same input twice: is dropout still on?",
-                      recognise=_is(np.ones((LENGTH, LENGTH), dtype=bool))),
-        Misconception("nothing changes", np.zeros((LENGTH, LENGTH), dtype=bool),
-                      "Nothing changes at all. Is a token really exchanged for another one, or is the copy never "
-                      "used?",
-                      recognise=_is(np.zeros((LENGTH, LENGTH), dtype=bool))),
-        Misconception("own place left out", np.triu(REACHED, k=1),
-                      "A token does not move the logits at its own place in your square. `target_in` is shifted: "
-                      "may place p read its own token?",
-                      recognise=_is(np.triu(REACHED, k=1))),
-        Misconception("only its own place", np.eye(LENGTH, dtype=bool),
-                      "Only the diagonal moves. Did you compare all places of the target, or only the one you "
-                      "changed?",
-                      recognise=_is(np.eye(LENGTH, dtype=bool))),
+        Misconception(
+            "mask of the whole past",
+            PAST,
+            "By your square a word reaches all that follows: that is the causal mask. Print the mask that the decoder got.",
+            recognise=_is(PAST),
+        ),
+        Misconception(
+            "one layer",
+            PAST & ~np.triu(PAST, k=2),
+            "By your square a word gets one place on. That is what one layer does; how many are there?",
+            recognise=_is(PAST & ~np.triu(PAST, k=2)),
+        ),
+        Misconception(
+            "rows and columns swapped",
+            REACHED.T,
+            "By your square a late token changes early logits. Is the first axis the place you changed, "
+            "and the second the place you looked at?",
+            recognise=_is(REACHED.T),
+        ),
+        Misconception(
+            "everything changes",
+            np.ones((LENGTH, LENGTH), dtype=bool),
+            "Everything changes everything, even the past. Run the same input twice: is dropout still on?",
+            recognise=_is(np.ones((LENGTH, LENGTH), dtype=bool)),
+        ),
+        Misconception(
+            "nothing changes",
+            np.zeros((LENGTH, LENGTH), dtype=bool),
+            "Nothing changes at all. Is a token really exchanged for another one, or is the copy never used?",
+            recognise=_is(np.zeros((LENGTH, LENGTH), dtype=bool)),
+        ),
+        Misconception(
+            "own place left out",
+            np.triu(REACHED, k=1),
+            "A token does not move the logits at its own place in your square. `target_in` is shifted: may place p read its own token?",
+            recognise=_is(np.triu(REACHED, k=1)),
+        ),
+        Misconception(
+            "only its own place",
+            np.eye(LENGTH, dtype=bool),
+            "Only the diagonal moves. Did you compare all places of the target, or only the one you changed?",
+            recognise=_is(np.eye(LENGTH, dtype=bool)),
+        ),
     ),
     alternatives=(Alternative("zeros and ones", REACHED.astype(int)), Alternative("lists", REACHED.tolist())),
     success="Each layer carries a word one place on: three layers, three places.",

@@ -22,13 +22,11 @@ def _with_gradient(function):
         scores = scores.clone().requires_grad_(True)
         weights = function(scores, mask)
         if not isinstance(weights, torch.Tensor):
-            raise Complaint("the gradient must flow through the weights, so return a torch tensor and stay within "
-                            "torch")
+            raise Complaint("the gradient must flow through the weights, so return a torch tensor and stay within torch")
         if weights.shape != scores.shape:
             raise Complaint(f"weights: expected shape {tuple(scores.shape)}, got shape {tuple(weights.shape)}")
         if not weights.requires_grad:
-            raise Complaint("the weights do not depend on `scores` by torch operations; look for .detach(), "
-                            ".numpy() or torch.tensor")
+            raise Complaint("the weights do not depend on `scores` by torch operations; look for .detach(), .numpy() or torch.tensor")
         slopes = torch.linspace(-1.0, 2.0, weights.numel()).reshape(weights.shape).to(weights.dtype)
         (weights * slopes).sum().backward()
         return weights.detach(), scores.grad
@@ -144,8 +142,7 @@ Chapter 8 filled closed scores with the lowest number before softmax. Now write 
 a row without any True. The check also sends a gradient back: no NaN, in float64, float16 and bfloat16, for scores \
 in the thousands, too. Return a tensor of the dtype of `scores`.""",
     hints=(
-        "What is the sum of the exponentials of a closed row, and what does dividing by it give? And what is the "
-        "exponential of 2000?",
+        "What is the sum of the exponentials of a closed row, and what does dividing by it give? And what is the exponential of 2000?",
         "`torch.where` hides a NaN on the way forward; on the way back it comes through, since 0 times NaN is NaN. "
         "Keep it from arising on either branch.",
         "Subtract the row's largest open score. Replace what is closed by 0 *before* `exp` as well as after it, and "
@@ -157,39 +154,66 @@ in the thousands, too. Return a tensor of the dtype of `scores`.""",
     probe=_with_gradient,
     returns=("weights", "gradient"),
     misconceptions=(
-        Misconception("not a number in closed rows", _filled(-math.inf),
-                      "A row of minus infinities becomes NaN, and one NaN spoils a whole batch. What should such a "
-                      "row give?"),
-        Misconception("repaired on the way forward only", _repaired_forward,
-                      "Your weights are right, but the gradient of a closed row is NaN: something in the middle "
-                      "still is, "
-                      "and the way back passes through it. Print `scores.grad`."),
-        Misconception("largest score not subtracted", _without_shift,
-                      "Right for small scores. Near 2000 the exponential is infinite: which number may you subtract "
-                      "from a whole row without changing its weights?"),
-        Misconception("largest of all subtracted", _top_of_all,
-                      "Right until a closed score lies far above the open ones: then every open exponential is 0. "
-                      "Among which scores do you look for the largest?"),
-        Misconception("-1e9 in half precision", _filled(-1e9),
-                      "A closed row shares its weight evenly over forbidden keys, and float16 cannot hold -1e9 at "
-                      "all: "
-                      "print `torch.finfo(torch.float16).min`."),
-        Misconception("-1e9, then zeros", _filled(-1e9, repair=_closed),
-                      "Right in float64. float16 cannot hold -1e9: print `torch.finfo(torch.float16).min`."),
-        Misconception("not low enough", _filled(-1e3),
-                      "A fixed number is low only beside small scores, and a closed row still shares weight out. "
-                      "How low can a dtype go?"),
-        Misconception("mask ignored", lambda scores, mask: scores.softmax(dim=-1),
-                      "The weights are those without a mask. Where does your function use it?"),
-        Misconception("mask after softmax", _mask_after,
-                      "Open rows no longer add up to 1: softmax had given the forbidden keys a share first."),
-        Misconception("shared out anew by a sum of 0", _renormalised,
-                      "Right for open rows. In a closed row you divide by a sum of 0: print that row and its "
-                      "gradient."),
-        Misconception("mask turned round", _filled(-math.inf, flip=True),
-                      "The allowed keys are shut out. True means *may attend*."),
-        Misconception("over the wrong axis", _filled(-math.inf, dim=-2),
-                      "Your weights add up to 1 down the columns. Each row is one query; which axis holds its keys?"),
+        Misconception(
+            "not a number in closed rows",
+            _filled(-math.inf),
+            "A row of minus infinities becomes NaN, and one NaN spoils a whole batch. What should such a row give?",
+        ),
+        Misconception(
+            "repaired on the way forward only",
+            _repaired_forward,
+            "Your weights are right, but the gradient of a closed row is NaN: something in the middle "
+            "still is, "
+            "and the way back passes through it. Print `scores.grad`.",
+        ),
+        Misconception(
+            "largest score not subtracted",
+            _without_shift,
+            "Right for small scores. Near 2000 the exponential is infinite: which number may you subtract "
+            "from a whole row without changing its weights?",
+        ),
+        Misconception(
+            "largest of all subtracted",
+            _top_of_all,
+            "Right until a closed score lies far above the open ones: then every open exponential is 0. "
+            "Among which scores do you look for the largest?",
+        ),
+        Misconception(
+            "-1e9 in half precision",
+            _filled(-1e9),
+            "A closed row shares its weight evenly over forbidden keys, and float16 cannot hold -1e9 at "
+            "all: "
+            "print `torch.finfo(torch.float16).min`.",
+        ),
+        Misconception(
+            "-1e9, then zeros",
+            _filled(-1e9, repair=_closed),
+            "Right in float64. float16 cannot hold -1e9: print `torch.finfo(torch.float16).min`.",
+        ),
+        Misconception(
+            "not low enough",
+            _filled(-1e3),
+            "A fixed number is low only beside small scores, and a closed row still shares weight out. How low can a dtype go?",
+        ),
+        Misconception(
+            "mask ignored",
+            lambda scores, mask: scores.softmax(dim=-1),
+            "The weights are those without a mask. Where does your function use it?",
+        ),
+        Misconception(
+            "mask after softmax", _mask_after, "Open rows no longer add up to 1: softmax had given the forbidden keys a share first."
+        ),
+        Misconception(
+            "shared out anew by a sum of 0",
+            _renormalised,
+            "Right for open rows. In a closed row you divide by a sum of 0: print that row and its gradient.",
+        ),
+        Misconception("mask turned round", _filled(-math.inf, flip=True), "The allowed keys are shut out. True means *may attend*."),
+        Misconception(
+            "over the wrong axis",
+            _filled(-math.inf, dim=-2),
+            "Your weights add up to 1 down the columns. Each row is one query; which axis holds its keys?",
+        ),
     ),
     alternatives=(
         Alternative("open, then close", _open_then_close),
@@ -217,9 +241,13 @@ def _decoder_mask_cases(rng):
         return torch.tensor(rows)
 
     before = ids(0, 5, 3)
-    return [case(ids(0, 2, 3), 0), case(ids(0, 5, 2, 4), 0), case(ids(7, 3, 6), 7, note="another pad_id"),
-            case(before.flip(1), 0, note="padding before the tokens"),
-            case(ids(0, 4, 1, 3, 2, 5, 4, 2), 0)]
+    return [
+        case(ids(0, 2, 3), 0),
+        case(ids(0, 5, 2, 4), 0),
+        case(ids(7, 3, 6), 7, note="another pad_id"),
+        case(before.flip(1), 0, note="padding before the tokens"),
+        case(ids(0, 4, 1, 3, 2, 5, 4, 2), 0),
+    ]
 
 
 def _decoder_mask_of(combine):
@@ -275,33 +303,50 @@ real tokens at or before it, and to nothing else.""",
     cases=_decoder_mask_cases,
     returns=("mask",),
     misconceptions=(
-        Misconception("padding alone", _decoder_mask_of(lambda past, real: real),
-                      "Padding is hidden, the future is not. Look at row 0: may it see the word it must say next?"),
-        Misconception("future alone", _decoder_mask_of(lambda past, real: past),
-                      "The future is hidden, padding is not. Look at the last row of a short sentence."),
-        Misconception("either is enough", _decoder_mask_of(lambda past, real: past | real),
-                      "Your mask opens a pair when *one* of the two conditions holds. How many must?"),
-        Misconception("padding on the query axis", _decoder_mask_of(lambda past, real: past & real.transpose(1, 2)),
-                      "You close the rows of padded queries, which the statement leaves open. It is padded keys "
-                      "that nobody may read: which axis is theirs?"),
-        Misconception("triangle upside down", _decoder_mask_of(lambda past, real: past.transpose(1, 2) & real),
-                      "Each query sees itself and what comes after. Rows are queries, columns are keys: which "
-                      "corner is the future?"),
-        Misconception("cannot see itself", _decoder_mask_of(lambda past, real: past.tril(-1) & real),
-                      "The diagonal is closed, so the first query sees nothing. `target_in` is already shifted: its "
-                      "own word may be read."),
-        Misconception("True for hidden", _decoder_mask_of(lambda past, real: ~(past & real)),
-                      "Turned round: True means *may attend*."),
-        Misconception("counted instead of looked at", _decoder_mask_by_lengths,
-                      "Right while padding comes last. You counted the real tokens of a sentence; what if padding "
-                      "stands before them?"),
-        Misconception("zeros and ones", _decoder_mask_of(lambda past, real: (past & real).long()),
-                      "The right pattern, as integers. Masks are booleans here: look at `dtype`."),
+        Misconception(
+            "padding alone",
+            _decoder_mask_of(lambda past, real: real),
+            "Padding is hidden, the future is not. Look at row 0: may it see the word it must say next?",
+        ),
+        Misconception(
+            "future alone",
+            _decoder_mask_of(lambda past, real: past),
+            "The future is hidden, padding is not. Look at the last row of a short sentence.",
+        ),
+        Misconception(
+            "either is enough",
+            _decoder_mask_of(lambda past, real: past | real),
+            "Your mask opens a pair when *one* of the two conditions holds. How many must?",
+        ),
+        Misconception(
+            "padding on the query axis",
+            _decoder_mask_of(lambda past, real: past & real.transpose(1, 2)),
+            "You close the rows of padded queries, which the statement leaves open. It is padded keys "
+            "that nobody may read: which axis is theirs?",
+        ),
+        Misconception(
+            "triangle upside down",
+            _decoder_mask_of(lambda past, real: past.transpose(1, 2) & real),
+            "Each query sees itself and what comes after. Rows are queries, columns are keys: which corner is the future?",
+        ),
+        Misconception(
+            "cannot see itself",
+            _decoder_mask_of(lambda past, real: past.tril(-1) & real),
+            "The diagonal is closed, so the first query sees nothing. `target_in` is already shifted: its own word may be read.",
+        ),
+        Misconception("True for hidden", _decoder_mask_of(lambda past, real: ~(past & real)), "Turned round: True means *may attend*."),
+        Misconception(
+            "counted instead of looked at",
+            _decoder_mask_by_lengths,
+            "Right while padding comes last. You counted the real tokens of a sentence; what if padding stands before them?",
+        ),
+        Misconception(
+            "zeros and ones",
+            _decoder_mask_of(lambda past, real: (past & real).long()),
+            "The right pattern, as integers. Masks are booleans here: look at `dtype`.",
+        ),
     ),
-    alternatives=(
-        Alternative("loops and lists", _decoder_mask_by_loops),
-        Alternative("library", _decoder_mask_from_the_library),
-    ),
+    alternatives=(Alternative("loops and lists", _decoder_mask_by_loops), Alternative("library", _decoder_mask_from_the_library)),
     success="Both conditions at once, broadcast over queries and over the batch.",
 )
 

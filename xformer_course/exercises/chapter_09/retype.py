@@ -9,12 +9,15 @@ NAMES = ("vocab_size", "d_model", "num_heads", "d_ff", "num_layers")
 
 def _cases(rng):
     """Sizes alone, for that is what ``build`` takes; ids and weights follow from them in the probe."""
+
     def words():
         return int(rng.choice([19, 23, 29]))  # no width, and no multiple of one
 
-    return [case(words(), 12, 1, 31, 1, note="one sentence, one head, one layer"),
-            case(words(), 12, 3, 31, 1, note="one sentence, three heads, one layer"),
-            case(words(), 16, 2, 37, 2, note="three sentences with padding, two layers")]
+    return [
+        case(words(), 12, 1, 31, 1, note="one sentence, one head, one layer"),
+        case(words(), 12, 3, 31, 1, note="one sentence, three heads, one layer"),
+        case(words(), 16, 2, 37, 2, note="three sentences with padding, two layers"),
+    ]
 
 
 def _ids(vocab_size, rng, *lengths):
@@ -52,16 +55,21 @@ def _fill(model, sizes, rng):
         elif len(shape) == 2 and shape[1] == m and shape[0] in (m, 2 * m, 3 * m) and len(attentions) >= shape[0] // m:
             values = np.concatenate([attentions.pop(0) for _ in range(shape[0] // m)])
         else:
-            raise Complaint(f"your model owns a parameter {name} of shape {shape}, one more than the page's has of this "
-                            "shape, or one that it has not at all. The model of the page owns an embedding (v, m), for each "
-                            "attention four matrices (m, m), for each feed-forward net one (f, m) and one (m, f), and vectors.")
+            raise Complaint(
+                f"your model owns a parameter {name} of shape {shape}, one more than the page's has of this "
+                "shape, or one that it has not at all. The model of the page owns an embedding (v, m), for each "
+                "attention four matrices (m, m), for each feed-forward net one (f, m) and one (m, f), and vectors."
+            )
         with torch.no_grad():
             parameter.copy_(torch.from_numpy(values))
     if len(tables) == 3 or attentions or inner or outer:
         owned = (3 - len(tables), 12 * layers - len(attentions), 2 * layers - len(inner), 2 * layers - len(outer))
-        raise Complaint("your model owns {} tables (v, m), {} matrices of attention, {} and {} of feed-forward nets; expected at "
-                        "least 1, then {}, {} and {}. A list of layers is found only inside nn.ModuleList."
-                        .format(*owned, 12 * layers, 2 * layers, 2 * layers))
+        raise Complaint(
+            "your model owns {} tables (v, m), {} matrices of attention, {} and {} of feed-forward nets; expected at "
+            "least 1, then {}, {} and {}. A list of layers is found only inside nn.ModuleList.".format(
+                *owned, 12 * layers, 2 * layers, 2 * layers
+            )
+        )
 
 
 def _with_given_weights(build):
@@ -94,8 +102,22 @@ def _with_given_weights(build):
 # ---------------------------------------------------------------- the model, with one thing left out
 
 
-def _retyped(*, scale=True, causal=True, source_padding=True, root=True, order="pre", last_norm=True, positions=True,
-             tied=True, kink=True, over_keys=True, memory_read=True, one_head=False, joint=False):
+def _retyped(
+    *,
+    scale=True,
+    causal=True,
+    source_padding=True,
+    root=True,
+    order="pre",
+    last_norm=True,
+    positions=True,
+    tied=True,
+    kink=True,
+    over_keys=True,
+    memory_read=True,
+    one_head=False,
+    joint=False,
+):
     """``build`` as a learner may write it; each argument leaves one thing out."""
 
     def build(vocab_size, d_model, num_heads, d_ff, num_layers):
@@ -134,8 +156,9 @@ def _retyped(*, scale=True, causal=True, source_padding=True, root=True, order="
             def forward(self, x, mask, memory=None, memory_mask=None):
                 x = self.around(0, x, lambda x: self.attentions[0](x, x, mask))
                 if memory is not None:
-                    x = self.around(1, x, lambda x: self.attentions[1](x, memory if memory_read else x,
-                                                                       memory_mask if memory_read else mask))
+                    x = self.around(
+                        1, x, lambda x: self.attentions[1](x, memory if memory_read else x, memory_mask if memory_read else mask)
+                    )
                 inner = lambda x: self.second(self.first(x).relu() if kink else self.first(x))
                 return self.around(len(self.norms) - 1, x, inner)
 
@@ -180,8 +203,17 @@ def _retyped(*, scale=True, causal=True, source_padding=True, root=True, order="
 def _library(vocab_size, d_model, num_heads, d_ff, num_layers):
     from xformer_lib.nn.transformer import Transformer, TransformerConfig
 
-    return Transformer(TransformerConfig(vocab_size=vocab_size, d_model=d_model, num_heads=num_heads, d_ff=d_ff, dropout=0.0,
-                                         num_encoder_layers=num_layers, num_decoder_layers=num_layers))
+    return Transformer(
+        TransformerConfig(
+            vocab_size=vocab_size,
+            d_model=d_model,
+            num_heads=num_heads,
+            d_ff=d_ff,
+            dropout=0.0,
+            num_encoder_layers=num_layers,
+            num_decoder_layers=num_layers,
+        )
+    )
 
 
 RETYPE = Exercise(
@@ -219,30 +251,58 @@ def build(vocab_size, d_model, num_heads, d_ff, num_layers):
     probe=_with_given_weights,
     tolerance=1e-5,
     misconceptions=(
-        Misconception("scores not scaled", _retyped(scale=False),
-                      "Your attention leaves out one division. What keeps the scores of wide heads from growing?"),
-        Misconception("the future open", _retyped(causal=False),
-                      "Your decoder sees the words that it is to say. Change the last token of `target_in`: which logits move?"),
-        Misconception("padding of the source read", _retyped(source_padding=False),
-                      "Right without padding, wrong with it. Which of the three attentions read source places, and what hides there?"),
-        Misconception("embedding not scaled", _retyped(root=False),
-                      "Your words are too faint beside their places. By which factor does the page multiply the embedding, and why?"),
-        Misconception("post-norm", _retyped(order="post"),
-                      "Your norm stands behind the sum, as in the paper. In which place does pre-norm have it?"),
-        Misconception("no norm at the end", _retyped(last_norm=False),
-                      "The sum on the straight way leaves your stacks as it is. What does a pre-norm stack end with?"),
-        Misconception("no positions", _retyped(positions=False),
-                      "Your model does not know the order of its words. Exchange two source words: do the logits change?"),
-        Misconception("tables not tied", _retyped(tied=False),
-                      "Your logits come from a matrix of their own. Which matrix does the page use for them?"),
-        Misconception("no kink", _retyped(kink=False),
-                      "Your feed-forward net is one matrix in disguise. What stands between its two halves?"),
-        Misconception("softmax over queries", _retyped(over_keys=False),
-                      "Your weights add up to 1 down the columns. Whose attention is shared out, a query's or a key's?"),
-        Misconception("memory not read", _retyped(memory_read=False),
-                      "Change the source: your logits do not move. From where do cross-attention's keys and values come?"),
-        Misconception("one head", _retyped(one_head=True),
-                      "Right for one head. Give every head an axis of its own before the scores, not after."),
+        Misconception(
+            "scores not scaled",
+            _retyped(scale=False),
+            "Your attention leaves out one division. What keeps the scores of wide heads from growing?",
+        ),
+        Misconception(
+            "the future open",
+            _retyped(causal=False),
+            "Your decoder sees the words that it is to say. Change the last token of `target_in`: which logits move?",
+        ),
+        Misconception(
+            "padding of the source read",
+            _retyped(source_padding=False),
+            "Right without padding, wrong with it. Which of the three attentions read source places, and what hides there?",
+        ),
+        Misconception(
+            "embedding not scaled",
+            _retyped(root=False),
+            "Your words are too faint beside their places. By which factor does the page multiply the embedding, and why?",
+        ),
+        Misconception(
+            "post-norm", _retyped(order="post"), "Your norm stands behind the sum, as in the paper. In which place does pre-norm have it?"
+        ),
+        Misconception(
+            "no norm at the end",
+            _retyped(last_norm=False),
+            "The sum on the straight way leaves your stacks as it is. What does a pre-norm stack end with?",
+        ),
+        Misconception(
+            "no positions",
+            _retyped(positions=False),
+            "Your model does not know the order of its words. Exchange two source words: do the logits change?",
+        ),
+        Misconception(
+            "tables not tied", _retyped(tied=False), "Your logits come from a matrix of their own. Which matrix does the page use for them?"
+        ),
+        Misconception(
+            "no kink", _retyped(kink=False), "Your feed-forward net is one matrix in disguise. What stands between its two halves?"
+        ),
+        Misconception(
+            "softmax over queries",
+            _retyped(over_keys=False),
+            "Your weights add up to 1 down the columns. Whose attention is shared out, a query's or a key's?",
+        ),
+        Misconception(
+            "memory not read",
+            _retyped(memory_read=False),
+            "Change the source: your logits do not move. From where do cross-attention's keys and values come?",
+        ),
+        Misconception(
+            "one head", _retyped(one_head=True), "Right for one head. Give every head an axis of its own before the scores, not after."
+        ),
     ),
     alternatives=(Alternative("from a blank cell", _retyped()), Alternative("q, k and v in one matrix", _retyped(joint=True))),
     success="You have written a Transformer. The library's own is the same to five digits.",

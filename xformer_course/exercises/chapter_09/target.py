@@ -17,8 +17,10 @@ def _shifted(first, second, **options):
     """A function from sentences to a pair of tables, given how a row of each is made."""
 
     def shift_target(sentences, pad_id, bos_id, eos_id):
-        return (_table([first(list(s), bos_id, eos_id) for s in sentences], pad_id, **options),
-                _table([second(list(s), bos_id, eos_id) for s in sentences], pad_id, **options))
+        return (
+            _table([first(list(s), bos_id, eos_id) for s in sentences], pad_id, **options),
+            _table([second(list(s), bos_id, eos_id) for s in sentences], pad_id, **options),
+        )
 
     return shift_target
 
@@ -60,8 +62,8 @@ def _by_filling(sentences, pad_id, bos_id, eos_id):
     target_in, target_out = np.full(shape, pad_id), np.full(shape, pad_id)
     target_in[:, 0] = bos_id
     for row, ids in enumerate(sentences):
-        target_in[row, 1:len(ids) + 1] = ids
-        target_out[row, :len(ids) + 1] = [*ids, eos_id]
+        target_in[row, 1 : len(ids) + 1] = ids
+        target_out[row, : len(ids) + 1] = [*ids, eos_id]
     return [target_in, target_out.tolist()]
 
 
@@ -69,9 +71,13 @@ def _shift_cases(rng):
     def sentences(*lengths):
         return [rng.integers(10, 90, size=length).tolist() for length in lengths]
 
-    return [case([[12, 15], [11, 18, 13]], 0, 1, 2), case(sentences(5), 0, 1, 2), case(sentences(2, 7, 4), 3, 5, 4),
-            case([[0, 12], [14, 0, 11, 0]], 3, 5, 4, note="a word whose id is 0, which is not the padding"),
-            case(sentences(6, 1, 3, 2, 5), 0, 1, 2)]
+    return [
+        case([[12, 15], [11, 18, 13]], 0, 1, 2),
+        case(sentences(5), 0, 1, 2),
+        case(sentences(2, 7, 4), 3, 5, 4),
+        case([[0, 12], [14, 0, 11, 0]], 3, 5, 4, note="a word whose id is 0, which is not the padding"),
+        case(sentences(6, 1, 3, 2, 5), 0, 1, 2),
+    ]
 
 
 def _whole_numbers(expected, got):
@@ -107,36 +113,62 @@ ids without special ones. Return the pair `(target_in, target_out)` of integer a
     returns=("target_in", "target_out"),
     compare=_whole_numbers,
     misconceptions=(
-        Misconception("no shift", _shifted(_with_both, _with_both),
-                      "Both arrays are the same: at every place the decoder already reads the word that it must "
-                      "say. What would it learn?"),
-        Misconception("no shift, no bos", _shifted(_with_eos, _with_eos),
-                      "Both arrays are the same: at every place the decoder already reads the word that it must "
-                      "say. What would it learn?"),
-        Misconception("shifted the wrong way", _shifted(_with_eos, _with_bos),
-                      "Your decoder reads a word first and must then say the one before it. Which of the two arrays "
-                      "should run ahead, "
-                      "and in which order do you return them?"),
-        Misconception("eos in the input", _slicing_keeps_eos,
-                      "In short rows `target_in` still holds eos: cutting off the last column removed padding "
-                      "there. What does the decoder "
-                      "never need to read?"),
-        Misconception("eos after the padding", _eos_after_padding,
-                      "In short rows eos stands behind the padding. It should follow the last word: when do you "
-                      "fill up?"),
-        Misconception("padding in front", _shifted(_with_bos, _with_eos, left=True),
-                      "Your short rows begin with padding. The book fills up at the end."),
-        Misconception("no eos", _shifted(_with_bos, lambda ids, bos, eos: ids + []),
-                      "Nothing tells the decoder to stop, and the two arrays differ in length. What must it say "
-                      "after the last word?"),
-        Misconception("floats", lambda *given: tuple(part.astype(float) for part in _shift(*given)),
-                      "The right numbers, as floats. They are row numbers of the embedding: look at `dtype`."),
-        Misconception("0 taken for padding", lambda sentences, pad_id, bos_id, eos_id: tuple(
-            np.where(part == 0, pad_id, part) for part in _shift(sentences, 0, bos_id, eos_id)),
-                      "Some words became padding: those whose id is 0. Which places are filled up does not follow "
-                      "from the ids."),
-        Misconception("eos at both", _shifted(lambda ids, bos, eos: [eos, *ids], _with_eos),
-                      "Your input begins with eos. Which special id says that a sentence begins?"),
+        Misconception(
+            "no shift",
+            _shifted(_with_both, _with_both),
+            "Both arrays are the same: at every place the decoder already reads the word that it must say. What would it learn?",
+        ),
+        Misconception(
+            "no shift, no bos",
+            _shifted(_with_eos, _with_eos),
+            "Both arrays are the same: at every place the decoder already reads the word that it must say. What would it learn?",
+        ),
+        Misconception(
+            "shifted the wrong way",
+            _shifted(_with_eos, _with_bos),
+            "Your decoder reads a word first and must then say the one before it. Which of the two arrays "
+            "should run ahead, "
+            "and in which order do you return them?",
+        ),
+        Misconception(
+            "eos in the input",
+            _slicing_keeps_eos,
+            "In short rows `target_in` still holds eos: cutting off the last column removed padding "
+            "there. What does the decoder "
+            "never need to read?",
+        ),
+        Misconception(
+            "eos after the padding",
+            _eos_after_padding,
+            "In short rows eos stands behind the padding. It should follow the last word: when do you fill up?",
+        ),
+        Misconception(
+            "padding in front",
+            _shifted(_with_bos, _with_eos, left=True),
+            "Your short rows begin with padding. The book fills up at the end.",
+        ),
+        Misconception(
+            "no eos",
+            _shifted(_with_bos, lambda ids, bos, eos: ids + []),
+            "Nothing tells the decoder to stop, and the two arrays differ in length. What must it say after the last word?",
+        ),
+        Misconception(
+            "floats",
+            lambda *given: tuple(part.astype(float) for part in _shift(*given)),
+            "The right numbers, as floats. They are row numbers of the embedding: look at `dtype`.",
+        ),
+        Misconception(
+            "0 taken for padding",
+            lambda sentences, pad_id, bos_id, eos_id: tuple(
+                np.where(part == 0, pad_id, part) for part in _shift(sentences, 0, bos_id, eos_id)
+            ),
+            "Some words became padding: those whose id is 0. Which places are filled up does not follow from the ids.",
+        ),
+        Misconception(
+            "eos at both",
+            _shifted(lambda ids, bos, eos: [eos, *ids], _with_eos),
+            "Your input begins with eos. Which special id says that a sentence begins?",
+        ),
     ),
     alternatives=(Alternative("slicing one table", _by_slicing), Alternative("filling arrays", _by_filling)),
     success="At every place the decoder has read all words before the one it must say.",
@@ -155,39 +187,49 @@ weights of one self-attention in the decoder; the weights of one cross-attention
     hints=(
         "Which of the four shapes depend on the source, which on the target, which on both?",
         "Weights have the axes batch, head, query, key. Who asks in cross-attention, and who answers?",
-        "Memory keeps a vector for each source token. Cross-attention: 6 queries from the target, 7 keys from the "
-        "source.",
+        "Memory keeps a vector for each source token. Cross-attention: 6 queries from the target, 7 keys from the source.",
     ),
     stub='answer = {"memory": ..., "self": ..., "cross": ..., "logits": ...}',
     reference={"memory": (2, 7, 12), "self": (2, 3, 6, 6), "cross": (2, 3, 6, 7), "logits": (2, 6, 23)},
     misconceptions=(
-        Misconception("memory as one vector", {"memory": (2, 12), "self": (2, 3, 6, 6), "cross": (2, 3, 6, 7),
-            "logits": (2, 6, 23)},
-                      "The encoder does not fold a sentence into one vector. What would cross-attention have to "
-                      "choose from?",
-                      recognise=lambda answer: tuple(answer["memory"]) in {(2, 12), (2, 1, 12)}),
-        Misconception("source asks", {"memory": (2, 7, 12), "self": (2, 3, 6, 6), "cross": (2, 3, 7, 6),
-            "logits": (2, 6, 23)},
-                      "Your cross-attention has a row for each source token. Who is being written, and therefore "
-                      "asks?"),
-        Misconception("target asks itself", {"memory": (2, 7, 12), "self": (2, 3, 6, 6), "cross": (2, 3, 6, 6),
-            "logits": (2, 6, 23)},
-                      "Your cross-attention has a column for each target token. Whose tokens does it read?"),
-        Misconception("heads merged", {"memory": (2, 7, 12), "self": (2, 6, 6), "cross": (2, 6, 7),
-            "logits": (2, 6, 23)},
-                      "Each head has weights of its own. Which axis is missing?"),
-        Misconception("logits for the source", {"memory": (2, 7, 12), "self": (2, 3, 6, 6), "cross": (2, 3, 6, 7),
-            "logits": (2, 7, 23)},
-                      "The logits have a row for each word to be said. How many are those?"),
-        Misconception("logits as wide as the model", {"memory": (2, 7, 12), "self": (2, 3, 6, 6),
-            "cross": (2, 3, 6, 7), "logits": (2, 6, 12)},
-                      "Those are the decoder's vectors. A logit is a score for each piece of the vocabulary."),
-        Misconception("one word at a time", {"memory": (2, 7, 12), "self": (2, 3, 6, 6), "cross": (2, 3, 6, 7),
-            "logits": (2, 23)},
-                      "That is one step of translating. In training all places of `target_in` are answered at once."),
+        Misconception(
+            "memory as one vector",
+            {"memory": (2, 12), "self": (2, 3, 6, 6), "cross": (2, 3, 6, 7), "logits": (2, 6, 23)},
+            "The encoder does not fold a sentence into one vector. What would cross-attention have to choose from?",
+            recognise=lambda answer: tuple(answer["memory"]) in {(2, 12), (2, 1, 12)},
+        ),
+        Misconception(
+            "source asks",
+            {"memory": (2, 7, 12), "self": (2, 3, 6, 6), "cross": (2, 3, 7, 6), "logits": (2, 6, 23)},
+            "Your cross-attention has a row for each source token. Who is being written, and therefore asks?",
+        ),
+        Misconception(
+            "target asks itself",
+            {"memory": (2, 7, 12), "self": (2, 3, 6, 6), "cross": (2, 3, 6, 6), "logits": (2, 6, 23)},
+            "Your cross-attention has a column for each target token. Whose tokens does it read?",
+        ),
+        Misconception(
+            "heads merged",
+            {"memory": (2, 7, 12), "self": (2, 6, 6), "cross": (2, 6, 7), "logits": (2, 6, 23)},
+            "Each head has weights of its own. Which axis is missing?",
+        ),
+        Misconception(
+            "logits for the source",
+            {"memory": (2, 7, 12), "self": (2, 3, 6, 6), "cross": (2, 3, 6, 7), "logits": (2, 7, 23)},
+            "The logits have a row for each word to be said. How many are those?",
+        ),
+        Misconception(
+            "logits as wide as the model",
+            {"memory": (2, 7, 12), "self": (2, 3, 6, 6), "cross": (2, 3, 6, 7), "logits": (2, 6, 12)},
+            "Those are the decoder's vectors. A logit is a score for each piece of the vocabulary.",
+        ),
+        Misconception(
+            "one word at a time",
+            {"memory": (2, 7, 12), "self": (2, 3, 6, 6), "cross": (2, 3, 6, 7), "logits": (2, 23)},
+            "That is one step of translating. In training all places of `target_in` are answered at once.",
+        ),
     ),
-    alternatives=(Alternative("lists", {"memory": [2, 7, 12], "self": [2, 3, 6, 6], "cross": [2, 3, 6, 7],
-        "logits": [2, 6, 23]}),),
+    alternatives=(Alternative("lists", {"memory": [2, 7, 12], "self": [2, 3, 6, 6], "cross": [2, 3, 6, 7], "logits": [2, 6, 23]}),),
     success="The source enters the decoder only through the key axis of cross-attention.",
 )
 

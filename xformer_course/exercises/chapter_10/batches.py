@@ -20,14 +20,20 @@ Four sentences have 4, 10, 5 and 11 pieces. Two go into each batch. How many pos
     stub='answer = {"in order": ..., "sorted": ...}',
     reference={"in order": 12, "sorted": 2},
     misconceptions=(
-        Misconception("positions counted", {"in order": 42, "sorted": 32},
-                      "These are all positions. How many of them hold a piece of a sentence?"),
-        Misconception("one width for all", {"in order": 14, "sorted": 14},
-                      "You padded every row to 11. A batch is only as wide as its own longest row."),
-        Misconception("sorted has none", {"in order": 12, "sorted": 0},
-                      "Sorted neighbours are alike, and still not equal: write down the two batches."),
-        Misconception("one batch forgotten", {"in order": 6, "sorted": 1},
-                      "That is the padding of one batch. How many batches are there?"),
+        Misconception(
+            "positions counted", {"in order": 42, "sorted": 32}, "These are all positions. How many of them hold a piece of a sentence?"
+        ),
+        Misconception(
+            "one width for all",
+            {"in order": 14, "sorted": 14},
+            "You padded every row to 11. A batch is only as wide as its own longest row.",
+        ),
+        Misconception(
+            "sorted has none",
+            {"in order": 12, "sorted": 0},
+            "Sorted neighbours are alike, and still not equal: write down the two batches.",
+        ),
+        Misconception("one batch forgotten", {"in order": 6, "sorted": 1}, "That is the padding of one batch. How many batches are there?"),
     ),
     alternatives=(Alternative("floats", {"in order": 12.0, "sorted": 2.0}),),
     success="The same sentences, a sixth of the padding.",
@@ -115,7 +121,7 @@ def _by_slices(widths, max_tokens):
     sizes, start = [], 0
     while start < len(widths):
         end = start + 1
-        while end < len(widths) and (end + 1 - start) * max(widths[start:end + 1]) <= max_tokens:
+        while end < len(widths) and (end + 1 - start) * max(widths[start : end + 1]) <= max_tokens:
             end += 1
         sizes.append(end - start)
         start = end
@@ -150,18 +156,20 @@ def batch_sizes(widths, max_tokens):
     cases=_sizes_cases,
     returns=("sizes",),
     misconceptions=(
-        Misconception("sum of the widths", _summed,
-                      "The batches are as large as before. You add up the tokens; the matrix also holds the padding."),
-        Misconception("newest row decides", _newest,
-                      "You multiply by the width of the newest row. What if a longer one is already in the batch?"),
-        Misconception("budget never reached", _strict,
-                      "A batch that fills the budget exactly is refused. Compare `>` and `>=`."),
-        Misconception("one row too many", _too_late,
-                      "You look at the batch before the new row is in it, so one row too many gets in."),
-        Misconception("last batch lost", _last_lost,
-                      "Add up your sizes: the last sentences are missing."),
-        Misconception("old width kept", _never_forgets,
-                      "Batches after a long row are too small. What should a new batch still know of the one before?"),
+        Misconception(
+            "sum of the widths", _summed, "The batches are as large as before. You add up the tokens; the matrix also holds the padding."
+        ),
+        Misconception(
+            "newest row decides", _newest, "You multiply by the width of the newest row. What if a longer one is already in the batch?"
+        ),
+        Misconception("budget never reached", _strict, "A batch that fills the budget exactly is refused. Compare `>` and `>=`."),
+        Misconception("one row too many", _too_late, "You look at the batch before the new row is in it, so one row too many gets in."),
+        Misconception("last batch lost", _last_lost, "Add up your sizes: the last sentences are missing."),
+        Misconception(
+            "old width kept",
+            _never_forgets,
+            "Batches after a long row are too small. What should a new batch still know of the one before?",
+        ),
     ),
     alternatives=(Alternative("slices", _by_slices),),
     success="Rows times longest: that is what the memory sees.",

@@ -8,7 +8,7 @@ from xformer_course.exercises.exercise import Alternative, Exercise, Misconcepti
 def _merged(ids, pair, new_id):
     result, position = [], 0
     while position < len(ids):
-        if tuple(ids[position:position + 2]) == tuple(pair):
+        if tuple(ids[position : position + 2]) == tuple(pair):
             result.append(new_id)
             position += 2
         else:
@@ -36,14 +36,14 @@ def _merge_cases(rng):
 def _first_only(ids, pair, new_id):
     for position in range(len(ids) - 1):
         if (ids[position], ids[position + 1]) == tuple(pair):
-            return ids[:position] + [new_id] + ids[position + 2:]
+            return ids[:position] + [new_id] + ids[position + 2 :]
     return list(ids)
 
 
 def _either_order(ids, pair, new_id):
     result, position = [], 0
     while position < len(ids):
-        if sorted(ids[position:position + 2]) == sorted(pair):
+        if sorted(ids[position : position + 2]) == sorted(pair):
             result.append(new_id)
             position += 2
         else:
@@ -71,7 +71,7 @@ def _end_lost(ids, pair, new_id):
 
 
 def _second_kept(ids, pair, new_id):
-    return [new_id if tuple(ids[p:p + 2]) == tuple(pair) else number for p, number in enumerate(ids)]
+    return [new_id if tuple(ids[p : p + 2]) == tuple(pair) else number for p, number in enumerate(ids)]
 
 
 def _merged_in_place(ids, pair, new_id):
@@ -110,18 +110,24 @@ this order becomes `new_id`. A number can be part of one merge only. Return a ne
     returns=("ids",),
     pure=True,
     misconceptions=(
-        Misconception("first place only", _first_only,
-                      "Only the first place is merged. Print your answer for a list that holds the pair twice."),
-        Misconception("either order", _either_order,
-                      "You also merge the two numbers the other way round. *ab* and *ba* are different pieces."),
-        Misconception("overlapping merges", _overlapping,
-                      "One number was used in two merges. Count what three equal numbers can give."),
-        Misconception("last id lost", _end_lost,
-                      "Your list ends too early: the last number has no right neighbour, and it still belongs to the text."),
-        Misconception("second number kept", _second_kept,
-                      "The pair is replaced, but its second number is still there. How many numbers does a merge use up?"),
-        Misconception("merged in place", _merged_in_place,
-                      "The result is right, but the caller's list changed. Print `ids` after the call."),
+        Misconception(
+            "first place only", _first_only, "Only the first place is merged. Print your answer for a list that holds the pair twice."
+        ),
+        Misconception(
+            "either order", _either_order, "You also merge the two numbers the other way round. *ab* and *ba* are different pieces."
+        ),
+        Misconception("overlapping merges", _overlapping, "One number was used in two merges. Count what three equal numbers can give."),
+        Misconception(
+            "last id lost", _end_lost, "Your list ends too early: the last number has no right neighbour, and it still belongs to the text."
+        ),
+        Misconception(
+            "second number kept",
+            _second_kept,
+            "The pair is replaced, but its second number is still there. How many numbers does a merge use up?",
+        ),
+        Misconception(
+            "merged in place", _merged_in_place, "The result is right, but the caller's list changed. Print `ids` after the call."
+        ),
     ),
     alternatives=(Alternative("stack", _by_stack),),
     success="Repeat this for every learned pair, and you have an encoder.",
@@ -160,29 +166,54 @@ Find two strings of *one* character each that Python says are different and that
     reference=("\u212a", "K"),
     accepts=_same_ids,
     misconceptions=(
-        Misconception("letter and accent", ("\u00e9", "e\u0301"),
-                      "Right, but for the length: the second spelling is two characters. Is there a pair in which nothing is composed?",
-                      recognise=lambda answer: _strings(answer) and answer[0] != answer[1]
-                      and max(map(len, answer)) == 2
-                      and len({unicodedata.normalize("NFC", text) for text in answer}) == 1),
-        Misconception("equal strings", ("c", "c"),
-                      "These are equal for Python, too. Look for two that `==` tells apart.",
-                      recognise=lambda answer: _strings(answer) and answer[0] == answer[1]),
-        Misconception("case folded", ("C", "c"),
-                      "A capital is another character, and NFC keeps it. The tokenizer has to give the text back as it was.",
-                      recognise=lambda answer: _strings(answer) and answer[0] != answer[1]
-                      and answer[0].casefold() == answer[1].casefold()
-                      and unicodedata.normalize("NFC", answer[0]) != unicodedata.normalize("NFC", answer[1])),
-        Misconception("spaces alike", (" ", "\u00a0"),
-                      "Spaces are part of the text, each kind of them. `normalise` tidies them in a corpus; the tokenizer does not.",
-                      recognise=lambda answer: _strings(answer) and answer[0] != answer[1]
-                      and answer[0].split() == answer[1].split()),
-        Misconception("accent dropped", ("é", "e"),
-                      "An accent changes the word, and NFC never removes one. It only chooses how the accent is written.",
-                      recognise=lambda answer: _strings(answer) and any(
-                          all(ord(c) < 128 for c in plain) and plain == "".join(
-                              c for c in unicodedata.normalize("NFD", other) if not unicodedata.combining(c))
-                          and unicodedata.normalize("NFC", other) != plain for plain, other in (answer, answer[::-1]))),
+        Misconception(
+            "letter and accent",
+            ("\u00e9", "e\u0301"),
+            "Right, but for the length: the second spelling is two characters. Is there a pair in which nothing is composed?",
+            recognise=lambda answer: (
+                _strings(answer)
+                and answer[0] != answer[1]
+                and max(map(len, answer)) == 2
+                and len({unicodedata.normalize("NFC", text) for text in answer}) == 1
+            ),
+        ),
+        Misconception(
+            "equal strings",
+            ("c", "c"),
+            "These are equal for Python, too. Look for two that `==` tells apart.",
+            recognise=lambda answer: _strings(answer) and answer[0] == answer[1],
+        ),
+        Misconception(
+            "case folded",
+            ("C", "c"),
+            "A capital is another character, and NFC keeps it. The tokenizer has to give the text back as it was.",
+            recognise=lambda answer: (
+                _strings(answer)
+                and answer[0] != answer[1]
+                and answer[0].casefold() == answer[1].casefold()
+                and unicodedata.normalize("NFC", answer[0]) != unicodedata.normalize("NFC", answer[1])
+            ),
+        ),
+        Misconception(
+            "spaces alike",
+            (" ", "\u00a0"),
+            "Spaces are part of the text, each kind of them. `normalise` tidies them in a corpus; the tokenizer does not.",
+            recognise=lambda answer: _strings(answer) and answer[0] != answer[1] and answer[0].split() == answer[1].split(),
+        ),
+        Misconception(
+            "accent dropped",
+            ("é", "e"),
+            "An accent changes the word, and NFC never removes one. It only chooses how the accent is written.",
+            recognise=lambda answer: (
+                _strings(answer)
+                and any(
+                    all(ord(c) < 128 for c in plain)
+                    and plain == "".join(c for c in unicodedata.normalize("NFD", other) if not unicodedata.combining(c))
+                    and unicodedata.normalize("NFC", other) != plain
+                    for plain, other in (answer, answer[::-1])
+                )
+            ),
+        ),
     ),
     alternatives=(Alternative("ångström and ring", ["\u00c5", "\u212b"]), Alternative("ohm", ("\u2126", "\u03a9"))),
     success="They look the same, so they should mean the same to the model.",

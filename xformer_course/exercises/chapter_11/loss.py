@@ -26,18 +26,34 @@ You may write an expression instead of a number.""",
     reference=UNIFORM,
     tolerance=0.006,
     misconceptions=(
-        Misconception("logarithm to base 2", {"plain": math.log2(50), "smoothed": math.log2(50)},
-                      "These are bits. A nat uses the natural logarithm, `math.log`."),
-        Misconception("logarithm to base 10", {"plain": math.log10(50), "smoothed": math.log10(50)},
-                      "You used the logarithm to base 10. A nat uses the natural logarithm, `math.log`."),
-        Misconception("a probability", {"plain": 1 / 50, "smoothed": 1 / 50},
-                      "That is the probability of the wanted word. The loss is −log of it."),
-        Misconception("smoothing scales the loss", {"plain": math.log(50), "smoothed": 0.9 * math.log(50)},
-                      "You kept 0.9 of the loss for the target. Where is the 0.1 that goes to all words?"),
-        Misconception("smoothing adds to the loss", {"plain": math.log(50), "smoothed": 1.1 * math.log(50)},
-                      "The wanted distribution still adds up to 1: what the words get is taken from the target."),
-        Misconception("no loss yet", {"plain": 0.0, "smoothed": 0.0},
-                      "A loss of 0 means probability 1 for the wanted word. Which probability has it here?"),
+        Misconception(
+            "logarithm to base 2",
+            {"plain": math.log2(50), "smoothed": math.log2(50)},
+            "These are bits. A nat uses the natural logarithm, `math.log`.",
+        ),
+        Misconception(
+            "logarithm to base 10",
+            {"plain": math.log10(50), "smoothed": math.log10(50)},
+            "You used the logarithm to base 10. A nat uses the natural logarithm, `math.log`.",
+        ),
+        Misconception(
+            "a probability", {"plain": 1 / 50, "smoothed": 1 / 50}, "That is the probability of the wanted word. The loss is −log of it."
+        ),
+        Misconception(
+            "smoothing scales the loss",
+            {"plain": math.log(50), "smoothed": 0.9 * math.log(50)},
+            "You kept 0.9 of the loss for the target. Where is the 0.1 that goes to all words?",
+        ),
+        Misconception(
+            "smoothing adds to the loss",
+            {"plain": math.log(50), "smoothed": 1.1 * math.log(50)},
+            "The wanted distribution still adds up to 1: what the words get is taken from the target.",
+        ),
+        Misconception(
+            "no loss yet",
+            {"plain": 0.0, "smoothed": 0.0},
+            "A loss of 0 means probability 1 for the wanted word. Which probability has it here?",
+        ),
     ),
     alternatives=(Alternative("two decimals", {"plain": 3.91, "smoothed": 3.91}),),
     success="A first loss far from log v means that something is wrong before training has begun.",
@@ -109,18 +125,24 @@ Write `smoothed_targets(targets, vocab_size, epsilon)`: the wanted distributions
     returns=("wanted",),
     pure=True,
     misconceptions=(
-        Misconception("target left out of the sharing", _others_only,
-                      "You shared ε among the other words only. The statement shares it among all words, the target included."),
-        Misconception("rows below one", _target_without_share,
-                      "Your rows add up to a little less than 1. Which share is the target still owed?"),
-        Misconception("no smoothing", _one_hot,
-                      "These are one-hot rows. Print the entry of a word that is not the target: what should stand there for ε = 0.2?"),
-        Misconception("epsilon for each word", _epsilon_each,
-                      "Every word got the whole of ε. Print the sums of your rows."),
-        Misconception("target and rest swapped", _roles_swapped,
-                      "For a small ε your rows are almost even. Which part belongs to the target?"),
-        Misconception("words as rows", _turned,
-                      "Your matrix has a row for each word. The statement asks for a row for each target."),
+        Misconception(
+            "target left out of the sharing",
+            _others_only,
+            "You shared ε among the other words only. The statement shares it among all words, the target included.",
+        ),
+        Misconception(
+            "rows below one", _target_without_share, "Your rows add up to a little less than 1. Which share is the target still owed?"
+        ),
+        Misconception(
+            "no smoothing",
+            _one_hot,
+            "These are one-hot rows. Print the entry of a word that is not the target: what should stand there for ε = 0.2?",
+        ),
+        Misconception("epsilon for each word", _epsilon_each, "Every word got the whole of ε. Print the sums of your rows."),
+        Misconception(
+            "target and rest swapped", _roles_swapped, "For a small ε your rows are almost even. Which part belongs to the target?"
+        ),
+        Misconception("words as rows", _turned, "Your matrix has a row for each word. The statement asks for a row for each target."),
     ),
     alternatives=(Alternative("loop", _smoothed_by_loop),),
     success="Each row adds up to 1 and leaves no word without a little probability.",
@@ -136,10 +158,17 @@ def _mean_cases(rng):
         real = np.arange(max(lengths)) < np.array(lengths)[:, None]
         return case(rng.gamma(2.0, size=real.shape), real)
 
-    return [case(np.array([[1.0, 2.0, 6.0], [4.0, 9.0, 9.0]]), np.array([[True, True, True], [True, False, False]])),
-            case(np.array([[0.0, 3.0, 5.0], [7.0, 0.0, 0.0]]), np.array([[True, True, False], [True, False, False]]),
-                 note="a token whose loss is 0"),
-            drawn(2, 5, 3), drawn(7, 1), drawn(4, 11, 6, 5)]
+    return [
+        case(np.array([[1.0, 2.0, 6.0], [4.0, 9.0, 9.0]]), np.array([[True, True, True], [True, False, False]])),
+        case(
+            np.array([[0.0, 3.0, 5.0], [7.0, 0.0, 0.0]]),
+            np.array([[True, True, False], [True, False, False]]),
+            note="a token whose loss is 0",
+        ),
+        drawn(2, 5, 3),
+        drawn(7, 1),
+        drawn(4, 11, 6, 5),
+    ]
 
 
 def _every_place(losses, real):
@@ -200,19 +229,33 @@ token, in which every real token counts the same and padding counts nothing.""",
     returns=("mean",),
     pure=True,
     misconceptions=(
-        Misconception("padding averaged in", _every_place,
-                      "The losses at padding are part of your mean. Change one of them and see whether the result moves."),
-        Misconception("divided by all places", _padding_as_zero,
-                      "You left the padding out of the sum and still counted it. Add a column of padding: the mean should stay."),
-        Misconception("mean of sentence means", _sentence_mean,
-                      "You averaged each sentence first, so a word in a short sentence counts more than a word in a long one."),
-        Misconception("divided by sentences", _per_sentence,
-                      "That is the loss of a sentence, on average. The statement asks for the loss of a token."),
+        Misconception(
+            "padding averaged in",
+            _every_place,
+            "The losses at padding are part of your mean. Change one of them and see whether the result moves.",
+        ),
+        Misconception(
+            "divided by all places",
+            _padding_as_zero,
+            "You left the padding out of the sum and still counted it. Add a column of padding: the mean should stay.",
+        ),
+        Misconception(
+            "mean of sentence means",
+            _sentence_mean,
+            "You averaged each sentence first, so a word in a short sentence counts more than a word in a long one.",
+        ),
+        Misconception(
+            "divided by sentences", _per_sentence, "That is the loss of a sentence, on average. The statement asks for the loss of a token."
+        ),
         Misconception("a sum", _total, "That is the sum. A mean also divides."),
-        Misconception("a loss of 0 taken for padding", _nonzero_mean,
-                      "A token that was foretold with certainty has the loss 0, and it counts. What says which places are padding?"),
-        Misconception("mask turned round", _padding_only,
-                      "Only padding counts in your mean. What does `real` say at a place that holds a token?"),
+        Misconception(
+            "a loss of 0 taken for padding",
+            _nonzero_mean,
+            "A token that was foretold with certainty has the loss 0, and it counts. What says which places are padding?",
+        ),
+        Misconception(
+            "mask turned round", _padding_only, "Only padding counts in your mean. What does `real` say at a place that holds a token?"
+        ),
     ),
     alternatives=(Alternative("loop", _mean_by_loop),),
     success="Every token counts the same, however its sentence was padded or batched.",

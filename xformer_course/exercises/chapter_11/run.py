@@ -13,8 +13,12 @@ def _parts_cases(rng):
     def drawn(shape, *tokens):
         return case([(rng.normal(size=shape), count) for count in tokens])
 
-    return [case([(np.array([1.0, 0.0]), 1), (np.array([0.0, 4.0]), 3)]),
-            drawn((2, 3), 5, 2), drawn(7, 3, 11, 4), drawn((5, 2), 13, 1, 6, 8)]
+    return [
+        case([(np.array([1.0, 0.0]), 1), (np.array([0.0, 4.0]), 3)]),
+        drawn((2, 3), 5, 2),
+        drawn(7, 3, 11, 4),
+        drawn((5, 2), 13, 1, 6, 8),
+    ]
 
 
 def _summed(parts):
@@ -65,25 +69,41 @@ A batch is too large for the memory, so it is computed in parts. `parts` is a li
     cases=_parts_cases,
     returns=("gradient",),
     misconceptions=(
-        Misconception("sum of means", _summed,
-                      "You added the gradients. With twice as many parts of the same kind the result would double; a mean would not."),
-        Misconception("parts count the same", _plain_mean,
-                      "Every part has the same weight in yours, so a token in a small part counts more than one in a large part."),
-        Misconception("only the last part", _last_only,
-                      "Only the last part is left. This happens in a loop that sets the gradient to zero before every part."),
-        Misconception("never divided", _not_divided,
-                      "That is the gradient of the summed loss. One division is missing."),
-        Misconception("not multiplied", _divided_twice,
-                      "The gradients are already those of means, and you divide by the tokens once more. What must come before the sum?"),
-        Misconception("divided by parts", _by_parts,
-                      "The sum is right. A mean over tokens divides by the number of tokens, not of parts."),
+        Misconception(
+            "sum of means",
+            _summed,
+            "You added the gradients. With twice as many parts of the same kind the result would double; a mean would not.",
+        ),
+        Misconception(
+            "parts count the same",
+            _plain_mean,
+            "Every part has the same weight in yours, so a token in a small part counts more than one in a large part.",
+        ),
+        Misconception(
+            "only the last part",
+            _last_only,
+            "Only the last part is left. This happens in a loop that sets the gradient to zero before every part.",
+        ),
+        Misconception("never divided", _not_divided, "That is the gradient of the summed loss. One division is missing."),
+        Misconception(
+            "not multiplied",
+            _divided_twice,
+            "The gradients are already those of means, and you divide by the tokens once more. What must come before the sum?",
+        ),
+        Misconception("divided by parts", _by_parts, "The sum is right. A mean over tokens divides by the number of tokens, not of parts."),
     ),
     alternatives=(Alternative("weighted average", _averaged),),
     success="Parts of any size give the gradient of the whole batch.",
 )
 
-NEEDED = {"weights": True, "Adam's two means": True, "step number": True, "gradients": False,
-          "state of the random generator": True, "learning rate": False}
+NEEDED = {
+    "weights": True,
+    "Adam's two means": True,
+    "step number": True,
+    "gradients": False,
+    "state of the random generator": True,
+    "learning rate": False,
+}
 
 
 def _right_but(*names):
@@ -119,18 +139,36 @@ answer = {
     reference=NEEDED,
     compare=_compare,
     misconceptions=(
-        Misconception("weights are enough", {name: name == "weights" for name in NEEDED},
-                      "With the weights alone Adam starts again with empty means, dropout draws other numbers, and the schedule warms up once more."),
-        Misconception("dropout forgotten", _right_but("state of the random generator"),
-                      "Which elements does dropout remove in the next step? It asks the random generator."),
-        Misconception("Adam forgotten", _right_but("Adam's two means"),
-                      "Two runs with the same weights and the same next gradient still take different steps if Adam remembers different pasts."),
-        Misconception("gradients kept", _right_but("gradients"),
-                      "Between two steps the gradients have been used and set to zero. Does the next step read them?"),
-        Misconception("rate kept", _right_but("learning rate"),
-                      "The schedule is a function of the step number. Is there anything about the rate that the step number does not say?"),
-        Misconception("keep everything", {name: True for name in NEEDED},
-                      "It would work, and two of these are not needed. Which are made anew in the next step?"),
+        Misconception(
+            "weights are enough",
+            {name: name == "weights" for name in NEEDED},
+            "With the weights alone Adam starts again with empty means, dropout draws other numbers, and the schedule warms up once more.",
+        ),
+        Misconception(
+            "dropout forgotten",
+            _right_but("state of the random generator"),
+            "Which elements does dropout remove in the next step? It asks the random generator.",
+        ),
+        Misconception(
+            "Adam forgotten",
+            _right_but("Adam's two means"),
+            "Two runs with the same weights and the same next gradient still take different steps if Adam remembers different pasts.",
+        ),
+        Misconception(
+            "gradients kept",
+            _right_but("gradients"),
+            "Between two steps the gradients have been used and set to zero. Does the next step read them?",
+        ),
+        Misconception(
+            "rate kept",
+            _right_but("learning rate"),
+            "The schedule is a function of the step number. Is there anything about the rate that the step number does not say?",
+        ),
+        Misconception(
+            "keep everything",
+            {name: True for name in NEEDED},
+            "It would work, and two of these are not needed. Which are made anew in the next step?",
+        ),
     ),
     alternatives=(Alternative("ones and zeros", {name: int(value) for name, value in NEEDED.items()}),),
     success="And the place in the data: which batches of this epoch are done.",

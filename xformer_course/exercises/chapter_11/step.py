@@ -21,16 +21,27 @@ Two weights start at 0. In the first step of Adam, with rate 0.01, one has the g
     reference={"gradient 100": -0.01, "gradient -0.001": 0.01},
     tolerance=1e-4,
     misconceptions=(
-        Misconception("plain gradient descent", {"gradient 100": -1.0, "gradient -0.001": 0.00001},
-                      "That is rate times gradient. Adam divides the gradient by its own running size."),
-        Misconception("up instead of down", {"gradient 100": 0.01, "gradient -0.001": -0.01},
-                      "The sizes are right. Which way does a weight go to make the loss smaller?"),
-        Misconception("sign forgotten", {"gradient 100": -0.01, "gradient -0.001": -0.01},
-                      "The sizes are right. Does the second gradient push in the same direction as the first?"),
-        Misconception("no correction", {"gradient 100": -0.01 * 0.1 / 0.02**0.5, "gradient -0.001": 0.01 * 0.1 / 0.02**0.5},
-                      "You used the means as they are. They started at 0, so after one step they are too small; Adam corrects for that."),
-        Misconception("rate forgotten", {"gradient 100": -1.0, "gradient -0.001": 1.0},
-                      "That is the direction. The rate says how far."),
+        Misconception(
+            "plain gradient descent",
+            {"gradient 100": -1.0, "gradient -0.001": 0.00001},
+            "That is rate times gradient. Adam divides the gradient by its own running size.",
+        ),
+        Misconception(
+            "up instead of down",
+            {"gradient 100": 0.01, "gradient -0.001": -0.01},
+            "The sizes are right. Which way does a weight go to make the loss smaller?",
+        ),
+        Misconception(
+            "sign forgotten",
+            {"gradient 100": -0.01, "gradient -0.001": -0.01},
+            "The sizes are right. Does the second gradient push in the same direction as the first?",
+        ),
+        Misconception(
+            "no correction",
+            {"gradient 100": -0.01 * 0.1 / 0.02**0.5, "gradient -0.001": 0.01 * 0.1 / 0.02**0.5},
+            "You used the means as they are. They started at 0, so after one step they are too small; Adam corrects for that.",
+        ),
+        Misconception("rate forgotten", {"gradient 100": -1.0, "gradient -0.001": 1.0}, "That is the direction. The rate says how far."),
     ),
     alternatives=(Alternative("with epsilon", {"gradient 100": -0.0099999, "gradient -0.001": 0.00999999}),),
     success="The first step has the size of the rate, whatever the gradient's size.",
@@ -49,8 +60,9 @@ def _schedule_cases(rng):
     steps = [1, 3, 4, 5, 8, 11, 12]
     peak, warmup = float(rng.uniform(0.1, 0.9)), int(rng.integers(5, 9))
     total = warmup * 3 + 2
-    return ([case(step, PEAK, WARMUP, TOTAL, note=f"step {step} of 12, 4 of them warm-up") for step in steps]
-            + [case(step, peak, warmup, total) for step in (1, warmup - 1, warmup, warmup + 1, 2 * warmup, total - 1, total)])
+    return [case(step, PEAK, WARMUP, TOTAL, note=f"step {step} of 12, 4 of them warm-up") for step in steps] + [
+        case(step, peak, warmup, total) for step in (1, warmup - 1, warmup, warmup + 1, 2 * warmup, total - 1, total)
+    ]
 
 
 def _jumps(step, peak, warmup, total):
@@ -106,18 +118,24 @@ def rate(step, peak, warmup, total):
     cases=_schedule_cases,
     returns=("rate",),
     misconceptions=(
-        Misconception("the jump is still there", _jumps,
-                      "The rate still drops at once after the warm-up. Put `step = warmup` into the formula of the fall."),
-        Misconception("does not reach zero", _falls_to_the_wrong_end,
-                      "The fall now begins at `peak` but is too slow: print the last step. How many steps does the fall have?"),
-        Misconception("one step late", _from_zero,
-                      "Everything comes one step late: step 1 has rate 0, so it changes nothing. Steps count from 1."),
-        Misconception("no fall", _level,
-                      "The jump is gone, and so is the fall: the last step should have rate 0."),
-        Misconception("no warm-up left", _never_warms,
-                      "The fall is right and the rise is gone: print the first step."),
-        Misconception("peak never reached", _lower_peak,
-                      "The two lines now meet below `peak`. Print step 4: it should be the peak itself."),
+        Misconception(
+            "the jump is still there",
+            _jumps,
+            "The rate still drops at once after the warm-up. Put `step = warmup` into the formula of the fall.",
+        ),
+        Misconception(
+            "does not reach zero",
+            _falls_to_the_wrong_end,
+            "The fall now begins at `peak` but is too slow: print the last step. How many steps does the fall have?",
+        ),
+        Misconception(
+            "one step late", _from_zero, "Everything comes one step late: step 1 has rate 0, so it changes nothing. Steps count from 1."
+        ),
+        Misconception("no fall", _level, "The jump is gone, and so is the fall: the last step should have rate 0."),
+        Misconception("no warm-up left", _never_warms, "The fall is right and the rise is gone: print the first step."),
+        Misconception(
+            "peak never reached", _lower_peak, "The two lines now meet below `peak`. Print step 4: it should be the peak itself."
+        ),
     ),
     alternatives=(Alternative("the smaller of two lines", _shorter),),
     success="The two lines meet at the peak.",
@@ -209,18 +227,26 @@ unchanged if that norm is at most `largest`; otherwise multiply all arrays by th
     returns=("clipped",),
     probe=_as_one_vector,
     misconceptions=(
-        Misconception("each array alone", _each_alone,
-                      "You gave each array a factor of its own, so the direction of the whole changes. How many norms does the statement ask for?"),
-        Misconception("clipped by value", _by_value,
-                      "You cut single entries at ±largest, which bends the direction. Multiply all by one factor instead."),
-        Misconception("always scaled", _always_scaled,
-                      "Small gradients were blown up to the limit. What should happen when the norm is already below it?"),
-        Misconception("norms added", _sum_of_norms,
-                      "You added the norms of the arrays. Squares are what adds up: try one array of 3 and one of 4."),
-        Misconception("root forgotten", _no_root,
-                      "That is the square of the norm. Try one array of 3 and one of 4: the norm is 5."),
-        Misconception("scaled to one", _to_one,
-                      "The norm afterwards is 1, whatever the limit was. Which number should it be?"),
+        Misconception(
+            "each array alone",
+            _each_alone,
+            "You gave each array a factor of its own, so the direction of the whole changes. How many norms does the statement ask for?",
+        ),
+        Misconception(
+            "clipped by value",
+            _by_value,
+            "You cut single entries at ±largest, which bends the direction. Multiply all by one factor instead.",
+        ),
+        Misconception(
+            "always scaled",
+            _always_scaled,
+            "Small gradients were blown up to the limit. What should happen when the norm is already below it?",
+        ),
+        Misconception(
+            "norms added", _sum_of_norms, "You added the norms of the arrays. Squares are what adds up: try one array of 3 and one of 4."
+        ),
+        Misconception("root forgotten", _no_root, "That is the square of the norm. Try one array of 3 and one of 4: the norm is 5."),
+        Misconception("scaled to one", _to_one, "The norm afterwards is 1, whatever the limit was. Which number should it be?"),
     ),
     alternatives=(Alternative("one long vector", _clip_concatenated),),
     success="One factor for all: the step gets shorter and keeps its direction.",

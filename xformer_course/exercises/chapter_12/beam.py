@@ -119,13 +119,9 @@ Return three arrays (k,): their log p, the row of the beginning each one extends
             _best_of_each,
             "You kept the best word of each beginning. Two extensions of one beginning may both be likelier than any of another.",
         ),
+        Misconception("past forgotten", _past_forgotten, "You compared the new words alone. What has each beginning cost so far?"),
         Misconception(
-            "past forgotten", _past_forgotten, "You compared the new words alone. What has each beginning cost so far?"
-        ),
-        Misconception(
-            "logarithms multiplied",
-            _multiplied,
-            "You multiplied two logarithms. Probabilities multiply; what do their logarithms do?",
+            "logarithms multiplied", _multiplied, "You multiplied two logarithms. Probabilities multiply; what do their logarithms do?"
         ),
         Misconception(
             "divided by k",
@@ -138,11 +134,7 @@ Return three arrays (k,): their log p, the row of the beginning each one extends
             "Right for short sentences. The probability of a long one is 0 to the machine: print `np.exp(-800.0)`.",
         ),
         Misconception("least likely", _likeliest_last, "You kept the least likely. `argsort` puts the smallest first."),
-        Misconception(
-            "swapped",
-            _parent_and_word_swapped,
-            "Your parents are words and your words are parents. The quotient is the row.",
-        ),
+        Misconception("swapped", _parent_and_word_swapped, "Your parents are words and your words are parents. The quotient is the row."),
     ),
     alternatives=(Alternative("lists", _step_by_list),),
     success="With tensors for several sentences, this is `extend` of the library.",

@@ -128,23 +128,14 @@ begin with `<bos>`, take the likeliest word again and again, and stop at `<eos>`
         ),
         Misconception("begin kept", _keeps_bos, "Your list begins with <bos>, which is no word of the sentence."),
         Misconception("end kept", _keeps_eos, "Your list ends with <eos>, which is no word of the sentence."),
-        Misconception(
-            "no limit", _no_limit, "A sentence went on past the limit. What stops your loop when <eos> does not come?"
-        ),
-        Misconception(
-            "begin counted",
-            _bos_counted,
-            "A sentence that reaches the limit is one word short. Does <bos> count as a word?",
-        ),
-        Misconception(
-            "no start",
-            _no_start,
-            "The first words are not what the model says after <bos>. Print what you ask it about first.",
-        ),
+        Misconception("no limit", _no_limit, "A sentence went on past the limit. What stops your loop when <eos> does not come?"),
+        Misconception("begin counted", _bos_counted, "A sentence that reaches the limit is one word short. Does <bos> count as a word?"),
+        Misconception("no start", _no_start, "The first words are not what the model says after <bos>. Print what you ask it about first."),
     ),
     alternatives=(Alternative("arrays", _with_arrays), Alternative("recursion", _by_recursion)),
     success="That is all of greedy decoding.",
 )
+
 
 def _attend(query, keys, values):
     scores = query @ keys.T / np.sqrt(keys.shape[1])
@@ -224,9 +215,7 @@ def step_by_step(x, positions, w_q, w_k, w_v):
             _stepwise(place=lambda n: n + 1),
             "Now the first row is wrong too: the first word gets the vector of place 1.",
         ),
-        Misconception(
-            "keys without places", _stepwise(key_place=False), "The query knows its place, the keys do not know theirs."
-        ),
+        Misconception("keys without places", _stepwise(key_place=False), "The query knows its place, the keys do not know theirs."),
         Misconception(
             "values without places",
             _stepwise(value_place=False),

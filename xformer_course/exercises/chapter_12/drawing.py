@@ -114,9 +114,7 @@ so that together they have a probability of at least `p`. Return the probabiliti
             "What you kept does not reach `p`. The word with which the sum passes `p` belongs to the nucleus.",
         ),
         Misconception("one too many", _one_too_many, "Your words reach `p` even without the last one you kept."),
-        Misconception(
-            "not shared out", _not_shared_out, "The right words, but they do not add up to 1 any more. Divide by what is left."
-        ),
+        Misconception("not shared out", _not_shared_out, "The right words, but they do not add up to 1 any more. Divide by what is left."),
         Misconception("sorted", _sorted, "The right numbers at the wrong places: word n must keep place n."),
         Misconception(
             "a threshold",
@@ -129,9 +127,7 @@ so that together they have a probability of at least `p`. Return the probabiliti
             "You kept a share of the *words*. `p` is a share of the *probability*: how many words that takes differs from row to row.",
         ),
         Misconception("tail kept", _tail_kept, "You began with the least likely words. `argsort` puts the smallest first."),
-        Misconception(
-            "in the order given", _in_given_order, "You added up in the order of the vocabulary. Begin with the likeliest word."
-        ),
+        Misconception("in the order given", _in_given_order, "You added up in the order of the vocabulary. Begin with the likeliest word."),
         Misconception(
             "softmax again", _softmax_again, "These are probabilities already. A second softmax makes them more alike; divide by their sum."
         ),

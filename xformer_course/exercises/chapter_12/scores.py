@@ -24,9 +24,7 @@ def _clipped_cases(rng):
         case(["le", "chat", "chat"], ["le", "gros", "chat"], 1),
         case(["le", "le", "chat", "dort"], ["le", "chat", "dort", "et", "le", "chien"], 2),
         case(["le", "chat", "dort", "le", "chat", "mange"], ["le", "chat", "voit", "le", "chat"], 1),
-        case(
-            ["le", "chat", "le", "chat"], ["le", "chat", "le", "chat", "le", "chat"], 2, note="n-grams that occur twice"
-        ),
+        case(["le", "chat", "le", "chat"], ["le", "chat", "le", "chat", "le", "chat"], 2, note="n-grams that occur twice"),
         case([*drawn(13), "mur", "EST"], [*drawn(11), "murmure", "est"], 1, note="words that are alike and not equal"),
         case([*drawn(17), "ab", "c"], [*drawn(7), "a", "bc"], 2, note="words that are equal only when they run together"),
         case(["le", "chat"], ["le", "chat"], 3, note="fewer words than n"),
@@ -96,14 +94,10 @@ confirms, where an n-gram that the reference has k times confirms at most k occu
     returns=("hits", "total"),
     misconceptions=(
         Misconception(
-            "not clipped",
-            _not_clipped,
-            "A word that is said three times and wanted once was counted three times. Repeating it would pay.",
+            "not clipped", _not_clipped, "A word that is said three times and wanted once was counted three times. Repeating it would pay."
         ),
         Misconception(
-            "each kind once",
-            _each_once,
-            "Each different n-gram was counted once, in the hits and in the total. Occurrences count.",
+            "each kind once", _each_once, "Each different n-gram was counted once, in the hits and in the total. Occurrences count."
         ),
         Misconception(
             "kinds against occurrences",
@@ -111,9 +105,7 @@ confirms, where an n-gram that the reference has k times confirms at most k occu
             "The total counts occurrences, the hits only kinds: one that is said twice and wanted twice gives one hit.",
         ),
         Misconception(
-            "recall",
-            _recall,
-            "Your total counts the n-grams of the reference. Precision asks how much of what was said is right.",
+            "recall", _recall, "Your total counts the n-grams of the reference. Precision asks how much of what was said is right."
         ),
         Misconception(
             "words run together",
@@ -121,9 +113,7 @@ confirms, where an n-gram that the reference has k times confirms at most k occu
             "Your n-grams are strings without a seam: *ab c* and *a bc* look the same. How else can n words be kept together?",
         ),
         Misconception(
-            "words for n-grams",
-            _words_counted,
-            "Your total is the number of words. How many pairs of neighbours do four words have?",
+            "words for n-grams", _words_counted, "Your total is the number of words. How many pairs of neighbours do four words have?"
         ),
     ),
     alternatives=(Alternative("crossing out", _crossing_out), Alternative("intersection", _by_intersection)),

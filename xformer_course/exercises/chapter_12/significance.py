@@ -16,10 +16,7 @@ def _win_rate(first, second, draws):
 def _win_rate_cases(rng):
     def drawn(n, samples, lead):
         totals = rng.integers(3, 41, size=(2, n))
-        hits = [
-            rng.binomial(row, 0.5 + shift * rng.uniform(0.3, 1.7, size=n))
-            for row, shift in zip(totals, (0, lead), strict=True)
-        ]
+        hits = [rng.binomial(row, 0.5 + shift * rng.uniform(0.3, 1.7, size=n)) for row, shift in zip(totals, (0, lead), strict=True)]
         first, second = (np.column_stack(pair) for pair in zip(hits, totals, strict=True))
         return first, second, rng.integers(n, size=(samples, n))
 
@@ -91,23 +88,15 @@ Each row of `draws` (samples, n) names the sentences of one sample, some more th
             _rate(lambda rows: (rows[:, 0] / rows[:, 1]).mean()),
             "You averaged the sentences' precisions. As in BLEU, add up first and divide once.",
         ),
+        Misconception("ties won", _rate(_of_sums, ties=True), "A system beats itself in all of your samples. A tie is no win."),
         Misconception(
-            "ties won", _rate(_of_sums, ties=True), "A system beats itself in all of your samples. A tie is no win."
+            "the first one's wins", _turned, "You counted the samples that the first system wins. The question is about the second."
         ),
         Misconception(
-            "the first one's wins",
-            _turned,
-            "You counted the samples that the first system wins. The question is about the second.",
+            "sentences won", _sentences_won, "You counted sentences that are won. A sample is won or lost as a whole, by its sums."
         ),
         Misconception(
-            "sentences won",
-            _sentences_won,
-            "You counted sentences that are won. A sample is won or lost as a whole, by its sums.",
-        ),
-        Misconception(
-            "hits alone",
-            _rate(lambda rows: rows[:, 0].sum()),
-            "You compared hits. Who says more has more of them; divide by the totals.",
+            "hits alone", _rate(lambda rows: rows[:, 0].sum()), "You compared hits. Who says more has more of them; divide by the totals."
         ),
     ),
     alternatives=(Alternative("all samples at once", _vectorised),),

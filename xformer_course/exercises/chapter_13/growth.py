@@ -30,20 +30,14 @@ share of its term. For m = 96, at which length is the exponent 1.5, and at which
             "Queries, keys and values make three projections. Which fourth one do the heads share at the end?",
         ),
         Misconception(
-            "pairs counted once",
-            {"1.5": 384, "1.9": 3456},
-            "Every pair of positions is used twice: once for its score, and once for what?",
+            "pairs counted once", {"1.5": 384, "1.9": 3456}, "Every pair of positions is used twice: once for its score, and once for what?"
         ),
         Misconception(
             "nine tenths of the length",
             {"1.5": 192, "1.9": 364.8},
             "The first length is right. For the second, which share of *all* products must the pairs have?",
         ),
-        Misconception(
-            "where the length is the width",
-            {"1.5": 96, "1.9": 864},
-            "At L = m the two terms are 4m³ and 2m³. Are they equal?",
-        ),
+        Misconception("where the length is the width", {"1.5": 96, "1.9": 864}, "At L = m the two terms are 4m³ and 2m³. Are they equal?"),
     ),
     success="The square is there at every length; it takes eighteen widths until the exponent says so.",
 )
@@ -127,14 +121,10 @@ it were c · size^p there. Sizes rise, but need not double; n points give n - 1 
             "You divide the logarithm of a cost by that of its size. A factor c before the power then changes the result.",
         ),
         Misconception(
-            "upside down",
-            _slopes_upside_down,
-            "Your numbers are one over the exponents. Which of cost and size stands below the line?",
+            "upside down", _slopes_upside_down, "Your numbers are one over the exponents. Which of cost and size stands below the line?"
         ),
         Misconception(
-            "always doubled",
-            _slopes_doubling,
-            "Right where each size is twice the one before. What do you divide by when it is not?",
+            "always doubled", _slopes_doubling, "Right where each size is twice the one before. What do you divide by when it is not?"
         ),
         Misconception(
             "no logarithm",

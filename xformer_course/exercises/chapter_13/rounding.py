@@ -104,9 +104,7 @@ def quantize(x):
     returns=("whole", "scale"),
     misconceptions=(
         Misconception(
-            "more than one byte",
-            _rows_as_floats,
-            "The right numbers, and each of them takes more than one byte. Look at their `dtype`.",
+            "more than one byte", _rows_as_floats, "The right numbers, and each of them takes more than one byte. Look at their `dtype`."
         ),
         Misconception(
             "size without sign",
@@ -119,9 +117,7 @@ def quantize(x):
             "Rows with small weights lose nearly all their steps to the row with the largest one. How many scales were asked for?",
         ),
         Misconception(
-            "a scale for each column",
-            _rows_by_column,
-            "Your scales belong to columns. Which axis disappears when each row has one?",
+            "a scale for each column", _rows_by_column, "Your scales belong to columns. Which axis disappears when each row has one?"
         ),
         Misconception(
             "cut off, not rounded",

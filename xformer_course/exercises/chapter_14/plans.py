@@ -26,14 +26,24 @@ eight devices share it evenly?""",
     stub='answer = {"weights": ..., "gradients": ..., "Adam": ..., "Adam, sharded over 8": ...}',
     reference=MEMORY,
     misconceptions=(
-        Misconception("two bytes a number", {name: value / 2 for name, value in MEMORY.items()},
-                      "You counted two bytes for a number. That is bfloat16; float32 has four."),
-        Misconception("one mean", _memory(**{"Adam": 12.0, "Adam, sharded over 8": 1.5}),
-                      "Adam keeps the mean of the gradient *and* of its square."),
-        Misconception("eight bytes a number", {name: value * 2 for name, value in MEMORY.items()},
-                      "You counted eight bytes for a number. float32 has 32 bits."),
-        Misconception("sharing copies", _memory(**{"Adam, sharded over 8": 24.0}),
-                      "With plain data parallelism every device holds all of it. Here each holds an eighth."),
+        Misconception(
+            "two bytes a number",
+            {name: value / 2 for name, value in MEMORY.items()},
+            "You counted two bytes for a number. That is bfloat16; float32 has four.",
+        ),
+        Misconception(
+            "one mean", _memory(**{"Adam": 12.0, "Adam, sharded over 8": 1.5}), "Adam keeps the mean of the gradient *and* of its square."
+        ),
+        Misconception(
+            "eight bytes a number",
+            {name: value * 2 for name, value in MEMORY.items()},
+            "You counted eight bytes for a number. float32 has 32 bits.",
+        ),
+        Misconception(
+            "sharing copies",
+            _memory(**{"Adam, sharded over 8": 24.0}),
+            "With plain data parallelism every device holds all of it. Here each holds an eighth.",
+        ),
         Misconception("bits", {name: value * 8 for name, value in MEMORY.items()}, "Those are bits. A byte has eight."),
     ),
     alternatives=(Alternative("as whole numbers", {name: int(value) for name, value in MEMORY.items()}),),
@@ -69,18 +79,28 @@ Delays before a message starts are left out.""",
     cases=_ring_cases,
     returns=("seconds",),
     misconceptions=(
-        Misconception("half the way", lambda p, n, s: (n - 1) / n * 4 * p / s,
-                      "That collects the sums. They must also get back to everyone."),
-        Misconception("bytes forgotten", lambda p, n, s: 2 * (n - 1) / n * p / s,
-                      "You counted numbers. The network counts bytes."),
-        Misconception("to one and back", lambda p, n, s: 2 * (n - 1) * 4 * p / s,
-                      "That is what one process receives and sends when all send it everything. On a ring a message is an N-th of the gradient."),
-        Misconception("twice the gradient", lambda p, n, s: 2 * 4 * p / s,
-                      "Nearly, for many processes. Try one process: what does it send, and to whom?"),
-        Misconception("shared by all", lambda p, n, s: 2 * (n - 1) / n**2 * 4 * p / s,
-                      "All send at the same time, each over its own line: do not divide by the processes again."),
-        Misconception("bits", lambda p, n, s: 2 * (n - 1) / n * 32 * p / s,
-                      "The rate is given in bytes, and you counted 32 for each number."),
+        Misconception(
+            "half the way", lambda p, n, s: (n - 1) / n * 4 * p / s, "That collects the sums. They must also get back to everyone."
+        ),
+        Misconception("bytes forgotten", lambda p, n, s: 2 * (n - 1) / n * p / s, "You counted numbers. The network counts bytes."),
+        Misconception(
+            "to one and back",
+            lambda p, n, s: 2 * (n - 1) * 4 * p / s,
+            "That is what one process receives and sends when all send it everything. On a ring a message is an N-th of the gradient.",
+        ),
+        Misconception(
+            "twice the gradient",
+            lambda p, n, s: 2 * 4 * p / s,
+            "Nearly, for many processes. Try one process: what does it send, and to whom?",
+        ),
+        Misconception(
+            "shared by all",
+            lambda p, n, s: 2 * (n - 1) / n**2 * 4 * p / s,
+            "All send at the same time, each over its own line: do not divide by the processes again.",
+        ),
+        Misconception(
+            "bits", lambda p, n, s: 2 * (n - 1) / n * 32 * p / s, "The rate is given in bytes, and you counted 32 for each number."
+        ),
     ),
     alternatives=(Alternative("move by move", lambda p, n, s: sum(4 * p / n / s for _ in range(2 * (n - 1)))),),
     success="However many processes: never more than twice the gradient.",
@@ -92,8 +112,16 @@ def _hours(parameters, tokens, devices, peak, utilisation):
 
 
 def _hours_cases(rng):
-    drawn = [case(float(rng.uniform(1e8, 1e10)), float(rng.uniform(1e9, 1e11)), int(n), float(rng.uniform(1e13, 1e15)),
-                  float(rng.uniform(0.2, 0.6))) for n in (1, 3, 7)]
+    drawn = [
+        case(
+            float(rng.uniform(1e8, 1e10)),
+            float(rng.uniform(1e9, 1e11)),
+            int(n),
+            float(rng.uniform(1e13, 1e15)),
+            float(rng.uniform(0.2, 0.6)),
+        )
+        for n in (1, 3, 7)
+    ]
     return [case(1e9, 3.6e9, 2, 1e14, 0.5), *drawn]
 
 
@@ -116,15 +144,25 @@ hours of a training run over `tokens` tokens, when a device could do `peak` oper
     cases=_hours_cases,
     returns=("hours",),
     misconceptions=(
-        Misconception("forward only", lambda p, t, d, k, u: 2 * p * t / (d * k * u) / 3600,
-                      "That is the way forward. Training also goes back, and takes twice as much for it."),
-        Misconception("full speed", lambda p, t, d, k, u: 6 * p * t / (d * k) / 3600,
-                      "You count on the peak. The devices reach a share of it."),
-        Misconception("utilisation upside down", lambda p, t, d, k, u: 6 * p * t * u / (d * k) / 3600,
-                      "A lower utilisation makes your run shorter. Should it?"),
+        Misconception(
+            "forward only",
+            lambda p, t, d, k, u: 2 * p * t / (d * k * u) / 3600,
+            "That is the way forward. Training also goes back, and takes twice as much for it.",
+        ),
+        Misconception(
+            "full speed", lambda p, t, d, k, u: 6 * p * t / (d * k) / 3600, "You count on the peak. The devices reach a share of it."
+        ),
+        Misconception(
+            "utilisation upside down",
+            lambda p, t, d, k, u: 6 * p * t * u / (d * k) / 3600,
+            "A lower utilisation makes your run shorter. Should it?",
+        ),
         Misconception("seconds", lambda p, t, d, k, u: 6 * p * t / (d * k * u), "Those are seconds."),
-        Misconception("hours of all devices", lambda p, t, d, k, u: 6 * p * t / (k * u) / 3600,
-                      "Those are the hours that are paid for, of all devices together. How long does the run take?"),
+        Misconception(
+            "hours of all devices",
+            lambda p, t, d, k, u: 6 * p * t / (k * u) / 3600,
+            "Those are the hours that are paid for, of all devices together. How long does the run take?",
+        ),
         Misconception("minutes", lambda p, t, d, k, u: 6 * p * t / (d * k * u) / 60, "Those are minutes."),
     ),
     alternatives=(Alternative("in two lines", lambda p, t, d, k, u: (p * t * 6 / 3600) / (k * d * u)),),
@@ -142,28 +180,37 @@ TRADE = Exercise(
     statement="""\
 Let a run need S = S₀ · (1 + B₀/B) steps with batches of B tokens, where S₀ is the least number of steps, reached with endless batches, and B₀ the critical batch. The fewest tokens, reached with the smallest batches, \
 are E₀ = S₀ · B₀. How many times S₀ and E₀ does a run take at B = B₀? And at B = 4 · B₀?""",
-    hints=(
-        "Tokens are steps times tokens a step.",
-        "E = S · B. Divide by S₀ · B₀.",
-        "S / S₀ = 1 + B₀/B and E / E₀ = 1 + B/B₀.",
-    ),
+    hints=("Tokens are steps times tokens a step.", "E = S · B. Divide by S₀ · B₀.", "S / S₀ = 1 + B₀/B and E / E₀ = 1 + B/B₀."),
     stub="""\
 answer = {"steps": ..., "tokens": ...,
           "steps, batch 4 times critical": ..., "tokens, batch 4 times critical": ...}""",
     reference=CRITICAL,
     misconceptions=(
-        Misconception("nothing lost", {"steps": 1.0, "tokens": 1.0, "steps, batch 4 times critical": 0.25,
-                                       "tokens, batch 4 times critical": 1.0},
-                      "With four times the batch you expect a quarter of the steps, without end. The formula has a 1 in it."),
-        Misconception("steps and tokens exchanged", {**CRITICAL, "steps, batch 4 times critical": 5.0,
-                                                     "tokens, batch 4 times critical": 1.25},
-                      "A larger batch saves steps and costs tokens. Yours does the reverse."),
-        Misconception("tokens do not change", {**CRITICAL, "tokens": 1.0, "tokens, batch 4 times critical": 1.0},
-                      "Steps times tokens a step: does the first fall as fast as the second grows?"),
-        Misconception("tokens against the steps", {**CRITICAL, "tokens, batch 4 times critical": 4.0},
-                      "The batch is four times as large, and the steps are 1.25 times the least, not once."),
-        Misconception("steps at four", {**CRITICAL, "steps, batch 4 times critical": 0.5},
-                      "You let the steps shrink below the least. S₀ is reached with endless batches only."),
+        Misconception(
+            "nothing lost",
+            {"steps": 1.0, "tokens": 1.0, "steps, batch 4 times critical": 0.25, "tokens, batch 4 times critical": 1.0},
+            "With four times the batch you expect a quarter of the steps, without end. The formula has a 1 in it.",
+        ),
+        Misconception(
+            "steps and tokens exchanged",
+            {**CRITICAL, "steps, batch 4 times critical": 5.0, "tokens, batch 4 times critical": 1.25},
+            "A larger batch saves steps and costs tokens. Yours does the reverse.",
+        ),
+        Misconception(
+            "tokens do not change",
+            {**CRITICAL, "tokens": 1.0, "tokens, batch 4 times critical": 1.0},
+            "Steps times tokens a step: does the first fall as fast as the second grows?",
+        ),
+        Misconception(
+            "tokens against the steps",
+            {**CRITICAL, "tokens, batch 4 times critical": 4.0},
+            "The batch is four times as large, and the steps are 1.25 times the least, not once.",
+        ),
+        Misconception(
+            "steps at four",
+            {**CRITICAL, "steps, batch 4 times critical": 0.5},
+            "You let the steps shrink below the least. S₀ is reached with endless batches only.",
+        ),
     ),
     alternatives=(Alternative("fractions of integers", {**CRITICAL, "steps, batch 4 times critical": 5 / 4, "tokens": 2}),),
     success="At the critical batch steps and tokens both stand at twice their least. A larger batch trades tokens for steps, a smaller one steps for tokens.",

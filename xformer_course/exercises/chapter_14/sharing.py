@@ -13,8 +13,12 @@ def _shared_cases(rng):
     def drawn(shape, *tokens):
         return case([rng.normal(size=shape) * count for count in tokens], list(tokens))
 
-    return [case([np.array([6.0, 0.0]), np.array([2.0, 8.0])], [3, 1]), drawn((2, 3), 5, 2), drawn(7, 3, 11, 4),
-            case([rng.normal(size=5), np.zeros(5), rng.normal(size=5)], [4, 0, 7], note="a process without tokens")]
+    return [
+        case([np.array([6.0, 0.0]), np.array([2.0, 8.0])], [3, 1]),
+        drawn((2, 3), 5, 2),
+        drawn(7, 3, 11, 4),
+        case([rng.normal(size=5), np.zeros(5), rng.normal(size=5)], [4, 0, 7], note="a process without tokens"),
+    ]
 
 
 def _mean_of_means(sums, tokens):
@@ -72,19 +76,35 @@ in which every token counts the same. A process may be without tokens. Try the f
     cases=_shared_cases,
     returns=("gradient",),
     misconceptions=(
-        Misconception("mean of means", _mean_of_means,
-                      "Every process has the same weight, so a token among few counts more than one among many; and a process without "
-                      "tokens divides by zero."),
-        Misconception("mean over busy processes", _mean_over_busy,
-                      "Processes without tokens are left out, but the others still weigh the same, whether they hold one token or a thousand."),
-        Misconception("never divided", _only_summed,
-                      "That is the gradient of the summed loss: it grows with the batch. One division is missing."),
-        Misconception("divided by processes", _by_processes,
-                      "The sum is right. A mean over tokens divides by the tokens; how many processes shared them does not matter."),
-        Misconception("divided twice", _averaged_first,
-                      "DistributedDataParallel divides by the number of processes; here nothing did, so that number should not appear."),
-        Misconception("all as large as the largest", _by_the_largest,
-                      "You divide as if every process had as many tokens as the fullest one. Padding is no token."),
+        Misconception(
+            "mean of means",
+            _mean_of_means,
+            "Every process has the same weight, so a token among few counts more than one among many; and a process without "
+            "tokens divides by zero.",
+        ),
+        Misconception(
+            "mean over busy processes",
+            _mean_over_busy,
+            "Processes without tokens are left out, but the others still weigh the same, whether they hold one token or a thousand.",
+        ),
+        Misconception(
+            "never divided", _only_summed, "That is the gradient of the summed loss: it grows with the batch. One division is missing."
+        ),
+        Misconception(
+            "divided by processes",
+            _by_processes,
+            "The sum is right. A mean over tokens divides by the tokens; how many processes shared them does not matter.",
+        ),
+        Misconception(
+            "divided twice",
+            _averaged_first,
+            "DistributedDataParallel divides by the number of processes; here nothing did, so that number should not appear.",
+        ),
+        Misconception(
+            "all as large as the largest",
+            _by_the_largest,
+            "You divide as if every process had as many tokens as the fullest one. Padding is no token.",
+        ),
     ),
     alternatives=(Alternative("means over means", _by_average),),
     success="However the rows are shared, the step is the same.",
@@ -102,9 +122,12 @@ def _reduce_scatter(vectors):
 
 
 def _ring_cases(rng):
-    return [case([np.array([1.0, 2.0, 3.0]), np.array([10.0, 20.0, 30.0]), np.array([100.0, 200.0, 300.0])]),
-            case(list(rng.normal(size=(5, 13)))), case([rng.normal(size=7)], note="one process alone"),
-            case(list(rng.normal(size=(4, 3))), note="fewer numbers than processes")]
+    return [
+        case([np.array([1.0, 2.0, 3.0]), np.array([10.0, 20.0, 30.0]), np.array([100.0, 200.0, 300.0])]),
+        case(list(rng.normal(size=(5, 13)))),
+        case([rng.normal(size=7)], note="one process alone"),
+        case(list(rng.normal(size=(4, 3))), note="fewer numbers than processes"),
+    ]
 
 
 def _own_chunk(vectors):
@@ -178,18 +201,28 @@ Write `reduce_scatter(vectors)`, the first half of the ring. Process p of N star
     compare=_compare_lists,
     returns=("chunks",),
     misconceptions=(
-        Misconception("chunk p on process p", _own_chunk,
-                      "The sums are right, and lie one place off. Follow two processes through their one move: which chunk was sent to whom?"),
-        Misconception("turned the other way", _chunk_before,
-                      "The sums are right; the ring turns from p to p + 1, and yours the other way."),
-        Misconception("nothing added", _not_added,
-                      "Each process still has its own numbers. What arrives must be added to the chunk that is there."),
-        Misconception("mean instead of sum", _averaged,
-                      "A reduction adds. Who divides, and by what, is decided later."),
-        Misconception("everything everywhere", _everything,
-                      "Each process should end with one complete chunk. All chunks everywhere takes the second half of the ring."),
-        Misconception("replaced instead of added", _replaced,
-                      "Each chunk travelled all the way and arrived as it left. On arrival it is added to what is there."),
+        Misconception(
+            "chunk p on process p",
+            _own_chunk,
+            "The sums are right, and lie one place off. Follow two processes through their one move: which chunk was sent to whom?",
+        ),
+        Misconception(
+            "turned the other way", _chunk_before, "The sums are right; the ring turns from p to p + 1, and yours the other way."
+        ),
+        Misconception(
+            "nothing added", _not_added, "Each process still has its own numbers. What arrives must be added to the chunk that is there."
+        ),
+        Misconception("mean instead of sum", _averaged, "A reduction adds. Who divides, and by what, is decided later."),
+        Misconception(
+            "everything everywhere",
+            _everything,
+            "Each process should end with one complete chunk. All chunks everywhere takes the second half of the ring.",
+        ),
+        Misconception(
+            "replaced instead of added",
+            _replaced,
+            "Each chunk travelled all the way and arrived as it left. On arrival it is added to what is there.",
+        ),
     ),
     alternatives=(Alternative("sum, then deal out", _right_chunk),),
     success="Every process has sent N − 1 chunks, each an N-th of the whole.",

@@ -21,24 +21,32 @@ residual are taken out?""",
     hints=(
         "Count one attention first: four matrices of which shape, and four biases of which length?",
         "A decoder layer has two attentions, one feed-forward net and three residuals. What goes?",
-        "One attention is 4 · (256² + 256); the feed-forward net is 2 · 256 · 1,024 + 1,024 + 256; a LayerNorm is "
-        "2 · 256.",
+        "One attention is 4 · (256² + 256); the feed-forward net is 2 · 256 · 1,024 + 1,024 + 256; a LayerNorm is 2 · 256.",
     ),
     stub='answer = {"with": ..., "without": ...}',
     reference={"with": WITH, "without": WITHOUT},
     misconceptions=(
-        Misconception("biases forgotten", {"with": 8 * 256**2 + 2 * 256 * 1024 + 3 * NORM,
-                                           "without": 4 * 256**2 + 2 * 256 * 1024 + 2 * NORM},
-                      "The matrices are counted right. Every projection and both layers of the net also have a bias."),
-        Misconception("norms forgotten", {"with": WITH - 3 * NORM, "without": WITHOUT - 2 * NORM},
-                      "Attentions and net are right. Each residual brings a LayerNorm along."),
-        Misconception("its norm stays", {"with": WITH, "without": WITHOUT + NORM},
-                      "The first is right. With cross-attention its residual goes too, and that holds a LayerNorm."),
-        Misconception("three matrices an attention", {"with": WITH - 2 * (256**2 + 256),
-                                                      "without": WITHOUT - (256**2 + 256)},
-                      "You counted three projections an attention. What happens to the heads after they are joined?"),
-        Misconception("the other way round", {"with": WITHOUT, "without": WITH},
-                      "Both numbers are right, under each other's name."),
+        Misconception(
+            "biases forgotten",
+            {"with": 8 * 256**2 + 2 * 256 * 1024 + 3 * NORM, "without": 4 * 256**2 + 2 * 256 * 1024 + 2 * NORM},
+            "The matrices are counted right. Every projection and both layers of the net also have a bias.",
+        ),
+        Misconception(
+            "norms forgotten",
+            {"with": WITH - 3 * NORM, "without": WITHOUT - 2 * NORM},
+            "Attentions and net are right. Each residual brings a LayerNorm along.",
+        ),
+        Misconception(
+            "its norm stays",
+            {"with": WITH, "without": WITHOUT + NORM},
+            "The first is right. With cross-attention its residual goes too, and that holds a LayerNorm.",
+        ),
+        Misconception(
+            "three matrices an attention",
+            {"with": WITH - 2 * (256**2 + 256), "without": WITHOUT - (256**2 + 256)},
+            "You counted three projections an attention. What happens to the heads after they are joined?",
+        ),
+        Misconception("the other way round", {"with": WITHOUT, "without": WITH}, "Both numbers are right, under each other's name."),
     ),
     alternatives=(Alternative("as floats", {"with": float(WITH), "without": float(WITHOUT)}),),
     tolerance=1e-12,
@@ -62,8 +70,7 @@ def _loss_cases(rng):
             ids[row, :length] = torch.from_numpy(1 + rng.integers(vocab_size - 1, size=length))
         return torch.from_numpy(2 * rng.normal(size=(len(lengths), longest, vocab_size))), ids, pad_id
 
-    return [case(*inputs([3], 5, 0)), case(*inputs([7, 7], 11, 0)),
-            case(*inputs([5, 2, 4], 13, 0), note="rows of different length")]
+    return [case(*inputs([3], 5, 0)), case(*inputs([7, 7], 11, 0)), case(*inputs([5, 2, 4], 13, 0), note="rows of different length")]
 
 
 def _loss_variant(read, say, **settings):
@@ -77,13 +84,17 @@ def _loss_variant(read, say, **settings):
 
 
 def _one_by_one(logits, ids, pad_id):
-    terms = [-logits[b, t].log_softmax(dim=-1)[ids[b, t + 1]]
-             for b in range(len(ids)) for t in range(ids.shape[1] - 1) if ids[b, t + 1] != pad_id]
+    terms = [
+        -logits[b, t].log_softmax(dim=-1)[ids[b, t + 1]]
+        for b in range(len(ids))
+        for t in range(ids.shape[1] - 1)
+        if ids[b, t + 1] != pad_id
+    ]
     return sum(terms) / len(terms)
 
 
 def _mean_of_rows(logits, ids, pad_id):
-    return sum(_loss(logits[b:b + 1], ids[b:b + 1], pad_id) for b in range(len(ids))) / len(ids)
+    return sum(_loss(logits[b : b + 1], ids[b : b + 1], pad_id) for b in range(len(ids))) / len(ids)
 
 
 BUG = Exercise(
@@ -112,19 +123,34 @@ def loss_of(logits, ids, pad_id):
     returns=("loss",),
     tolerance=1e-7,
     misconceptions=(
-        Misconception("copying is still rewarded", _loss_variant(slice(None), slice(None)),
-                      "The token at place t is still compared with the logits at place t, which have read it."),
-        Misconception("shifted the wrong way", _loss_variant(slice(1, None), slice(None, -1)),
-                      "Now place t must say the token *before* it, which it has also read. Which one is next?"),
-        Misconception("one place lost", _loss_variant(slice(None, -1), slice(None, -1)),
-                      "You cut both at the end, so they still face each other. Cut the logits at the end and the ids "
-                      "at the beginning."),
-        Misconception("padding asked", _loss_variant(slice(None, -1), slice(1, None), ignore_index=-100),
-                      "The shift is right, but the model is now asked to predict padding."),
-        Misconception("a sum", _loss_variant(slice(None, -1), slice(1, None), reduction="sum"),
-                      "The shift is right, but the terms are added up, not averaged."),
-        Misconception("a mean of means", _mean_of_rows,
-                      "You average each row first, so a token of a short row counts more than one of a long row."),
+        Misconception(
+            "copying is still rewarded",
+            _loss_variant(slice(None), slice(None)),
+            "The token at place t is still compared with the logits at place t, which have read it.",
+        ),
+        Misconception(
+            "shifted the wrong way",
+            _loss_variant(slice(1, None), slice(None, -1)),
+            "Now place t must say the token *before* it, which it has also read. Which one is next?",
+        ),
+        Misconception(
+            "one place lost",
+            _loss_variant(slice(None, -1), slice(None, -1)),
+            "You cut both at the end, so they still face each other. Cut the logits at the end and the ids at the beginning.",
+        ),
+        Misconception(
+            "padding asked",
+            _loss_variant(slice(None, -1), slice(1, None), ignore_index=-100),
+            "The shift is right, but the model is now asked to predict padding.",
+        ),
+        Misconception(
+            "a sum",
+            _loss_variant(slice(None, -1), slice(1, None), reduction="sum"),
+            "The shift is right, but the terms are added up, not averaged.",
+        ),
+        Misconception(
+            "a mean of means", _mean_of_rows, "You average each row first, so a token of a short row counts more than one of a long row."
+        ),
     ),
     alternatives=(Alternative("one token at a time", _one_by_one),),
     success="Each place now has to say what it has not read.",
@@ -140,8 +166,13 @@ def _prefix(length, prefix):
 
 
 def _prefix_cases(rng):
-    return [case(3, 2), case(5, 0, note="no prefix"), case(7, 3), case(4, 4, note="nothing but a prefix"),
-            case(11, int(rng.integers(2, 10)))]
+    return [
+        case(3, 2),
+        case(5, 0, note="no prefix"),
+        case(7, 3),
+        case(4, 4, note="nothing but a prefix"),
+        case(11, int(rng.integers(2, 10))),
+    ]
 
 
 def _from_numpy(build):
@@ -174,26 +205,41 @@ queries, True = may attend. Every place may read the first `prefix` places, and 
     cases=_prefix_cases,
     returns=("mask",),
     misconceptions=(
-        Misconception("causal everywhere", _from_numpy(lambda np, past, early: past),
-                      "This is the causal mask: place 0 cannot read the rest of the source."),
-        Misconception("rows opened", _from_numpy(lambda np, past, early: past | early[:, None]),
-                      "You opened the first rows: a source place now reads the target, which does not exist yet when "
-                      "the model writes. Rows are queries."),
-        Misconception("target blind to the source", _from_numpy(
-            lambda np, past, early: np.where(early[:, None], early[None], past & ~early[None])),
-            "The two parts no longer see each other. From where should the target know what to say?"),
-        Misconception("everything open", _from_numpy(lambda np, past, early: np.ones_like(past)),
-                      "Every place reads the whole row: the target sees the words that it should say."),
-        Misconception("upside down", _from_numpy(lambda np, past, early: past.T | early[None]),
-                      "Your target looks forward. Print the mask for length 4 with rows as queries."),
-        Misconception("one column too many", _from_numpy(
-            lambda np, past, early: past | np.append(True, early[:-1])[None]),
-            "Column `prefix` is open too: that is the first word of the target. Counting begins at 0."),
+        Misconception(
+            "causal everywhere",
+            _from_numpy(lambda np, past, early: past),
+            "This is the causal mask: place 0 cannot read the rest of the source.",
+        ),
+        Misconception(
+            "rows opened",
+            _from_numpy(lambda np, past, early: past | early[:, None]),
+            "You opened the first rows: a source place now reads the target, which does not exist yet when "
+            "the model writes. Rows are queries.",
+        ),
+        Misconception(
+            "target blind to the source",
+            _from_numpy(lambda np, past, early: np.where(early[:, None], early[None], past & ~early[None])),
+            "The two parts no longer see each other. From where should the target know what to say?",
+        ),
+        Misconception(
+            "everything open",
+            _from_numpy(lambda np, past, early: np.ones_like(past)),
+            "Every place reads the whole row: the target sees the words that it should say.",
+        ),
+        Misconception(
+            "upside down",
+            _from_numpy(lambda np, past, early: past.T | early[None]),
+            "Your target looks forward. Print the mask for length 4 with rows as queries.",
+        ),
+        Misconception(
+            "one column too many",
+            _from_numpy(lambda np, past, early: past | np.append(True, early[:-1])[None]),
+            "Column `prefix` is open too: that is the first word of the target. Counting begins at 0.",
+        ),
     ),
     alternatives=(
         Alternative("NumPy", _from_numpy(lambda np, past, early: past | early[None])),
-        Alternative("loop", lambda length, prefix: [[j <= i or j < prefix for j in range(length)]
-                                                    for i in range(length)]),
+        Alternative("loop", lambda length, prefix: [[j <= i or j < prefix for j in range(length)] for i in range(length)]),
     ),
     success="One stack now reads the source like an encoder and writes the target like a decoder.",
 )

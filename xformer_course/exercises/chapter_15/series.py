@@ -17,10 +17,12 @@ def _cases(rng):
         weights = rng.random((len(lasts), len(heard))) ** 3
         return weights / weights.sum(axis=1, keepdims=True), np.array(heard)
 
-    return [case(np.array([[0.5, 0.25, 0.25], [0.25, 0.25, 0.5]]), np.array([0, 1, 1])),
-            case(*inputs([2, 1, 4], [1, 0, 2, 1]), note="pauses"), case(*inputs([3, 2, 1, 5, 2], [0, 1, 3, 0, 2, 2])),
-            case(inputs([2, 3], [1, 1, 2])[0], np.array([-1, 0, 0, -1, -1, -1, -1, -1, -1])[:9],
-                 note="a word that is not heard")]
+    return [
+        case(np.array([[0.5, 0.25, 0.25], [0.25, 0.25, 0.5]]), np.array([0, 1, 1])),
+        case(*inputs([2, 1, 4], [1, 0, 2, 1]), note="pauses"),
+        case(*inputs([3, 2, 1, 5, 2], [0, 1, 3, 0, 2, 2])),
+        case(inputs([2, 3], [1, 1, 2])[0], np.array([-1, 0, 0, -1, -1, -1, -1, -1, -1])[:9], note="a word that is not heard"),
+    ]
 
 
 def _peak_right(weights, heard):
@@ -80,18 +82,18 @@ is never heard gets 0.""",
     cases=_cases,
     returns=("share",),
     misconceptions=(
-        Misconception("only the peak", _peak_right,
-                      "You look only at the largest weight of each row: right or wrong, not how much."),
-        Misconception("a mean weight", _mean_weight,
-                      "You divide by the number of frames, so long words look worse. A share is a sum."),
-        Misconception("columns made to add to one", _over_columns,
-                      "You rescaled the columns. It is the rows, the words, that share out a weight of 1."),
-        Misconception("pauses forgiven", _without_pauses,
-                      "You left the pauses out before sharing. Weight on a pause is lost, not handed back."),
-        Misconception("largest weight", _largest,
-                      "You take one frame of each word. A word may be heard in several."),
-        Misconception("one number for all", _one_number,
-                      "You averaged over the words; the statement asks for one number each."),
+        Misconception("only the peak", _peak_right, "You look only at the largest weight of each row: right or wrong, not how much."),
+        Misconception("a mean weight", _mean_weight, "You divide by the number of frames, so long words look worse. A share is a sum."),
+        Misconception(
+            "columns made to add to one",
+            _over_columns,
+            "You rescaled the columns. It is the rows, the words, that share out a weight of 1.",
+        ),
+        Misconception(
+            "pauses forgiven", _without_pauses, "You left the pauses out before sharing. Weight on a pause is lost, not handed back."
+        ),
+        Misconception("largest weight", _largest, "You take one frame of each word. A word may be heard in several."),
+        Misconception("one number for all", _one_number, "You averaged over the words; the statement asks for one number each."),
     ),
     alternatives=(Alternative("loop", _by_loop), Alternative("one-hot table", _by_one_hot)),
     success="Compare it with the floor: the part of all frames that belong to the word.",

@@ -28,8 +28,7 @@ def _with_readers(function):
             return expert_that_counts
 
         output = function(x, router, [reader(expert) for expert in experts])
-        is_right = sum(read) > len(x) and values.difference(
-            _mixture(x, router, experts), output, tolerance=MIXTURE.tolerance) is None
+        is_right = sum(read) > len(x) and values.difference(_mixture(x, router, experts), output, tolerance=MIXTURE.tolerance) is None
         return output, MORE if is_right else EACH
 
     return counted
@@ -46,16 +45,13 @@ def _mixture_cases(rng):
     import torch
 
     def inputs(n, d_model, num_experts):
-        layers = [torch.nn.Linear(d_model, d_model, dtype=torch.float64).requires_grad_(False)
-                  for _ in range(num_experts)]
+        layers = [torch.nn.Linear(d_model, d_model, dtype=torch.float64).requires_grad_(False) for _ in range(num_experts)]
         for layer in layers:
             for parameter in layer.parameters():
                 parameter.copy_(torch.from_numpy(rng.normal(size=parameter.shape)))
-        return (torch.from_numpy(rng.normal(size=(n, d_model))),
-                torch.from_numpy(rng.normal(size=(d_model, num_experts))), layers)
+        return (torch.from_numpy(rng.normal(size=(n, d_model))), torch.from_numpy(rng.normal(size=(d_model, num_experts))), layers)
 
-    return [case(*inputs(2, 3, 2)), case(*inputs(7, 5, 3)), case(*inputs(11, 2, 5)),
-            case(*inputs(5, 3, 1), note="a single expert")]
+    return [case(*inputs(2, 3, 2)), case(*inputs(7, 5, 3)), case(*inputs(11, 2, 5)), case(*inputs(5, 3, 1), note="a single expert")]
 
 
 def _mixture_variant(gate=lambda gates, logits, best: gates[best], pick=lambda row: row.argmax()):
@@ -126,8 +122,7 @@ reads the token, and what it returns is multiplied by that probability. Return (
     hints=(
         "How many experts does one token pass through? And different tokens?",
         "Over which axis must the probabilities of one token add up to 1? Which of them reaches the output?",
-        "`gate, chosen = (x @ router).softmax(dim=-1).max(dim=-1)`; then, for each expert, the rows where `chosen` "
-        "is its number.",
+        "`gate, chosen = (x @ router).softmax(dim=-1).max(dim=-1)`; then, for each expert, the rows where `chosen` is its number.",
     ),
     stub="def mixture(x, router, experts):\n    return ...",
     reference=_mixture,
@@ -137,23 +132,32 @@ reads the token, and what it returns is multiplied by that probability. Return (
     returns=("output", "readers"),
     tolerance=1e-8,
     misconceptions=(
-        Misconception("all experts blended", _soft,
-                      "Every expert reads every token here: right as a mixture, but nothing is saved."),
-        Misconception("everything computed, one kept", _one_of_all,
-                      "The output is right, but every expert read every token, and most of what they returned was "
-                      "thrown away. Which tokens should an expert be given?"),
-        Misconception("no gate", _mixture_variant(lambda gates, logits, best: 1.0),
-                      "The right experts, but their answers are not multiplied by the probability. Through what would "
-                      "the router get a gradient?"),
-        Misconception("gate without softmax", _mixture_variant(lambda gates, logits, best: logits[best]),
-                      "You multiply by the score. The statement asks for the probability."),
-        Misconception("the worst expert", _mixture_variant(pick=lambda row: row.argmin()),
-                      "You chose the expert with the smallest probability."),
-        Misconception("one expert for all tokens", _one_for_all,
-                      "All tokens go to one expert. Each token chooses for itself."),
-        Misconception("softmax over tokens", _over_tokens,
-                      "Your probabilities add up to 1 over the tokens. A token chooses among experts: which axis is "
-                      "that?"),
+        Misconception("all experts blended", _soft, "Every expert reads every token here: right as a mixture, but nothing is saved."),
+        Misconception(
+            "everything computed, one kept",
+            _one_of_all,
+            "The output is right, but every expert read every token, and most of what they returned was "
+            "thrown away. Which tokens should an expert be given?",
+        ),
+        Misconception(
+            "no gate",
+            _mixture_variant(lambda gates, logits, best: 1.0),
+            "The right experts, but their answers are not multiplied by the probability. Through what would the router get a gradient?",
+        ),
+        Misconception(
+            "gate without softmax",
+            _mixture_variant(lambda gates, logits, best: logits[best]),
+            "You multiply by the score. The statement asks for the probability.",
+        ),
+        Misconception(
+            "the worst expert", _mixture_variant(pick=lambda row: row.argmin()), "You chose the expert with the smallest probability."
+        ),
+        Misconception("one expert for all tokens", _one_for_all, "All tokens go to one expert. Each token chooses for itself."),
+        Misconception(
+            "softmax over tokens",
+            _over_tokens,
+            "Your probabilities add up to 1 over the tokens. A token chooses among experts: which axis is that?",
+        ),
     ),
     alternatives=(Alternative("grouped by expert", _grouped),),
     success="Parameters grow with the number of experts; the work for one token does not.",
@@ -181,16 +185,29 @@ we ask for its decoder.""",
     stub='answer = {"BERT": ..., "GPT-3": ..., "T5 encoder": ..., "ViT": ..., "Whisper decoder": ...}',
     reference=MODELS,
     misconceptions=(
-        Misconception("everything past", {name: PAST for name in MODELS},
-                      "Where the whole input is there from the start, nothing need be hidden."),
-        Misconception("everything open", {name: ALL for name in MODELS},
-                      "Two of the five write from left to right. What would they see of the word they must say?"),
-        Misconception("BERT as a writer", {**MODELS, "BERT": PAST},
-                      "BERT's missing word stands in the middle of the sentence. Which side of it helps?"),
-        Misconception("Whisper hears everything", {**MODELS, "Whisper decoder": ALL},
-                      "Whisper's *encoder* hears everything, and cross-attention reads that. Its decoder writes words."),
-        Misconception("all reversed", {name: ALL if kind == PAST else PAST for name, kind in MODELS.items()},
-                      "Each answer is the opposite. Which of these models writes a text from left to right?"),
+        Misconception(
+            "everything past", {name: PAST for name in MODELS}, "Where the whole input is there from the start, nothing need be hidden."
+        ),
+        Misconception(
+            "everything open",
+            {name: ALL for name in MODELS},
+            "Two of the five write from left to right. What would they see of the word they must say?",
+        ),
+        Misconception(
+            "BERT as a writer",
+            {**MODELS, "BERT": PAST},
+            "BERT's missing word stands in the middle of the sentence. Which side of it helps?",
+        ),
+        Misconception(
+            "Whisper hears everything",
+            {**MODELS, "Whisper decoder": ALL},
+            "Whisper's *encoder* hears everything, and cross-attention reads that. Its decoder writes words.",
+        ),
+        Misconception(
+            "all reversed",
+            {name: ALL if kind == PAST else PAST for name, kind in MODELS.items()},
+            "Each answer is the opposite. Which of these models writes a text from left to right?",
+        ),
     ),
     alternatives=(Alternative("upper case", {name: kind.upper() for name, kind in MODELS.items()}),),
     success="The mask follows from the task: hide what is to be said.",

@@ -74,8 +74,12 @@ def _as_attention(x, mask):
 def _by_loop(x, mask):
     import torch
 
-    return torch.stack([row[kept].mean(dim=0) if kept.any() else row[0] * 0 if not row.isnan().any()
-                        else torch.zeros_like(row[0]) for row, kept in zip(x, mask)])
+    return torch.stack(
+        [
+            row[kept].mean(dim=0) if kept.any() else row[0] * 0 if not row.isnan().any() else torch.zeros_like(row[0])
+            for row, kept in zip(x, mask)
+        ]
+    )
 
 
 MEAN = Exercise(
@@ -92,29 +96,25 @@ without any real token gives zeros, and whatever stands at the padding, even NaN
     hints=(
         "By what number do you divide the sum of a row, and is it the same for all rows?",
         "`x.masked_fill(condition, 0.0)` *replaces* numbers; `x * 0` of a NaN stays NaN. The mask needs a third axis.",
-        "Replace the padding by 0, add along axis 1, divide by `mask.sum(dim=1, keepdim=True)`, and let that count be "
-        "at least 1.",
+        "Replace the padding by 0, add along axis 1, divide by `mask.sum(dim=1, keepdim=True)`, and let that count be at least 1.",
     ),
     stub="def masked_mean(x, mask):\n    return ...",
     reference=_mean,
     cases=_mean_cases,
     returns=("mean",),
     misconceptions=(
-        Misconception("padding averaged too", _plain,
-                      "Your mean takes in the padding. Give a row more padding and print its mean again."),
+        Misconception("padding averaged too", _plain, "Your mean takes in the padding. Give a row more padding and print its mean again."),
         Misconception("a sum", _sum, "Your rows grow with their length. Which number turns a sum into a mean?"),
-        Misconception("divided by the padded length", _by_full_length,
-                      "The padding adds nothing to your sum, but it is counted when you divide."),
-        Misconception("padding summed", _only_count,
-                      "You divide by the right count, but the padded vectors are still in the sum."),
-        Misconception("first token only", _first,
-                      "You return the first vector of each row. What happens to the others?"),
-        Misconception("the mask upside down", _inverted,
-                      "You averaged just the padding. True means: a real token."),
-        Misconception("empty rows", _empty_is_nan,
-                      "All is right but for a row without any real token: 0 divided by 0."),
-        Misconception("NaN times zero", _by_product,
-                      "All is right until the padding holds a NaN: 0 · NaN is NaN. Replace instead of multiplying."),
+        Misconception(
+            "divided by the padded length", _by_full_length, "The padding adds nothing to your sum, but it is counted when you divide."
+        ),
+        Misconception("padding summed", _only_count, "You divide by the right count, but the padded vectors are still in the sum."),
+        Misconception("first token only", _first, "You return the first vector of each row. What happens to the others?"),
+        Misconception("the mask upside down", _inverted, "You averaged just the padding. True means: a real token."),
+        Misconception("empty rows", _empty_is_nan, "All is right but for a row without any real token: 0 divided by 0."),
+        Misconception(
+            "NaN times zero", _by_product, "All is right until the padding holds a NaN: 0 · NaN is NaN. Replace instead of multiplying."
+        ),
     ),
     alternatives=(Alternative("as attention with equal weights", _as_attention), Alternative("loop", _by_loop)),
     success="It is attention with equal weights on the real tokens, and nothing on the rest.",

@@ -12,8 +12,12 @@ def _patches(images, size):
 
 
 def _cases(rng):
-    return [case(np.arange(16.0).reshape(1, 4, 4), 2), case(rng.normal(size=(2, 6, 9)), 3, note="a wide image"),
-            case(rng.normal(size=(3, 10, 4)), 2, note="a high image"), case(rng.normal(size=(2, 5, 7)), 1)]
+    return [
+        case(np.arange(16.0).reshape(1, 4, 4), 2),
+        case(rng.normal(size=(2, 6, 9)), 3, note="a wide image"),
+        case(rng.normal(size=(3, 10, 4)), 2, note="a high image"),
+        case(rng.normal(size=(2, 5, 7)), 1),
+    ]
 
 
 def _ordered(order, *, pixels_swapped=False):
@@ -41,8 +45,12 @@ def _means(images, size):
 
 
 def _by_loop(images, size):
-    return np.array([[image[y:y + size, x:x + size].ravel() for y in range(0, image.shape[0], size)
-                      for x in range(0, image.shape[1], size)] for image in images])
+    return np.array(
+        [
+            [image[y : y + size, x : x + size].ravel() for y in range(0, image.shape[0], size) for x in range(0, image.shape[1], size)]
+            for image in images
+        ]
+    )
 
 
 def _by_windows(images, size):
@@ -70,20 +78,24 @@ inside each. `size` divides both sides.""",
     cases=_cases,
     returns=("patches",),
     misconceptions=(
-        Misconception("stripes", _stripes,
-                      "Your pieces are runs of neighbouring pixels in a row of the image. Print the first one for an "
-                      "image numbered from 0."),
-        Misconception("column by column", _ordered((0, 3, 1, 2, 4)),
-                      "Each square is right, but they come column by column."),
-        Misconception("pixels turned", _ordered((0, 1, 3, 2, 4), pixels_swapped=True),
-                      "The squares are in the right order; inside each, rows and columns are exchanged."),
-        Misconception("a sieve", _ordered((0, 2, 4, 1, 3)),
-                      "Each of your pieces takes every `size`-th pixel of the whole image, like a sieve. Which pixels "
-                      "are neighbours?"),
-        Misconception("overlapping", _overlapping,
-                      "Your squares begin at every pixel, not at every `size`-th."),
-        Misconception("one number a square", _means,
-                      "You averaged the pixels of each square. A word keeps all its numbers here."),
+        Misconception(
+            "stripes",
+            _stripes,
+            "Your pieces are runs of neighbouring pixels in a row of the image. Print the first one for an image numbered from 0.",
+        ),
+        Misconception("column by column", _ordered((0, 3, 1, 2, 4)), "Each square is right, but they come column by column."),
+        Misconception(
+            "pixels turned",
+            _ordered((0, 1, 3, 2, 4), pixels_swapped=True),
+            "The squares are in the right order; inside each, rows and columns are exchanged.",
+        ),
+        Misconception(
+            "a sieve",
+            _ordered((0, 2, 4, 1, 3)),
+            "Each of your pieces takes every `size`-th pixel of the whole image, like a sieve. Which pixels are neighbours?",
+        ),
+        Misconception("overlapping", _overlapping, "Your squares begin at every pixel, not at every `size`-th."),
+        Misconception("one number a square", _means, "You averaged the pixels of each square. A word keeps all its numbers here."),
     ),
     alternatives=(Alternative("loop", _by_loop), Alternative("windows", _by_windows)),
     success="From here on an image is a sequence, and the encoder need not know.",

@@ -45,8 +45,10 @@ def grade_and_report(options) -> int:
         raise ImportError(f"grading needs {', '.join(missing)}; install it with pip install 'xformer-lib[grade]'")
     limits = Limits(seconds=options.timeout, cell_seconds=options.cell_timeout, memory=options.memory)
     if options.jobs < 1 or options.seed < 0:
-        raise ValueError(f"--jobs, --seed: expected a number of 1 or more and a seed of 0 or more, got --jobs "
-                         f"{options.jobs} and --seed {options.seed}; leave them out for --jobs 1 --seed 0")
+        raise ValueError(
+            f"--jobs, --seed: expected a number of 1 or more and a seed of 0 or more, got --jobs "
+            f"{options.jobs} and --seed {options.seed}; leave them out for --jobs 1 --seed 0"
+        )
     path = Path(options.path)
     hand_ins = find_notebooks(path) if path.is_dir() else [path]
     check_targets(options, hand_ins)
@@ -77,8 +79,7 @@ def check_targets(options, hand_ins: list[Path]) -> None:
         if not file.absolute().parent.is_dir():
             raise FileNotFoundError(f"{option}: no folder {file.parent}; make it first, or name another file")
         if file.is_dir():
-            raise IsADirectoryError(f"{option}: expected a file for the report, got the folder {file}; "
-                                    "name a file in it")
+            raise IsADirectoryError(f"{option}: expected a file for the report, got the folder {file}; name a file in it")
         if holds_notebook(file) or any(is_same(file, one) for one in hand_ins):
             raise ValueError(f"{option}: expected a file for the report, got the notebook {file}; name another file")
     if options.json and options.csv and Path(options.json).resolve() == Path(options.csv).resolve():
@@ -128,8 +129,10 @@ def grade_alone(path: Path, limits: Limits, seed: int) -> NotebookGrade:
             raise
         raise ValueError(f"{path}: {stopped_with(error)}; set XFORMER_TRACEBACK=1 to see where") from error
     if not graded.exercises:
-        raise ValueError(f"{path}: expected a notebook with exercises of the course, got one without; "
-                         "it has neither a heading 'Exercise 3.1' nor a call of check")
+        raise ValueError(
+            f"{path}: expected a notebook with exercises of the course, got one without; "
+            "it has neither a heading 'Exercise 3.1' nor a call of check"
+        )
     return graded
 
 
@@ -176,8 +179,7 @@ def find_notebooks(folder: Path) -> list[Path]:
             if (Path(place) / name).is_symlink():
                 shown = one_line((Path(place) / name).relative_to(folder).as_posix())
                 print(f"{shown}: a link to a folder, not searched", file=sys.stderr)
-        found += [Path(place) / name for name in (*files, *folders)
-                  if name.endswith(".ipynb") and not name.startswith(".")]
+        found += [Path(place) / name for name in (*files, *folders) if name.endswith(".ipynb") and not name.startswith(".")]
     if not found:
         raise FileNotFoundError(f"path: no notebook (*.ipynb) in the folder {folder}; name a folder that holds some")
     return sorted(found)
@@ -194,8 +196,7 @@ def foreseen(paths: list[Path]) -> set[str]:
     return ids
 
 
-def grade_all(folder: Path, paths: list[Path], limits: Limits, seed: int, jobs: int,
-              finish: Callable[[int, NotebookGrade], None]) -> None:
+def grade_all(folder: Path, paths: list[Path], limits: Limits, seed: int, jobs: int, finish: Callable[[int, NotebookGrade], None]) -> None:
     """Hands each notebook to `finish`, with its place in the list, before the next one is begun; one at a time.
 
     One that cannot be graded, for whatever reason, is a row that says why. An interrupt ends those at work.

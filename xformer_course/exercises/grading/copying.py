@@ -75,8 +75,7 @@ def plan(source: Path, until: float) -> tuple[list[str], list[tuple[str, int]], 
 
 def copy_file(source: Path, target: Path, size: int, until: float) -> None:
     """Copies so many bytes of a plain file, and no more if it has grown since."""
-    handle = os.open(source, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-                     | getattr(os, "O_BINARY", 0))
+    handle = os.open(source, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     with open(handle, "rb") as reader, open(target, "xb") as writer:
         while size > 0 and (piece := reader.read(min(PIECE, size))):
             writer.write(piece)

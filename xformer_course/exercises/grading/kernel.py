@@ -14,12 +14,12 @@ from xformer_course.exercises import registry
 from xformer_course.exercises.exercise import STATUSES, Exercise
 from xformer_course.exercises.grading.limits import GIGABYTE, Limits, Workplace
 
-START = 120.0     # seconds a kernel may take to come up, on a busy machine
-GRACE = 5.0       # seconds it may take to obey an interrupt
-WATCH = 0.3       # seconds between two looks at its processes
-LARGEST = 2**22   # bytes in a reply; ours are far smaller
-WAITING = 16      # replies that may stand in line; ours come one by one
-LONGEST = 4000    # letters in a message
+START = 120.0  # seconds a kernel may take to come up, on a busy machine
+GRACE = 5.0  # seconds it may take to obey an interrupt
+WATCH = 0.3  # seconds between two looks at its processes
+LARGEST = 2**22  # bytes in a reply; ours are far smaller
+WAITING = 16  # replies that may stand in line; ours come one by one
+LONGEST = 4000  # letters in a message
 POSIX = os.name == "posix"
 
 
@@ -73,8 +73,7 @@ class Kernel:
             from jupyter_client.connect import write_connection_file
             from jupyter_client.session import Session
         except ImportError as error:
-            raise ImportError("grading needs ipykernel and what comes with it; "
-                              "install it with pip install 'xformer-lib[grade]'") from error
+            raise ImportError("grading needs ipykernel and what comes with it; install it with pip install 'xformer-lib[grade]'") from error
         folder = self.workplace.kernel
         pipes = POSIX and len(str(folder)) < 80
         place = {"transport": "ipc", "ip": str(folder / "socket")} if pipes else {"transport": "tcp", "ip": "127.0.0.1"}
@@ -84,8 +83,13 @@ class Kernel:
         with open(folder / "log.txt", "wb") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "xformer_course.exercises.grading.launcher", settings, "-f", file],
-                cwd=self.workplace.work, env=self.workplace.environment(self.token, self.limits.check_seconds),
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log, start_new_session=POSIX)
+                cwd=self.workplace.work,
+                env=self.workplace.environment(self.token, self.limits.check_seconds),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                start_new_session=POSIX,
+            )
         self.session = Session(key=key)
         self.context = zmq.Context()
         self.socket = self.context.socket(zmq.DEALER)
@@ -98,8 +102,7 @@ class Kernel:
             self.run("", [], START, START)
         except KernelDied:
             self.close()
-            raise NoKernel(f"the kernel did not start: {self.last_words()}; try xformer doctor, "
-                           "and a larger --memory") from None
+            raise NoKernel(f"the kernel did not start: {self.last_words()}; try xformer doctor, and a larger --memory") from None
         except BaseException:
             self.close()
             raise
@@ -119,8 +122,14 @@ class Kernel:
             Forged: if the reply is none of ours.
             Stopped: if the class is being ended.
         """
-        content = {"code": code, "silent": not code, "store_history": bool(code), "user_expressions": {},
-                   "allow_stdin": False, "stop_on_error": False}
+        content = {
+            "code": code,
+            "silent": not code,
+            "store_history": bool(code),
+            "user_expressions": {},
+            "allow_stdin": False,
+            "stop_on_error": False,
+        }
         asked = self.session.send(self.socket, "execute_request", content, metadata={"attempts": attempts})
         reply = self.wait(asked["header"]["msg_id"], time.monotonic() + seconds)
         late = reply is None
@@ -250,8 +259,12 @@ def is_verdict(one: object) -> bool:
         return False
     exercise = registry.find(one["id"])
     names = {known.name for known in misconceptions(exercise)} if not isinstance(exercise, str) else ()
-    return (not isinstance(exercise, str) and exercise.id == one["id"] and one["status"] in (*STATUSES, "not verified")
-            and one["misconception"] in ("", *names))
+    return (
+        not isinstance(exercise, str)
+        and exercise.id == one["id"]
+        and one["status"] in (*STATUSES, "not verified")
+        and one["misconception"] in ("", *names)
+    )
 
 
 def misconceptions(exercise: Exercise):

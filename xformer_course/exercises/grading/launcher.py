@@ -33,15 +33,15 @@ def kernel_class():
         recorder: Recorder
         folder: str
 
-        async def do_execute(self, code, silent, store_history=True, user_expressions=None, allow_stdin=False, *,
-                             cell_meta=None, cell_id=None):
+        async def do_execute(
+            self, code, silent, store_history=True, user_expressions=None, allow_stdin=False, *, cell_meta=None, cell_id=None
+        ):
             process = os.getpid()
             self.shell.ask_exit = lambda: None  # exit() and quit() would end the kernel
             self.stand_somewhere()
             self.recorder.begin()
             try:
-                reply = await super().do_execute(code, silent, store_history, {}, allow_stdin,
-                                                 cell_meta=cell_meta, cell_id=cell_id)
+                reply = await super().do_execute(code, silent, store_history, {}, allow_stdin, cell_meta=cell_meta, cell_id=cell_id)
                 if os.getpid() != process:  # a fork of the learner's that came back here, as it may below
                     os._exit(0)
                 attempts = (cell_meta or {}).get("attempts", [])

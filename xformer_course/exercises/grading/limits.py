@@ -17,10 +17,29 @@ GIGABYTE = 2**30
 LONGEST_CHECK = 30.0
 ADDRESS_SPACE = 64 * GIGABYTE  # libraries for GPUs map much that they never fill
 THREADS = 1024
-KEPT = ("PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "VIRTUAL_ENV", "CONDA_PREFIX", "LD_LIBRARY_PATH",
-        "DYLD_LIBRARY_PATH", "XFORMER_DATA", "XFORMER_SOURCE", "OMP_NUM_THREADS", "MKL_NUM_THREADS",
-        "OPENBLAS_NUM_THREADS", "SYSTEMROOT", "SYSTEMDRIVE", "COMSPEC", "PATHEXT", "NUMBER_OF_PROCESSORS",
-        "PROCESSOR_ARCHITECTURE")
+KEPT = (
+    "PATH",
+    "LANG",
+    "LANGUAGE",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "LD_LIBRARY_PATH",
+    "DYLD_LIBRARY_PATH",
+    "XFORMER_DATA",
+    "XFORMER_SOURCE",
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "SYSTEMROOT",
+    "SYSTEMDRIVE",
+    "COMSPEC",
+    "PATHEXT",
+    "NUMBER_OF_PROCESSORS",
+    "PROCESSOR_ARCHITECTURE",
+)
 
 
 @dataclass(frozen=True)
@@ -67,8 +86,14 @@ class Limits:
             return
         cpu = int(self.seconds * (os.cpu_count() or 1)) + 60
         memory = int(self.memory * GIGABYTE)
-        wanted = {"RLIMIT_CORE": 0, "RLIMIT_CPU": cpu, "RLIMIT_FSIZE": int(self.file_size * GIGABYTE),
-                  "RLIMIT_DATA": memory, "RLIMIT_AS": memory + ADDRESS_SPACE, "RLIMIT_NPROC": threads_now() + THREADS}
+        wanted = {
+            "RLIMIT_CORE": 0,
+            "RLIMIT_CPU": cpu,
+            "RLIMIT_FSIZE": int(self.file_size * GIGABYTE),
+            "RLIMIT_DATA": memory,
+            "RLIMIT_AS": memory + ADDRESS_SPACE,
+            "RLIMIT_NPROC": threads_now() + THREADS,
+        }
         for name, value in wanted.items():
             kind = getattr(resource, name, None)
             if kind is not None:
@@ -123,17 +148,28 @@ class Workplace:
         home, temporary, parent = str(self.home), str(self.home / "tmp"), str(os.getpid())
         self.bring_fonts()
         return kept | {
-            "HOME": home, "USERPROFILE": home, "XDG_CACHE_HOME": f"{home}/.cache", "XDG_CONFIG_HOME": f"{home}/.config",
-            "IPYTHONDIR": f"{home}/.ipython", "JUPYTER_CONFIG_DIR": f"{home}/.jupyter", "MPLCONFIGDIR": f"{home}/.mpl",
-            "TMPDIR": temporary, "TEMP": temporary, "TMP": temporary, "PYTHONPATH": path, "PYTHONHASHSEED": "0",
-            "PYTHONDONTWRITEBYTECODE": "1", "CUDA_VISIBLE_DEVICES": "", "JPY_PARENT_PID": parent,
-            "XFORMER_GRADE": token, "XFORMER_CHECK_SECONDS": f"{check_seconds:g}",
+            "HOME": home,
+            "USERPROFILE": home,
+            "XDG_CACHE_HOME": f"{home}/.cache",
+            "XDG_CONFIG_HOME": f"{home}/.config",
+            "IPYTHONDIR": f"{home}/.ipython",
+            "JUPYTER_CONFIG_DIR": f"{home}/.jupyter",
+            "MPLCONFIGDIR": f"{home}/.mpl",
+            "TMPDIR": temporary,
+            "TEMP": temporary,
+            "TMP": temporary,
+            "PYTHONPATH": path,
+            "PYTHONHASHSEED": "0",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "CUDA_VISIBLE_DEVICES": "",
+            "JPY_PARENT_PID": parent,
+            "XFORMER_GRADE": token,
+            "XFORMER_CHECK_SECONDS": f"{check_seconds:g}",
         }
 
     def bring_fonts(self) -> None:
         """Copies matplotlib's list of fonts, which takes seconds to make."""
-        cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / (
-            "Library/Caches" if sys.platform == "darwin" else ".cache")
+        cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache")
         folder = Path(os.environ.get("MPLCONFIGDIR") or Path(cache) / "matplotlib")
         (self.home / ".mpl").mkdir(exist_ok=True)
         for file in folder.glob("fontlist-*.json"):

@@ -107,16 +107,30 @@ class Recorder:
     def examine(self, id: str, name: str, namespace: dict) -> dict:
         """Makes the check that the cell did not make."""
         if name not in namespace:
-            return {"id": id, "status": "not verified", "misconception": "", "rechecked": True,
-                    "message": f"Exercise {id}: the course's check was not called, and there is no variable {name} "
-                               "to check."}
+            return {
+                "id": id,
+                "status": "not verified",
+                "misconception": "",
+                "rechecked": True,
+                "message": f"Exercise {id}: the course's check was not called, and there is no variable {name} to check.",
+            }
         result = api.examine(registry.find(id), namespace[name], self.session.generator(None))
         return self.plain(result) | {"rechecked": True}
 
     def plain(self, result: Result) -> dict:
         changed = self.session.seal.look()
         if changed and result.status != "not attempted":
-            return {"id": result.id, "status": "not verified", "misconception": "", "rechecked": False,
-                    "message": f"Exercise {result.id}: the notebook replaced {changed}, so its checks prove nothing."}
-        return {"id": result.id, "status": result.status, "misconception": result.misconception, "rechecked": False,
-                "message": result.message[:LONGEST].encode("utf-8", "backslashreplace").decode()}
+            return {
+                "id": result.id,
+                "status": "not verified",
+                "misconception": "",
+                "rechecked": False,
+                "message": f"Exercise {result.id}: the notebook replaced {changed}, so its checks prove nothing.",
+            }
+        return {
+            "id": result.id,
+            "status": result.status,
+            "misconception": result.misconception,
+            "rechecked": False,
+            "message": result.message[:LONGEST].encode("utf-8", "backslashreplace").decode(),
+        }

@@ -78,8 +78,9 @@ def as_text(notebook: NotebookGrade) -> str:
     lines = [notebook.summary]
     for grade in notebook.exercises:
         again = " (checked by the grader)" if grade.rechecked else ""
-        lines.append(f"  {grade.id:<6}{grade.short:<15} {grade.title}{again}" if not grade.misconception else
-                     f"  {grade.id:<6}{grade.short}{again}")
+        lines.append(
+            f"  {grade.id:<6}{grade.short:<15} {grade.title}{again}" if not grade.misconception else f"  {grade.id:<6}{grade.short}{again}"
+        )
         if grade.status in EXPLAINED:
             first, *rest = grade.message.removeprefix(f"Exercise {grade.id}: ").split("\n")
             lines.append(textwrap.fill(first, WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8))
@@ -89,10 +90,22 @@ def as_text(notebook: NotebookGrade) -> str:
 
 def as_json(notebooks: list[NotebookGrade], seed: int) -> dict:
     """Everything, as plain data."""
-    return {"version": __version__, "seed": seed, "notebooks": [
-        {"name": one.name, "passed": one.passed, "total": len(one.exercises), "seconds": one.seconds,
-         "error": one.error, "notes": list(one.notes), "exercises": [asdict(grade) for grade in one.exercises]}
-        for one in notebooks]}
+    return {
+        "version": __version__,
+        "seed": seed,
+        "notebooks": [
+            {
+                "name": one.name,
+                "passed": one.passed,
+                "total": len(one.exercises),
+                "seconds": one.seconds,
+                "error": one.error,
+                "notes": list(one.notes),
+                "exercises": [asdict(grade) for grade in one.exercises],
+            }
+            for one in notebooks
+        ],
+    }
 
 
 class Table:

@@ -14,8 +14,9 @@ from xformer_course.exercises.grading.source import Cell, Notebook, in_order, kn
 NOTES = 20
 
 
-def grade_notebook(path: Path, limits: Limits, *, seed: int = 0, name: str = "", links: bool = True,
-                   stop: threading.Event | None = None) -> NotebookGrade:
+def grade_notebook(
+    path: Path, limits: Limits, *, seed: int = 0, name: str = "", links: bool = True, stop: threading.Event | None = None
+) -> NotebookGrade:
     """Runs a notebook in a fresh kernel and gives a verdict on every exercise in it.
 
     Args:
@@ -60,7 +61,7 @@ class Run:
     left_out: set[int] = field(default_factory=set)  # cells that no restarted kernel runs again
     notes: list[str] = field(default_factory=list)
     hopeless: str = ""  # why no further kernel could be started
-    forged: str = ""    # why no verdict of this notebook counts
+    forged: str = ""  # why no verdict of this notebook counts
 
     def all_cells(self) -> None:
         """Runs the cells in order; one that killed its kernel is left out when the others are run again."""
@@ -122,8 +123,7 @@ class Run:
             self.left_out.add(number)
         if reply.late:
             self.note(cell, f"stopped after {seconds:g} s")
-            self.miss(cell, "timed out", f"the cell was stopped after {seconds:g} s, before its check was done",
-                      reply.verdicts)
+            self.miss(cell, "timed out", f"the cell was stopped after {seconds:g} s, before its check was done", reply.verdicts)
         elif reply.error:
             words = f"{reply.error}: {reply.words}".removesuffix(": ")
             self.note(cell, f"stopped with {words}")

@@ -16,8 +16,14 @@ NOT_PYTHON = re.compile(r"^([ \t]*)[%!?].*$", re.MULTILINE)
 LARGEST_FILE = 50_000_000
 LARGEST_CELL = 200_000  # characters; a longer one is run, and searched for checks by its words alone
 MOST_CELLS = 10_000
-KINDS = {stat.S_IFLNK: "a link", stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket",
-         stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
+KINDS = {
+    stat.S_IFLNK: "a link",
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
 
 
 class Unreadable(ValueError):
@@ -70,8 +76,7 @@ def read_notebook(path: Path, *, links: bool = True) -> Notebook:
     try:
         data = json.loads(content.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
-        raise Unreadable(f"expected a notebook, got a file that is not JSON ({error}); save it again in Jupyter"
-                         ) from None
+        raise Unreadable(f"expected a notebook, got a file that is not JSON ({error}); save it again in Jupyter") from None
     cells = data.get("cells") if isinstance(data, dict) else None
     if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
         raise Unreadable("expected a notebook of format 4 with a list of cells; save it again in Jupyter")
@@ -99,8 +104,7 @@ def parse(cells: list[tuple[str, str]]) -> Notebook:
             if current:
                 contained[current.id] = current
         if kind == "code":
-            attempts = [Attempt(exercise.id, name or exercise.answer_name)
-                        for id, name in checked[place] if (exercise := known(id))]
+            attempts = [Attempt(exercise.id, name or exercise.answer_name) for id, name in checked[place] if (exercise := known(id))]
             if current and current.id not in called_for and current.answer_name in bound_names(text):
                 attempts.append(Attempt(current.id, current.answer_name))  # its call was deleted
             contained |= {attempt.id: known(attempt.id) for attempt in attempts}
@@ -135,10 +139,19 @@ def checks_in(code: str) -> list[tuple[str, str | None]]:
     tree = tree_of(code)
     if tree is None:
         return [(id, None) for id in CALL.findall(code)]
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and called(node) == "check" and node.args
-             and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str)]
-    return [(call.args[0].value.strip(), call.args[1].id if len(call.args) > 1 and isinstance(call.args[1], ast.Name)
-             else None) for call in sorted(calls, key=lambda call: (call.lineno, call.col_offset))]
+    calls = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and called(node) == "check"
+        and node.args
+        and isinstance(node.args[0], ast.Constant)
+        and isinstance(node.args[0].value, str)
+    ]
+    return [
+        (call.args[0].value.strip(), call.args[1].id if len(call.args) > 1 and isinstance(call.args[1], ast.Name) else None)
+        for call in sorted(calls, key=lambda call: (call.lineno, call.col_offset))
+    ]
 
 
 def called(node: ast.Call) -> str | None:
@@ -154,6 +167,5 @@ def bound_names(code: str) -> set[str]:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             names.add(node.name)
         elif isinstance(node, (ast.Assign, ast.AnnAssign)):
-            names |= {inner.id for inner in ast.walk(node)
-                      if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)}
+            names |= {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)}
     return names
