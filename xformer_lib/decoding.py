@@ -21,7 +21,7 @@ from xformer_lib.nn.protocols import Module, SomeModule, TranslationModel
 from xformer_lib.nn.transformer import TransformerConfig
 from xformer_lib.shapes import Float, Int
 
-__all__ = ["next_logits", "greedy", "Hypothesis", "check_beam", "beam_search", "translate", "by_columns", "Translator"]
+__all__ = ["next_logits", "greedy", "Hypothesis", "beam_search", "translate", "by_columns", "Translator"]
 
 
 # %% page w5: What the model must not do
@@ -118,6 +118,7 @@ class Hypothesis:
     score: float  # log_prob / length**length_penalty; the length counts <eos>
 
 
+# %% page w5: When may the search stop?
 def check_beam(beam_size: int, length_penalty: float) -> None:
     """Raise ValueError for a search that cannot be."""
     if beam_size < 1:

@@ -29,7 +29,6 @@ __all__ = [
     "LengthGroup",
     "bleu_by_length",
     "WordError",
-    "cut_words",
     "word_errors",
     "worst",
 ]
@@ -216,11 +215,13 @@ class WordError:
     wanted: str
 
 
+# %% page w5: Scores that keep their signature
 def cut_words(text: str) -> list[str]:
     """Lower-case words, cut after apostrophes and punctuation: l' homme dort ."""
     return re.findall(r"\w+'?|[^\w\s]", text.lower())
 
 
+# %% page w5: Scores that keep their signature
 def word_errors(hypothesis: str, reference: str) -> list[WordError]:
     """Runs of words that differ, between the matching blocks that difflib finds."""
     said, wanted = cut_words(hypothesis), cut_words(reference)

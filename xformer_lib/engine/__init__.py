@@ -13,7 +13,6 @@ _HOMES = {
     "Int8Linear": "quantized",
     "KeyValueCache": "cache",
     "Linear": "products",
-    "OwnSteps": "decode",
     "PlainSteps": "decode",
     "Steps": "decode",
     "accelerate": "modules",
@@ -25,7 +24,6 @@ _HOMES = {
     "local_attention": "efficient",
     "product": "products",
     "quantize_int8": "quantized",
-    "quantize_rows": "quantized",
     "tiled_attention": "efficient",
 }
 
@@ -34,7 +32,6 @@ __all__ = list(_HOMES)
 if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_lib.engine.cache import KeyValueCache as KeyValueCache
     from xformer_lib.engine.decode import CachedSteps as CachedSteps
-    from xformer_lib.engine.decode import OwnSteps as OwnSteps
     from xformer_lib.engine.decode import PlainSteps as PlainSteps
     from xformer_lib.engine.decode import Steps as Steps
     from xformer_lib.engine.decode import begin as begin
@@ -51,6 +48,5 @@ if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_lib.engine.quantized import Int8Linear as Int8Linear
     from xformer_lib.engine.quantized import int_product as int_product
     from xformer_lib.engine.quantized import quantize_int8 as quantize_int8
-    from xformer_lib.engine.quantized import quantize_rows as quantize_rows
 else:
     __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -19,7 +19,7 @@ from xformer_lib.nn.protocols import CachingModel, TranslationModel
 from xformer_lib.nn.transformer import Decoder, Encoder, Transformer
 from xformer_lib.shapes import Float, Int
 
-__all__ = ["Steps", "PlainSteps", "CachedSteps", "OwnSteps", "begin"]
+__all__ = ["Steps", "PlainSteps", "CachedSteps", "begin"]
 
 
 # %% chapter 13a: Exercise 12.2 · The same word at every place

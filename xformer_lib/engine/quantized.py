@@ -13,7 +13,7 @@ from xformer_lib.nn.protocols import SomeModule
 from xformer_lib.nn.transformer import TokenEmbedding
 from xformer_lib.shapes import Float, Int
 
-__all__ = ["quantize_rows", "int_product", "Int8Linear", "Int8Embedding", "quantize_int8"]
+__all__ = ["int_product", "Int8Linear", "Int8Embedding", "quantize_int8"]
 
 
 # %% chapter 13: Eight bits for a weight

@@ -41,7 +41,6 @@ _HOMES = {
     "attention_positions": "positions",
     "causal_mask": "masks",
     "clock_angles": "positions",
-    "layer_options": "transformer",
     "left_half": "variants",
     "masked_mean": "variants",
     "masked_softmax": "attention",
@@ -93,7 +92,6 @@ if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_lib.nn.transformer import TokenEmbedding as TokenEmbedding
     from xformer_lib.nn.transformer import Transformer as Transformer
     from xformer_lib.nn.transformer import TransformerConfig as TransformerConfig
-    from xformer_lib.nn.transformer import layer_options as layer_options
     from xformer_lib.nn.variants import LanguageModel as LanguageModel
     from xformer_lib.nn.variants import SequenceClassifier as SequenceClassifier
     from xformer_lib.nn.variants import SeriesReader as SeriesReader

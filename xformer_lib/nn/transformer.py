@@ -17,7 +17,7 @@ from xformer_lib.nn.masks import padding_mask, target_mask
 from xformer_lib.nn.positions import POSITIONS, attention_positions
 from xformer_lib.shapes import Float, Int
 
-__all__ = ["TransformerConfig", "Transformer", "TokenEmbedding", "layer_options", "Encoder", "Decoder"]
+__all__ = ["TransformerConfig", "Transformer", "TokenEmbedding", "Encoder", "Decoder"]
 
 
 # %% chapter 9: The model on one screen

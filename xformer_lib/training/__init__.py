@@ -7,51 +7,33 @@ from typing import TYPE_CHECKING
 from xformer_lib._lazy import lazy_names
 
 _HOMES = {
-    "CHECKSUM": "checkpoint",
-    "ChunkedCrossEntropy": "loss",
-    "FREE": "checkpoint",
-    "Group": "distributed",
-    "LossOf": "distributed",
     "PRESETS": "config",
     "Plan": "planning",
     "Processes": "loop",
     "Run": "loop",
-    "Shares": "distributed",
     "Stopped": "loop",
     "TrainConfig": "config",
-    "add_gradients": "loop",
     "bound_memory": "loop",
-    "check_finite": "loop",
-    "check_made_for": "checkpoint",
-    "check_run": "checkpoint",
-    "check_tensors": "checkpoint",
     "check_warmup": "checks",
-    "check_weights": "checkpoint",
-    "checked_types": "config",
     "chunked_cross_entropy": "loss",
     "config_from_json": "config",
     "config_to_json": "config",
     "cross_entropy": "loss",
     "encode_pairs": "loop",
-    "find_checksum": "checkpoint",
     "has_bfloat16": "loop",
     "inverse_sqrt": "schedule",
     "keep_freed_memory": "loop",
-    "learning_rate": "loop",
     "load_checkpoint": "checkpoint",
     "load_model": "checkpoint",
-    "load_settings": "checkpoint",
     "load_setup": "checkpoint",
     "load_tensors": "checkpoint",
     "made_for": "checkpoint",
-    "optimizer_tensors": "checkpoint",
     "parameter_count": "planning",
     "pick_device": "loop",
     "plan": "planning",
     "preset": "config",
     "process_group": "distributed",
     "resident_memory": "loop",
-    "restore_optimizer": "checkpoint",
     "resume": "loop",
     "return_unused_memory": "loop",
     "ring_bytes": "planning",
@@ -60,8 +42,6 @@ _HOMES = {
     "save_setup": "checkpoint",
     "save_tensors": "checkpoint",
     "step_flops": "planning",
-    "stop_signals": "loop",
-    "summed_loss": "loop",
     "to_tensors": "loop",
     "train": "loop",
     "train_step": "loop",
@@ -73,21 +53,11 @@ _HOMES = {
 __all__ = list(_HOMES)
 
 if TYPE_CHECKING:  # what an editor and a type checker see
-    from xformer_lib.training.checkpoint import CHECKSUM as CHECKSUM
-    from xformer_lib.training.checkpoint import FREE as FREE
-    from xformer_lib.training.checkpoint import check_made_for as check_made_for
-    from xformer_lib.training.checkpoint import check_run as check_run
-    from xformer_lib.training.checkpoint import check_tensors as check_tensors
-    from xformer_lib.training.checkpoint import check_weights as check_weights
-    from xformer_lib.training.checkpoint import find_checksum as find_checksum
     from xformer_lib.training.checkpoint import load_checkpoint as load_checkpoint
     from xformer_lib.training.checkpoint import load_model as load_model
-    from xformer_lib.training.checkpoint import load_settings as load_settings
     from xformer_lib.training.checkpoint import load_setup as load_setup
     from xformer_lib.training.checkpoint import load_tensors as load_tensors
     from xformer_lib.training.checkpoint import made_for as made_for
-    from xformer_lib.training.checkpoint import optimizer_tensors as optimizer_tensors
-    from xformer_lib.training.checkpoint import restore_optimizer as restore_optimizer
     from xformer_lib.training.checkpoint import save_checkpoint as save_checkpoint
     from xformer_lib.training.checkpoint import save_model as save_model
     from xformer_lib.training.checkpoint import save_setup as save_setup
@@ -95,35 +65,25 @@ if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_lib.training.checks import check_warmup as check_warmup
     from xformer_lib.training.config import PRESETS as PRESETS
     from xformer_lib.training.config import TrainConfig as TrainConfig
-    from xformer_lib.training.config import checked_types as checked_types
     from xformer_lib.training.config import config_from_json as config_from_json
     from xformer_lib.training.config import config_to_json as config_to_json
     from xformer_lib.training.config import preset as preset
-    from xformer_lib.training.distributed import Group as Group
-    from xformer_lib.training.distributed import LossOf as LossOf
-    from xformer_lib.training.distributed import Shares as Shares
     from xformer_lib.training.distributed import process_group as process_group
     from xformer_lib.training.loop import Processes as Processes
     from xformer_lib.training.loop import Run as Run
     from xformer_lib.training.loop import Stopped as Stopped
-    from xformer_lib.training.loop import add_gradients as add_gradients
     from xformer_lib.training.loop import bound_memory as bound_memory
-    from xformer_lib.training.loop import check_finite as check_finite
     from xformer_lib.training.loop import encode_pairs as encode_pairs
     from xformer_lib.training.loop import has_bfloat16 as has_bfloat16
     from xformer_lib.training.loop import keep_freed_memory as keep_freed_memory
-    from xformer_lib.training.loop import learning_rate as learning_rate
     from xformer_lib.training.loop import pick_device as pick_device
     from xformer_lib.training.loop import resident_memory as resident_memory
     from xformer_lib.training.loop import resume as resume
     from xformer_lib.training.loop import return_unused_memory as return_unused_memory
-    from xformer_lib.training.loop import stop_signals as stop_signals
-    from xformer_lib.training.loop import summed_loss as summed_loss
     from xformer_lib.training.loop import to_tensors as to_tensors
     from xformer_lib.training.loop import train as train
     from xformer_lib.training.loop import train_step as train_step
     from xformer_lib.training.loop import validation_loss as validation_loss
-    from xformer_lib.training.loss import ChunkedCrossEntropy as ChunkedCrossEntropy
     from xformer_lib.training.loss import chunked_cross_entropy as chunked_cross_entropy
     from xformer_lib.training.loss import cross_entropy as cross_entropy
     from xformer_lib.training.loss import translation_loss as translation_loss

@@ -22,21 +22,11 @@ from xformer_lib.nn.transformer import Transformer, TransformerConfig
 from xformer_lib.training.config import TrainConfig, config_from_json, config_to_json
 
 __all__ = [
-    "CHECKSUM",
-    "find_checksum",
     "save_tensors",
     "load_tensors",
-    "optimizer_tensors",
-    "restore_optimizer",
-    "check_tensors",
-    "check_weights",
     "save_checkpoint",
     "load_checkpoint",
-    "FREE",
     "made_for",
-    "check_made_for",
-    "check_run",
-    "load_settings",
     "save_setup",
     "load_setup",
     "save_model",
@@ -58,6 +48,7 @@ def find_checksum(data: bytes) -> tuple[re.Match | None, str]:
     return place, hashed.hexdigest()
 
 
+# %% page w2: A seal on every file
 def save_tensors(path: Path, tensors: dict[str, Tensor], state: dict) -> None:
     """One safetensors file: tensors by name, and ``state`` as JSON in its header,
     with the file's checksum."""
@@ -137,6 +128,7 @@ def check_weights(model: Module, weights: dict[str, Tensor], folder: Path) -> No
                          "or give the build it was trained with")
 
 
+# %% page w2: What a checkpoint must hold
 def save_checkpoint(folder: Path, model: Module, optimizer: torch.optim.Optimizer,
                     state: dict) -> None:
     """Everything a run needs to go on as if it had never stopped, in one file."""
@@ -169,6 +161,7 @@ def load_checkpoint(folder: Path, model: Module, optimizer: torch.optim.Optimize
 FREE = ("dropout", "attention_dropout", "max_len")
 
 
+# %% page w2: Which run a file belongs to
 def made_for(config: TransformerConfig, tokenizer: Tokenizer) -> dict:
     """What weights belong to: settings that change their meaning, and a tokenizer."""
     settings = {name: value for name, value in asdict(config).items()
@@ -176,6 +169,7 @@ def made_for(config: TransformerConfig, tokenizer: Tokenizer) -> dict:
     return {"model": settings, "tokenizer": tokenizer.fingerprint}
 
 
+# %% page w2: Which run a file belongs to
 def check_made_for(path: Path, stored: dict, here: dict) -> None:
     """ValueError where a file of weights was made for other settings than these."""
     for name, value in stored.get("model", {}).items():
@@ -212,6 +206,7 @@ def load_settings(folder: Path) -> tuple[TrainConfig, str | None]:
                          "again") from error
 
 
+# %% page w2: Which run a file belongs to
 def save_setup(folder: Path, config: TrainConfig, tokenizer: Tokenizer, *,
                run: str | None = None) -> None:
     """Write what never changes during a run: config.json and tokenizer.json.

@@ -10,7 +10,7 @@ from typing import Any
 from xformer_lib.nn.transformer import TransformerConfig
 from xformer_lib.training.checks import check_train_config
 
-__all__ = ["TrainConfig", "PRESETS", "preset", "config_to_json", "config_from_json", "checked_types"]
+__all__ = ["TrainConfig", "PRESETS", "preset", "config_to_json", "config_from_json"]
 
 
 # %% page w2: Settings that fail at once
@@ -80,6 +80,7 @@ def config_from_json(data: dict) -> TrainConfig:
     return TrainConfig(**checked_types(TrainConfig, {**data, "model": model}))
 
 
+# %% page w2: Settings that fail at once
 def checked_types(settings: type, data: dict) -> dict:
     """The same data, where every value has the type of the field it is for."""
     types: dict[str, Any] = {field.name: field.type for field in fields(settings)}

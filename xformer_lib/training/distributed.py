@@ -20,7 +20,7 @@ from xformer_lib.shapes import Int
 from xformer_lib.training.loop import Processes, Run, pick_device
 from xformer_lib.training.loss import translation_loss
 
-__all__ = ["Shares", "LossOf", "Group", "process_group"]
+__all__ = ["process_group"]
 
 
 # %% page w4: The same batch, cut

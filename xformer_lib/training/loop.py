@@ -45,17 +45,12 @@ __all__ = [
     "to_tensors",
     "Run",
     "Processes",
-    "add_gradients",
-    "learning_rate",
-    "check_finite",
     "train_step",
     "keep_freed_memory",
     "return_unused_memory",
     "resident_memory",
     "bound_memory",
     "Stopped",
-    "stop_signals",
-    "summed_loss",
     "validation_loss",
     "train",
     "resume",
@@ -317,6 +312,7 @@ class Stopped(KeyboardInterrupt):
     """Ctrl-C or SIGTERM came; the step is done, all is saved. Says how to go on."""
 
 
+# %% page w2: Stopping when asked
 @contextmanager
 def stop_signals(patience: float = 0.0):
     """Collect the first Ctrl-C or SIGTERM in the list it gives; a second one, more
@@ -354,6 +350,7 @@ def summed_loss(model: TrainableModel, data: Iterable[Batch],
     return total, count
 
 
+# %% page w2: The loop
 def validation_loss(model: TrainableModel, data: list, *, max_tokens: int,
                     device: str) -> float:
     """The mean of `summed_loss` over the tokens of a set of pairs."""

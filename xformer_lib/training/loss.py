@@ -11,7 +11,7 @@ from xformer_lib.engine.products import product
 from xformer_lib.nn.protocols import TrainableModel
 from xformer_lib.shapes import Float, Int
 
-__all__ = ["cross_entropy", "ChunkedCrossEntropy", "chunked_cross_entropy", "translation_loss"]
+__all__ = ["cross_entropy", "chunked_cross_entropy", "translation_loss"]
 
 
 # %% page w2: The loss in parts
