@@ -12,7 +12,7 @@ import pytest
 from matplotlib.colors import to_hex
 
 from xformer_course import plots
-from xformer_course.plots import NO_ROLE, ROLES
+from xformer_course.plots import ROLES
 from xformer_course.plots.style import tint
 
 QUERY, KEY, VALUE = (ROLES[name] for name in ("query", "key", "value"))
@@ -65,14 +65,6 @@ def test_turning_arrows_and_the_letters_at_their_tips():
     assert [line.get_color() for line in ax.lines if line.get_linestyle() == ":"] == [QUERY, KEY]
 
 
-def test_values_are_green_and_the_paths_of_outputs_none_of_the_three():
-    values = np.array([[0.0, 0.0], [4.0, 0.0], [1.0, 3.0]])
-    ax = plots.hull_plot(values, WORDS, {"a?": values / 2, "b?": values / 3}, xlabel="x", ylabel="y")
-    assert {inks(ax)[word] for word in WORDS} == {VALUE}
-    assert [line.get_color() for line in ax.lines if line.get_markersize() == 9] == [VALUE] * 3
-    assert [to_hex(line.get_color()) for line in ax.lines if line.get_label() in ("a?", "b?")] == [*map(to_hex, NO_ROLE[:2])]
-
-
 def test_architecture_says_what_comes_into_attention():
     ax = plots.architecture(SimpleNamespace(vocab_size=29, d_model=13, num_encoder_layers=2, num_decoder_layers=3), src_len=7, tgt_len=5)
     letters = [(text.get_text(), to_hex(text.get_color()), *text.get_position()) for text in ax.texts if text.get_text() in {*"qkv"}]
@@ -86,10 +78,3 @@ def test_heads_are_none_of_the_three():
     ax = plots.head_contributions(np.ones((3, 5)), list("abcde"))
     bars = {to_hex(patch.get_facecolor()) for patch in ax.patches}
     assert len(bars) == 3 and not bars & {QUERY, KEY, VALUE} and not bars & {to_hex(c) for c in plots.OKABE_ITO[:3]}
-
-
-def test_lines_take_other_colours_when_told():
-    plots.use_style()
-    ax = plots.line_plot([1, 2], {name: [0, 1] for name in WORDS}, xlabel="x", ylabel="y", colours=NO_ROLE)
-    assert [line.get_color() for line in ax.lines] == list(NO_ROLE[:3])
-    assert len({line.get_linestyle() for line in ax.lines}) == 3

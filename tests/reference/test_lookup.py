@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from scipy.spatial import ConvexHull
 
-from xformer_course.plots.lookup import convex_hull
 from xformer_lib.reference.lookup import hard_lookup, soft_lookup
 
 BATCH, NUM_QUERIES, NUM_KEYS, WIDTH, WIDTH_V = 2, 5, 11, 7, 3  # all sizes are different primes
@@ -32,7 +32,7 @@ def by_loops(query, keys, values, temperature):
 
 def sticks_out(point, points):
     """How far a point lies outside the polygon around others, measured from the edges of the hull."""
-    corners = points[convex_hull(points)]
+    corners = points[ConvexHull(points).vertices]
     farthest = -np.inf
     for a, b in zip(corners, np.roll(corners, -1, axis=0), strict=True):
         along, there = b - a, point - a

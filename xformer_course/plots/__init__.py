@@ -7,9 +7,7 @@ colour-blind readers; lines also differ in dash and marker, so that they stay ap
 
 `maps` holds coloured matrices, `steps` the computation of attention, `heads` several heads together, `grid` all layers and heads, `curves`
 lines, `growth` costs on logarithmic axes, `bands` means over seeds, `seeds` systems in rows, `permutation` rows on the move,
-`architecture` the encoder–decoder as boxes, `arcs` dependency
-arcs and wirings, `lookup` the hull of a table's values, `trace` one sentence on its way
-through a model, `tree` a beam search, `draws` histograms with zero marked, `style` the common look.
+`architecture` the encoder–decoder as boxes, `arcs` dependency arcs and wirings, `trace` one sentence on its way through a model, `tree` a beam search, `draws` histograms with zero marked, `style` the common look.
 
 >>> import numpy as np
 >>> axes = attention_map(np.eye(2), queries=["Le", "chat"], keys=["The", "cat"])
@@ -20,12 +18,11 @@ through a model, `tree` a beam search, `draws` histograms with zero marked, `sty
 from xformer_course.plots.architecture import architecture
 from xformer_course.plots.arcs import dependency_arcs, wiring
 from xformer_course.plots.bands import band_plot
-from xformer_course.plots.curves import learning_curve, line_plot
+from xformer_course.plots.curves import learning_curve, line_plot, smooth_plot
 from xformer_course.plots.draws import draw_histograms
 from xformer_course.plots.grid import head_table, interval_plot, map_grid
 from xformer_course.plots.growth import growth_plot, roofline_plot
 from xformer_course.plots.heads import head_contributions, head_maps, influence_map
-from xformer_course.plots.lookup import hull_plot, smooth_plot
 from xformer_course.plots.maps import attention_map, mask_map, positional_heatmap
 from xformer_course.plots.permutation import permutation_flow
 from xformer_course.plots.positions import offset_panels, turning_arrows
@@ -53,7 +50,6 @@ __all__ = [
     "head_contributions",
     "head_maps",
     "head_table",
-    "hull_plot",
     "influence_map",
     "interval_plot",
     "learning_curve",
