@@ -5,9 +5,10 @@ composed, changed and tested. Attention maps always have queries as rows and key
 on both axes. Colours are viridis, cividis and the palette of Okabe and Ito, which stay apart for
 colour-blind readers; lines also differ in dash and marker, so that they stay apart in grey.
 
-`maps` holds coloured matrices, `steps` the computation of attention, `heads` several heads together, `grid` all layers and heads, `curves`
-lines, `growth` costs on logarithmic axes, `bands` means over seeds, `seeds` systems in rows, `permutation` rows on the move,
-`architecture` the encoder–decoder as boxes, `arcs` dependency arcs and wirings, `trace` one sentence on its way through a model, `tree` a beam search, `draws` histograms with zero marked, `style` the common look.
+`maps` holds coloured matrices, `steps` the computation of attention, `heads` several heads together, `grid` all layers and heads,
+`curves` lines, `growth` costs on logarithmic axes, `bands` means over seeds, `seeds` systems in rows, `permutation` rows on the move,
+`architecture` the encoder–decoder as boxes, `arcs` dependency arcs and wirings, `trace` one sentence on its way through a model, `tree` a
+beam search, `draws` histograms with zero marked, `style` the common look.
 
 >>> import numpy as np
 >>> axes = attention_map(np.eye(2), queries=["Le", "chat"], keys=["The", "cat"])

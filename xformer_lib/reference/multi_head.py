@@ -42,7 +42,7 @@ def multi_head_attention(
     return np.einsum("...hie,heo->...io", heads, blocks), weights
 
 
-# %% chapter 6: Wide matrices and PyTorch
+# %% chapter 6: The library's version
 def per_head(
     wide: Float[np.ndarray, "m hd"], num_heads: int
 ) -> Float[np.ndarray, "h m d"]:
