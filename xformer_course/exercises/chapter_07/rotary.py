@@ -103,6 +103,7 @@ def _calls(rng):
 
 ROTARY = Exercise(
     id="7.4",
+    page="07a_positions_in_the_scores",
     title="Turn the pairs",
     kind="implement",
     minutes=15,
@@ -204,6 +205,7 @@ def _frequency_a_column(frequencies):
 
 MIXED_PAIRS = Exercise(
     id="7.5",
+    page="07a_positions_in_the_scores",
     title="Which columns are a pair",
     kind="find the bug",
     minutes=10,
