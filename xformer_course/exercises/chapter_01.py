@@ -77,7 +77,7 @@ CROSSINGS = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-`heads` holds for each word the position of its head, and `None` for the root, as in the cell above. Write \
+`heads` holds for each word the position of its head, and `None` for the root, as in the sentence above. Write \
 `crossings(heads)`: the number of *pairs* of arcs that cross when all arcs are drawn above the sentence. Arcs that \
 share an end do not cross, and neither do arcs of which one lies under the other.""",
     hints=(
