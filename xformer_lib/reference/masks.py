@@ -14,7 +14,7 @@ from xformer_lib.shapes import Bool, Int
 __all__ = ["causal_mask", "padding_mask", "local_mask"]
 
 
-# %% chapter 3: Three masks
+# %% chapter 3: The library's masks
 def causal_mask(length: int) -> Bool[np.ndarray, "i j"]:
     """Position i may attend to itself and to what came before: j ≤ i.
 
@@ -28,7 +28,6 @@ def causal_mask(length: int) -> Bool[np.ndarray, "i j"]:
     return position[None, :] <= position[:, None]
 
 
-# %% chapter 3: Three masks
 def padding_mask(
     lengths: Sequence[int] | Int[np.ndarray, "b"], max_len: int
 ) -> Bool[np.ndarray, "b j"]:
@@ -44,7 +43,6 @@ def padding_mask(
     return np.arange(max_len)[None, :] < np.asarray(lengths, dtype=np.int64)[:, None]
 
 
-# %% chapter 3: Three masks
 def local_mask(length: int, window: int) -> Bool[np.ndarray, "i j"]:
     """Position i may attend to `window` neighbours on each side: |i - j| ≤ window.
 
