@@ -29,6 +29,7 @@ def _layers_by_matrices(length, window):
 
 REACH = Exercise(
     id="4.4",
+    page="04a_windows_clocks_and_costs",
     title="How many layers until the ends meet",
     kind="implement",
     minutes=8,
