@@ -87,14 +87,18 @@ class Labeller(nn.Module):
 
 
 # %% chapter 9a: A first run
-def train_labeller(task: Task, scheme: str, *, seed: int, steps: int = 500) -> Labeller:
-    """A Labeller after ``steps`` batches of 64 rows, each row 4 to TRAINED letters."""
+def train_labeller(
+    task: Task, scheme: str, *, seed: int, steps: int = 500, rate: float = 0.003,
+    watch: Callable[[int, Labeller], None] = lambda step, model: None,
+) -> Labeller:
+    """A Labeller after ``steps`` batches of 64 rows, each row 4 to TRAINED letters;
+    ``watch`` gets the number of steps done and the model, after each of them."""
     torch.manual_seed(seed)
     model = Labeller(scheme, causal=task.causal)
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.003, betas=(0.9, 0.98))
-    rate = lambda step: min(1, (step + 1) / 50, 2 * (steps - step) / steps)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, rate)
-    for _ in range(steps):
+    optimizer = torch.optim.Adam(model.parameters(), lr=rate, betas=(0.9, 0.98))
+    share = lambda step: min(1, (step + 1) / 50, 2 * (steps - step) / steps)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, share)
+    for step in range(steps):
         length = int(torch.randint(4, TRAINED + 1, ()))
         ids = torch.randint(LETTERS, (64, length))
         logits, answers = model(ids), task.rule(ids)
@@ -104,6 +108,7 @@ def train_labeller(task: Task, scheme: str, *, seed: int, steps: int = 500) -> L
         loss.backward()
         optimizer.step()
         schedule.step()
+        watch(step + 1, model)
     return model.eval()
 
 
