@@ -27,7 +27,7 @@ from xformer_lib.nn.positions import POSITIONS
 
 LENGTHS = (TRAINED, 24, 32, 48, TESTED)
 STEPS, LOOKS = 6000, 10
-RATES = (0.001, 0.003, 0.006)
+RATES = (0.001, 0.003, 0.006, 0.012)
 TRIAL_STEPS, TRIAL_SEED = 1000, 100
 
 

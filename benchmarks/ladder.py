@@ -6,12 +6,14 @@
     python benchmarks/ladder.py --long --seed 1              the three families with three times the steps
     python benchmarks/ladder.py --smoke --out FOLDER         the whole path in seconds, on the fragment
 
-One split, one metric: Multi30k English to French, trained on its training part, the learning rate of each family
-chosen by validation loss in short trials, the best weights of a run by validation loss, greedy translations of
-test_2016_flickr scored once by sacreBLEU. Every system reads the same batches, so the same target tokens.
+One split, one metric: Multi30k English to French, trained on its training part, the learning rate of each system, variants included,
+chosen by validation loss in short trials (a grid that is widened as long as its best rate lies on its edge), the best weights of a run
+by validation loss, greedy translations of test_2016_flickr scored once by sacreBLEU. Every system reads the same batches, so the same
+target tokens.
 
 One file a run, results/ladder/SYSTEM-seedN.json (results/ladder-long with --long), and one a trial; a file that is there is not made
-again, so that the command can be stopped and started, or run for different systems on several cores.
+again, unless its rate is not the one that the trials choose, so that the command can be stopped and started, or run for different
+systems on several cores.
 """
 
 import argparse
@@ -44,7 +46,7 @@ from xformer_lib.training.loop import build_run, continue_run  # noqa: E402
 RECORDS = ROOT / "results" / "ladder"
 SEEDS = (1, 2, 3)
 TRIAL_SEED = 0
-RATES = (1e-3, 2e-3, 4e-3, 8e-3)
+RATES, MOST_RATES = (1e-3, 2e-3, 4e-3, 8e-3), 7
 LENGTHS = (8, 11, 14, 18)  # the longest source, in words, of each group but the last
 
 RECURRENT = TransformerConfig(vocab_size=4000, d_model=256, num_encoder_layers=1, num_decoder_layers=1)
@@ -64,7 +66,7 @@ def unscaled_transformer(config: TransformerConfig) -> Transformer:
 
 @dataclass(frozen=True)
 class System:
-    """What is trained: a family, whose sizes and learning rate it shares, and what is different about it."""
+    """What is trained: a family, whose sizes it shares, and what is different about it."""
 
     family: str
     build: Callable[[TransformerConfig], nn.Module]
@@ -151,25 +153,30 @@ class Ladder:
         run = build_run(config, folder, self.tokenizer, self.corpus, "cpu", build=SYSTEMS[name].build)
         return continue_run(run, progress=sys.stderr.isatty())
 
-    def trial(self, family: str, rate: float) -> dict:
+    def trial(self, name: str, rate: float) -> dict:
         """The record of a short run at one rate, made if it is missing."""
 
         def make(folder: Path) -> dict:
-            run = self.train(family, self.config(family, rate=rate, seed=TRIAL_SEED, trial=True), folder)
-            return {"family": family, "rate": rate, **training_record(run)}
+            run = self.train(name, self.config(name, rate=rate, seed=TRIAL_SEED, trial=True), folder)
+            return {"system": name, "rate": rate, **training_record(run)}
 
-        return self.recorded(self.trials / f"trial-{family}-{rate:g}.json", make, f"--only {family} --rates")
+        return self.recorded(self.trials / f"trial-{name}-{rate:g}.json", make, f"--only {name} --rates")
 
-    def rate(self, family: str) -> float:
-        """The rate whose trial ends at the lowest validation loss."""
-        trials = [self.trial(family, rate) for rate in RATES]
-        return min(trials, key=lambda trial: trial["history"][-1]["validation_loss"])["rate"]
+    def rate(self, name: str) -> float:
+        """The rate whose trial ends at the lowest validation loss; on the edge of the grid, the next rate is tried, too."""
+        rates = list(RATES)
+        while True:
+            best = min(rates, key=lambda rate: self.trial(name, rate)["history"][-1]["validation_loss"])
+            if best not in (min(rates), max(rates)) or len(rates) == MOST_RATES:
+                return best
+            rates.append(best / 2 if best == min(rates) else best * 2)
 
     def run(self, name: str, seed: int) -> dict:
         """The record of a run, made if it is missing."""
 
+        rate = self.rate(name)
+
         def make(folder: Path) -> dict:
-            rate = self.rate(SYSTEMS[name].family)
             run = self.train(name, self.config(name, rate=rate, seed=seed), folder)
             model, tokenizer = load_model(folder, build=SYSTEMS[name].build)
             start = time.process_time()
@@ -186,7 +193,10 @@ class Ladder:
             return {**record, "hypotheses": hypotheses} if keep else record
 
         long = "--long " if self.scale is LONG else ""
-        return self.recorded(self.out / f"{record_name(name, seed)}.json", make, f"{long}--only {name} --seed {seed}")
+        path = self.out / f"{record_name(name, seed)}.json"
+        if path.exists() and json.loads(path.read_text(encoding="utf-8"))["config"]["peak_rate"] != rate:
+            path.unlink()  # of an earlier grid
+        return self.recorded(path, make, f"{long}--only {name} --seed {seed}")
 
     def recorded(self, path: Path, make: Callable[[Path], dict], options: str) -> dict:
         """The record of that path: read, or made in a folder of its own and written in one go."""
@@ -289,8 +299,8 @@ def main(arguments: list[str] | None = None) -> None:
     scale = SMOKE if options.smoke else LONG if options.long else FULL
     ladder = Ladder(scale, options.out, trials=RECORDS if options.long else None)
     if options.rates:
-        for family in dict.fromkeys(SYSTEMS[name].family for name in options.only):
-            print(f"{family}: {ladder.rate(family):g}")
+        for name in options.only:
+            print(f"{name}: {ladder.rate(name):g}")
         return
     for name, seed in wanted:
         ladder.run(name, seed)

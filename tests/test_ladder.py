@@ -97,11 +97,13 @@ def test_without_scale_the_scores_are_plain_products(ladder):
 
 
 def test_the_rate_is_the_one_with_the_least_validation_loss(ladder, smoke):
-    for name, system in ladder.SYSTEMS.items():
-        trials = [read(path) for path in sorted(smoke.glob(f"trial-{system.family}-0*.json"))]
-        assert sorted(trial["rate"] for trial in trials) == sorted(ladder.RATES)
+    for name in ladder.SYSTEMS:
+        trials = [read(path) for path in sorted(smoke.glob(f"trial-{name}-0*.json"))]
+        rates = sorted(trial["rate"] for trial in trials)
+        assert set(rates) >= set(ladder.RATES)
         best = min(trials, key=lambda trial: trial["history"][-1]["validation_loss"])
         assert read(smoke / f"{name}-seed1.json")["config"]["peak_rate"] == best["rate"]
+        assert rates[0] < best["rate"] < rates[-1] or len(rates) == ladder.MOST_RATES, "the best rate has a neighbour on each side"
 
 
 def test_two_runs_of_one_seed_are_equal_to_the_bit(ladder, smoke, tmp_path):
@@ -174,7 +176,7 @@ def test_a_record_says_where_it_comes_from(ladder, path):
     for name in ("device", "threads", "versions", "cpu_minutes", "tokens_per_second", "parameters"):
         assert record[name], name
     trial = path.stem.startswith("trial-")
-    assert path.stem == (f"trial-{record['family']}-{record['rate']:g}" if trial else ladder.record_name(record["system"], record["seed"]))
+    assert path.stem == (f"trial-{record['system']}-{record['rate']:g}" if trial else ladder.record_name(record["system"], record["seed"]))
     assert record["history"][-1]["step"] == record["config"]["max_steps"]
 
 
@@ -205,7 +207,7 @@ def test_rates_were_chosen_by_the_trials(ladder):
     best = {}
     for trial in map(read, TRIALS):
         loss = trial["history"][-1]["validation_loss"]
-        best[trial["family"]] = min(best.get(trial["family"], (loss, trial["rate"])), (loss, trial["rate"]))
+        best[trial["system"]] = min(best.get(trial["system"], (loss, trial["rate"])), (loss, trial["rate"]))
     for record in map(read, RECORDS):
-        family = ladder.SYSTEMS[record["system"]].family
-        assert record["config"]["peak_rate"] == best[family][1]
+        chosen = best.get(record["system"], best[ladder.SYSTEMS[record["system"]].family])
+        assert record["config"]["peak_rate"] == chosen[1]
