@@ -32,7 +32,7 @@ if importlib.util.find_spec("xformer_lib") is None:
         sys.exit("xformer_lib is not installed and this copy of the course does not know where it lives: in its "
                  "folder, run pip install -e '.[course]', or make repository URL=https://github.com/you/xformer-lib")
     subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", package], check=True)"""
-MARKED = ("README.md", "pyproject.toml", "CONTRIBUTING.md", "chapters/index.md")  # may quote the address
+MARKED = ("README.md", "pyproject.toml", "CONTRIBUTING.md")  # may quote the address
 
 
 def repository_url():

@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from pathlib import Path
 
+import nbformat
 import pytest
 
 from tests.book.browser import complaints, open_tab
@@ -128,8 +129,12 @@ def test_pages_read_to_their_end_are_ticked_and_forgotten(chromium, articles):
     problems, before, early, ticked, counted, still, forgotten, gone = browse(chromium, work)
     assert problems == [] and before == [] and early == []
     assert ticked == still == ["02_dictionary_lookup.html\u00a0✓ (read)"]
-    table = (ROOT / "chapters" / "index.md").read_text(encoding="utf-8").split("\n## Paths")[0]
-    pages = [part.count("\n| [") for part in table.split("\n| **")[1:]]  # four parts and the workshop
+    [plan] = [
+        cell.source
+        for cell in nbformat.read(ROOT / "chapters" / "index.ipynb", as_version=4).cells
+        if cell.source.startswith("## The plan")
+    ]
+    pages = [part.count("\n| [") for part in plan.split("\n| **")[1:]]  # four parts and the workshop
     assert len(pages) == 5 and min(pages) > 1
     assert counted == [f" · {int(place == 0)} of {count} read" for place, count in enumerate(pages)]
     assert forgotten == [] and gone == []

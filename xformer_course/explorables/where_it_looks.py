@@ -1,0 +1,81 @@
+"""The first page's figure: press a French word, see which English ones the trained model reads."""
+
+from html import escape
+
+import numpy as np
+
+from xformer_course.explorables.explorable import Explorable, asset
+from xformer_course.explorables.pictures import matrix_table
+
+LAYER, HEAD = 1, 1  # of the shipped model's cross-attention, counted from 0
+# What the model writes greedily and where this head looks meanwhile, word by word, in hundredths; tests/explorables/test_looks.py compares.
+SENTENCES = (
+    (
+        ("She", "gave", "him", "a", "red", "apple", "yesterday.", "(end)"),
+        ("Elle", "lui", "a", "donné", "une", "pomme", "rouge", "hier."),
+        (
+            (99, 0, 0, 0, 0, 0, 0, 0),
+            (0, 0, 100, 0, 0, 0, 0, 0),
+            (0, 99, 0, 0, 0, 0, 0, 0),
+            (0, 91, 1, 6, 0, 0, 0, 2),
+            (0, 0, 1, 99, 0, 0, 0, 0),
+            (0, 1, 0, 0, 0, 99, 0, 0),
+            (0, 0, 0, 0, 100, 0, 0, 0),
+            (0, 12, 4, 11, 17, 7, 43, 6),
+        ),
+    ),
+    (
+        ("He", "gave", "me", "a", "good", "idea.", "(end)"),
+        ("Il", "m'", "a", "donné", "une", "bonne", "idée."),
+        (
+            (94, 0, 1, 0, 0, 3, 1),
+            (0, 26, 74, 0, 0, 0, 0),
+            (2, 42, 5, 2, 6, 35, 8),
+            (0, 98, 0, 1, 0, 0, 0),
+            (0, 0, 0, 99, 0, 0, 0),
+            (0, 2, 2, 1, 1, 95, 0),
+            (1, 0, 0, 0, 1, 87, 11),
+        ),
+    ),
+    (
+        ("He", "never", "drinks", "black", "coffee.", "(end)"),
+        ("Il", "ne", "boit", "jamais", "de", "café", "noir."),
+        (
+            (93, 2, 0, 1, 3, 1),
+            (0, 99, 1, 0, 0, 0),
+            (0, 0, 100, 0, 0, 0),
+            (0, 100, 0, 0, 0, 0),
+            (0, 0, 10, 84, 5, 1),
+            (4, 0, 1, 12, 83, 0),
+            (1, 14, 14, 51, 16, 3),
+        ),
+    ),
+)
+
+
+def looks() -> Explorable:
+    """Three sentences, their translations, and where one head of cross-attention looks for each word.
+
+    >>> looks().data["sentences"][0]["written"][1]
+    'lui'
+    """
+    source, written, shares = SENTENCES[0]
+    table = matrix_table(
+        np.array(shares) / 100,
+        rows=written,
+        columns=source,
+        title=f"Cross-attention of layer {LAYER + 1}, head {HEAD + 1}: for each French word, the share of each English one",
+        axes=("French (query)", "English (key)"),
+    )
+    return Explorable(
+        name="looks",
+        label="Where a trained translator looks while it writes each French word",
+        caption="Press a French word. The lines show what one attention head of this book's own translator reads at that moment: the answer to "
+        "a <em>query</em>, found among <em>keys</em>. The weights are the model's, not a drawing.",
+        data={
+            "sentences": [{"source": list(s), "written": list(w), "shares": [list(row) for row in m]} for s, w, m in SENTENCES],
+            "word": 1,
+        },
+        picture=f'<p>{escape(" ".join(source[:-1]))} → <span lang="fr">{escape(" ".join(written))}</span></p>{table}',
+        style=asset("looks.css"),
+    )
