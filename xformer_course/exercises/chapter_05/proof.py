@@ -221,11 +221,10 @@ SECOND_HALF = Exercise(
     minutes=12,
     difficulty=3,
     statement="""\
-The second half of the proof, in NumPy. By exercise 5.5 the scores of the reordered words are p s pᵀ. Write \
-`weights(a, p)`, the softmax of these scores along rows, from the old weights a = softmax(s) (n, n) and p; and \
-`output(a, v, p)`, the output for the reordered words, from the old weights a, the old values v (n, e) and p. On paper, \
-say why each row of softmax keeps its denominator, where pᵀ p = I is used, and why the last line says equivariant and \
-not invariant.""",
+The second half of the proof, in NumPy. Write `weights(a, p)`: the softmax, along rows, of the scores that you found in \
+exercise 5.5, from the old weights a = softmax(s) (n, n) and p. And write `output(a, v, p)`: the output for the \
+reordered words, from the old weights a, the old values v (n, e) and p. On paper, say why each row of softmax keeps its \
+denominator, where pᵀ p = I is used, and why the last line says equivariant and not invariant.""",
     hints=(
         "A row's denominator is a sum over all keys, in whatever order. Which entries of the old weights stand in row i now?",
         "Weights are numbers for pairs of words, as scores are, so they move as scores do. And the new values are p v.",
