@@ -82,6 +82,21 @@ as before, up to rounding (`np.allclose`)? The order that moves nothing counts. 
             "may another one stand there?",
         ),
         _mistake(
+            "past held still",
+            [24, 6, 2, 1],
+            "You hold the words *before* the place still and let the others move. At place 0 another word would stand then: is its output the same?",
+        ),
+        _mistake(
+            "orders up to the place",
+            [1, 2, 6, 24],
+            "You count the orders of the words up to the place. The word at the place must stay, and those behind it may move.",
+        ),
+        _mistake(
+            "nothing may move",
+            [1, 1, 1, 1],
+            "Not every order is noticed: place 0 reads itself alone. Which of the other words may move without its output changing?",
+        ),
+        _mistake(
             "changed orders counted",
             [18, 22, 22, 18],
             "You count the orders after which the row is *another*. Asked for are those after which it is the same.",
@@ -121,6 +136,16 @@ output row of the *second* layer is the same as before. Predict the four numbers
             "These are the counts of a single layer. The second has to read the *output* of the first, and the first needs its mask, too.",
         ),
         _mistake("no mask", [6, 6, 6, 6], "6 at every place: that is what happens without a mask. Both layers need `mask=causal_mask(4)`."),
+        _mistake(
+            "past held still",
+            [24, 6, 2, 1],
+            "You hold the words *before* the place still and let the others move. At place 0 another word would stand then: is its output the same?",
+        ),
+        _mistake(
+            "last place alone",
+            [6, 2, 2, 1],
+            "Place 2 reads the rows 0 and 1 of the first layer. Row 0 there tells which word came first: may the two still swap?",
+        ),
         _mistake(
             "mask turned round",
             TWO_LAYERS[::-1],

@@ -133,6 +133,16 @@ HOLDS = Step(
             "The lemma speaks of *any* square matrix of scores. It does not ask where they came from.",
         ),
         Misconception(
+            "the lemma fails, too",
+            lambda x, e, p: (bool(np.allclose(e, p @ e)), False, True),
+            "The lemma speaks of *any* square matrix of scores, also of those that came from positions. Try it on a small one.",
+        ),
+        Misconception(
+            "two lines always fail",
+            lambda x, e, p: (False, False, True),
+            "Which lines mention the table? The lemma speaks of any scores, and the first line holds where the gap is zero.",
+        ),
+        Misconception(
             "the last line fails",
             lambda x, e, p: (bool(np.allclose(e, p @ e)), True, False),
             "pᵀ p = I is about p alone. Does adding a table to x change p?",

@@ -76,6 +76,11 @@ UNDO = Step(
         Misconception("its own inverse", lambda p: p, "Twice the same order brings the rows home only if it swaps pairs."),
         Misconception("nothing to undo", lambda p: np.eye(len(p)), "The identity times p is p. What must it be?"),
         Misconception("one over p", lambda p: 1.0 - p, "Ones for zeros and zeros for ones: multiply it with p and look at the diagonal."),
+        Misconception(
+            "upside down",
+            lambda p: p[::-1],
+            "You turned the rows of p upside down. Multiply with p, for the order (1, 2, 0): is it the identity?",
+        ),
         Misconception("minus p", lambda p: -p, "That is the inverse for addition. Here rows have to move back."),
     ),
 )
@@ -112,6 +117,16 @@ SCORES = Step(
             lambda s, p: p.T @ s @ p,
             "These are the scores for the inverse order. Which of p and its transpose stands on the left?",
         ),
+        Misconception(
+            "transposed on both sides",
+            lambda s, p: p.T @ s @ p.T,
+            "The rows move the wrong way. The queries are on the left, and they became p q.",
+        ),
+        Misconception(
+            "scores taken for queries",
+            lambda s, p: (p @ s) @ (p @ s).T,
+            "You multiply the scores with themselves. s is q kᵀ already; what becomes of it when q and k are p q and p k?",
+        ),
         Misconception("scores stay", lambda s, p: s, "The score in row 0, column 0 now belongs to the word that came to the front."),
     ),
 )
@@ -131,6 +146,9 @@ WEIGHTS = Step(
         Misconception("columns alone", lambda a, p: a @ p.T, "Only the columns move. Whose weights are in row 0 now?"),
         Misconception("weights stay", lambda a, p: a, "Each row still adds up to 1, but it belongs to another query now."),
         Misconception("the way back", lambda a, p: p.T @ a @ p, "These are the weights for the inverse order."),
+        Misconception(
+            "transposed on both sides", lambda a, p: p.T @ a @ p.T, "The rows move the wrong way. The weights move as the scores did."
+        ),
         Misconception(
             "transpose forgotten",
             lambda a, p: p @ a @ p,
@@ -170,6 +188,11 @@ OUTPUT = Step(
             "the way back",
             lambda a, v, p: p.T @ a @ v,
             "The rows move by the inverse order. Which p is left over when the two in the middle cancel?",
+        ),
+        Misconception(
+            "columns of the weights alone",
+            lambda a, v, p: a @ p.T @ v,
+            "Only the columns of the weights moved here. Their rows belong to queries, which moved too, and so did the values.",
         ),
         Misconception(
             "weights left behind",
