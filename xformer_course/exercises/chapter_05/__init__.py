@@ -1,6 +1,6 @@
 """Exercises of chapter 05: permutations."""
 
-from xformer_course.exercises.chapter_05 import attention, checking, counting, masks, matrices, positions, proof
+from xformer_course.exercises.chapter_05 import attention, checking, counting, masks, matrices, pasts, positions, proof
 from xformer_course.exercises.exercise import Chapter
 
 CHAPTER = Chapter(
@@ -11,10 +11,10 @@ CHAPTER = Chapter(
         matrices.EXERCISES
         + checking.EXERCISES
         + attention.TOGETHER
-        + proof.EXERCISES
+        + (proof.FIRST_HALF,)
         + attention.POOLED
-        + masks.EXERCISES
-        + positions.EXERCISES
+        + (masks.WHICH_MASK, pasts.PREFIX, positions.WHERE_IT_FAILS)
         + counting.EXERCISES
+        + (proof.SECOND_HALF, pasts.TWICE, positions.WHAT_SURVIVES)
     ),
 )

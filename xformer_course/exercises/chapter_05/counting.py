@@ -78,6 +78,7 @@ def _count_cases(rng):
 
 DISTINCT = Exercise(
     id="5.11",
+    page="05a_how_much_order_is_left",
     title="How many sentences are left?",
     kind="implement",
     minutes=12,

@@ -86,6 +86,7 @@ INPUT = Step(
         ),
         Misconception("nothing moves", lambda x, e, p: x + e, "That is what the layer read before the reordering."),
         Misconception("positions lost", lambda x, e, p: p @ x, "The words moved; now add the positions."),
+        Misconception("the way back", lambda x, e, p: p.T @ x + e, "The words went the other way: reordering them by p is p x."),
     ),
 )
 
@@ -132,6 +133,21 @@ HOLDS = Step(
             "The lemma speaks of *any* square matrix of scores. It does not ask where they came from.",
         ),
         Misconception(
+            "the lemma fails, too",
+            lambda x, e, p: (bool(np.allclose(e, p @ e)), False, True),
+            "The lemma speaks of *any* square matrix of scores, also of those that came from positions. Try it on a small one.",
+        ),
+        Misconception(
+            "two lines always fail",
+            lambda x, e, p: (False, False, True),
+            "Which lines mention the table? The lemma speaks of any scores, and the first line holds where the gap is zero.",
+        ),
+        Misconception(
+            "the last line fails",
+            lambda x, e, p: (bool(np.allclose(e, p @ e)), True, False),
+            "pᵀ p = I is about p alone. Does adding a table to x change p?",
+        ),
+        Misconception(
             "all three fail",
             lambda x, e, p: (bool(np.allclose(e, p @ e)),) * 3,
             "One broken line is enough to break a proof. pᵀ p = I is about p, whatever is added to x.",
@@ -154,41 +170,56 @@ REPAIR = Step(
     ),
 )
 
-STEPS = (INPUT, GAP, HOLDS, REPAIR)
+BROKEN, AFTERWARDS = (INPUT, GAP), (HOLDS, REPAIR)
 
 WHERE_IT_FAILS = Exercise(
     id="5.10",
     title="Where positions break the proof",
     kind="prove",
-    minutes=15,
-    difficulty=3,
+    minutes=8,
+    difficulty=2,
     statement="""\
-The layer reads x + e, with a fixed table `e` of position vectors, one row a place. Reorder the words by `p` and leave \
-the table. Write as functions: `input(x, e, p)`, what the layer reads then; `gap(e, p)`, that input minus p (x + e); \
-`holds(x, e, p)`, three truth values, one for each line of the proof: is the input p (x + e); is \
-softmax(p s pᵀ) = p softmax(s) pᵀ for any scores s, so whatever the weights; is pᵀ p = I; and `repair(e, p)`, the table \
-to add to p x, instead of e, so that the layer reads p (x + e). On paper, say for which e the gap is zero for every p.""",
+A layer reads x + e: to the words x (n, m) it adds a fixed table e (n, m) of position vectors, one row a place. Now the \
+words are reordered by a permutation matrix `p` and the table stays where it is. Write, in NumPy, `input(x, e, p)`: what \
+the layer reads then; and `gap(e, p)`: that input minus p (x + e), from e and p alone. On paper, say for which tables \
+the gap is zero for every p.""",
     hints=(
         "After the reordering, which word does the first row of the table meet?",
-        "Write out p x + e and p (x + e), and subtract. Which of the three lines mentions e at all?",
-        "The gap is e − p e; only the first line can fail, and it holds exactly where e = p e; adding p e closes the gap.",
+        "Write out p x + e and p (x + e), and subtract: what is left of x?",
+        "The input is p x + e, and the gap e − p e.",
     ),
-    stub='steps = {"input": ..., "gap": ..., "holds": ..., "repair": ...}',
-    reference={step.name: step.reference for step in STEPS},
-    steps=STEPS,
+    stub='steps = {"input": ..., "gap": ...}',
+    reference={step.name: step.reference for step in BROKEN},
+    steps=BROKEN,
     alternatives=(
-        Alternative(
-            "by computing",
-            {
-                "input": lambda x, e, p: x[order_of(p)] + e,
-                "gap": lambda e, p: e - e[order_of(p)],
-                "holds": _holds_truth,
-                "repair": lambda e, p: e[order_of(p)],
-            },
-        ),
-        Alternative("as a list, in order", [step.reference for step in STEPS]),
+        Alternative("by computing", {"input": lambda x, e, p: x[order_of(p)] + e, "gap": lambda e, p: e - e[order_of(p)]}),
+        Alternative("as a list, in order", [step.reference for step in BROKEN]),
     ),
-    success="Only the first line breaks: the words moved and the table did not.",
+    success="The words moved and the table did not: the gap says by how much.",
 )
 
-EXERCISES = (WHERE_IT_FAILS,)
+WHAT_SURVIVES = Exercise(
+    id="5.14",
+    title="What survives, and a repair",
+    kind="prove",
+    minutes=8,
+    difficulty=2,
+    statement="""\
+As in exercise 5.10, the words x are reordered by `p` and the table e stays. Write, in NumPy, `holds(x, e, p)`: three \
+truth values, one for each line that the proof needs. Is what the layer reads equal to p (x + e)? Is \
+softmax(p s pᵀ) = p softmax(s) pᵀ, whatever the scores s? Is pᵀ p = I? And write `repair(e, p)`: the table to add to \
+p x, in place of e, so that the layer reads p (x + e).""",
+    hints=(
+        "Which of the three lines mentions the table at all?",
+        "The first line holds exactly if your gap of exercise 5.10 is zero. The other two speak of any scores and of p alone.",
+        "holds is (np.allclose(e, p @ e), True, True), and the table that closes the gap is p e.",
+    ),
+    stub='steps = {"holds": ..., "repair": ...}',
+    reference={step.name: step.reference for step in AFTERWARDS},
+    steps=AFTERWARDS,
+    alternatives=(
+        Alternative("by computing", {"holds": _holds_truth, "repair": lambda e, p: e[order_of(p)]}),
+        Alternative("as a list, in order", [step.reference for step in AFTERWARDS]),
+    ),
+    success="Only the first line breaks, and a table that moves with the words mends it.",
+)

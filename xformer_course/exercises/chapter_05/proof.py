@@ -76,6 +76,11 @@ UNDO = Step(
         Misconception("its own inverse", lambda p: p, "Twice the same order brings the rows home only if it swaps pairs."),
         Misconception("nothing to undo", lambda p: np.eye(len(p)), "The identity times p is p. What must it be?"),
         Misconception("one over p", lambda p: 1.0 - p, "Ones for zeros and zeros for ones: multiply it with p and look at the diagonal."),
+        Misconception(
+            "upside down",
+            lambda p: p[::-1],
+            "You turned the rows of p upside down. Multiply with p, for the order (1, 2, 0): is it the identity?",
+        ),
         Misconception("minus p", lambda p: -p, "That is the inverse for addition. Here rows have to move back."),
     ),
 )
@@ -112,6 +117,16 @@ SCORES = Step(
             lambda s, p: p.T @ s @ p,
             "These are the scores for the inverse order. Which of p and its transpose stands on the left?",
         ),
+        Misconception(
+            "transposed on both sides",
+            lambda s, p: p.T @ s @ p.T,
+            "The rows move the wrong way. The queries are on the left, and they became p q.",
+        ),
+        Misconception(
+            "scores taken for queries",
+            lambda s, p: (p @ s) @ (p @ s).T,
+            "You multiply the scores with themselves. s is q kᵀ already; what becomes of it when q and k are p q and p k?",
+        ),
         Misconception("scores stay", lambda s, p: s, "The score in row 0, column 0 now belongs to the word that came to the front."),
     ),
 )
@@ -131,6 +146,14 @@ WEIGHTS = Step(
         Misconception("columns alone", lambda a, p: a @ p.T, "Only the columns move. Whose weights are in row 0 now?"),
         Misconception("weights stay", lambda a, p: a, "Each row still adds up to 1, but it belongs to another query now."),
         Misconception("the way back", lambda a, p: p.T @ a @ p, "These are the weights for the inverse order."),
+        Misconception(
+            "transposed on both sides", lambda a, p: p.T @ a @ p.T, "The rows move the wrong way. The weights move as the scores did."
+        ),
+        Misconception(
+            "transpose forgotten",
+            lambda a, p: p @ a @ p,
+            "The columns move the wrong way. The weights move as the scores did, to p s pᵀ, columns included.",
+        ),
     ),
 )
 
@@ -167,54 +190,77 @@ OUTPUT = Step(
             "The rows move by the inverse order. Which p is left over when the two in the middle cancel?",
         ),
         Misconception(
+            "columns of the weights alone",
+            lambda a, v, p: a @ p.T @ v,
+            "Only the columns of the weights moved here. Their rows belong to queries, which moved too, and so did the values.",
+        ),
+        Misconception(
+            "weights left behind",
+            lambda a, v, p: a @ p @ v,
+            "The values moved, but the weights did not. The new weights are those of the step before, and then pᵀ p meets in the middle.",
+        ),
+        Misconception(
             "moved twice", lambda a, v, p: p @ p @ a @ v, "One p too many: the one at the values is used up by the pᵀ beside it."
         ),
     ),
 )
 
-STEPS = (UNDO, SCORES, WEIGHTS, OUTPUT)
+BEGINNING, END = (UNDO, SCORES), (WEIGHTS, OUTPUT)
 
-EQUIVARIANCE = Exercise(
+FIRST_HALF = Exercise(
     id="5.5",
     title="Self-attention is equivariant, step by step",
     kind="prove",
-    minutes=20,
-    difficulty=3,
+    minutes=10,
+    difficulty=2,
     statement="""\
-Reordering x by a permutation matrix `p` turns q, k, v into p q, p k, p v. Write each line of the proof as a function, a `lambda` will do: \
-`undo(p)`, with undo(p) @ p = I; `scores(s, p)`, the new scores from the old; `weights(a, p)`, their softmax from the \
-old weights; `output(a, v, p)`, the new output from the old weights and values. Each is confronted with loops over \
-entries. (The scale is left out: it is one factor for all scores.) On paper, say why each row of softmax keeps its \
-denominator, where Pᵀ P = I is used, and why the last line says equivariant and not invariant.""",
+The first half of the proof, in NumPy. Reordering the words by a permutation matrix `p` (n, n) turns the queries q into \
+p q and the keys k into p k. Write each line as a function, a `lambda` will do: `undo(p)`, the matrix with undo(p) @ p = I; \
+and `scores(s, p)`, the scores of the reordered words, from the old scores s = q kᵀ (n, n) and p. Both are compared with \
+loops over entries. (The scale is left out: it is one factor for all scores.) On paper, say why a single 1 in each row \
+and each column makes `undo` so short.""",
     hints=(
         "In `s`, entry (i, j) belongs to query i and key j. Where do row i and column j go when all words move?",
-        "(p q)(p k)ᵀ = p q kᵀ pᵀ. For softmax: a row's denominator is a sum over all keys, in whatever order.",
-        "s becomes p s pᵀ, a becomes p a pᵀ, and (p a pᵀ)(p v) = p a (pᵀ p) v = p a v, since pᵀ p = I.",
+        "Write (p q)(p k)ᵀ without the bracket on the right: the transpose of a product turns its order round.",
+        "undo(p) is the transpose of p, and (p q)(p k)ᵀ = p q kᵀ pᵀ = p s pᵀ.",
     ),
-    stub='steps = {"undo": ..., "scores": ..., "weights": ..., "output": ...}',
-    reference={step.name: step.reference for step in STEPS},
-    steps=STEPS,
+    stub='steps = {"undo": ..., "scores": ...}',
+    reference={step.name: step.reference for step in BEGINNING},
+    steps=BEGINNING,
     alternatives=(
         Alternative(
             "by indexing",
-            {
-                "undo": lambda p: np.eye(len(p))[np.argsort(order_of(p))],
-                "scores": lambda s, p: s[np.ix_(order_of(p), order_of(p))],
-                "weights": lambda a, p: a[order_of(p)][:, order_of(p)],
-                "output": lambda a, v, p: (a @ v)[order_of(p)],
-            },
+            {"undo": lambda p: np.eye(len(p))[np.argsort(order_of(p))], "scores": lambda s, p: s[np.ix_(order_of(p), order_of(p))]},
         ),
+        Alternative("not simplified", {"undo": lambda p: np.linalg.inv(p), "scores": lambda s, p: p @ (p @ s.T).T}),
+    ),
+    success="Rows and columns of the scores move alike: each pair of words keeps its score.",
+)
+
+SECOND_HALF = Exercise(
+    id="5.12",
+    title="Equivariant, the second half",
+    kind="prove",
+    minutes=12,
+    difficulty=3,
+    statement="""\
+The second half of the proof, in NumPy. Write `weights(a, p)`: the softmax, along rows, of the scores that you found in \
+exercise 5.5, from the old weights a = softmax(s) (n, n) and p. And write `output(a, v, p)`: the output for the \
+reordered words, from the old weights a, the old values v (n, e) and p. On paper, say why each row of softmax keeps its \
+denominator, where pᵀ p = I is used, and why the last line says equivariant and not invariant.""",
+    hints=(
+        "A row's denominator is a sum over all keys, in whatever order. Which entries of the old weights stand in row i now?",
+        "Weights are numbers for pairs of words, as scores are, so they move as scores do. And the new values are p v.",
+        "a becomes p a pᵀ, and (p a pᵀ)(p v) = p a (pᵀ p) v = p a v, since pᵀ p = I.",
+    ),
+    stub='steps = {"weights": ..., "output": ...}',
+    reference={step.name: step.reference for step in END},
+    steps=END,
+    alternatives=(
         Alternative(
-            "not simplified",
-            {
-                "undo": lambda p: np.linalg.inv(p),
-                "scores": lambda s, p: p @ (p @ s.T).T,
-                "weights": lambda a, p: p @ a @ p.T,
-                "output": lambda a, v, p: (p @ a @ p.T) @ (p @ v),
-            },
+            "by indexing", {"weights": lambda a, p: a[order_of(p)][:, order_of(p)], "output": lambda a, v, p: (a @ v)[order_of(p)]}
         ),
+        Alternative("not simplified", {"weights": lambda a, p: p @ a @ p.T, "output": lambda a, v, p: (p @ a @ p.T) @ (p @ v)}),
     ),
     success="One p is left, on the left: every output moves with its word.",
 )
-
-EXERCISES = (EQUIVARIANCE,)

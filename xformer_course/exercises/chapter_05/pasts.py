@@ -1,0 +1,165 @@
+"""Chapter 05, exercises on what one causal layer and two can tell about the order of the words."""
+
+import numpy as np
+
+from xformer_course.exercises.exercise import Alternative, Exercise, Misconception
+
+ONE_LAYER, TWO_LAYERS = [6, 2, 2, 6], [6, 2, 1, 1]
+
+STUB = """\
+draw = np.random.default_rng(1).normal
+four, matrices = draw(size=(4, 3)), 0.5 * draw(size=(3, 3, 3))  # w_q, w_k and w_v
+unchanged = [..., ..., ..., ...]"""
+
+
+def _counts(answer):
+    return np.array(answer, dtype=float).tolist()
+
+
+def _accept(wanted):
+    """An acceptance of four counts; it names the first place that is wrong."""
+
+    def accept(answer):
+        try:
+            counts = np.array(answer, dtype=float)
+        except (TypeError, ValueError):
+            return "four whole numbers are asked for, one for each place."
+        if counts.shape != (4,):
+            return f"four whole numbers are asked for, one for each place; yours has shape {counts.shape}."
+        for place, (have, want) in enumerate(zip(counts, wanted, strict=True)):
+            if have != want:
+                return (
+                    f"place {place}: {have:g} is not the number. Print the orders that leave this row unchanged; "
+                    "compare with `np.allclose`, for the rows and matrices of the cell."
+                )
+        return None
+
+    return accept
+
+
+def _mistake(name, counts, diagnosis):
+    return Misconception(name, counts, diagnosis, recognise=lambda answer: np.allclose(_counts(answer), counts, rtol=0, atol=0.005))
+
+
+PREFIX = Exercise(
+    id="5.9",
+    title="What a causal layer can tell",
+    kind="explore",
+    minutes=10,
+    difficulty=2,
+    statement="""\
+Run self-attention under a causal mask, in NumPy, on the four rows and with the three matrices of the cell below. For \
+each place 0 to 3, count over all 24 orders of the rows: after how many of them is the output row at this place the same \
+as before, up to rounding (`np.allclose`)? The order that moves nothing counts. Then explain the four numbers.""",
+    hints=(
+        "Which rows of x does the output row at place 2 depend on?",
+        "It depends on the word at its own place and on the *set* of words before it. How many orders keep both?",
+        "At place i: i! orders of the words before, times (3 − i)! of those behind.",
+    ),
+    stub=STUB,
+    reference=ONE_LAYER,
+    accepts=_accept(ONE_LAYER),
+    misconceptions=(
+        _mistake("no mask", [6, 6, 6, 6], "6 at every place: that is what happens without a mask. Pass `mask=causal_mask(4)`."),
+        _mistake(
+            "order that moves nothing left out", [5, 1, 1, 5], "Each number is one too small: the order that moves nothing counts as well."
+        ),
+        _mistake(
+            "every change of order is seen",
+            TWO_LAYERS,
+            "A single layer at the last place reads three earlier words as a set. Does it know which of them came first? "
+            "Compare up to rounding.",
+        ),
+        _mistake(
+            "words behind held still",
+            [1, 1, 2, 6],
+            "You reorder the words before each place and hold those behind it still. Place 0 reads none of them: may they not move?",
+        ),
+        _mistake(
+            "own word among the set",
+            [6, 4, 6, 24],
+            "You count the orders that keep the *set* of words up to the place. The word at the place itself asks the question: "
+            "may another one stand there?",
+        ),
+        _mistake(
+            "past held still",
+            [24, 6, 2, 1],
+            "You hold the words *before* the place still and let the others move. At place 0 another word would stand then: is its output the same?",
+        ),
+        _mistake(
+            "orders up to the place",
+            [1, 2, 6, 24],
+            "You count the orders of the words up to the place. The word at the place must stay, and those behind it may move.",
+        ),
+        _mistake(
+            "nothing may move",
+            [1, 1, 1, 1],
+            "Not every order is noticed: place 0 reads itself alone. Which of the other words may move without its output changing?",
+        ),
+        _mistake(
+            "changed orders counted",
+            [18, 22, 22, 18],
+            "You count the orders after which the row is *another*. Asked for are those after which it is the same.",
+        ),
+        _mistake(
+            "shares in place of counts",
+            [0.25, 1 / 12, 1 / 12, 0.25],
+            "These are shares of the 24 orders. The numbers of orders are asked for.",
+        ),
+    ),
+    alternatives=(Alternative("an array of floats", np.array([6.0, 2.0, 2.0, 6.0])), Alternative("a tuple", (6, 2, 2, 6))),
+    success="One causal layer reads the past as a set.",
+)
+
+TWICE = Exercise(
+    id="5.13",
+    title="Two causal layers",
+    kind="explore",
+    minutes=8,
+    difficulty=3,
+    statement="""\
+The same rows and matrices as in exercise 5.9, but two layers: the second reads the output of the first, under the same \
+causal mask and with the same three matrices. For each place 0 to 3, count again after how many of the 24 orders the \
+output row of the *second* layer is the same as before. Predict the four numbers first; then explain what changed.""",
+    hints=(
+        "What does the second layer find at place 0 and at place 1, and on which words does that depend?",
+        "Row 0 of the first layer tells which word came first. Can the second layer at place 2 see row 0?",
+        "Places 0 and 1 are as before, since a set of one word has one order. From place 2 on no order of the past is left free.",
+    ),
+    stub=STUB,
+    reference=TWO_LAYERS,
+    accepts=_accept(TWO_LAYERS),
+    misconceptions=(
+        _mistake(
+            "two layers like one",
+            ONE_LAYER,
+            "These are the counts of a single layer. The second has to read the *output* of the first, and the first needs its mask, too.",
+        ),
+        _mistake("no mask", [6, 6, 6, 6], "6 at every place: that is what happens without a mask. Both layers need `mask=causal_mask(4)`."),
+        _mistake(
+            "past held still",
+            [24, 6, 2, 1],
+            "You hold the words *before* the place still and let the others move. At place 0 another word would stand then: is its output the same?",
+        ),
+        _mistake(
+            "last place alone",
+            [6, 2, 2, 1],
+            "Place 2 reads the rows 0 and 1 of the first layer. Row 0 there tells which word came first: may the two still swap?",
+        ),
+        _mistake(
+            "mask turned round",
+            TWO_LAYERS[::-1],
+            "Your second layer knows most at place 0, as if each word saw those *behind* it. In a causal mask row i is True up to column i.",
+        ),
+        _mistake(
+            "order that moves nothing left out", [5, 1, 0, 0], "Each number is one too small: the order that moves nothing counts as well."
+        ),
+        _mistake(
+            "all places see all",
+            [1, 1, 1, 1],
+            "Place 0 reads itself alone, however many layers there are, if *both* have the mask. How many orders leave the first word where it is?",
+        ),
+    ),
+    alternatives=(Alternative("an array of floats", np.array([6.0, 2.0, 1.0, 1.0])), Alternative("a tuple", (6, 2, 1, 1))),
+    success="A second layer can tell the order in the past that the first has read as a set.",
+)
