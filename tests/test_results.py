@@ -24,6 +24,7 @@ EVERY = (
     "bench-batch-size",
     "bench-decoding",
     "bench-growth",
+    "bench-memory",
     "bench-one-change",
     "bench-peers",
     "bench-plan",

@@ -10,7 +10,7 @@ import pytest
 from benchmarks import peers
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ("attention-paths", "batch-size", "decoding", "growth", "one-change", "peers", "plan", "project")
+NAMES = ("attention-paths", "batch-size", "decoding", "growth", "memory", "one-change", "peers", "plan", "project")
 RECORDS = {f"bench-{name}": json.loads((ROOT / "results" / f"bench-{name}.json").read_text(encoding="utf-8")) for name in NAMES}
 
 
@@ -52,3 +52,14 @@ class TestPeers:
             for row in table["rows"]:
                 exact = row["weights"] == "shipped" and "int8" not in row["name"]
                 assert not exact or row["equal_to_ours"] >= peers.SAME_TOKENS[table["task"]]
+
+
+class TestMemory:
+    def test_every_25th_step_was_read_once_and_the_highest_is_the_highest(self):
+        record = RECORDS["bench-memory"]
+        assert [row["step"] for row in record["curve"]] == list(range(0, 5000, 25))
+        assert record["highest_gib"] >= max(row["highest_gib"] for row in record["curve"])
+        assert all(row["resident_gib"] <= row["highest_gib"] + 0.001 for row in record["curve"])
+
+    def test_it_stays_below_the_bound(self):
+        assert RECORDS["bench-memory"]["highest_gib"] < 2.5
