@@ -165,7 +165,7 @@ Write `judge(losses, cost, draws)`. Choose the k heads that look cheapest on the
         "`np.argsort(losses[:, 0])` lists the heads, the cheapest first; `draws.shape[1]` says how many to take.",
         "`cost(draw) <= together`, for each row of `draws`; the mean of these is the share.",
     ),
-    stub="def judge(losses, cost, draws):\n    return alone, together, share",
+    stub="def judge(losses, cost, draws):\n    return ...  # alone, together, share",
     reference=_judge,
     cases=_judge_cases,
     returns=("alone", "together", "share"),
