@@ -18,68 +18,21 @@ from xformer_lib.nn.protocols import Module, TranslationModel
 from xformer_lib.shapes import Float
 
 __all__ = [
-    "AttentionMaps",
     "record_attention",
-    "attention_maps",
     "merge_pieces",
-    "word_maps",
     "attention_links",
     "alignment_error_rate",
     "attention_layers",
     "attention_heads",
     "ablate_heads",
     "edit_attention",
+    "AttentionMaps",
+    "attention_maps",
+    "word_maps",
 ]
 
 
-# %% chapter 12b: One sentence, three kinds of maps
-def check_maps(part: str, maps: np.ndarray,
-               num_rows: int, num_columns: int) -> None:
-    """Raise ValueError unless maps (l h i j) fit their tokens and sum to 1."""
-    expected = (num_rows, num_columns)
-    if maps.ndim != 4 or maps.shape[2:] != expected:
-        raise ValueError(f"{part}: expected (layer, head, {num_rows} queries, "
-                         f"{num_columns} keys), got {maps.shape}; "
-                         "rows are queries, columns are keys")
-    sums = maps.sum(axis=-1)
-    if not np.allclose(sums, 1.0, atol=1e-3):
-        raise ValueError(f"{part}: expected rows that add up to 1, got sums from "
-                         f"{sums.min():.2f} to {sums.max():.2f}; "
-                         "are queries and keys swapped?")
-
-
-# %% chapter 12b: One sentence, three kinds of maps
-@dataclass(frozen=True)
-class AttentionMaps:
-    """Every attention weight of one sentence pair; each query's row sums to 1.
-
-    Row t of the decoder has read ``read[t]`` and is about to write ``written[t]``.
-    ``read`` begins with <bos>; ``source`` and ``written`` end in <eos>.
-    """
-    source: tuple[str, ...]
-    read: tuple[str, ...]
-    written: tuple[str, ...]
-    encoder: Float[np.ndarray, "n h s s"]
-    decoder: Float[np.ndarray, "l h t t"]
-    cross: Float[np.ndarray, "l h t s"]
-
-    def __post_init__(self):
-        for part in ("encoder", "decoder", "cross"):
-            check_maps(part, getattr(self, part), *map(len, self.labels(part)))
-
-    def labels(self, part: str) -> tuple[list[str], list[str]]:
-        """Queries by what they write, keys by what was read there; without ▁."""
-        names = {"encoder": (self.source, self.source),
-                 "decoder": (self.written, self.read),
-                 "cross": (self.written, self.source)}
-        if part not in names:
-            raise ValueError(f"part: expected one of {', '.join(names)}, "
-                             f"got {part!r}; choose one of these")
-        queries, keys = ([name.strip("▁") for name in row] for row in names[part])
-        return queries, keys
-
-
-# %% chapter 12b: One sentence, three kinds of maps
+# %% chapter 12b: Which word is a row called by?
 @contextmanager
 def record_attention(model: Module):
     """Collect the weights of every attention layer that runs inside the block.
@@ -101,39 +54,6 @@ def record_attention(model: Module):
             hook.remove()
 
 
-# %% chapter 12b: One sentence, three kinds of maps
-def attention_maps(model: TranslationModel, tokenizer: Tokenizer, text: str,
-                   translation: str | Sequence[int]) -> AttentionMaps:
-    """The weights of the model's own pass over a sentence and its translation.
-
-    ``translation``: a text, or ids that the model wrote, without <bos> and <eos>.
-    ``decoding.Translator.attention`` looks at what the model itself says.
-    """
-    if model.training:
-        raise ValueError("model: expected a model in evaluation mode, got one in "
-                         "training mode, where dropout acts; call model.eval()")
-    config = model.config
-    target = (tokenizer.encode(translation) if isinstance(translation, str)
-              else list(translation))
-    source = [*tokenizer.encode(text), config.eos_id]
-    read, written = [config.bos_id, *target], [*target, config.eos_id]
-    device = model.embedding.weight.device
-    batch = (torch.tensor([ids], device=device) for ids in (source, read))
-    with torch.inference_mode(), record_attention(model) as maps:
-        model(*batch)
-    arrays = []
-    for stack, kind in (("encoder", "self"), ("decoder", "self"),
-                        ("decoder", "cross")):
-        names = [f"{stack}.layers.{n}.{kind}_attention"
-                 for n in range(len(getattr(model, stack).layers))]
-        arrays.append(torch.cat([maps[name] for name in names]).float().cpu().numpy())
-
-    def pieces(ids: list[int]) -> tuple[str, ...]:
-        return tuple(tokenizer.pieces(ids))
-
-    return AttentionMaps(pieces(source), pieces(read), pieces(written), *arrays)
-
-
 # %% chapter 12b: From pieces to words
 def merge_pieces(weights: Float[np.ndarray, "*b i j"], query_words: Sequence[int],
                  key_words: Sequence[int]) -> Float[np.ndarray, "*b w u"]:
@@ -147,36 +67,6 @@ def merge_pieces(weights: Float[np.ndarray, "*b i j"], query_words: Sequence[int
     return (rows / rows.sum(axis=0)).T @ weights @ columns
 
 
-# %% chapter 12b: From pieces to words
-def word_numbers(pieces: Sequence[str]) -> list[int]:
-    """The number of the word of each piece; <bos> and <eos> are words, too."""
-    first, last = int(pieces[0] == "<bos>"), int(pieces[-1] == "<eos>")
-    inner = [first + number
-             for number in piece_words(pieces[first:len(pieces) - last])]
-    return [0] * first + inner + [max(inner, default=first - 1) + 1] * last
-
-
-def join_pieces(pieces: Sequence[str], numbers: Sequence[int]) -> tuple[str, ...]:
-    """The words that the pieces make up; ▁ still marks the space before a word."""
-    words = [""] * (max(numbers) + 1)
-    for piece, number in zip(pieces, numbers):
-        words[number] += piece
-    return tuple(words)
-
-
-# %% chapter 12b: From pieces to words
-def word_maps(maps: AttentionMaps) -> AttentionMaps:
-    """The same maps between words: keys' pieces added, queries' pieces averaged."""
-    tokens = (maps.source, maps.read, maps.written)
-    source, read, written = map(word_numbers, tokens)
-    return AttentionMaps(join_pieces(maps.source, source),
-                         join_pieces(maps.read, read),
-                         join_pieces(maps.written, written),
-                         merge_pieces(maps.encoder, source, source),
-                         merge_pieces(maps.decoder, written, read),
-                         merge_pieces(maps.cross, written, source))
-
-
 # %% chapter 12b: Does a head find the right word?
 def attention_links(weights: Float[np.ndarray, "t s"]) -> set[tuple[int, int]]:
     """Links (source word, target word): each row's column of the largest weight.
@@ -188,7 +78,7 @@ def attention_links(weights: Float[np.ndarray, "t s"]) -> set[tuple[int, int]]:
     return {(int(column), row) for row, column in enumerate(best) if column != eos}
 
 
-# %% chapter 12b: Does a head find the right word?
+# %% chapter 12b: Exercise 12.10 · One map, one error rate
 def alignment_error_rate(proposed: Iterable[Collection[tuple[int, int]]],
                          sure: Iterable[Collection[tuple[int, int]]],
                          possible: Iterable[Collection[tuple[int, int]]]
@@ -289,3 +179,113 @@ def edit_attention(model: Module,
     finally:
         for hook in hooks:
             hook.remove()
+
+
+# %% chapter 12b: Deeper: the library's maps
+def check_maps(part: str, maps: np.ndarray,
+               num_rows: int, num_columns: int) -> None:
+    """Raise ValueError unless maps (l h i j) fit their tokens and sum to 1."""
+    expected = (num_rows, num_columns)
+    if maps.ndim != 4 or maps.shape[2:] != expected:
+        raise ValueError(f"{part}: expected (layer, head, {num_rows} queries, "
+                         f"{num_columns} keys), got {maps.shape}; "
+                         "rows are queries, columns are keys")
+    sums = maps.sum(axis=-1)
+    if not np.allclose(sums, 1.0, atol=1e-3):
+        raise ValueError(f"{part}: expected rows that add up to 1, got sums from "
+                         f"{sums.min():.2f} to {sums.max():.2f}; "
+                         "are queries and keys swapped?")
+
+
+# %% chapter 12b: Deeper: the library's maps
+@dataclass(frozen=True)
+class AttentionMaps:
+    """Every attention weight of one sentence pair; each query's row sums to 1.
+
+    Row t of the decoder has read ``read[t]`` and is about to write ``written[t]``.
+    ``read`` begins with <bos>; ``source`` and ``written`` end in <eos>.
+    """
+    source: tuple[str, ...]
+    read: tuple[str, ...]
+    written: tuple[str, ...]
+    encoder: Float[np.ndarray, "n h s s"]
+    decoder: Float[np.ndarray, "l h t t"]
+    cross: Float[np.ndarray, "l h t s"]
+
+    def __post_init__(self):
+        for part in ("encoder", "decoder", "cross"):
+            check_maps(part, getattr(self, part), *map(len, self.labels(part)))
+
+    def labels(self, part: str) -> tuple[list[str], list[str]]:
+        """Queries by what they write, keys by what was read there; without ▁."""
+        names = {"encoder": (self.source, self.source),
+                 "decoder": (self.written, self.read),
+                 "cross": (self.written, self.source)}
+        if part not in names:
+            raise ValueError(f"part: expected one of {', '.join(names)}, "
+                             f"got {part!r}; choose one of these")
+        queries, keys = ([name.strip("▁") for name in row] for row in names[part])
+        return queries, keys
+
+
+# %% chapter 12b: Deeper: the library's maps
+def attention_maps(model: TranslationModel, tokenizer: Tokenizer, text: str,
+                   translation: str | Sequence[int]) -> AttentionMaps:
+    """The weights of the model's own pass over a sentence and its translation.
+
+    ``translation``: a text, or ids that the model wrote, without <bos> and <eos>.
+    ``decoding.Translator.attention`` looks at what the model itself says.
+    """
+    if model.training:
+        raise ValueError("model: expected a model in evaluation mode, got one in "
+                         "training mode, where dropout acts; call model.eval()")
+    config = model.config
+    target = (tokenizer.encode(translation) if isinstance(translation, str)
+              else list(translation))
+    source = [*tokenizer.encode(text), config.eos_id]
+    read, written = [config.bos_id, *target], [*target, config.eos_id]
+    device = model.embedding.weight.device
+    batch = (torch.tensor([ids], device=device) for ids in (source, read))
+    with torch.inference_mode(), record_attention(model) as maps:
+        model(*batch)
+    arrays = []
+    for stack, kind in (("encoder", "self"), ("decoder", "self"),
+                        ("decoder", "cross")):
+        names = [f"{stack}.layers.{n}.{kind}_attention"
+                 for n in range(len(getattr(model, stack).layers))]
+        arrays.append(torch.cat([maps[name] for name in names]).float().cpu().numpy())
+
+    def pieces(ids: list[int]) -> tuple[str, ...]:
+        return tuple(tokenizer.pieces(ids))
+
+    return AttentionMaps(pieces(source), pieces(read), pieces(written), *arrays)
+
+
+# %% chapter 12b: Deeper: the library's maps
+def word_numbers(pieces: Sequence[str]) -> list[int]:
+    """The number of the word of each piece; <bos> and <eos> are words, too."""
+    first, last = int(pieces[0] == "<bos>"), int(pieces[-1] == "<eos>")
+    inner = [first + number
+             for number in piece_words(pieces[first:len(pieces) - last])]
+    return [0] * first + inner + [max(inner, default=first - 1) + 1] * last
+
+
+def join_pieces(pieces: Sequence[str], numbers: Sequence[int]) -> tuple[str, ...]:
+    """The words that the pieces make up; ▁ still marks the space before a word."""
+    words = [""] * (max(numbers) + 1)
+    for piece, number in zip(pieces, numbers):
+        words[number] += piece
+    return tuple(words)
+
+
+# %% chapter 12b: Deeper: the library's maps
+def word_maps(maps: AttentionMaps) -> AttentionMaps:
+    """The same maps between words: keys' pieces added, queries' pieces averaged."""
+    tokens = (maps.source, maps.read, maps.written)
+    source, read, written = map(word_numbers, tokens)
+    return AttentionMaps(join_pieces(maps.source, source),
+                         join_pieces(maps.read, read),
+                         join_pieces(maps.written, written),
+                         merge_pieces(maps.encoder, source, source),
+                         merge_pieces(maps.decoder, written, read),
+                         merge_pieces(maps.cross, written, source))

@@ -934,6 +934,108 @@ def win_rate_in_percent(first, second, draws):
     return 100 * win_rate_by_loop(first, second, draws)
 
 
+# ---------------------------------------------------------------- 12.9
+
+
+@right("12.9")
+def costs_by_stacking(lead, memory, other, pairs):
+    falls = []
+    for n, k in pairs:
+        falls.append(lead(memory) - lead(np.vstack([memory[:n], other[k : k + 1], memory[n + 1 :]])))
+    return falls
+
+
+@right("12.9")
+def costs_by_putting_back(lead, memory, other, pairs):
+    memory, falls = memory.astype(float), []
+    before = lead(memory)
+    for n, k in pairs:
+        old = memory[n].copy()
+        memory[n] = other[k]
+        falls.append(before - lead(memory))
+        memory[n] = old
+    return np.asarray(falls)
+
+
+@wrong("12.9", "exchanges kept")
+def costs_of_a_growing_exchange(lead, memory, other, pairs):
+    mixed = np.array(memory)
+    falls = []
+    for n, k in pairs:
+        mixed[n] = other[k]
+        falls.append(lead(memory) - lead(mixed))
+    return falls
+
+
+@wrong("12.9", "rises for falls")
+def costs_with_the_sign_of_a_change(lead, memory, other, pairs):
+    changes = []
+    for n, k in pairs:
+        mixed = np.array(memory)
+        mixed[n] = other[k]
+        changes.append(lead(mixed) - lead(memory))
+    return changes
+
+
+@wrong("12.9")
+def costs_of_all_at_once(lead, memory, other, pairs):
+    mixed = np.array(memory)
+    for n, k in pairs:
+        mixed[n] = other[k]
+    return [lead(memory) - lead(mixed)] * len(pairs)
+
+
+@wrong("12.9", "rows of zeros")
+def costs_of_forgetting(lead, memory, other, pairs):
+    return [lead(memory) - lead(memory * (np.arange(len(memory)) != n)[:, None]) for n, _ in pairs]
+
+
+# ---------------------------------------------------------------- 12.11
+
+
+@right("12.11")
+def judged_by_argpartition(losses, cost, draws):
+    k = len(draws[0])
+    chosen = np.argpartition(losses[:, 0], k - 1)[:k]
+    together = cost(chosen)
+    return losses[:, 1][chosen].sum(), together, sum(cost(list(draw)) <= together for draw in draws) / len(draws)
+
+
+@wrong("12.11", "chosen where it is measured")
+def judged_by_the_second_half(losses, cost, draws):
+    chosen = np.argsort(losses[:, 1])[: draws.shape[1]]
+    together = cost(chosen)
+    return losses[chosen, 1].sum(), together, np.mean([cost(draw) <= together for draw in draws])
+
+
+@wrong("12.11", "the dearest chosen")
+def judged_from_the_wrong_end(losses, cost, draws):
+    chosen = np.argsort(-losses[:, 0])[: draws.shape[1]]
+    together = cost(chosen)
+    return losses[chosen, 1].sum(), together, np.mean([cost(draw) <= together for draw in draws])
+
+
+@wrong("12.11", "ties left out")
+def judged_strictly(losses, cost, draws):
+    chosen = np.argsort(losses[:, 0])[: draws.shape[1]]
+    together = cost(chosen)
+    return losses[chosen, 1].sum(), together, np.mean([cost(draw) < together for draw in draws])
+
+
+@wrong("12.11", "measured where it was chosen")
+def judged_by_the_choosing_half(losses, cost, draws):
+    chosen = np.argsort(losses[:, 0])[: draws.shape[1]]
+    together = cost(chosen)
+    return losses[chosen, 0].sum(), together, np.mean([cost(draw) <= together for draw in draws])
+
+
+@wrong("12.11", "the dearer draws counted")
+def judged_by_the_share_of_wins(losses, cost, draws):
+    chosen = np.argsort(losses[:, 0])[: draws.shape[1]]
+    together = cost(chosen)
+    return losses[chosen, 1].sum(), together, np.mean([cost(draw) > together for draw in draws])
+
+
 # ---------------------------------------------------------------- 14.1
 
 

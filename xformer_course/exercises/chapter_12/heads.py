@@ -1,0 +1,215 @@
+"""Chapter 12, exercises of page 12b: the alignment error rate of a head, and a dozen of heads judged by a control."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+
+
+def _rate(*values):
+    return lambda answer: any(abs(float(answer) - value) < 2e-3 for value in values)
+
+
+ERROR_RATE = Exercise(
+    id="12.10",
+    page="12b_what_attention_shows",
+    title="One map, one error rate",
+    kind="predict",
+    minutes=8,
+    difficulty=2,
+    statement="""\
+A head's map for *the black cat sleeps* → *le chat noir dort*, rows named by the word about to be written:
+
+```
+        the  black  cat   sleeps  <eos>
+le      0.7  0.1    0.1   0.1     0
+chat    0.5  0      0.45  0       0.05
+noir    0.1  0.3    0.4   0.1     0.1
+dort    0    0.1    0.1   0.3     0.5
+<eos>   0    0.1    0     0.6     0.3
+```
+
+Sure links are the–le, cat–chat, black–noir and sleeps–dort. Possible are these four and the–chat, black–chat, the–noir. Links are read off as on this page: one for each row, none for the row of `<eos>` or for a row that looks at `<eos>` most. What is the alignment error rate? By hand; a fraction or three digits.""",
+    hints=(
+        "For which rows does the head propose a link, and for which does it propose none?",
+        "Three links are proposed: for *le*, *chat* and *noir*. One is sure, and one more is possible.",
+        "$|A \\cap P|$ counts the sure ones, too, so it is 2; $|A| + |S|$ is 3 + 4.",
+    ),
+    stub="rate = ...",
+    reference=4 / 7,
+    misconceptions=(
+        Misconception(
+            "the hits, not the errors",
+            3 / 7,
+            "That is the part that is right. A rate of errors is 0 for a perfect head.",
+            recognise=_rate(3 / 7),
+        ),
+        Misconception(
+            "possible links not counted",
+            5 / 7,
+            "One proposed link is possible and not sure, and a sure link is possible, too. How large is $|A \\cap P|$?",
+            recognise=_rate(5 / 7),
+        ),
+        Misconception(
+            "the end mark linked",
+            5 / 8,
+            "You proposed a link for a row or a column of `<eos>`. It is no word.",
+            recognise=_rate(5 / 8, 6 / 9),
+        ),
+        Misconception(
+            "the second best for dort",
+            3 / 8,
+            "*dort* looks at `<eos>` most, and then it proposes nothing, not its second best.",
+            recognise=_rate(3 / 8),
+        ),
+        Misconception(
+            "a link for each column",
+            1 / 7,
+            "You went down the columns. A head proposes for each *row*, the word about to be written, the source word it looks at most.",
+            recognise=_rate(1 / 7),
+        ),
+        Misconception(
+            "possible links below the line",
+            7 / 10,
+            "Below the line stands $|A| + |S|$. Nobody is punished for a merely possible link that is not proposed.",
+            recognise=_rate(7 / 10),
+        ),
+        Misconception(
+            "one precision",
+            1 / 3,
+            "You divided by the proposed links alone. What does a head lose by the sure links that it misses?",
+            recognise=_rate(1 / 3),
+        ),
+    ),
+    alternatives=(Alternative("three digits", 0.571), Alternative("as a float", 1 - 3 / 7)),
+    tolerance=1e-3,
+    success="One wrong link, one merely possible, three sure ones missed: an error rate above one half, in a map that looks reasonable.",
+)
+
+
+@dataclass(frozen=True)
+class Team:
+    """Costs of sets of heads: singles add up, and two heads that stand in for each other cost more together."""
+
+    singles: np.ndarray
+    together: np.ndarray
+
+    def __call__(self, heads):
+        heads = np.asarray(list(heads), dtype=int)
+        return float(self.singles[heads].sum() + self.together[np.ix_(heads, heads)].sum())
+
+
+def _judge(losses, cost, draws):
+    k = draws.shape[1]
+    chosen = np.argsort(losses[:, 0])[:k]
+    together = cost(chosen)
+    no_dearer = np.mean([cost(draw) <= together for draw in draws])
+    return losses[chosen, 1].sum(), together, no_dearer
+
+
+def _judge_cases(rng):
+    def drawn(n, k, r):
+        losses = rng.exponential(2.0, size=(n, 1)) + rng.normal(size=(n, 2))
+        together = np.triu(rng.exponential(0.6, size=(n, n)), k=1)
+        draws = np.stack([rng.permutation(n)[:k] for _ in range(r)])
+        cost = Team(losses[:, 1], together)
+        draws[: r // 3] = np.argsort(losses[:, 0])[:k]  # the same set is drawn, too: no dearer, and no cheaper
+        draws[r // 3 : r // 2] = [np.argsort(losses[:, 1])[:k]] * (r // 2 - r // 3)
+        return case(losses, cost, draws)
+
+    by_hand = np.array([[0.0, 3.0], [1.0, 1.0], [2.0, 0.5], [9.0, 8.0]])
+    pairs = np.zeros((4, 4))
+    pairs[0, 1] = 4.0
+    return [case(by_hand, Team(by_hand[:, 1], pairs), np.array([[1, 2], [0, 3], [2, 3], [0, 1]])), drawn(13, 5, 17), drawn(24, 12, 10)]
+
+
+def _wrongly(*, chosen_by=lambda losses: losses[:, 0], alone_from=1, dearest=False, strictly=False, dearer=False, alone_for_control=False):
+    """The function of exercise 12.11 with one thing changed."""
+
+    def judge(losses, cost, draws):
+        order = np.argsort(chosen_by(losses))
+        chosen = order[::-1][: draws.shape[1]] if dearest else order[: draws.shape[1]]
+        together = cost(chosen)
+        controls = np.array([losses[draw, 1].sum() if alone_for_control else cost(draw) for draw in draws])
+        share = (controls > together) if dearer else (controls < together) if strictly else (controls <= together)
+        return losses[chosen, alone_from].sum(), together, share.mean()
+
+    return judge
+
+
+def _sum_for_together(losses, cost, draws):
+    alone, _, share = _judge(losses, cost, draws)
+    return alone, alone, share
+
+
+def _by_sorting(losses, cost, draws):
+    chosen = sorted(range(len(losses)), key=lambda head: losses[head][0])[: len(draws[0])]
+    together = cost(chosen)
+    return sum(losses[head][1] for head in chosen), together, sum(cost(draw) <= together for draw in draws) / len(draws)
+
+
+JUDGED = Exercise(
+    id="12.11",
+    page="12b_what_attention_shows",
+    title="Chosen on one half, judged on the other",
+    kind="implement",
+    minutes=12,
+    difficulty=2,
+    statement="""\
+`losses` (n, 2), an array of NumPy, says what each of n heads costs when it alone is silent: column 0 on the first half of the sentences, column 1 on the second. `cost(heads)` gives the cost of silencing several heads at once, on the second half. Each row of `draws` (r, k) names k heads drawn by chance.
+
+Write `judge(losses, cost, draws)`. Choose the k heads that look cheapest on the first half. Return three numbers: what these k cost one by one on the second half, added up; what they cost together; and the share of the r draws that cost no more than they do together.""",
+    hints=(
+        "Which half may the choice look at, and which half says what the choice is worth?",
+        "`np.argsort(losses[:, 0])` lists the heads, the cheapest first; `draws.shape[1]` says how many to take.",
+        "`cost(draw) <= together`, for each row of `draws`; the mean of these is the share.",
+    ),
+    stub="def judge(losses, cost, draws):\n    return ...  # alone, together, share",
+    reference=_judge,
+    cases=_judge_cases,
+    returns=("alone", "together", "share"),
+    pure=True,
+    misconceptions=(
+        Misconception(
+            "chosen where it is measured",
+            _wrongly(chosen_by=lambda losses: losses[:, 1]),
+            "You chose on the half on which you measure. Whoever picks the smallest of many noisy numbers picks luck with them.",
+        ),
+        Misconception(
+            "chosen on both halves",
+            _wrongly(chosen_by=lambda losses: losses.mean(axis=1)),
+            "The choice has seen the second half as well. Then that half cannot judge it.",
+        ),
+        Misconception(
+            "measured where it was chosen",
+            _wrongly(alone_from=0),
+            "The single losses are those of the first half, which made the choice: they are too small by their luck.",
+        ),
+        Misconception("the dearest chosen", _wrongly(dearest=True), "Your heads are the dearest. `argsort` puts the smallest first."),
+        Misconception(
+            "added up for together",
+            _sum_for_together,
+            "You added single losses up. Heads that stand in for each other cost more together: ask `cost`.",
+        ),
+        Misconception(
+            "ties left out",
+            _wrongly(strictly=True),
+            "A draw that costs exactly as much is *no more*. One of the draws may be your own choice.",
+        ),
+        Misconception(
+            "the dearer draws counted",
+            _wrongly(dearer=True),
+            "You counted the draws that cost more. A good choice has few draws that are as cheap, so its share is small.",
+        ),
+        Misconception(
+            "controls one by one",
+            _wrongly(alone_for_control=True),
+            "Your controls are sums of single losses, your choice a cost together. Compare like with like.",
+        ),
+    ),
+    alternatives=(Alternative("sorted lists", _by_sorting),),
+    success="A small share says that choosing helped. Together far above alone says that the losses did not add up.",
+)
+
+EXERCISES = (ERROR_RATE, JUDGED)
