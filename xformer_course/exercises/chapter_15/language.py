@@ -154,6 +154,7 @@ def loss_of(logits, ids, pad_id):
     ),
     alternatives=(Alternative("one token at a time", _one_by_one),),
     success="Each place now has to say what it has not read.",
+    page="15a_one_body_other_tasks",
 )
 
 
@@ -242,6 +243,7 @@ queries, True = may attend. Every place may read the first `prefix` places, and 
         Alternative("loop", lambda length, prefix: [[j <= i or j < prefix for j in range(length)] for i in range(length)]),
     ),
     success="One stack now reads the source like an encoder and writes the target like a decoder.",
+    page="15a_one_body_other_tasks",
 )
 
 EXERCISES = (THIRD, BUG, PREFIX)

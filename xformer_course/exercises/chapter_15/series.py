@@ -97,6 +97,7 @@ is never heard gets 0.""",
     ),
     alternatives=(Alternative("loop", _by_loop), Alternative("one-hot table", _by_one_hot)),
     success="Compare it with the floor: the part of all frames that belong to the word.",
+    page="15c_pixels_and_sounds",
 )
 
 EXERCISES = (SHARE,)

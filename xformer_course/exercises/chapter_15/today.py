@@ -211,6 +211,7 @@ we ask for its decoder.""",
     ),
     alternatives=(Alternative("upper case", {name: kind.upper() for name, kind in MODELS.items()}),),
     success="The mask follows from the task: hide what is to be said.",
+    page="15a_one_body_other_tasks",
 )
 
 EXERCISES = (MASKS, MIXTURE)

@@ -118,6 +118,7 @@ without any real token gives zeros, and whatever stands at the padding, even NaN
     ),
     alternatives=(Alternative("as attention with equal weights", _as_attention), Alternative("loop", _by_loop)),
     success="It is attention with equal weights on the real tokens, and nothing on the rest.",
+    page="15a_one_body_other_tasks",
 )
 
 EXERCISES = (MEAN,)

@@ -99,6 +99,7 @@ inside each. `size` divides both sides.""",
     ),
     alternatives=(Alternative("loop", _by_loop), Alternative("windows", _by_windows)),
     success="From here on an image is a sequence, and the encoder need not know.",
+    page="15c_pixels_and_sounds",
 )
 
 EXERCISES = (PATCHES,)

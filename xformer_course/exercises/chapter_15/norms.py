@@ -1,0 +1,73 @@
+"""Chapter 15, an exercise on the norm and the gate of today's layers, worked out by hand."""
+
+from xformer_course.exercises.exercise import Alternative, Exercise, Misconception
+
+LAYER = [-0.577, -0.577, -0.577, 1.732]
+RMS = [0.577, 0.577, 0.577, 1.732]
+GATED = -1.076
+RIGHT = {"LayerNorm": LAYER, "RMSNorm": RMS, "gated": GATED}
+
+BY_HAND = Exercise(
+    id="15.9",
+    title="Two norms and a gate by hand",
+    kind="predict",
+    minutes=8,
+    difficulty=1,
+    statement="""\
+A token is the vector (2, 2, 2, 6). Write down what LayerNorm makes of it (subtract the mean, divide by the root of the mean \
+square of what is left) and what RMSNorm makes of it (divide by the root of the mean square), both with gains of 1, without \
+shift or epsilon. Then one number inside a SwiGLU: the gate's projection says −1, the other says 4; `"gated"` is \
+silu(−1) · 4 with silu(z) = z / (1 + e^(−z)). Three decimals are enough; no library is needed.""",
+    hints=(
+        "What is the mean of the four numbers, and what is the mean of their squares?",
+        "The mean is 3 and the deviations are −1, −1, −1, 3; the squares of the token itself have a mean of 48 / 4.",
+        "LayerNorm divides the deviations by √3, RMSNorm the token by √12; silu(−1) is −1 / (1 + 2.718).",
+    ),
+    stub='answer = {"LayerNorm": [..., ..., ..., ...], "RMSNorm": [..., ..., ..., ...], "gated": ...}',
+    reference=RIGHT,
+    misconceptions=(
+        Misconception(
+            "n − 1",
+            {**RIGHT, "LayerNorm": [-0.5, -0.5, -0.5, 1.5]},
+            "Your LayerNorm divides by n − 1 = 3 inside the root. It is a mean over all four numbers, not an estimate from a sample.",
+        ),
+        Misconception(
+            "by the length",
+            {**RIGHT, "RMSNorm": [0.289, 0.289, 0.289, 0.866]},
+            "You divided by the vector's length √48. The root is taken of the *mean* square, so that a wide token keeps numbers near 1.",
+        ),
+        Misconception(
+            "no root",
+            {**RIGHT, "RMSNorm": [0.167, 0.167, 0.167, 0.5]},
+            "You divided by the mean square, 12. Doubling the token would then halve the answer instead of leaving it alone.",
+        ),
+        Misconception(
+            "the mean went, too",
+            {**RIGHT, "RMSNorm": LAYER},
+            "Both of your norms subtract the mean. RMSNorm leaves it in: all of its numbers are positive here.",
+        ),
+        Misconception(
+            "names exchanged",
+            {**RIGHT, "LayerNorm": RMS, "RMSNorm": LAYER},
+            "Both vectors are right, under each other's name. Which of the two subtracts the mean?",
+        ),
+        Misconception(
+            "a sigmoid as gate", {**RIGHT, "gated": 1.076}, "You multiplied by 1 / (1 + e). silu(z) is z times that number, and z is −1."
+        ),
+        Misconception(
+            "a closed gate",
+            {**RIGHT, "gated": 0.0},
+            "A ReLU would be closed at −1. silu bends more gently: it is z / (1 + e^(−z)), which is not 0 there.",
+        ),
+        Misconception(
+            "e without its sign", {**RIGHT, "gated": -2.924}, "For z = −1 the exponent −z is +1, so the denominator is 1 + 2.718."
+        ),
+    ),
+    alternatives=(
+        Alternative("more decimals", {"LayerNorm": [-(3**-0.5)] * 3 + [3**0.5], "RMSNorm": [3**-0.5] * 3 + [3**0.5], "gated": -1.07577}),
+    ),
+    tolerance=2e-3,
+    success="The two agree up to the sign of the small entries; on a token whose mean is 0 they agree entirely.",
+)
+
+EXERCISES = (BY_HAND,)
