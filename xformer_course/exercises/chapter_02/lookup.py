@@ -58,7 +58,7 @@ Four keys receive the scores 3, −∞, 3, −∞. Write down the four weights t
             "scores kept",
             (3.0, -np.inf, 3.0, -np.inf),
             "Those are scores. A weight is never below 0: what does softmax do to a score first?",
-            recognise=lambda answer: any(np.isneginf(float(weight)) for weight in answer),
+            recognise=lambda answer: len(answer) == 4 and any(np.isneginf(float(weight)) for weight in answer),
         ),
         Misconception(
             "a half for everyone",
