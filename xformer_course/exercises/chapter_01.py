@@ -53,6 +53,15 @@ def _arcs_that_cross(heads):
     return sum(any(a < c < b < d or c < a < d < b for c, d in arcs) for a, b in arcs)
 
 
+def _pairs_of_arcs(arcs, count):
+    """A wrong answer from how arcs are made, and from which pairs of them count."""
+    return lambda heads: sum(count(a, b, c, d) for (a, b), (c, d) in itertools.combinations(arcs(heads), 2))
+
+
+def _word_first(heads):
+    return [(word, head) for word, head in enumerate(heads) if head is not None]
+
+
 def _crossings_by_inside(heads):
     arcs, count = _arcs(heads), 0
     for i, (a, b) in enumerate(arcs):
@@ -121,6 +130,26 @@ share an end do not cross, and neither do arcs of which one lies under the other
         ),
         Misconception(
             "every pair twice", lambda heads: 2 * _crossings(heads), "Exactly twice too many: each pair is met once from either side."
+        ),
+        Misconception(
+            "any shared end counted",
+            _pairs_of_arcs(_arcs, lambda a, b, c, d: a <= c <= b <= d or c <= a <= d <= b),
+            "You also count arcs that share an end, whichever end it is. Two arcs to the same word need not cross: look at each `<=`.",
+        ),
+        Misconception(
+            "arcs of one head counted",
+            _pairs_of_arcs(_arcs, lambda a, b, c, d: a <= c < b <= d or c <= a < d <= b),
+            "You count arcs that begin, or end, at the same word. One of them lies under the other: look at each `<=`.",
+        ),
+        Misconception(
+            "only arcs to the left",
+            _pairs_of_arcs(_word_first, lambda a, b, c, d: a < c < b < d or c < a < d < b),
+            "Some crossings are missed. Is the head always to the right of its word? Print an arc whose head comes earlier.",
+        ),
+        Misconception(
+            "the other order missed",
+            _pairs_of_arcs(_arcs, lambda a, b, c, d: c < a < d < b),
+            "Some crossings are missed. Of two arcs that cross, must the one that you look at last begin first?",
         ),
     ),
     alternatives=(Alternative("one end inside", _crossings_by_inside), Alternative("choose four words", _crossings_by_ends)),
@@ -237,6 +266,26 @@ def both_directions(x, w_h, w_x):
             "one under the other",
             _pieces(lambda left, right: np.concatenate([left, right[::-1]])),
             "You have 2L rows of m numbers. Which axis should grow?",
+        ),
+        Misconception(
+            "forward reading turned",
+            _pieces(lambda left, right: _beside(left, left[::-1])),
+            "Both halves come from the reading from the left; one is merely turned round. In which order must the words go *into* the second reading?",
+        ),
+        Misconception(
+            "both axes turned",
+            _pieces(lambda left, right: _beside(left, right[::-1, ::-1])),
+            "The words stand right now, but the m numbers of each state are turned round as well. How many axes does your `[::-1]` touch?",
+        ),
+        Misconception(
+            "features of words turned",
+            lambda x, w_h, w_x: _beside(_read(x, w_h, w_x), _read(x[:, ::-1], w_h, w_x)[::-1]),
+            "You turned round the numbers inside each word before the second reading. Which axis of x counts the words?",
+        ),
+        Misconception(
+            "halves exchanged, not turned",
+            _pieces(lambda left, right: _beside(right, left)),
+            "The two halves changed places, and each row still joins two different words. Which word does each row of the second reading belong to?",
         ),
     ),
     alternatives=(

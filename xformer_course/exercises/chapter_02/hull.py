@@ -1,5 +1,7 @@
 """Chapter 02, exercises on where an answer can lie."""
 
+import itertools
+
 import numpy as np
 
 from xformer_course.exercises.exercise import Alternative, Exercise, Misconception
@@ -91,6 +93,17 @@ def _is_near(answer, point):
     return bool(np.abs(np.asarray(answer, dtype=float) - point).max() < 0.02)
 
 
+def _points_like(answer, scores):
+    """Whether the differences within a query are these, up to one positive factor."""
+    one, other = (np.asarray(three, dtype=float) - np.mean(three) for three in (answer, scores))
+    lengths = float(np.linalg.norm(one) * np.linalg.norm(other))
+    return one.shape == (3,) and lengths > 1e-9 and float(one @ other) / lengths > 0.9998
+
+
+def _distances():
+    return np.linalg.norm(CAPITALS - BRUSSELS, axis=1)
+
+
 ASK_FOR_BRUSSELS = Exercise(
     id="2.4",
     title="Ask for Brussels",
@@ -141,6 +154,37 @@ coordinates, and give its three numbers.""",
             -np.log(_barycentric(BRUSSELS)),
             "Your largest score belongs to the capital that should count least. Check the sign.",
             recognise=lambda answer: _is_near(_where(-np.asarray(answer, dtype=float)), BRUSSELS),
+        ),
+        Misconception(
+            "one factor off",
+            np.log10(_barycentric(BRUSSELS)),
+            "The capitals rank as they must, but all differences of your scores are wrong by one common factor. "
+            "Which logarithm undoes `np.exp`, and is anything multiplied afterwards?",
+            recognise=lambda answer: _points_like(answer, np.log(_barycentric(BRUSSELS))),
+        ),
+        Misconception(
+            "capitals in another order",
+            np.log(_barycentric(BRUSSELS))[[2, 1, 0]],
+            "The three numbers are those that are needed, but two or more stand beside the wrong capital. In which order are the values?",
+            recognise=lambda answer: any(_is_near(_where(np.asarray(answer)[list(p)]), BRUSSELS) for p in itertools.permutations(range(3))),
+        ),
+        Misconception(
+            "distances as scores",
+            -_distances(),
+            "Your scores follow the distances to Brussels. Weights make a mean of three places, and a mean knows of no distances: "
+            "write the three equations for the weights.",
+            recognise=lambda answer: any(
+                _points_like(answer, scores)
+                for scores in (-_distances(), -(_distances() ** 2), 1 / _distances(), -np.log(_distances()), _distances())
+            ),
+        ),
+        Misconception(
+            "weights in the wrong order",
+            _barycentric(BRUSSELS)[[2, 0, 1]],
+            "Those are weights, and not beside their capitals. A query holds scores; softmax still acts on them.",
+            recognise=lambda answer: any(
+                _is_near(np.asarray(answer, dtype=float)[list(p)] @ CAPITALS, BRUSSELS) for p in itertools.permutations(range(3))
+            ),
         ),
     ),
     alternatives=(

@@ -4,6 +4,12 @@ import numpy as np
 
 from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
 
+
+def _far_keys_share(answer):
+    first, second, third, fourth = (float(weight) for weight in answer)
+    return abs(first - third) < 1e-3 and abs(second - fourth) < 1e-3 and 0 < second < first
+
+
 TWO_INFINITIES = Exercise(
     id="2.1",
     title="Two keys that match",
@@ -41,6 +47,24 @@ Four keys receive the scores 3, −∞, 3, −∞. Write down the four weights t
             (np.nan,) * 4,
             "Infinity minus infinity would be undefined, but here no infinity is subtracted from another: "
             "write down the four exponentials first.",
+        ),
+        Misconception(
+            "infinity taken for 0",
+            (0.4763, 0.0237, 0.4763, 0.0237),
+            "Two keys with the score minus infinity still get something. A score of 0 would do that: what is exp of −10, of −100, of −1000?",
+            recognise=_far_keys_share,
+        ),
+        Misconception(
+            "scores kept",
+            (3.0, -np.inf, 3.0, -np.inf),
+            "Those are scores. A weight is never below 0: what does softmax do to a score first?",
+            recognise=lambda answer: len(answer) == 4 and any(np.isneginf(float(weight)) for weight in answer),
+        ),
+        Misconception(
+            "a half for everyone",
+            (0.5, 0.5, 0.5, 0.5),
+            "Add your four weights up. Which two of the keys should go without?",
+            recognise=lambda answer: len(answer) == 4 and np.ptp([float(weight) for weight in answer]) < 1e-6,
         ),
     ),
     alternatives=(Alternative("array", np.array([0.5, 0.0, 0.5, 0.0])), Alternative("list", [1 / 2, 0, 1 / 2, 0])),

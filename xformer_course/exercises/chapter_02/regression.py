@@ -65,6 +65,17 @@ def _heavy_tails(x, xs, ys, bandwidth):
     return (kernel * ys).sum() / kernel.sum()
 
 
+def _with_scores(scores_of):
+    """The mended function with another exponent."""
+
+    def regression(x, xs, ys, bandwidth):
+        scores = scores_of(x - xs, bandwidth)
+        kernel = np.exp(scores - scores.max())
+        return (kernel * ys).sum() / kernel.sum()
+
+    return regression
+
+
 def _regression_by_loops(x, xs, ys, bandwidth):
     nearest = min((x - point) ** 2 for point in xs)
     total = blend = 0.0
@@ -149,6 +160,21 @@ def kernel_regression(x, xs, ys, bandwidth):
             _heavy_tails,
             "Your kernel falls off more slowly, so nothing rounds to 0, but near the data the estimate is "
             "another one. Keep the kernel and change how it is computed.",
+        ),
+        Misconception(
+            "the 2 lost",
+            _with_scores(lambda away, h: -(away**2) / h**2),
+            "Finite everywhere now, but near the data the estimate is another one. Compare your exponent with the printed one, factor by factor.",
+        ),
+        Misconception(
+            "bandwidth not squared",
+            _with_scores(lambda away, h: -(away**2) / (2 * h)),
+            "Right for a bandwidth of 1. What has the printed exponent below the fraction bar?",
+        ),
+        Misconception(
+            "distance not squared",
+            _with_scores(lambda away, h: -np.abs(away) / h),
+            "Your kernel has a corner at each point. Compare your exponent with the printed one.",
         ),
     ),
     alternatives=(Alternative("loops", _regression_by_loops), Alternative("as a lookup", _regression_by_lookup)),

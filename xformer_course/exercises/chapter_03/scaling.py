@@ -103,6 +103,26 @@ four numbers grow.""",
             "Too large by one factor, about 1.4, at every width. Are your keys drawn separately, or are they the queries again?",
             recognise=lambda answer: _near(_ratios(answer), math.sqrt(2), 0.08),
         ),
+        Misconception(
+            "divided by the width",
+            {width: 1 / math.sqrt(width) for width in WIDTHS},
+            "Your spread falls with the width. Did you take the mean over the width? A dot product is a sum.",
+            recognise=lambda answer: _near([answer[w] * math.sqrt(w) for w in WIDTHS], 1.0, 0.2),
+        ),
+        Misconception(
+            "one factor at every width",
+            {width: math.sqrt(width) / 3 for width in WIDTHS},
+            "They grow as they should, but each is off by the same factor. Print the mean and the variance of the entries that you draw.",
+            recognise=lambda answer: _near(_ratios(answer), np.mean(_ratios(answer)), 0.12),
+        ),
+        Misconception(
+            "summed over the pairs",
+            {4: 40.0, 16: 45.0, 64: 44.0, 256: 45.0},
+            "Nearly the same large spread at every width: it comes from the number of pairs. Over which axis is a dot product summed?",
+            recognise=lambda answer: (
+                10 < min(answer[w] for w in WIDTHS) and max(answer[w] for w in WIDTHS) < 4 * min(answer[w] for w in WIDTHS)
+            ),
+        ),
     ),
     alternatives=(Alternative("measured on normal entries", _spreads(_normal)), Alternative("measured on random signs", _spreads(_signs))),
     success="Sixteen times the width, four times the spread: it grows like the square root of d.",

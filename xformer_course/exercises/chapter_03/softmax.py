@@ -31,6 +31,12 @@ Four keys receive one and the same score, 2.5. Write down the four weights that 
         Misconception(
             "exponentials only", (np.exp(2.5),) * 4, "You took the exponential and stopped. One more operation follows it in softmax."
         ),
+        Misconception(
+            "equal, but no shares",
+            (0.625, 0.625, 0.625, 0.625),
+            "Equal they are, as they must be. Now add them up; which two operations does softmax perform, and in which order?",
+            recognise=lambda answer: len(answer) == 4 and np.ptp([float(w) for w in answer]) < 1e-9,
+        ),
     ),
     alternatives=(Alternative("array", np.full(4, 0.25)), Alternative("fractions", [1 / 4] * 4)),
     tolerance=1e-3,
@@ -113,6 +119,21 @@ def _logarithms(scores, axis=-1):
 def _without_keepdims(scores, axis=-1):
     raw = np.exp(scores - scores.max(axis=axis))
     return raw / raw.sum(axis=axis)
+
+
+def _total_of_everything(scores, axis=-1):
+    raw = np.exp(scores - scores.max(axis=axis, keepdims=True))
+    return raw / raw.sum()
+
+
+def _total_of_the_last_axis(scores, axis=-1):
+    raw = np.exp(scores - scores.max(axis=axis, keepdims=True))
+    return raw / raw.sum(axis=-1, keepdims=True)
+
+
+def _total_of_shifted(scores, axis=-1):
+    shifted = scores - scores.max(axis=axis, keepdims=True)
+    return np.exp(shifted) / shifted.sum(axis=axis, keepdims=True)
 
 
 def _in_place(scores, axis=-1):
@@ -238,6 +259,17 @@ rows lie far apart. Leave `scores` as it was.""",
             _in_place,
             "The weights are right, but the caller's `scores` are changed afterwards. Look for `-=`, `/=` or `out=`.",
         ),
+        Misconception(
+            "the sum has no axis",
+            _total_of_everything,
+            "The maximum is taken along `axis`, but all your weights together add up to 1. Look at what the sum runs over.",
+        ),
+        Misconception(
+            "sum along the last axis",
+            _total_of_the_last_axis,
+            "Maximum and sum run along different axes. Print `weights.sum(axis=0)` for `axis=0`.",
+        ),
+        Misconception("sum of scores below", _total_of_shifted, "Above the fraction bar stand exponentials; what do you add up below it?"),
     ),
     alternatives=(Alternative("log-sum-exp", _by_log_sum), Alternative("loops", _by_loops), Alternative("float32", _single_precision)),
     success="Large scores, any axis, and the input is untouched.",
@@ -279,6 +311,17 @@ Three scores, 1, 2 and 4, are turned into weights. First add 5 to each score; th
             "softer when larger",
             {"add 5": "same", "times 5": "shrinks"},
             "Larger differences, flatter weights? Try scores 0 and 1, then 0 and 100.",
+        ),
+        Misconception(
+            "shares of the sum",
+            {"add 5": "shrinks", "times 5": "same"},
+            "That is so for shares of a sum, score / sum. Softmax takes exponentials first: what does exp make of 1 + 5, and of 5 · 4?",
+        ),
+        Misconception(
+            "a shift matters",
+            {"add 5": "shrinks", "times 5": "grows"},
+            "You let the shift change the weights. Divide the weight of score 4 by that of score 2, before and after adding 5.",
+            recognise=lambda answer: str(answer["add 5"]).strip().casefold() in ("grows", "shrinks"),
         ),
     ),
     success="A shift cancels; a stretch sharpens. That is why the scale of the scores matters.",

@@ -115,6 +115,19 @@ division by √d) and in the blending of values; `crossing(m, d, e)`, the smalle
                 Misconception(
                     "all widths equal", lambda L, m, d, e: 3 * L * m * m, "Right if d = e = m. How many columns has each matrix here?"
                 ),
+                Misconception(
+                    "values forgotten", lambda L, m, d, e: 2 * L * m * d, "Queries and keys are counted. What makes a value of a word?"
+                ),
+                Misconception(
+                    "output projection added",
+                    lambda L, m, d, e: L * m * (2 * d + e) + L * e * m,
+                    "You counted one product more than the three that make Q, K and V.",
+                ),
+                Misconception(
+                    "square of the length",
+                    lambda L, m, d, e: L * L * m * (2 * d + e),
+                    "You let the projections grow with the square. How many words does one row of Q look at?",
+                ),
             ),
         ),
         Step(
@@ -140,6 +153,29 @@ division by √d) and in the blending of values; `crossing(m, d, e)`, the smalle
                     lambda L, d, e: L * L * d * e,
                     "The two products come one after the other: do their counts multiply or add?",
                 ),
+                Misconception(
+                    "each pair once",
+                    lambda L, d, e: L * (L + 1) // 2 * (d + e),
+                    "You counted each pair of words once. Is the score of (i, j) that of (j, i)?",
+                ),
+                Misconception(
+                    "each two words once",
+                    lambda L, d, e: L * (L - 1) // 2 * (d + e),
+                    "You counted each two different words once. Is the score of (i, j) that of (j, i), and does a word not meet itself?",
+                ),
+                Misconception(
+                    "blending alone", lambda L, d, e: L * L * e, "The blending is counted. Before it, every query had to meet every key."
+                ),
+                Misconception(
+                    "the division counted",
+                    lambda L, d, e: L * L * (d + e + 1),
+                    "One too many for each pair: the division of a score is left out here.",
+                ),
+                Misconception(
+                    "width of a query twice",
+                    lambda L, d, e: 2 * L * L * d,
+                    "Right if values are as wide as queries. How long is the row that a weight multiplies?",
+                ),
             ),
         ),
         Step(
@@ -164,6 +200,16 @@ division by √d) and in the blending of values; `crossing(m, d, e)`, the smalle
                     "the width itself",
                     lambda m, d, e: m + 1,
                     "That forgets that there are three projections and two products between words.",
+                ),
+                Misconception(
+                    "compared at equal widths",
+                    lambda m, d, e: 3 * m // 2 + 1,
+                    "Right if d = e. Put both of your first two formulas side by side, and divide by L.",
+                ),
+                Misconception(
+                    "quotient rounded down",
+                    lambda m, d, e: m * (2 * d + e) // (d + e),
+                    "One too early: put your L into both formulas. Which of them is larger there?",
                 ),
             ),
         ),

@@ -44,6 +44,47 @@ def _mask_ignored(x, w_q, w_k, w_v, mask=None):
     return attend(x @ w_q, x @ w_k, x @ w_v)
 
 
+def _mask_turned(empty):
+    """True taken for hidden; ``empty`` makes the weights of a row in which nothing is left."""
+
+    def attention(x, w_q, w_k, w_v, mask=None):
+        if mask is None:
+            return _self_attention(x, w_q, w_k, w_v)
+        v = x @ w_v
+        weights = attend(x @ w_q, x @ w_k, v, ~mask)[1]
+        weights = np.where(mask.all(axis=1, keepdims=True), empty(len(x)), weights)
+        return weights @ v, weights
+
+    return attention
+
+
+def _mask_after_softmax(x, w_q, w_k, w_v, mask=None):
+    v = x @ w_v
+    weights = attend(x @ w_q, x @ w_k, v)[1] * (1.0 if mask is None else mask)
+    return weights @ v, weights
+
+
+def _hidden_score_0(x, w_q, w_k, w_v, mask=None):
+    scores = (x @ w_q) @ (x @ w_k).T / math.sqrt(w_q.shape[1])
+    weights = softmax(scores if mask is None else scores * mask)
+    return weights @ (x @ w_v), weights
+
+
+def _root_of_the_length(x, w_q, w_k, w_v, mask=None):
+    return attend(x @ w_q, x @ w_k, x @ w_v, mask, divisor=math.sqrt(len(x)))
+
+
+def _whole_width(x, w_q, w_k, w_v, mask=None):
+    return attend(x @ w_q, x @ w_k, x @ w_v, mask, divisor=w_q.shape[1])
+
+
+def _value_width(x, w_q, w_k, w_v, mask=None):
+    return attend(x @ w_q, x @ w_k, x @ w_v, mask, divisor=math.sqrt(w_v.shape[1]))
+
+
+TURNED = "Right without a mask. With one, your rows read what they may not: True means *may attend*. Which scores do you replace?"
+
+
 def _self_by_loops(x, w_q, w_k, w_v, mask=None):
     outputs, rows = [], []
     for i, word in enumerate(x):
@@ -145,6 +186,30 @@ each row has at least one True. Return the pair `(output, weights)`. You may use
         Misconception(
             "mask ignored", _mask_ignored, "Right without a mask. With one, a hidden word still gets weight: where do you use `mask`?"
         ),
+        Misconception("mask turned round", _mask_turned(lambda length: 1 / length), TURNED),
+        Misconception("mask turned round, -inf", _mask_turned(lambda length: np.nan), TURNED),
+        Misconception("mask turned round, zeros", _mask_turned(lambda length: 0.0), TURNED),
+        Misconception(
+            "mask after softmax",
+            _mask_after_softmax,
+            "Right without a mask. With one, your rows no longer add up to 1: the hidden words had taken their share before you removed them.",
+        ),
+        Misconception(
+            "hidden scores set to 0",
+            _hidden_score_0,
+            "Right without a mask. With one, a hidden word gets the score 0, and exp(0) is not 0: how much weight does it keep?",
+        ),
+        Misconception(
+            "root of the length",
+            _root_of_the_length,
+            "You divide by the root of the number of words. How many products does one score add up?",
+        ),
+        Misconception(
+            "root forgotten", _whole_width, "The weights are too even: you divide by the width itself. What did chapter 3 divide by?"
+        ),
+        Misconception(
+            "root of the values' width", _value_width, "The root holds the width of a value. Which two vectors are multiplied in a score?"
+        ),
     ),
     alternatives=(
         Alternative("loops and lists", _self_by_loops),
@@ -212,6 +277,28 @@ answer = {
             "three matrices of one size",
             {"learned, 10": 30, "learned, 20": 30, "weights, 10": 100, "weights, 20": 400},
             "Queries and keys have width 2. Which width has a value?",
+        ),
+        Misconception(
+            "queries and keys share",
+            {"learned, 10": 25, "learned, 20": 25, "weights, 10": 100, "weights, 20": 400},
+            "You counted one matrix for queries and keys together. If they shared one, could a word look for something else than it offers?",
+        ),
+        Misconception(
+            "each pair once",
+            {"learned, 10": 35, "learned, 20": 35, "weights, 10": 45, "weights, 20": 190},
+            "You counted each pair of words once. Is the weight that word 1 gives to word 2 also the one that it gets back?",
+            recognise=lambda answer: answer["weights, 10"] in (45, 55) or answer["weights, 20"] in (190, 210),
+        ),
+        Misconception(
+            "nobody reads itself",
+            {"learned, 10": 35, "learned, 20": 35, "weights, 10": 90, "weights, 20": 380},
+            "You left out a place in each row of the table. May a word not attend to itself?",
+        ),
+        Misconception(
+            "output projection counted",
+            {"learned, 10": 50, "learned, 20": 50, "weights, 10": 100, "weights, 20": 400},
+            "You counted a matrix too many. Does anything follow the blending of values here?",
+            recognise=lambda answer: answer["learned, 10"] == answer["learned, 20"] and answer["learned, 10"] in (44, 50, 60),
         ),
     ),
     success="What is learned does not know the length; what is computed grows with its square.",

@@ -40,6 +40,19 @@ def _cross_columns(x, context, w_q, w_k, w_v):
     return attend(x @ w_q, context @ w_k, context @ w_v, axis=0)
 
 
+def _divided_by(divisor):
+    """Right but for what divides the scores."""
+    return lambda x, context, w_q, w_k, w_v: attend(x @ w_q, context @ w_k, context @ w_v, divisor=divisor(x, context, w_q))
+
+
+def _values_raw(x, context, w_q, w_k, w_v):
+    return attend(x @ w_q, context @ w_k, context)
+
+
+LENGTH_IN_THE_ROOT = "The sides are right now, but the scores are divided by the root of a length. How many products does one score add up?"
+WORDS_IN_THE_ROOT = "The sides are right now, but the root holds the width of a word. How wide are the vectors that a score multiplies?"
+
+
 def _cross_by_loops(x, context, w_q, w_k, w_v):
     keys, values = [word @ w_k for word in context], [word @ w_v for word in context]
     rows = []
@@ -133,6 +146,20 @@ def faulty_cross_attention(x, context, w_q, w_k, w_v):
             "columns add up to 1",
             _cross_columns,
             "Each row of the weights belongs to one query and should add up to 1. Over which axis do you divide?",
+        ),
+        Misconception(
+            "values not projected",
+            _values_raw,
+            "The weights are right, but you blend the rows of `context` as they are: the output has their width. Which matrix is not used?",
+        ),
+        Misconception("scaled by the context's length", _divided_by(lambda x, context, w_q: math.sqrt(len(context))), LENGTH_IN_THE_ROOT),
+        Misconception("scaled by the asker's length", _divided_by(lambda x, context, w_q: math.sqrt(len(x))), LENGTH_IN_THE_ROOT),
+        Misconception("scaled by the words' width", _divided_by(lambda x, context, w_q: math.sqrt(x.shape[1])), WORDS_IN_THE_ROOT),
+        Misconception("scaled by the context's width", _divided_by(lambda x, context, w_q: math.sqrt(context.shape[1])), WORDS_IN_THE_ROOT),
+        Misconception(
+            "root forgotten",
+            _divided_by(lambda x, context, w_q: w_q.shape[1]),
+            "The sides are right now, but the weights are too even. What did the faulty code divide the scores by?",
         ),
     ),
     alternatives=(Alternative("loops and lists", _cross_by_loops), Alternative("library", _cross_from_the_library)),

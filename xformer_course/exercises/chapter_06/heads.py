@@ -150,6 +150,22 @@ def _heads_added(x, context, w_q, w_k, w_v, w_o, mask=None):
     return joined.reshape(len(x), -1, e).sum(axis=1) @ w_o[:e], weights
 
 
+def _divided_by(divisor):
+    """Right but for what divides the scores."""
+
+    def multi_head(x, context, w_q, w_k, w_v, w_o, mask=None):
+        own = np.sqrt(w_q.shape[2]) / divisor(x, context, w_q)
+        return _variant()(x, context, own * w_q, w_k, w_v, w_o, mask)
+
+    return multi_head
+
+
+def _mask_after(x, context, w_q, w_k, w_v, w_o, mask=None):
+    weights = _variant()(x, context, w_q, w_k, w_v, w_o)[1] * (1.0 if mask is None else mask)
+    heads = weights @ np.einsum("jm,hme->hje", context, w_v)
+    return heads.transpose(1, 0, 2).reshape(len(x), -1) @ w_o, weights
+
+
 def _by_einsum(x, context, w_q, w_k, w_v, w_o, mask=None):
     scores = np.einsum("im,hmd,jn,hnd->hij", x, w_q, context, w_k, optimize=True) / w_q.shape[2] ** 0.5
     weights = _softmax(scores + (0.0 if mask is None else np.where(mask, 0.0, -np.inf)))
@@ -240,6 +256,36 @@ key. You may call chapter 3's `scaled_dot_product_attention`. Return `(output, w
             "weights averaged over heads",
             _variant(maps=lambda weights: weights.mean(axis=0)),
             "The output is right. Your weights are a mean over heads, as PyTorch's layer returns them by default; keep the head axis.",
+        ),
+        Misconception(
+            "scaled by the model's width",
+            _divided_by(lambda x, context, w_q: np.sqrt(x.shape[1])),
+            "The root holds the width of a word. How wide are the vectors that one head multiplies in a score?",
+        ),
+        Misconception(
+            "root forgotten",
+            _divided_by(lambda x, context, w_q: w_q.shape[2]),
+            "Your weights are too even: you divide by the width itself. What did chapter 3 divide by?",
+        ),
+        Misconception(
+            "scaled by a length",
+            _divided_by(lambda x, context, w_q: np.sqrt(len(context))),
+            "You divide by the root of the number of keys. How many products does one score add up?",
+        ),
+        Misconception(
+            "scaled by the number of heads",
+            _divided_by(lambda x, context, w_q: np.sqrt(len(w_q))),
+            "You divide by the root of the number of heads. How many products does one score add up?",
+        ),
+        Misconception(
+            "mask after softmax",
+            _mask_after,
+            "Right without a mask. With one, your rows no longer add up to 1: hidden keys had taken their share before you removed them.",
+        ),
+        Misconception(
+            "pair swapped",
+            lambda *given, **options: _variant()(*given, **options)[::-1],
+            "You return the weights first. Which of the two comes first in the statement?",
         ),
     ),
     alternatives=(

@@ -113,6 +113,19 @@ ROWS = Step(
             lambda n, e: n + (n + 2) * np.arange(e),
             "In the joined row the numbers of one head are neighbours, not spread out.",
         ),
+        Misconception(
+            "rows counted from 1",
+            lambda n, e: np.arange(n * e + 1, (n + 1) * e + 1),
+            "All your row numbers are one too high. Which number has the first row?",
+        ),
+        Misconception(
+            "one row too many",
+            lambda n, e: np.arange(n * e, (n + 1) * e + 1),
+            "You name one row too many: the last of them belongs to the next head. How many numbers has a head?",
+        ),
+        Misconception(
+            "one row too few", lambda n, e: np.arange(n * e, (n + 1) * e - 1), "A row is missing at the end. How many numbers has a head?"
+        ),
     ),
 )
 
@@ -144,6 +157,21 @@ CONTRIBUTION = Step(
             lambda heads, w_o, n: heads[n],
             "That is what the head read, of width e. What carries it into the m columns of the output?",
         ),
+        Misconception(
+            "every h-th row",
+            lambda heads, w_o, n: heads[n] @ w_o[n :: len(heads)],
+            "You take every h-th row of W_O. In the joined row, do the numbers of one head stand together or apart?",
+        ),
+        Misconception(
+            "a step of one",
+            lambda heads, w_o, n: heads[n] @ w_o[n : n + heads.shape[2]],
+            "You moved on by n rows. How many rows do the n heads before this one take?",
+        ),
+        Misconception(
+            "the block before",
+            lambda heads, w_o, n: heads[n] @ w_o[(n - 1) * heads.shape[2] : n * heads.shape[2]],
+            "You are one head early: the first head is head 0. Which rows did your first step name?",
+        ),
     ),
 )
 
@@ -170,6 +198,16 @@ OUTPUT = Step(
             lambda heads, w_o: heads.reshape(heads.shape[1], -1) @ w_o,
             "Right for one word only: a plain reshape mixes numbers of different words.",
         ),
+        Misconception(
+            "every h-th row",
+            lambda heads, w_o: sum(head @ w_o[n :: len(heads)] for n, head in enumerate(heads)),
+            "Your heads take turns in the rows of W_O. Which rows did your first step name?",
+        ),
+        Misconception(
+            "only the first head",
+            lambda heads, w_o: heads[0] @ w_o[: heads.shape[2]],
+            "Only the first head is left. How many terms should the sum have?",
+        ),
     ),
 )
 
@@ -195,6 +233,16 @@ WITHOUT = Step(
             "an equal share removed",
             lambda full, heads, w_o, n: full * (1 - 1 / len(heads)),
             "You take away one part in h, whichever head it is. Do all heads add the same?",
+        ),
+        Misconception(
+            "added once more",
+            lambda full, heads, w_o, n: full + _contribution(heads, w_o, n),
+            "Now head n counts twice. The full output is a sum: what happens to it when a term goes?",
+        ),
+        Misconception(
+            "one block for every head",
+            lambda full, heads, w_o, n: full - heads[n] @ w_o[: heads.shape[2]],
+            "You take away what the head would say through the rows of head 0. Which rows are its own?",
         ),
     ),
 )
@@ -335,6 +383,17 @@ def _part_is_zero(name, rows):
     return lambda layer: np.abs(np.asarray(layer[name], dtype=float)[rows]).max() < SILENT
 
 
+def _exchanged(layer):
+    """The same layer with its two heads the other way round."""
+    own = {name: np.asarray(layer[name], dtype=float)[::-1] for name in PARTS[:3]}
+    return {**own, "w_o": np.roll(np.asarray(layer["w_o"], dtype=float), 2, axis=0)}
+
+
+def _neither_busy_nor_silent(layer):
+    sharp, _, heard = _measure(layer)
+    return sharp < 0.8 and heard[0] > 1e-9
+
+
 BUSY_HEAD = Exercise(
     id="6.5",
     title="A busy head that nobody hears",
@@ -358,6 +417,12 @@ every output as it was. Head 2 shall be heard.""",
     reference=_busy_layer(),
     accepts=_accepts,
     misconceptions=(
+        Misconception(
+            "the other head is silent",
+            _exchanged(_busy_layer()),
+            "There is a busy head that nobody hears, and it is the second one. Which index has head 1, the first?",
+            recognise=lambda layer: _readable(layer) is None and _accepts(_exchanged(layer)) is None,
+        ),
         Misconception(
             "values of zero",
             _busy_layer(w_v=0),
@@ -389,6 +454,12 @@ every output as it was. Head 2 shall be heard.""",
             _busy_layer(w_o=slice(2, 4)),
             "Now head 2 is silent as well. Only head 1 shall be without effect.",
             recognise=lambda layer: _readable(layer) is None and _measure(layer)[2].max() < 1e-9,
+        ),
+        Misconception(
+            "neither busy nor silent",
+            {**_heard_layer(), "w_q": _busy_layer(sharpness=0.2)["w_q"]},
+            "Head 1 is heard, and its weights are nearly even. Take one after the other: first let nobody hear it, then make it sharp.",
+            recognise=lambda layer: _readable(layer) is None and _neither_busy_nor_silent(layer),
         ),
     ),
     alternatives=(Alternative("without a single zero", _orthogonal_layer()),),

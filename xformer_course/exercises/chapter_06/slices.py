@@ -49,6 +49,22 @@ def _input_sliced(x, w_q, w_k, w_v, w_o, num_heads):
     return _together(_softmax(q @ k.swapaxes(1, 2) / np.sqrt(q.shape[-1])) @ v) @ w_o
 
 
+def _words_kept_first(wide, num_heads):
+    return wide.reshape(len(wide), num_heads, -1)
+
+
+def _turned_first(wide, num_heads):
+    return wide.T.reshape(num_heads, len(wide), -1)
+
+
+def _all_three(cut, join=_together):
+    return _layer(queries=cut, keys=cut, values=cut, join=join)
+
+
+def _joined_plainly(length_axis):
+    return lambda heads: heads.reshape(heads.shape[length_axis], -1)
+
+
 def _never_cut(x, w_q, w_k, w_v, w_o, num_heads):
     return _layer()(x, w_q, w_k, w_v, w_o, 1)
 
@@ -164,6 +180,32 @@ def wide_heads(x, w_q, w_k, w_v, w_o, num_heads):
             "scaled by the full width",
             _layer(scale=lambda q, h: np.sqrt(h * q.shape[-1])),
             "The cut is right, but the scores are divided by the root of h·d. How wide is a query of one head?",
+        ),
+        Misconception(
+            "heads attend to heads",
+            _all_three(_words_kept_first, _joined_plainly(0)),
+            "Each word keeps to itself in yours: its heads attend to one another. Print the shape of `weights`; which two axes should be words?",
+        ),
+        Misconception(
+            "join mended, cut not",
+            _all_three(_rows_mixed, _joined_plainly(1)),
+            "You changed the join. Now every number comes back to its place, but the heads in between still hold rows of mixed words: look at `cut`.",
+        ),
+        Misconception(
+            "turned before the reshape",
+            _all_three(_turned_first),
+            "A head gets its own columns now, but its rows no longer belong to one word each. "
+            "Print `np.arange(12).reshape(3, 4).T.reshape(2, 3, -1)` and read along a row.",
+        ),
+        Misconception(
+            "joined by turns",
+            _layer(join=lambda heads: heads.transpose(1, 2, 0).reshape(heads.shape[1], -1)),
+            "The cut is right. Your joined row alternates between heads; W_O expects all numbers of one head, then those of the next.",
+        ),
+        Misconception(
+            "scale lost",
+            _layer(scale=lambda q, num_heads: 1.0),
+            "The cut is right, but the weights are too sharp. The printed function divided the scores; does yours?",
         ),
     ),
     alternatives=(Alternative("reshape and transpose", _by_transpose), Alternative("a sum over split matrices", _by_split)),

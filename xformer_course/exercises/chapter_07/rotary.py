@@ -203,6 +203,10 @@ def _frequency_a_column(frequencies):
     return ratio ** (np.arange(2 * len(frequencies)) / 2)
 
 
+def _neighbours_in_halves(x):
+    return np.concatenate([-x[:, 1::2], x[:, 0::2]], axis=1)
+
+
 MIXED_PAIRS = Exercise(
     id="7.5",
     page="07a_positions_in_the_scores",
@@ -261,6 +265,26 @@ def mixed_rotary(x, positions, base=10000.0):
             "no minus",
             _with(_each_twice, lambda x: np.abs(np.sign(x)) * _neighbours(x[:, 1::2], x[:, 0::2])),
             "Pairs no longer keep their length: a turn has one minus sign. Where did it go?",
+        ),
+        Misconception(
+            "slowest pair first",
+            _with(lambda frequencies: np.repeat(frequencies[::-1], 2), _neighbour),
+            "Each pair has one angle now, but the first pair turns slowest. Print the frequencies: which of them belongs to columns 0 and 1?",
+        ),
+        Misconception(
+            "partners left in halves",
+            _with(_each_twice, _neighbours_in_halves),
+            "The angles are right now. Print `partner` for a row 0, 1, 2, 3: which column does each number stand in?",
+        ),
+        Misconception(
+            "all in halves but x",
+            _with(_twice, _neighbours_in_halves),
+            "You moved the partners to the order of the angles, and x stayed. One of the two lines was right before: which?",
+        ),
+        Misconception(
+            "one angle for all pairs",
+            _with(lambda frequencies: np.ones(2 * len(frequencies)), _neighbour),
+            "All pairs turn at one speed now. How many different angles does a row of d numbers need?",
         ),
     ),
     alternatives=(Alternative("repeated frequencies", _with(_each_twice, _neighbour)), Alternative("complex numbers", _by_complex_numbers)),

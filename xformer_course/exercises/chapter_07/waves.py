@@ -240,6 +240,12 @@ def _base_is(value):
     return lambda answer: abs(float(answer["base"]) / value - 1) < 0.01
 
 
+def _divided_wrongly():
+    """The first distances below one half when the dot product is divided by 1, or by the number of columns."""
+    table = table_of(LENGTH, DIM, BASE)
+    return [int(np.argmax(table @ table[0] / divisor < 0.5)) for divisor in (1, DIM)]
+
+
 CHOOSE_BASE = Exercise(
     id="7.6",
     title="Choose the base",
@@ -290,6 +296,24 @@ small base cost if a text of 500 places comes after all?""",
             {"base": BASE, "half": _half(10000.0)},
             "The base fits, but the distance is that of the base 10000. Pass your base to the table.",
             recognise=lambda answer: _base_is(BASE)(answer) and answer["half"] == _half(10000.0),
+        ),
+        Misconception(
+            "last distance above",
+            {"base": BASE, "half": _half(BASE) - 1},
+            "The base fits, and you are one distance off. Print the similarity there, and at its two neighbours.",
+            recognise=lambda answer: _base_is(BASE)(answer) and answer["half"] in (_half(BASE) - 1, _half(BASE) + 1),
+        ),
+        Misconception(
+            "similarity not divided",
+            {"base": BASE, "half": _divided_wrongly()[0]},
+            "The base fits. The dot product of a row with itself is 16 here: what did you divide by before you compared with 0.5?",
+            recognise=lambda answer: _base_is(BASE)(answer) and answer["half"] in _divided_wrongly(),
+        ),
+        Misconception(
+            "factor 2 missing",
+            {"base": _base_for(WANTED, 15 / 32), "half": 8},
+            "Your base would fit if the exponent were k/32. k counts pairs of columns: what is the exponent of pair 15?",
+            recognise=_base_is(_base_for(WANTED, 15 / 32)),
         ),
     ),
     alternatives=(Alternative("rounded base", {"base": float(round(BASE, 1)), "half": _half(round(BASE, 1))}),),

@@ -82,6 +82,21 @@ can attend by itself.""",
             _split_heads_first,
             "Each head is whole, but the head axis stands before the batch. Which order did the statement ask for?",
         ),
+        Misconception(
+            "numbers before positions",
+            lambda x, num_heads: _split(x, num_heads).swapaxes(2, 3),
+            "Head and batch stand right. Look at the last two axes of your shape: which of them counts positions?",
+        ),
+        Misconception(
+            "heads last",
+            lambda x, num_heads: _split(x, num_heads).transpose(0, 2, 3, 1),
+            "Each head is whole, but its axis stands last. Which order did the statement ask for?",
+        ),
+        Misconception(
+            "numbers before heads",
+            lambda x, num_heads: _split(x, num_heads).transpose(0, 3, 2, 1),
+            "Print the shape: the axis of heads and the axis of their numbers have changed places.",
+        ),
     ),
     alternatives=(Alternative("slices", _split_by_slices),),
     success="Cut the last axis, then exchange: no number changes its neighbours within a head.",
@@ -142,6 +157,16 @@ def _dropout_at_p(x, p, draws, training):
     return x * (draws > p) / (1 - p) if training else x
 
 
+def _dropout_by_share_kept(x, p, draws, training):
+    keep = draws >= p
+    return x * keep / max(keep.mean(), 1e-12) if training else x
+
+
+def _dropout_mean_forced(x, p, draws, training):
+    kept = x * (draws >= p)
+    return kept * (x.mean() / kept.mean()) if training else x
+
+
 def _dropout_by_loop(x, p, draws, training):
     if not training:
         return x
@@ -194,6 +219,31 @@ Outside training `x` comes back as it is. The function below loses something. Fi
             _dropout_at_p,
             "Right but for a draw that equals p. Read the statement again: which draws set an element to zero?",
         ),
+        Misconception(
+            "scaled by this draw",
+            _dropout_by_share_kept,
+            "You divide by the share that *happened* to survive, so one element's fate changes the others. Which share survives on average?",
+        ),
+        Misconception(
+            "mean forced",
+            _dropout_mean_forced,
+            "You force the mean of each single draw. It is kept on average, by one factor that depends on p alone. Which share survives on average?",
+        ),
+        Misconception(
+            "p taken for keeping",
+            lambda x, p, draws, training: x * (draws < p) / p if training else x,
+            "You read p as the probability to stay. Look at the element with the smallest draw: what says the statement of a draw below p?",
+        ),
+        Misconception(
+            "dropped by p, not scaled",
+            lambda x, p, draws, training: x * (draws < p) if training else x,
+            "Look at the element with the smallest draw, which should be zero; and the mean fell.",
+        ),
+        Misconception(
+            "scaled by 1 + p",
+            lambda x, p, draws, training: x * (draws >= p) * (1 + p) if training else x,
+            "Nearly, for a small p. Try p = 0.5 and an x of ones: which mean is left?",
+        ),
     ),
     alternatives=(Alternative("loop", _dropout_by_loop),),
     success="The scale belongs to training, so that a model in use has nothing to do.",
@@ -242,6 +292,15 @@ def _norm_by_variance(x, gain, shift, eps=1e-5):
 
 def _norm_plain(x, gain, shift, eps=1e-5):
     return (x - x.mean(axis=-1, keepdims=True)) / np.sqrt(x.var(axis=-1, keepdims=True) + eps)
+
+
+def _norm_of(form):
+    """The same with another formula for a token, given its mean and its variance."""
+
+    def layer_norm(x, gain, shift, eps=1e-5):
+        return form(x, x.mean(axis=-1, keepdims=True), x.var(axis=-1, keepdims=True), gain, shift, eps)
+
+    return layer_norm
 
 
 def _norm_by_loop(x, gain, shift, eps=1e-5):
@@ -299,6 +358,41 @@ squared deviation, and `eps` is added to it under the root.""",
             "divided by the variance", _norm_by_variance, "Print the variance of your output's rows without gain and shift: is it 1?"
         ),
         Misconception("gain and shift left out", _norm_plain, "The rows are normalised. What became of `gain` and `shift`?"),
+        Misconception(
+            "root mean square only",
+            _norm_of(lambda x, mean, var, gain, shift, eps: gain * x / np.sqrt((x**2).mean(axis=-1, keepdims=True) + eps) + shift),
+            "That is the RMS norm, which has no mean. Print the means of your rows without gain and shift: are they 0?",
+        ),
+        Misconception(
+            "mean not taken away",
+            _norm_of(lambda x, mean, var, gain, shift, eps: gain * x / np.sqrt(var + eps) + shift),
+            "Your rows have the right spread. Print their means without gain and shift: are they 0?",
+        ),
+        Misconception(
+            "not divided",
+            _norm_of(lambda x, mean, var, gain, shift, eps: gain * (x - mean) + shift),
+            "Your rows have mean 0. Print their variance without gain and shift: is it 1?",
+        ),
+        Misconception(
+            "moved before the gain",
+            _norm_of(lambda x, mean, var, gain, shift, eps: gain * ((x - mean) / np.sqrt(var + eps) + shift)),
+            "Right while the gain is 1. Which comes first, the gain or the shift?",
+        ),
+        Misconception(
+            "divided by the length",
+            _norm_of(lambda x, mean, var, gain, shift, eps: gain * (x - mean) / np.sqrt(var * x.shape[-1] + eps) + shift),
+            "You add the squared deviations and take no mean of them: print the variance of your rows without gain and shift.",
+        ),
+        Misconception(
+            "eps outside the root",
+            _norm_of(lambda x, mean, var, gain, shift, eps: gain * (x - mean) / np.sqrt(var + eps**2) + shift),
+            "Right unless the spread is small. What exactly is added to the variance?",
+        ),
+        Misconception(
+            "gain and shift exchanged",
+            _norm_of(lambda x, mean, var, gain, shift, eps: shift * (x - mean) / np.sqrt(var + eps) + gain),
+            "The rows are normalised. Which of the two vectors multiplies, and which is added?",
+        ),
     ),
     alternatives=(Alternative("loop over tokens", _norm_by_loop),),
     success="Nothing in it depends on the other tokens, so it works for any length and any batch.",
@@ -336,11 +430,51 @@ how many in its feed-forward net, and how many in its two norms?""",
             "more heads, more numbers",
             {"2 heads": 440, "5 heads": 1100, "feed-forward": 850, "norms": 40},
             "Five heads have more matrices, but narrower ones. How many columns have they together?",
+            recognise=lambda answer: answer["5 heads"] > answer["2 heads"],
         ),
         Misconception(
             "one norm",
             {"2 heads": 440, "5 heads": 440, "feed-forward": 850, "norms": 20},
             "Attention and feed-forward have a norm each. How many numbers has one?",
+        ),
+        Misconception(
+            "one head alone",
+            {"2 heads": 220, "5 heads": 88, "feed-forward": 850, "norms": 40},
+            "With more heads you count fewer numbers: is that one head? How many columns have all of them together?",
+            recognise=lambda answer: answer["5 heads"] < answer["2 heads"],
+        ),
+        Misconception(
+            "one number for all features",
+            {"2 heads": 440, "5 heads": 440, "feed-forward": 850, "norms": 4},
+            "You gave a norm a single gain and a single shift. In exercise 8.3, which shape have they?",
+            recognise=lambda answer: answer["norms"] in (2, 4),
+        ),
+        Misconception(
+            "half a feed-forward net",
+            {"2 heads": 440, "5 heads": 440, "feed-forward": 440, "norms": 40},
+            "One of the two maps is counted. The 40 numbers in the middle must get back to 10.",
+            recognise=lambda answer: answer["feed-forward"] in (400, 410, 440, 450),
+        ),
+        Misconception(
+            "a bias of another width",
+            {"2 heads": 440, "5 heads": 440, "feed-forward": 820, "norms": 40},
+            "The weights of your feed-forward net are right. Go through its biases: how many outputs has each of the two maps?",
+            recognise=lambda answer: answer["feed-forward"] in (810, 820, 840, 880),
+        ),
+        Misconception(
+            "one bias a map",
+            {"2 heads": 404, "5 heads": 404, "feed-forward": 802, "norms": 40},
+            "You gave each map a single bias. How many outputs has a map from 10 to 10?",
+        ),
+        Misconception(
+            "output without a bias",
+            {"2 heads": 430, "5 heads": 430, "feed-forward": 850, "norms": 40},
+            "Ten numbers are missing in attention. Which of its four maps has no bias in your count?",
+        ),
+        Misconception(
+            "a norm too many",
+            {"2 heads": 440, "5 heads": 440, "feed-forward": 850, "norms": 60},
+            "You counted three norms. How many sublayers has an encoder layer?",
         ),
     ),
     alternatives=(

@@ -251,6 +251,36 @@ def step(q, k, kept):
             _step_keeps_unturned,
             "The scores are right, but look at the last key you keep: the next step takes it as turned already.",
         ),
+        Misconception(
+            "place from the heads",
+            lambda q, k, kept: _step_at(q, k, kept, len(kept), len(kept)),
+            "Your place is the number of heads. Print the shape of `kept`: which axis counts words?",
+        ),
+        Misconception(
+            "place from the width",
+            lambda q, k, kept: _step_at(q, k, kept, kept.shape[2], kept.shape[2]),
+            "Your place is the width of a head. Print the shape of `kept`: which axis counts words?",
+        ),
+        Misconception(
+            "query one place on",
+            lambda q, k, kept: _step_at(q, k, kept, kept.shape[1] + 1, kept.shape[1]),
+            "The keys to keep are right. Query and key belong to the same word: at which place does each of yours stand?",
+        ),
+        Misconception(
+            "key one place on",
+            lambda q, k, kept: _step_at(q, k, kept, kept.shape[1], kept.shape[1] + 1),
+            "The scores with the kept keys are right. Query and key belong to the same word: at which place does each of yours stand?",
+        ),
+        Misconception(
+            "on the last kept place",
+            lambda q, k, kept: _step_at(q, k, kept, max(kept.shape[1] - 1, 0), max(kept.shape[1] - 1, 0)),
+            "Your newest word stands where the last kept one stands. The first word has place 0; which has the second?",
+        ),
+        Misconception(
+            "query one place back",
+            lambda q, k, kept: _step_at(q, k, kept, max(kept.shape[1] - 1, 0), kept.shape[1]),
+            "The keys to keep are right. Query and key belong to the same word: at which place does each of yours stand?",
+        ),
     ),
     alternatives=(Alternative("head by head", _step_by_loop),),
     success="A key is turned once, when it is new; its angle belongs to its place, and that stays.",

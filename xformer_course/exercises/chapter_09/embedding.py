@@ -43,6 +43,31 @@ has a bias. How many numbers are learned if the three places share one matrix, a
             {"shared": 65_536, "separate": 196_608},
             "A map from 256 to 256 knows nothing of the 8,000 pieces. Which two sizes does the matrix connect?",
         ),
+        Misconception(
+            "two matrices kept",
+            {"shared": 4_096_000, "separate": 6_144_000},
+            "You still count two matrices where all three places share. How many vectors has a piece then?",
+        ),
+        Misconception(
+            "biases counted",
+            {"shared": 2_056_000, "separate": 6_152_000},
+            "A little too many: the matrices are right. Does any of the three places have a bias?",
+            recognise=lambda answer: (
+                answer["shared"] in (2_056_000, 2_048_256) or answer["separate"] in (6_152_000, 6_168_000, 6_144_768, 6_144_256)
+            ),
+        ),
+        Misconception(
+            "two vocabularies",
+            {"shared": 4_096_000, "separate": 12_288_000},
+            "You gave each language pieces of its own. How many pieces are there for both?",
+            recognise=lambda answer: answer["separate"] in (8_192_000, 10_240_000, 12_288_000),
+        ),
+        Misconception(
+            "shared and divided",
+            {"shared": 682_667, "separate": 2_048_000},
+            "Sharing does not cut a matrix in pieces: each place needs a vector for every piece.",
+            recognise=lambda answer: abs(float(answer["shared"]) - 2_048_000 / 3) < 2,
+        ),
     ),
     alternatives=(Alternative("as products", {"shared": 8000 * 256.0, "separate": 3 * 8000 * 256.0}),),
     tolerance=1e-12,
@@ -88,6 +113,10 @@ def _positions_by_id(ids, weight, positions):
 
 def _positions_left_out(ids, weight, positions):
     return weight[ids] * math.sqrt(weight.shape[1])
+
+
+def _added_first_place(ids, weight, positions):
+    return weight[ids] * math.sqrt(weight.shape[1]) + positions[0]
 
 
 def _embed_one_hot(ids, weight, positions):
@@ -160,6 +189,21 @@ table `positions` (max_len, m) with at least i rows, the input of the first laye
             "Each word brings its own row of `positions`, wherever it stands. What should choose the row?",
         ),
         Misconception("no positions", _positions_left_out, "The scaling is right, but `positions` is not used at all."),
+        Misconception(
+            "root of the length",
+            lambda ids, weight, positions: weight[ids] * math.sqrt(ids.shape[1]) + positions[: ids.shape[1]],
+            "You scale by the number of tokens. A row of `weight` has variance 1/m: which axis is m?",
+        ),
+        Misconception(
+            "one place for all",
+            _added_first_place,
+            "Every word gets the same row of `positions`. Exchange two words: does anything but their order change?",
+        ),
+        Misconception(
+            "positions scaled, words not",
+            lambda ids, weight, positions: weight[ids] + math.sqrt(weight.shape[1]) * positions[: ids.shape[1]],
+            "You scaled the positions. Which of the two would drown?",
+        ),
     ),
     alternatives=(Alternative("one-hot product", _embed_one_hot), Alternative("NumPy", _embed_in_numpy)),
     success="Word vectors and positions now have comparable size.",
@@ -223,6 +267,12 @@ def _stack_cases(rng):
 
 def _one_norm_for_all(x, sublayers, norms, order):
     return _stack(x, sublayers, [norms[0]] * len(norms), order)
+
+
+def _exchanged_with_the_last(x, sublayers, norms, order):
+    if order == "pre":
+        return _through(_post, _post, last=False)(x, sublayers, norms, order)
+    return norms[-1](_through(_pre, _pre)(x, sublayers, norms, order))
 
 
 def _step_by_step(x, sublayers, norms, order):
@@ -292,6 +342,23 @@ holds n + 1 functions, not n, and the last one acts on what leaves the stack."""
         ),
         Misconception(
             "one norm for all", _one_norm_for_all, "Every sublayer gets `norms[0]`. How many norms did you get, and which belongs to which?"
+        ),
+        Misconception(
+            "exchanged, last norm too",
+            _exchanged_with_the_last,
+            'Each order has the wiring of the other one, the last norm included. "pre" says that the norm comes before the sublayer.',
+        ),
+        Misconception(
+            "added to nothing in pre",
+            _through(lambda x, f, norm: f(norm(x)), _post),
+            '"post" is right. In "pre" nothing carries `x` past the sublayer.',
+        ),
+        Misconception(
+            "last norm in both",
+            lambda x, sublayers, norms, order: (
+                _stack(x, sublayers, norms, order) if order == "pre" else norms[-1](_stack(x, sublayers, norms, order))
+            ),
+            '"pre" is right. In "post" the last sum is normalised already; what does your last line do to it?',
         ),
     ),
     alternatives=(Alternative("step by step", _step_by_step),),

@@ -63,6 +63,16 @@ def _one_prefix_at_a_time(model, source, target_in):
     return torch.stack([model(source, target_in[:, : t + 1])[:, t] for t in range(target_in.shape[1])], dim=1)
 
 
+def _one_of_two(model, source, target_in):
+    import torch
+
+    pad_id = model.config.pad_id
+    past = torch.ones(2 * target_in.shape[1:], dtype=torch.bool).tril()
+    mask = past | (target_in != pad_id)[:, None, :]
+    x = model.decoder(model.embed(target_in), model.encode(source), mask=mask, memory_mask=(source != pad_id)[:, None, :])
+    return model.embedding.logits(x)
+
+
 ONE_WORD_TOO_FAR = Exercise(
     id="9.8",
     title="One word too far",
@@ -124,6 +134,21 @@ def logits_for(model, source, target_in):
             _logits(target_padding=False),
             "The future is closed, but padded places of the target are now read by those after them.",
         ),
+        Misconception(
+            "True taken for hidden",
+            _logits(mask=lambda square: square.triu(diagonal=1)),
+            "Each place now sees only what comes after it. In this course True means *may attend*: print the mask for length 4.",
+        ),
+        Misconception(
+            "only itself",
+            _logits(mask=lambda square: square.tril().triu()),
+            "Each place sees its own word and none before. Print the mask for length 4.",
+        ),
+        Misconception(
+            "either is enough",
+            _one_of_two,
+            "Your mask opens a pair when *one* of the two conditions holds, so every real token may be read. How many must hold?",
+        ),
     ),
     alternatives=(
         Alternative("the model itself", lambda model, source, target_in: model(source, target_in)),
@@ -145,6 +170,11 @@ def _square(answer):
 
 def _is(pattern):
     return lambda answer: _square(answer) is not None and bool((_square(answer) == pattern).all())
+
+
+def _band(reach):
+    """Each token reaches this many places on."""
+    return PAST & ~np.triu(PAST, k=reach + 1)
 
 
 def _accept_changed(answer):
@@ -201,7 +231,7 @@ the token at one place p for another word and run the decoder again. Fill a bool
             REACHED.T,
             "By your square a late token changes early logits. Is the first axis the place you changed, "
             "and the second the place you looked at?",
-            recognise=_is(REACHED.T),
+            recognise=lambda answer: any(_is(_band(reach).T)(answer) for reach in range(1, LENGTH)),
         ),
         Misconception(
             "everything changes",
@@ -226,6 +256,31 @@ the token at one place p for another word and run the decoder again. Fill a bool
             np.eye(LENGTH, dtype=bool),
             "Only the diagonal moves. Did you compare all places of the target, or only the one you changed?",
             recognise=_is(np.eye(LENGTH, dtype=bool)),
+        ),
+        Misconception(
+            "one place short",
+            _band(LAYERS - 1),
+            "Your words get one place less far. Count the layers: the first of them carries a word on, too.",
+            recognise=_is(_band(LAYERS - 1)),
+        ),
+        Misconception(
+            "one place too far",
+            _band(LAYERS + 1),
+            "Your words get one place too far. How far does one layer carry, and how many layers are there?",
+            recognise=_is(_band(LAYERS + 1)),
+        ),
+        Misconception(
+            "own place left out, one short",
+            np.triu(_band(LAYERS - 1), k=1),
+            "A token does not move the logits at its own place in your square, nor those farthest off. "
+            "`target_in` is shifted: may place p read its own token?",
+            recognise=lambda answer: any(_is(np.triu(_band(reach), k=1))(answer) for reach in range(1, LENGTH) if reach != LAYERS),
+        ),
+        Misconception(
+            "reach in both directions",
+            REACHED | REACHED.T,
+            "By your square a token moves logits before it as well as behind it. Which places may a decoder read?",
+            recognise=lambda answer: any(_is(_band(reach) | _band(reach).T)(answer) for reach in range(1, LENGTH)),
         ),
     ),
     alternatives=(Alternative("zeros and ones", REACHED.astype(int)), Alternative("lists", REACHED.tolist())),

@@ -125,6 +125,19 @@ def _top_of_all(scores, mask):
     return raw / torch.where(total == 0, 1.0, total)
 
 
+def _exponentials_then_mask(*, guard=True, shift=False):
+    """Exponentials of all scores, closed ones too, and the mask only then."""
+
+    def masked_softmax(scores, mask):
+        import torch
+
+        raw = torch.exp(scores - scores.amax(dim=-1, keepdim=True) if shift else scores) * mask
+        total = raw.sum(dim=-1, keepdim=True)
+        return raw / (torch.where(total == 0, torch.ones_like(total), total) if guard else total)
+
+    return masked_softmax
+
+
 def _double_inside(scores, mask):
     return _closed_softmax(scores.double(), mask).to(scores.dtype)
 
@@ -193,7 +206,7 @@ in the thousands, too. Return a tensor of the dtype of `scores`.""",
         Misconception(
             "not low enough",
             _filled(-1e3),
-            "A fixed number is low only beside small scores, and a closed row still shares weight out. How low can a dtype go?",
+            "Right for open rows. A closed row holds one number everywhere, however low, and softmax makes even weights of it: what shall they be?",
         ),
         Misconception(
             "mask ignored",
@@ -213,6 +226,27 @@ in the thousands, too. Return a tensor of the dtype of `scores`.""",
             "over the wrong axis",
             _filled(-math.inf, dim=-2),
             "Your weights add up to 1 down the columns. Each row is one query; which axis holds its keys?",
+        ),
+        Misconception(
+            "exponentials before the mask",
+            _exponentials_then_mask(),
+            "Right for small scores. Near 2000 an exponential is infinite, and infinity times False is not a number: "
+            "what may you subtract from a row, and what should happen to closed scores before `exp`?",
+        ),
+        Misconception(
+            "largest not subtracted, sum 0",
+            _exponentials_then_mask(guard=False),
+            "Two things: near 2000 an exponential is infinite, and in a closed row you divide by a sum of 0. Print both.",
+        ),
+        Misconception(
+            "closed scores set to 0",
+            _filled(0.0),
+            "A closed key gets the score 0 and so the exponential 1. Print a row with one open key: what do the others receive?",
+        ),
+        Misconception(
+            "set to 0, then closed",
+            _filled(0.0, repair=_closed),
+            "Closed keys end at 0, but before that each had taken a share: exp(0) is 1. Add up an open row.",
         ),
     ),
     alternatives=(

@@ -104,15 +104,17 @@ def _with_given_weights(build):
 
 def _retyped(
     *,
-    scale=True,
+    scale="head",
     causal=True,
     source_padding=True,
+    encoder_padding=True,
+    memory_padding=True,
     root=True,
     order="pre",
     last_norm=True,
-    positions=True,
+    positions="beside",
     tied=True,
-    kink=True,
+    kink="relu",
     over_keys=True,
     memory_read=True,
     one_head=False,
@@ -125,6 +127,8 @@ def _retyped(
         from torch import nn
 
         m, heads = d_model, 1 if one_head else num_heads
+        divisors = {"head": (m // heads) ** 0.5, "model": m**0.5, "no": 1.0, "no root": m // heads}
+        kinks = {"relu": torch.relu, "gelu": torch.nn.functional.gelu, "no": lambda inner: inner}
 
         class Attention(nn.Module):
             def __init__(self):
@@ -139,7 +143,7 @@ def _retyped(
                 else:
                     q, k, v = (part(given) for part, given in zip(self.parts, (x, read, read), strict=True))
                 q, k, v = (y.unflatten(-1, (heads, -1)).transpose(1, 2) for y in (q, k, v))
-                scores = q @ k.transpose(-2, -1) / (q.shape[-1] ** 0.5 if scale else 1.0)
+                scores = q @ k.transpose(-2, -1) / divisors[scale]
                 weights = scores.masked_fill(~mask[:, None], -1e30).softmax(dim=-1 if over_keys else -2)
                 return self.out((weights @ v).transpose(1, 2).flatten(2))
 
@@ -159,7 +163,7 @@ def _retyped(
                     x = self.around(
                         1, x, lambda x: self.attentions[1](x, memory if memory_read else x, memory_mask if memory_read else mask)
                     )
-                inner = lambda x: self.second(self.first(x).relu() if kink else self.first(x))
+                inner = lambda x: self.second(kinks[kink](self.first(x)))
                 return self.around(len(self.norms) - 1, x, inner)
 
         class Model(nn.Module):
@@ -179,19 +183,24 @@ def _retyped(
                     return x
                 place = torch.arange(ids.shape[1])[:, None].double()
                 angles = place / 10000 ** (torch.arange(0, m, 2) / m).double()
-                return x + torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)
+                places = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)
+                if positions == "in halves":
+                    places = torch.cat([angles.sin(), angles.cos()], dim=-1)
+                return x + places * (m**0.5 if positions == "scaled" else 1.0)
 
             def forward(self, source, target_in):
                 hidden = (source != 0)[:, None, :] if source_padding else torch.ones_like(source)[:, None, :].bool()
                 length = target_in.shape[1]
                 past = torch.ones(length, length, dtype=torch.bool)
                 past = (past.tril() if causal else past) & (target_in != 0)[:, None, :]
+                read = hidden if memory_padding else torch.ones_like(hidden)
+                hidden = hidden if encoder_padding else torch.ones_like(hidden)
                 x, y = self.embed(source), self.embed(target_in)
                 for layer in self.encoder:
                     x = layer(x, hidden)
                 x = self.ends[0](x)
                 for layer in self.decoder:
-                    y = layer(y, past, x, hidden)
+                    y = layer(y, past, x, read)
                 y = self.ends[1](y)
                 return y @ self.table.weight.t() if tied else self.output(y)
 
@@ -253,7 +262,7 @@ def build(vocab_size, d_model, num_heads, d_ff, num_layers):
     misconceptions=(
         Misconception(
             "scores not scaled",
-            _retyped(scale=False),
+            _retyped(scale="no"),
             "Your attention leaves out one division. What keeps the scores of wide heads from growing?",
         ),
         Misconception(
@@ -281,14 +290,14 @@ def build(vocab_size, d_model, num_heads, d_ff, num_layers):
         ),
         Misconception(
             "no positions",
-            _retyped(positions=False),
+            _retyped(positions=""),
             "Your model does not know the order of its words. Exchange two source words: do the logits change?",
         ),
         Misconception(
             "tables not tied", _retyped(tied=False), "Your logits come from a matrix of their own. Which matrix does the page use for them?"
         ),
         Misconception(
-            "no kink", _retyped(kink=False), "Your feed-forward net is one matrix in disguise. What stands between its two halves?"
+            "no kink", _retyped(kink="no"), "Your feed-forward net is one matrix in disguise. What stands between its two halves?"
         ),
         Misconception(
             "softmax over queries",
@@ -302,6 +311,41 @@ def build(vocab_size, d_model, num_heads, d_ff, num_layers):
         ),
         Misconception(
             "one head", _retyped(one_head=True), "Right for one head. Give every head an axis of its own before the scores, not after."
+        ),
+        Misconception(
+            "scaled by the model's width",
+            _retyped(scale="model"),
+            "Right for one head. With more, your weights are too even: how wide are the vectors that one head multiplies?",
+        ),
+        Misconception(
+            "scaled without the root",
+            _retyped(scale="no root"),
+            "Your weights are too even: the scores are divided by the width itself. What does the page divide by?",
+        ),
+        Misconception(
+            "padding of the memory read",
+            _retyped(memory_padding=False),
+            "Your encoder is right. With padding the decoder goes astray: which places may cross-attention read?",
+        ),
+        Misconception(
+            "padding read in the encoder",
+            _retyped(encoder_padding=False),
+            "Right without padding. Cross-attention closes it, but which places does the encoder itself read?",
+        ),
+        Misconception(
+            "sines and cosines in halves",
+            _retyped(positions="in halves"),
+            "Your places have all sines first, then all cosines. What does the statement say of their columns?",
+        ),
+        Misconception(
+            "places scaled too",
+            _retyped(positions="scaled"),
+            "Words and places are multiplied together, so the places stay as loud as before. What does the factor belong to?",
+        ),
+        Misconception(
+            "another kink",
+            _retyped(kink="gelu"),
+            "Your feed-forward net bends smoothly. Which function stands between its two halves in the statement?",
         ),
     ),
     alternatives=(Alternative("from a blank cell", _retyped()), Alternative("q, k and v in one matrix", _retyped(joint=True))),

@@ -57,6 +57,15 @@ def _slicing_keeps_eos(sentences, pad_id, bos_id, eos_id):
     return whole[:, :-1], whole[:, 1:]
 
 
+def _slicing_twice(sentences, pad_id, bos_id, eos_id):
+    whole = _table([[bos_id, *s, eos_id] for s in sentences], pad_id)
+    return whole[:, :-1], whole[:, :-1]
+
+
+def _padding_for_eos(sentences, pad_id, bos_id, eos_id):
+    return _table([[bos_id, *s] for s in sentences], pad_id), _table([[*s, pad_id] for s in sentences], pad_id)
+
+
 def _by_filling(sentences, pad_id, bos_id, eos_id):
     shape = (len(sentences), 1 + max(map(len, sentences)))
     target_in, target_out = np.full(shape, pad_id), np.full(shape, pad_id)
@@ -169,10 +178,43 @@ ids without special ones. Return the pair `(target_in, target_out)` of integer a
             _shifted(lambda ids, bos, eos: [eos, *ids], _with_eos),
             "Your input begins with eos. Which special id says that a sentence begins?",
         ),
+        Misconception(
+            "no shift, no eos",
+            _shifted(_with_bos, _with_bos),
+            "Both arrays are the same: at every place the decoder already reads the word that it must say. What would it learn?",
+        ),
+        Misconception(
+            "no shift, a column cut",
+            _slicing_twice,
+            "Both arrays are the same: at every place the decoder already reads the word that it must say. Which column should each one lose?",
+        ),
+        Misconception(
+            "padding in place of eos",
+            _padding_for_eos,
+            "Behind the last word your `target_out` has padding, so nothing tells the decoder to stop. What must it say there?",
+        ),
+        Misconception(
+            "input not shortened",
+            _shifted(_with_both, _with_eos),
+            "Your `target_in` holds eos and is one place longer than `target_out`. What does the decoder never need to read?",
+        ),
+        Misconception(
+            "bos to be said", _shifted(_with_bos, _with_both), "Your `target_out` begins with bos. Does the decoder have to say it?"
+        ),
+        Misconception(
+            "plain words read",
+            _shifted(lambda ids, bos, eos: ids, _with_eos),
+            "Your input begins with the first word. What does the decoder read before it has said any?",
+        ),
     ),
     alternatives=(Alternative("slicing one table", _by_slicing), Alternative("filling arrays", _by_filling)),
     success="At every place the decoder has read all words before the one it must say.",
 )
+
+
+def _any_shape(answer, test):
+    return any(test(key, tuple(int(size) for size in shape)) for key, shape in answer.items())
+
 
 SHAPES_OF_A_PAIR = Exercise(
     id="9.5",
@@ -227,6 +269,50 @@ weights of one self-attention in the decoder; the weights of one cross-attention
             "one word at a time",
             {"memory": (2, 7, 12), "self": (2, 3, 6, 6), "cross": (2, 3, 6, 7), "logits": (2, 23)},
             "That is one step of translating. In training all places of `target_in` are answered at once.",
+        ),
+        Misconception(
+            "five words, five places",
+            {"memory": (2, 7, 12), "self": (2, 3, 5, 5), "cross": (2, 3, 5, 7), "logits": (2, 5, 23)},
+            "Five words stand in each target. What else must be said, and how long is `target_in`?",
+            recognise=lambda answer: _any_shape(answer, lambda key, shape: 5 in shape),
+        ),
+        Misconception(
+            "memory cut into heads",
+            {"memory": (2, 3, 7, 4), "self": (2, 3, 6, 6), "cross": (2, 3, 6, 7), "logits": (2, 6, 23)},
+            "Your memory has an axis of heads. Who makes keys of it: the encoder, or each cross-attention for itself?",
+            recognise=lambda answer: len(answer["memory"]) == 4,
+        ),
+        Misconception(
+            "memory of the target",
+            {"memory": (2, 6, 12), "self": (2, 3, 6, 6), "cross": (2, 3, 6, 7), "logits": (2, 6, 23)},
+            "Your memory has a vector for each target token. Which sentence does the encoder read?",
+            recognise=lambda answer: len(answer["memory"]) == 3 and answer["memory"][1] == 6,
+        ),
+        Misconception(
+            "source reads itself",
+            {"memory": (2, 7, 12), "self": (2, 3, 7, 7), "cross": (2, 3, 6, 7), "logits": (2, 6, 23)},
+            "Those are weights of the encoder's self-attention. Whose tokens ask in the decoder's?",
+        ),
+        Misconception(
+            "outputs for weights",
+            {"memory": (2, 7, 12), "self": (2, 6, 12), "cross": (2, 6, 12), "logits": (2, 6, 23)},
+            "That is what attention puts out, a vector for each query. A weight stands between a query and a key.",
+            recognise=lambda answer: any(answer[key][-1] in (4, 12) for key in ("self", "cross")),
+        ),
+        Misconception(
+            "batch left out",
+            {"memory": (7, 12), "self": (3, 6, 6), "cross": (3, 6, 7), "logits": (6, 23)},
+            "Those are the shapes for a single pair. How many sentences stand in the batch?",
+            recognise=lambda answer: _any_shape(answer, lambda key, shape: shape == SHAPES_OF_A_PAIR.reference[key][1:]),
+        ),
+        Misconception(
+            "axes in another order",
+            {"memory": (2, 12, 7), "self": (2, 6, 6, 3), "cross": (2, 6, 7, 3), "logits": (2, 6, 23)},
+            "The right sizes, in another order. Weights have the axes batch, head, query, key; vectors stand in the last axis.",
+            recognise=lambda answer: _any_shape(
+                answer,
+                lambda key, shape: shape != SHAPES_OF_A_PAIR.reference[key] and sorted(shape) == sorted(SHAPES_OF_A_PAIR.reference[key]),
+            ),
         ),
     ),
     alternatives=(Alternative("lists", {"memory": [2, 7, 12], "self": [2, 3, 6, 6], "cross": [2, 3, 6, 7], "logits": [2, 6, 23]}),),

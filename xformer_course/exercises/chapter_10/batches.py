@@ -117,6 +117,11 @@ def _never_forgets(widths, max_tokens):
     return [*sizes, rows]
 
 
+def _widest_of_all(widths, max_tokens):
+    each = max_tokens // max(widths)
+    return [min(each, len(widths) - start) for start in range(0, len(widths), each)]
+
+
 def _by_slices(widths, max_tokens):
     sizes, start = [], 0
     while start < len(widths):
@@ -169,6 +174,11 @@ def batch_sizes(widths, max_tokens):
             "old width kept",
             _never_forgets,
             "Batches after a long row are too small. What should a new batch still know of the one before?",
+        ),
+        Misconception(
+            "widest of all decides",
+            _widest_of_all,
+            "No batch is too large now, and most are too small: every batch is cut for the longest sentence of all. Whose width counts?",
         ),
     ),
     alternatives=(Alternative("slices", _by_slices),),

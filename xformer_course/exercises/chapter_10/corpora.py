@@ -98,6 +98,26 @@ def _both_sides(pairs):
     return [pairs.index(pair) for pair in pairs]
 
 
+def _one_pass(pairs):
+    """Each pair takes the smaller name of its two sentences, and no earlier pair hears of it."""
+    names, by_english, by_french = [], {}, {}
+    for place, (english, french) in enumerate(pairs):
+        name = min(by_english.get(english, place), by_french.get(french, place))
+        by_english[english] = by_french[french] = name
+        names.append(name)
+    return names
+
+
+def _numbered_in_turn(pairs):
+    numbers = {}
+    return [numbers.setdefault(name, len(numbers)) for name in _linked(pairs)]
+
+
+def _named_after_the_last(pairs):
+    names = _linked(pairs)
+    return [len(names) - 1 - names[::-1].index(name) for name in names]
+
+
 def _by_matrix(pairs):
     if not pairs:
         return []
@@ -161,6 +181,26 @@ of its group. Plain Python is enough.""",
             "You joined an English sentence with a French one because their numbers are equal. Keep the two languages apart.",
         ),
         Misconception("only identical pairs", _both_sides, "You ask for both sides to be equal. One shared sentence is enough to leak."),
+        Misconception(
+            "one pass only",
+            _one_pass,
+            "You go through the pairs once. When a pair joins two groups that already have names, who tells the pairs before it?",
+        ),
+        Misconception(
+            "groups numbered in turn",
+            _numbered_in_turn,
+            "The groups are right, and you number them 0, 1, 2, … Which number did the statement ask for?",
+        ),
+        Misconception(
+            "positions from 1",
+            lambda pairs: [name + 1 for name in _linked(pairs)],
+            "The groups are right. Which position has the first pair of a list?",
+        ),
+        Misconception(
+            "last pair of the group",
+            _named_after_the_last,
+            "The groups are right, but each is named after another of its pairs. Which one did the statement ask for?",
+        ),
     ),
     alternatives=(Alternative("matrix power", _by_matrix), Alternative("roots", _by_roots)),
     success="Nothing in one group is linked to anything in another.",
@@ -216,6 +256,23 @@ answer = {"Cheers! / Merci.": ..., "Thanks a lot. / Merci !": ...,
             "joined group forgotten",
             _renamed(True, False, False, False),
             "One newcomer shares its English with one group and its French with another. What becomes of the two?",
+        ),
+        Misconception(
+            "alphabet turned round",
+            _renamed(False, True, False, False),
+            "You marked one that comes after *Many thanks*, and left out one that comes before it. Which sentence gives a group its name?",
+            recognise=lambda answer: not answer[NEWCOMERS[0]] and bool(answer[NEWCOMERS[1]]),
+        ),
+        Misconception(
+            "French links alone",
+            _renamed(True, True, False, False),
+            "You marked the two that end in *Merci*. What else can link a pair to the group, and does each of the two change the name?",
+        ),
+        Misconception(
+            "links not looked at",
+            _renamed(False, False, True, True),
+            "Take the newcomers one by one: is it linked to the group, and does it come first in the alphabet? Both must hold.",
+            recognise=lambda answer: bool(answer[NEWCOMERS[3]]) and not answer[NEWCOMERS[0]],
         ),
     ),
     alternatives=(Alternative("NumPy booleans", _renamed(*np.array([True, False, True, False]))),),

@@ -149,6 +149,15 @@ def _strings(answer):
     return isinstance(answer, (tuple, list)) and len(answer) == 2 and all(isinstance(text, str) for text in answer)
 
 
+def _form(kind, answer):
+    return [unicodedata.normalize(kind, text) for text in answer]
+
+
+def _two_others(answer):
+    """Two characters that NFC keeps apart, one of them beyond ASCII."""
+    return _strings(answer) and list(map(len, answer)) == [1, 1] and len(set(_form("NFC", answer))) == 2 and not "".join(answer).isascii()
+
+
 TWINS = Exercise(
     id="10.5",
     title="Twins",
@@ -213,6 +222,23 @@ Find two strings of *one* character each that Python says are different and that
                     for plain, other in (answer, answer[::-1])
                 )
             ),
+        ),
+        Misconception(
+            "another normal form",
+            ("\uff21", "A"),
+            "Form NFKC would make these two equal. The tokenizer uses NFC, which keeps them apart: compare them in both forms.",
+            recognise=lambda answer: (
+                _strings(answer)
+                and len(set(_form("NFC", answer))) == 2
+                and len(set(_form("NFKC", answer))) == 1
+                and answer[0].split() != answer[1].split()
+            ),
+        ),
+        Misconception(
+            "look-alike letters",
+            ("a", "\u0430"),
+            "For the eye they may be twins. Unicode counts two letters, and NFC keeps both: print each with `unicodedata.name`.",
+            recognise=_two_others,
         ),
     ),
     alternatives=(Alternative("ångström and ring", ["\u00c5", "\u212b"]), Alternative("ohm", ("\u2126", "\u03a9"))),

@@ -8,6 +8,15 @@ from xformer_course.exercises.exercise import Alternative, Exercise, Misconcepti
 
 UNIFORM = {"plain": math.log(50), "smoothed": math.log(50)}
 
+
+def _smoothed_near(*values):
+    return lambda answer: any(abs(float(answer["smoothed"]) - value) < 0.008 for value in values)
+
+
+def _both_near(value):
+    return lambda answer: all(abs(float(answer[key]) - value) < 0.008 for key in UNIFORM)
+
+
 BEFORE_TRAINING = Exercise(
     id="11.1",
     title="The loss before training",
@@ -53,6 +62,42 @@ You may write an expression instead of a number.""",
             "no loss yet",
             {"plain": 0.0, "smoothed": 0.0},
             "A loss of 0 means probability 1 for the wanted word. Which probability has it here?",
+        ),
+        Misconception(
+            "share taken for probability",
+            {"plain": math.log(50), "smoothed": -math.log(0.9 + 0.1 / 50)},
+            "You took the logarithm of what the target *wants*. Whose probability stands in the logarithm, and which does the model give?",
+            recognise=_smoothed_near(-math.log(0.902), -math.log(0.9), -math.log(0.9 / 50 + 0.1 / 50**2)),
+        ),
+        Misconception(
+            "entropy of the target",
+            {"plain": math.log(50), "smoothed": 0.702},
+            "That is what the wanted distribution holds by itself, or what is left of the loss without it. Which −log p are averaged?",
+            recognise=_smoothed_near(0.702, math.log(50) - 0.702),
+        ),
+        Misconception(
+            "part of the words only",
+            {"plain": math.log(50), "smoothed": 0.1 * math.log(50)},
+            "That is the part of one of the shares. Target and all words together: what do the weights add up to?",
+            recognise=_smoothed_near(0.1 * math.log(50), 0.098 * math.log(50), 0.902 * math.log(50)),
+        ),
+        Misconception(
+            "a number for smoothing",
+            {"plain": math.log(50), "smoothed": math.log(50) - 0.1},
+            "You added or took away 0.1 itself. It is a weight: of which numbers does smoothing take a mean?",
+            recognise=_smoothed_near(math.log(50) - 0.1, math.log(50) + 0.1, 0.9 * math.log(50) + 0.1),
+        ),
+        Misconception(
+            "minus sign lost",
+            {"plain": -math.log(50), "smoothed": -math.log(50)},
+            "A probability is at most 1, so its logarithm is at most 0. Which sign has a loss?",
+            recognise=_both_near(-math.log(50)),
+        ),
+        Misconception(
+            "perplexity",
+            {"plain": 50.0, "smoothed": 50.0},
+            "Among so many words the model hesitates. The loss is counted in nats: what undoes an exponential?",
+            recognise=_both_near(50.0),
         ),
     ),
     alternatives=(Alternative("two decimals", {"plain": 3.91, "smoothed": 3.91}),),
@@ -143,6 +188,21 @@ Write `smoothed_targets(targets, vocab_size, epsilon)`: the wanted distributions
             "target and rest swapped", _roles_swapped, "For a small ε your rows are almost even. Which part belongs to the target?"
         ),
         Misconception("words as rows", _turned, "Your matrix has a row for each word. The statement asks for a row for each target."),
+        Misconception(
+            "target not lowered",
+            lambda targets, vocab_size, epsilon: np.eye(vocab_size)[targets] + epsilon / vocab_size,
+            "Your rows add up to more than 1. What the words share must come from somewhere.",
+        ),
+        Misconception(
+            "shared by one too few",
+            lambda targets, vocab_size, epsilon: (1 - epsilon) * np.eye(vocab_size)[targets] + epsilon / (vocab_size - 1),
+            "Your rows add up to a little more than 1. How many words share ε in the statement?",
+        ),
+        Misconception(
+            "target lowered, nothing shared",
+            lambda targets, vocab_size, epsilon: (1 - epsilon) * np.eye(vocab_size)[targets],
+            "Your rows add up to 1 − ε. Who gets the rest?",
+        ),
     ),
     alternatives=(Alternative("loop", _smoothed_by_loop),),
     success="Each row adds up to 1 and leaves no word without a little probability.",

@@ -169,6 +169,31 @@ answer = {
             {name: True for name in NEEDED},
             "It would work, and two of these are not needed. Which are made anew in the next step?",
         ),
+        Misconception(
+            "rate for the step number",
+            _right_but("learning rate", "step number"),
+            "The rate of this step says nothing of the next one, and Adam's correction counts, too. Which of the two makes the other?",
+        ),
+        Misconception(
+            "step number forgotten",
+            _right_but("step number"),
+            "Where in the schedule does the run go on? And what does Adam's correction ask for?",
+            recognise=lambda answer: (
+                not answer["step number"] and all(answer[name] for name in NEEDED if NEEDED[name] and name != "step number")
+            ),
+        ),
+        Misconception(
+            "several things left out",
+            _right_but("Adam's two means", "state of the random generator"),
+            "More than one thing is missing that the next step reads. Go through it: forward with dropout, Adam's two means, the schedule.",
+            recognise=lambda answer: sum(not answer[name] for name in NEEDED if NEEDED[name]) > 1,
+        ),
+        Misconception(
+            "one left out, one too many",
+            _right_but("Adam's two means", "gradients"),
+            "One thing is missing that the next step reads, and one is kept that it makes anew. Go through the step line by line.",
+            recognise=lambda answer: any(not answer[name] for name in NEEDED if NEEDED[name]) and all(name in answer for name in NEEDED),
+        ),
     ),
     alternatives=(Alternative("ones and zeros", {name: int(value) for name, value in NEEDED.items()}),),
     success="And the place in the data: which batches of this epoch are done.",

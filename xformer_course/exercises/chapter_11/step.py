@@ -4,6 +4,13 @@ import numpy as np
 
 from xformer_course.exercises.exercise import Alternative, Complaint, Exercise, Misconception, case
 
+
+def _same_size_but_wrong(answer):
+    """Both steps down and of one size, which is neither the rate nor 1: a mean was left as it is."""
+    first, second = float(answer["gradient 100"]), float(answer["gradient -0.001"])
+    return first < 0 < second and abs(first + second) < 0.05 * second and abs(second - 0.01) > 5e-4 and second < 0.5
+
+
 ADAM_FIRST = Exercise(
     id="11.4",
     title="The first step of Adam",
@@ -40,8 +47,21 @@ Two weights start at 0. In the first step of Adam, with rate 0.01, one has the g
             "no correction",
             {"gradient 100": -0.01 * 0.1 / 0.02**0.5, "gradient -0.001": 0.01 * 0.1 / 0.02**0.5},
             "You used the means as they are. They started at 0, so after one step they are too small; Adam corrects for that.",
+            recognise=_same_size_but_wrong,
         ),
         Misconception("rate forgotten", {"gradient 100": -1.0, "gradient -0.001": 1.0}, "That is the direction. The rate says how far."),
+        Misconception(
+            "gradient added",
+            {"gradient 100": 1.0, "gradient -0.001": -0.00001},
+            "That is rate times gradient, and uphill. Adam divides by the gradient's own running size, and a step makes the loss smaller.",
+            recognise=lambda answer: abs(float(answer["gradient 100"]) - 1) < 1e-3 and abs(float(answer["gradient -0.001"])) < 1e-3,
+        ),
+        Misconception(
+            "square not rooted",
+            {"gradient 100": -0.0001, "gradient -0.001": 10.0},
+            "You divided by the mean of the squares. Try a gradient ten times as large: should the step become ten times smaller?",
+            recognise=lambda answer: abs(float(answer["gradient 100"])) < 2e-4 and abs(float(answer["gradient -0.001"])) > 1,
+        ),
     ),
     alternatives=(Alternative("with epsilon", {"gradient 100": -0.0099999, "gradient -0.001": 0.00999999}),),
     success="The first step has the size of the rate, whatever the gradient's size.",
@@ -95,6 +115,11 @@ def _shorter(step, peak, warmup, total):
     return peak * min(step / warmup, (total - step) / (total - warmup))
 
 
+def _falling(fall):
+    """The rise as it should be, and another fall."""
+    return lambda step, peak, warmup, total: peak * (step / warmup if step <= warmup else fall(step, warmup, total))
+
+
 FIND_THE_JUMP = Exercise(
     id="11.5",
     title="A schedule with a jump",
@@ -135,6 +160,36 @@ def rate(step, peak, warmup, total):
         Misconception("no warm-up left", _never_warms, "The fall is right and the rise is gone: print the first step."),
         Misconception(
             "peak never reached", _lower_peak, "The two lines now meet below `peak`. Print step 4: it should be the peak itself."
+        ),
+        Misconception(
+            "steps not counted from the peak",
+            _falling(lambda step, warmup, total: 1 - step / (total - warmup)),
+            "The fall has the right slope and begins too low, below 0 at the end. How many steps after the warm-up is step 5 of the example?",
+        ),
+        Misconception(
+            "peak kept a step",
+            _falling(lambda step, warmup, total: (total - step) / (total - warmup - 1)),
+            "The end is right, but the first step of the fall still has `peak`. How many steps lie between `warmup` and `total`?",
+        ),
+        Misconception(
+            "zero a step late",
+            _falling(lambda step, warmup, total: (total - step + 1) / (total - warmup)),
+            "Print the last step: it should have rate 0. How many steps are still to come at `total`?",
+        ),
+        Misconception(
+            "zero a step early",
+            _falling(lambda step, warmup, total: (total - step - 1) / (total - warmup)),
+            "Print the last two steps: the rate is 0 too early, and then below it. How many steps are still to come at `total`?",
+        ),
+        Misconception(
+            "root in place of a line",
+            _falling(lambda step, warmup, total: (warmup / step) ** 0.5),
+            "No jump, but a curve that never reaches 0. That is another schedule; the statement asks for a straight line.",
+        ),
+        Misconception(
+            "curve in place of a line",
+            _falling(lambda step, warmup, total: 0.5 + 0.5 * np.cos(np.pi * (step - warmup) / (total - warmup))),
+            "No jump, and 0 at the end, but in between your rate bends. The statement asks for a straight line.",
         ),
     ),
     alternatives=(Alternative("the smaller of two lines", _shorter),),

@@ -105,6 +105,31 @@ in which every token counts the same. A process may be without tokens. Try the f
             _by_the_largest,
             "You divide as if every process had as many tokens as the fullest one. Padding is no token.",
         ),
+        Misconception(
+            "weighted twice",
+            lambda sums, tokens: sum(total * count for total, count in zip(sums, tokens, strict=True)) / sum(tokens),
+            "You multiply by the tokens. The loss of a process is summed over them already: does a token among many count more in yours?",
+        ),
+        Misconception(
+            "means added",
+            lambda sums, tokens: sum(total / count for total, count in zip(sums, tokens, strict=True) if count),
+            "You add the means of the processes. With twice as many processes of the same kind the result would double.",
+        ),
+        Misconception(
+            "means added, empty ones too",
+            lambda sums, tokens: sum(total / count for total, count in zip(sums, tokens, strict=True)),
+            "You add the means of the processes, and one without tokens divides by zero. Which single division does the whole batch need?",
+        ),
+        Misconception(
+            "busy processes divided by all",
+            lambda sums, tokens: sum(total / count for total, count in zip(sums, tokens, strict=True) if count) / len(sums),
+            "No division by zero any more, but every process still weighs the same, whether it holds one token or a thousand.",
+        ),
+        Misconception(
+            "first process's tokens",
+            lambda sums, tokens: sum(sums) / tokens[0],
+            "The sum is right, and you divide by the tokens of one process. How many have all of them?",
+        ),
     ),
     alternatives=(Alternative("means over means", _by_average),),
     success="However the rows are shared, the step is the same.",
@@ -164,6 +189,15 @@ def _replaced(vectors):
     return [np.array_split(np.asarray(vectors[(p + 1) % count], dtype=float), count)[(p + 1) % count] for p in range(count)]
 
 
+def _two_places_on(vectors):
+    """The chunk behind the complete one: the summand of the process before is missing."""
+    count = len(vectors)
+    chunks = [np.array_split(np.array(vector, dtype=float), count) for vector in vectors]
+    sums = [sum(own[c] for own in chunks) for c in range(count)]
+    lacking = [sums[(p + 2) % count] - chunks[(p + 1) % count][(p + 2) % count] for p in range(count)]
+    return lacking if count > 1 else sums
+
+
 def _compare_lists(expected, got):
     if not isinstance(got, list | tuple) and not (isinstance(got, np.ndarray) and got.ndim):
         return "your answer is not a list with one array for each process"
@@ -210,7 +244,9 @@ Write `reduce_scatter(vectors)`, the first half of the ring. Process p of N star
             "turned the other way", _chunk_before, "The sums are right; the ring turns from p to p + 1, and yours the other way."
         ),
         Misconception(
-            "nothing added", _not_added, "Each process still has its own numbers. What arrives must be added to the chunk that is there."
+            "nothing added",
+            _not_added,
+            "In the chunk that you return each process still has its own numbers. What arrives must be added to it; and does your last move take place?",
         ),
         Misconception("mean instead of sum", _averaged, "A reduction adds. Who divides, and by what, is decided later."),
         Misconception(
@@ -222,6 +258,11 @@ Write `reduce_scatter(vectors)`, the first half of the ring. Process p of N star
             "replaced instead of added",
             _replaced,
             "Each chunk travelled all the way and arrived as it left. On arrival it is added to what is there.",
+        ),
+        Misconception(
+            "one place too far",
+            _two_places_on,
+            "You return a chunk that is not complete: it still lacks summands. After the last move, which chunk has just arrived at process p?",
         ),
     ),
     alternatives=(Alternative("sum, then deal out", _right_chunk),),
