@@ -326,7 +326,7 @@ def accepted_prefix_alone(guess, own, eos_id):
     return [*words, own[len(guess)]]
 
 
-@wrong("13.7")
+@wrong("13.7", "the guess alone")
 def accepted_prefix_and_nothing_else(guess, own, eos_id):
     return [a for a, _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(guess, own))]
 

@@ -21,7 +21,7 @@ def _accept_cases(rng):
 
     back_again = [7, 30, 9, 11], [7, 8, 9, 11, 12]
     return [
-        case([17, 5, 11], [17, 6, 13, 4], EOS),
+        case([17, 5, 11, 9], [17, 5, 13, 4, 8], EOS),
         case([17, 5], [17, 5, 8], EOS, note="a guess that is right to its end"),
         case([9, 4, 6], [3, 4, 6, 5], EOS, note="a first word that is wrong, and later ones that agree"),
         case(*back_again, EOS, note="a wrong word between right ones"),
@@ -34,6 +34,11 @@ def _accept_cases(rng):
 
 
 def _without_own(guess, own, eos_id):
+    words = _accept(guess, own, eos_id)
+    return words if len(words) > len(guess) or words == guess[: len(words)] else words[:-1]
+
+
+def _guess_alone(guess, own, eos_id):
     words = _accept(guess, own, eos_id)
     return words if words == guess[: len(words)] else words[:-1]
 
@@ -110,6 +115,11 @@ A guess may be empty.""",
             "the model's own word is missing",
             _without_own,
             "The accepted words are there. What did the model say at the place where the guess went wrong, and had it read the right beginning?",
+        ),
+        Misconception(
+            "the guess alone",
+            _guess_alone,
+            "You keep accepted words of the guess and none of the model's. What does a pass give when the first word is wrong, or the guess empty?",
         ),
         Misconception(
             "no word after a full guess",
