@@ -13,7 +13,7 @@ from torch.utils.flop_counter import flop_registry
 __all__ = ["Cost", "measure_cost"]
 
 
-# %% chapter 13b: Counting a call
+# %% chapter 13b: What a call costs
 @dataclass(frozen=True)
 class Cost:
     """What a call took, counted operation by operation; no clock is read.
@@ -34,7 +34,7 @@ class Cost:
         return 2 * self.products / self.moved
 
 
-# %% chapter 13b: Counting a call
+# %% chapter 13b: What a call costs
 def products_of(operation, args: tuple, out) -> int:
     """Products of two numbers that one operation of PyTorch's makes in a matrix."""
     packet, name = operation._overloadpacket, operation._opname
@@ -63,7 +63,7 @@ def bytes_moved(operation, read: list[Tensor], made: list[Tensor]) -> int:
     return sum(sizes)
 
 
-# %% chapter 13b: Counting a call
+# %% chapter 13b: What a call costs
 class Meter(TorchDispatchMode):
     """Notes every operation that runs inside ``with Meter() as meter``."""
 
@@ -85,7 +85,7 @@ class Meter(TorchDispatchMode):
         return out
 
 
-# %% chapter 13b: Counting a call
+# %% chapter 13b: What a call costs
 def measure_cost(call: Callable, *args, **options) -> Cost:
     """Run ``call(*args, **options)`` once and count what it took.
 

@@ -93,7 +93,7 @@ ACCEPT = Exercise(
     id="13.7",
     title="What a pass has gained",
     kind="implement",
-    minutes=8,
+    minutes=10,
     difficulty=2,
     statement="""\
 A draft has guessed the words `guess`, a list of k ids. The large model has read them in one pass; `own` is the list of k + 1 \
@@ -164,7 +164,7 @@ AVERAGE = Exercise(
     id="13.8",
     title="When guessing pays",
     kind="predict",
-    minutes=10,
+    minutes=11,
     difficulty=2,
     statement="""\
 A draft guesses four words a pass. If all words before it were accepted, a word of the guess is accepted with probability one half. \
