@@ -13,9 +13,7 @@ _HOMES = {
     "Int8Linear": "quantized",
     "KeyValueCache": "cache",
     "Linear": "products",
-    "ModelDraft": "speculation",
     "PlainSteps": "decode",
-    "Speculation": "speculation",
     "Steps": "decode",
     "accelerate": "modules",
     "attend": "modules",
@@ -26,7 +24,6 @@ _HOMES = {
     "local_attention": "efficient",
     "product": "products",
     "quantize_int8": "quantized",
-    "speculative": "speculation",
     "tiled_attention": "efficient",
 }
 
@@ -51,8 +48,5 @@ if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_lib.engine.quantized import Int8Linear as Int8Linear
     from xformer_lib.engine.quantized import int_product as int_product
     from xformer_lib.engine.quantized import quantize_int8 as quantize_int8
-    from xformer_lib.engine.speculation import ModelDraft as ModelDraft
-    from xformer_lib.engine.speculation import Speculation as Speculation
-    from xformer_lib.engine.speculation import speculative as speculative
 else:
     __getattr__, __dir__ = lazy_names(__name__, _HOMES)

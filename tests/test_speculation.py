@@ -10,9 +10,9 @@ import torch
 from tests.test_decoding import CONFIG, LENGTHS, MAX_LEN, V, build, sources
 from tests.whole_models import SIX
 from xformer_lib.decoding import greedy
-from xformer_lib.engine import CachedSteps, ModelDraft, PlainSteps, accelerate, quantize_int8, speculative
-from xformer_lib.engine.speculation import begin_guessing, gained
+from xformer_lib.engine import CachedSteps, PlainSteps, accelerate, quantize_int8
 from xformer_lib.nn.recurrent import GRUTranslator
+from xformer_lib.speculation import ModelDraft, begin_guessing, gained, speculative
 
 EOS = CONFIG.eos_id
 
