@@ -11,7 +11,7 @@ from nbdev.export import nb_export
 from nbdev.maker import ModuleMaker
 
 ROOMS = {"reference", "nn", "engine", "data", "training", "lessons"}  # packages that chapters may fill; lessons belong to the course
-SINGLES = {"decoding", "evaluation", "inspection"}  # modules that chapters may fill at the top of the library
+SINGLES = {"decoding", "evaluation", "inspection", "speculation"}  # modules that chapters may fill at the top of the library
 DIRECTIVES = {"export", "exporti"}
 ALLOWED = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
 

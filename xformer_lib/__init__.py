@@ -15,7 +15,7 @@ from xformer_lib._lazy import import_part
 
 __version__ = "0.7.0"
 
-_PARTS = ("data", "decoding", "engine", "evaluation", "inspection", "nn", "pretrained", "reference", "training")
+_PARTS = ("data", "decoding", "engine", "evaluation", "inspection", "nn", "pretrained", "reference", "speculation", "training")
 
 __all__ = ["__version__", "load_pretrained", *_PARTS]
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_lib import nn as nn
     from xformer_lib import pretrained as pretrained
     from xformer_lib import reference as reference
+    from xformer_lib import speculation as speculation
     from xformer_lib import training as training
     from xformer_lib.pretrained import load_pretrained as load_pretrained
 else:

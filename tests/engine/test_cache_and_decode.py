@@ -52,6 +52,17 @@ def test_the_cache_copies_when_its_room_is_full_and_only_then():
     assert len(dict.fromkeys(rooms)) == 3
 
 
+def test_what_is_cut_is_written_over():
+    cache, kept = KeyValueCache(grows=True), torch.randn(B, H, 7, D)
+    cache.cut(0)  # nothing is there yet
+    cache.update(kept, kept)
+    cache.cut(3)
+    assert cache.length == 3 and torch.equal(cache.k, kept[:, :, :3])
+    new = torch.randn(B, H, 2, D)
+    k, v = cache.update(new, new)
+    assert torch.equal(k, torch.cat([kept[:, :, :3], new], dim=2)) and torch.equal(k, v) and cache.length == 5
+
+
 def test_rows_that_stay_take_their_room_along():
     cache, order = KeyValueCache(grows=True), torch.tensor([2, 0])
     before = [torch.randn(3, H, 4, D) for _ in "kv"]

@@ -19,6 +19,7 @@ def calls(monkeypatch):
     """How often oneDNN was asked; here for small matrices, too."""
     counted, own = [], products.onednn
     monkeypatch.setattr(products, "WIDE", 1)
+    monkeypatch.setattr(products, "MANY", 2)
     monkeypatch.setattr(products, "onednn", lambda *args: (counted.append(1), own(*args))[1])
     return counted
 
@@ -96,6 +97,14 @@ def test_single_rows_and_other_formats_go_the_usual_way(calls, shape, dtype):
 def test_narrow_matrices_go_the_usual_way(calls, monkeypatch, width, height, asked):
     monkeypatch.setattr(products, "WIDE", 256)
     product(torch.randn(T, width), torch.randn(height, width))
+    assert len(calls) == asked
+
+
+@needs_onednn
+@pytest.mark.parametrize("shape, asked", [((15, IN), 0), ((16, IN), 1), ((3, 5, IN), 0), ((2, 8, IN), 1)])
+def test_few_rows_go_the_usual_way(calls, monkeypatch, shape, asked):
+    monkeypatch.setattr(products, "MANY", 16)
+    product(torch.randn(shape), torch.randn(OUT, IN))
     assert len(calls) == asked
 
 

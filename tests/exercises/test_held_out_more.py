@@ -296,6 +296,64 @@ def quantized_with_one_scale(x):
     return np.rint(x / scale).astype(np.int8), scale
 
 
+# ---------------------------------------------------------------- 13.7
+
+
+@right("13.7")
+def accepted_by_takewhile(guess, own, eos_id):
+    agreeing = list(itertools.takewhile(lambda pair: pair[0] == pair[1], zip(guess, own)))
+    words = own[: len(agreeing) + 1]
+    return words[: words.index(eos_id) + 1] if eos_id in words else words
+
+
+@right("13.7")
+def accepted_into_an_array(guess, own, eos_id):
+    place = 0
+    while place < len(guess) and guess[place] == own[place] and own[place] != eos_id:
+        place += 1
+    return np.array(own)[: place + 1]
+
+
+@wrong("13.7", "the model's own word is missing")
+def accepted_prefix_alone(guess, own, eos_id):
+    words = []
+    for a, b in zip(guess, own):
+        if a != b:
+            return words
+        words.append(a)
+        if a == eos_id:
+            return words
+    return [*words, own[len(guess)]]
+
+
+@wrong("13.7", "the guess alone")
+def accepted_prefix_and_nothing_else(guess, own, eos_id):
+    return [a for a, _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(guess, own))]
+
+
+@wrong("13.7", "no word after a full guess")
+def accepted_by_zip(guess, own, eos_id):
+    words = []
+    for a, b in zip(guess, own):
+        words.append(b)
+        if a != b or b == eos_id:
+            break
+    return words
+
+
+@wrong("13.7", "behind the end")
+def accepted_without_looking_for_the_end(guess, own, eos_id):
+    right = 0
+    while right < len(guess) and guess[right] == own[right]:
+        right += 1
+    return own[: right + 1]
+
+
+@wrong("13.7", "wherever they agree")
+def accepted_where_equal(guess, own, eos_id):
+    return [b for a, b in zip(guess, own) if a == b]
+
+
 # ---------------------------------------------------------------- 15.4, 15.5, 15.6
 
 

@@ -55,6 +55,12 @@ class KeyValueCache:
         self.rooms, self.k, self.v = rooms, k, v
         return k, v
 
+    def cut(self, length: int) -> None:
+        """Keep the first ``length`` keys and values alone; the room of the others is used again."""
+        if self.k is not None and self.v is not None:
+            self.length = length
+            self.k, self.v = (x[:, :, :length] for x in (self.k, self.v))
+
     def keep(self, rows: Tensor) -> None:
         """Keep these rows of the batch, in this order (finished sentences leave)."""
         rooms = [room.index_select(0, rows) for room in self.rooms if room is not None]

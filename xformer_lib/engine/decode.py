@@ -45,6 +45,10 @@ class PlainSteps:
     def next_logits(self, tokens: Int[Tensor, "b t"]) -> Float[Tensor, "b v"]:
         return self.model.decode(tokens, self.memory, self.source)[:, -1]
 
+    def logits_from(self, tokens: Int[Tensor, "b t"], start: int) -> Float[Tensor, "b n v"]:
+        """Logits after each of the n = t - ``start`` words that follow the first ``start``."""
+        return self.model.decode(tokens, self.memory, self.source)[:, start:]
+
     def keep(self, rows: Int[Tensor, "r"]) -> None:
         self.source, self.memory = self.source[rows], self.memory[rows]
 
@@ -64,6 +68,13 @@ class CachedSteps:
     def next_logits(self, tokens: Int[Tensor, "b t"]) -> Float[Tensor, "b v"]:
         states = self.states(tokens[:, self.length:])
         return self.model.embedding.logits(states[:, -1:])[:, 0]
+
+    def logits_from(self, tokens: Int[Tensor, "b t"], start: int) -> Float[Tensor, "b n v"]:
+        """The same as `PlainSteps` gives; what was kept of the first ``start`` words serves, the rest is forgotten."""
+        for own, _ in self.caches:
+            own.cut(start)
+        self.length = start
+        return self.model.embedding.logits(self.states(tokens[:, start:]))
 
     def states(self, new: Int[Tensor, "b n"]) -> Float[Tensor, "b n m"]:
         """The decoder's vectors for words that follow those of earlier calls."""

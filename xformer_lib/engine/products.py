@@ -45,6 +45,7 @@ class OneDnnProduct(torch.autograd.Function):
 ONEDNN = getattr(torch.ops.mkldnn, "_linear_pointwise", None)
 HAS_ONEDNN = torch.backends.mkldnn.is_available() and ONEDNN is not None
 WIDE = 256  # rows and columns of a matrix from which on oneDNN is asked
+MANY = 16  # rows of x from which on it is asked: for fewer, arranging the matrix takes longer than the product
 
 
 def product_flops(x_shape, weight_shape, *rest, out_shape=None, **options) -> int:
@@ -68,9 +69,9 @@ def product(
     x: Float[Tensor, "*b m"], weight: Float[Tensor, "o m"],
     bias: Float[Tensor, "o"] | None = None,
 ) -> Float[Tensor, "*b o"]:
-    """x Wᵀ + b, by oneDNN for wide float32 matrices on a CPU, else as PyTorch does it."""
-    is_one_row = x.ndim < 2 or x.numel() <= x.shape[-1]
-    if is_one_row or not HAS_ONEDNN or min(weight.shape) < WIDE:
+    """x Wᵀ + b, by oneDNN for many rows and wide float32 matrices on a CPU, else as PyTorch does it."""
+    is_small = x.numel() < MANY * x.shape[-1] or min(weight.shape) < WIDE
+    if is_small or not HAS_ONEDNN:
         return F.linear(x, weight, bias)
     as_usual = (torch.is_autocast_enabled("cpu") or torch.compiler.is_compiling()
                 or torch.get_float32_matmul_precision() != "highest")

@@ -8,6 +8,7 @@ from xformer_course.exercises.exercise import Alternative, Exercise, Misconcepti
 
 CROSSING = Exercise(
     id="13.1",
+    page="13b_what_the_clock_says",
     title="How long is long",
     kind="predict",
     minutes=8,
@@ -93,6 +94,7 @@ def _slopes_by_loop(sizes, costs):
 
 SLOPES = Exercise(
     id="13.2",
+    page="13b_what_the_clock_says",
     title="Exponents between neighbours",
     kind="implement",
     minutes=6,

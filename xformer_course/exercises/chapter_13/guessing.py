@@ -1,0 +1,210 @@
+"""Chapter 13, exercises on speculative decoding: which words of a guess count, and what a pass gives on average."""
+
+from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+
+EOS = 2
+
+
+def _accept(guess, own, eos_id):
+    words = []
+    for guessed, said in zip([*guess, None], own):
+        words.append(said)
+        if guessed != said or said == eos_id:
+            break
+    return words
+
+
+def _accept_cases(rng):
+    def pair(length, right):
+        own = rng.permutation(range(3, 40))[: length + 1].tolist()
+        return [*own[:right], *(word + 40 for word in own[right:length])], own
+
+    back_again = [7, 30, 9, 11], [7, 8, 9, 11, 12]
+    return [
+        case([17, 5, 11, 9], [17, 5, 13, 4, 8], EOS),
+        case([17, 5], [17, 5, 8], EOS, note="a guess that is right to its end"),
+        case([9, 4, 6], [3, 4, 6, 5], EOS, note="a first word that is wrong, and later ones that agree"),
+        case(*back_again, EOS, note="a wrong word between right ones"),
+        case([], [21], EOS, note="no guess at all"),
+        case([5, EOS, 7], [5, EOS, 7, 8], EOS, note="a sentence that ends inside the guess"),
+        case([5, 6, 7], [5, EOS, 7, 8], EOS, note="a sentence that the model ends"),
+        case(*pair(7, 4), EOS),
+        case(*pair(5, 5), 0, note="another number for the end of a sentence"),
+    ]
+
+
+def _without_own(guess, own, eos_id):
+    words = _accept(guess, own, eos_id)
+    return words if len(words) > len(guess) or words == guess[: len(words)] else words[:-1]
+
+
+def _guess_alone(guess, own, eos_id):
+    words = _accept(guess, own, eos_id)
+    return words if words == guess[: len(words)] else words[:-1]
+
+
+def _without_extra(guess, own, eos_id):
+    return _accept(guess, own, eos_id)[: len(guess)] if guess else []
+
+
+def _all_of_own(guess, own, eos_id):
+    return own[: own.index(eos_id) + 1] if eos_id in own else own
+
+
+def _agreeing(guess, own, eos_id):
+    return [a for a, b in zip(guess, own) if a == b]
+
+
+def _guess_kept(guess, own, eos_id):
+    words = _accept(guess, own, eos_id)
+    return [*guess[: len(words)], *words[len(guess) :]]
+
+
+def _past_the_end(guess, own, eos_id):
+    return _accept(guess, own, -1)
+
+
+def _end_dropped(guess, own, eos_id):
+    return [word for word in _accept(guess, own, eos_id) if word != eos_id]
+
+
+def _all_or_nothing(guess, own, eos_id):
+    right = guess == own[: len(guess)]
+    return _accept(guess, own, eos_id) if right else own[:1]
+
+
+def _one_late(guess, own, eos_id):
+    words = own[:1]
+    for guessed, said in zip(guess, own[1:]):
+        words.append(said)
+        if guessed != said or said == eos_id:
+            break
+    return words
+
+
+def _accept_by_count(guess, own, eos_id):
+    right = 0
+    while right < len(guess) and guess[right] == own[right] != eos_id:
+        right += 1
+    return own[: right + 1]
+
+
+ACCEPT = Exercise(
+    id="13.7",
+    title="What a pass has gained",
+    kind="implement",
+    minutes=10,
+    difficulty=2,
+    statement="""\
+A draft has guessed the words `guess`, a list of k ids. The large model has read them in one pass; `own` is the list of k + 1 \
+ids that it says itself: `own[n]` in the place of `guess[n]`, after the words before it, and the last one after the whole guess. \
+Write `accept(guess, own, eos_id)` in plain Python: the list of all words that this pass adds to the sentence, so that \
+it becomes the one of greedy decoding. The sentence ends with `eos_id`, which belongs to the list; nothing comes behind it. \
+A guess may be empty.""",
+    hints=(
+        "Up to which place did the model read a beginning that is really the sentence's?",
+        "The words before the first disagreement are right, and so is one more. Whose is it?",
+        "Go through the places of `own`, append own[n], and stop after it if guess[n] is missing or differs, or if it is `eos_id`.",
+    ),
+    stub="def accept(guess, own, eos_id):\n    return ...",
+    reference=_accept,
+    cases=_accept_cases,
+    returns=("words",),
+    misconceptions=(
+        Misconception(
+            "the model's own word is missing",
+            _without_own,
+            "The accepted words are there. What did the model say at the place where the guess went wrong, and had it read the right beginning?",
+        ),
+        Misconception(
+            "the guess alone",
+            _guess_alone,
+            "You keep accepted words of the guess and none of the model's. What does a pass give when the first word is wrong, or the guess empty?",
+        ),
+        Misconception(
+            "no word after a full guess",
+            _without_extra,
+            "If all of the guess is right, the model has read all of it. There is one more word in `own`.",
+        ),
+        Misconception(
+            "all that the model said",
+            _all_of_own,
+            "Behind the first disagreement the model had read a word that the sentence does not contain. Do its words there count?",
+        ),
+        Misconception(
+            "wherever they agree",
+            _agreeing,
+            "You collect the places that agree, also behind one that does not. What had the model read there?",
+        ),
+        Misconception(
+            "the guess's wrong word", _guess_kept, "Your list has the right length. Whose word stands at the first disagreement?"
+        ),
+        Misconception(
+            "behind the end", _past_the_end, "Your sentence goes on behind `eos_id`. Where must the list end when that word comes?"
+        ),
+        Misconception(
+            "no end", _end_dropped, "Your list never holds `eos_id`. How would the loop around it know that the sentence is over?"
+        ),
+        Misconception(
+            "all or nothing",
+            _all_or_nothing,
+            "A guess that is partly right gains only one word with you. Which of its words are certain before the first disagreement?",
+        ),
+        Misconception(
+            "compared one place late",
+            _one_late,
+            "You compare `guess[n]` with `own[n + 1]`. Which of the model's words stands in the same place as `guess[n]`?",
+        ),
+    ),
+    alternatives=(Alternative("counted first", _accept_by_count),),
+    success="Whatever the draft says, the words are the model's own.",
+)
+
+AVERAGE = Exercise(
+    id="13.8",
+    title="When guessing pays",
+    kind="predict",
+    minutes=11,
+    difficulty=2,
+    statement="""\
+A draft guesses four words a pass. If all words before it were accepted, a word of the guess is accepted with probability one half. \
+How many words does a pass give on average, the model's own included ("words a pass")? How many could it give at most on average, \
+if the guesses were made ever longer ("without end")? Guessing one word takes a quarter of the time of a pass, and a pass takes as long \
+for five words as for one. How many times as fast as greedy decoding is this, with guesses of four words ("four ahead") and of one \
+("one ahead")? Give numbers.""",
+    hints=(
+        "With which probability is the second word of the guess accepted? It needs the first.",
+        "The average number of accepted words is the sum of the probabilities that the first, the second, ... is accepted: 1/2 + 1/4 + ...",
+        "Words a pass, divided by the price: 1 for the pass and 1/4 for each word of the guess.",
+    ),
+    stub='answer = {"words a pass": ..., "without end": ..., "four ahead": ..., "one ahead": ...}',
+    reference={"words a pass": 1.9375, "without end": 2.0, "four ahead": 0.96875, "one ahead": 1.2},
+    misconceptions=(
+        Misconception(
+            "each word by itself",
+            {"words a pass": 3.0, "without end": float("inf"), "four ahead": 1.5, "one ahead": 1.2},
+            "You count half of the four words. But the fourth is of use only if the first three were accepted as well.",
+        ),
+        Misconception(
+            "the model's own word is missing",
+            {"words a pass": 0.9375, "without end": 1.0, "four ahead": 0.46875, "one ahead": 0.4},
+            "You count the accepted words. What does a pass give when the very first word is refused?",
+        ),
+        Misconception(
+            "the guess is free",
+            {"words a pass": 1.9375, "without end": 2.0, "four ahead": 1.9375, "one ahead": 1.5},
+            "The words are right. For the speed, what do four words of the draft cost before the pass begins?",
+        ),
+        Misconception(
+            "only the guess is paid",
+            {"words a pass": 1.9375, "without end": 2.0, "four ahead": 1.9375, "one ahead": 6.0},
+            "The words are right. For the speed you pay the guess alone. What does the pass itself cost?",
+        ),
+        Misconception(
+            "all four or none",
+            {"words a pass": 1.25, "without end": 1.0, "four ahead": 0.625, "one ahead": 1.2},
+            "You let four words count only together. What is gained if the first two are accepted and the third is not?",
+        ),
+    ),
+    success="Guessing four words loses and guessing one wins: the later words are seldom accepted, and each is paid for.",
+)
