@@ -31,7 +31,7 @@ from torch.nn import functional as F
 torch.set_num_threads(1)
 rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 store = dist.TCPStore("127.0.0.1", int(os.environ["MASTER_PORT"]), timeout=datetime.timedelta(hours=12))
-dist.init_process_group("gloo", store=dist.PrefixStore("group", store), rank=rank, world_size=world, timeout=datetime.timedelta(minutes=2))
+dist.init_process_group("gloo", store=dist.PrefixStore("group", store), rank=rank, world_size=world, timeout=datetime.timedelta(minutes=10))
 turn = 0
 while True:
     turn += 1
@@ -58,7 +58,7 @@ class Processes:
     def __init__(self, world: int):
         self.world, self.turn = world, 0
         self.folder = tempfile.TemporaryDirectory()
-        self.store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, timeout=timedelta(minutes=2))
+        self.store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, timeout=timedelta(minutes=10))
         self.started = []
         for rank in range(world):
             variables = {"MASTER_PORT": self.store.port, "WORLD_SIZE": world, "RANK": rank, "OMP_NUM_THREADS": 1}
