@@ -6,7 +6,7 @@ A decoder-only model guesses the next letter of this book's own prose: the Markd
 tenth of them held out. So the text is that of the commit that the record names. The models differ in width alone; depth, steps, batch and
 schedule are the same. Each size runs with every learning rate of a small grid and the first seed; with the best of them it runs once more,
 with the second seed. What counts is the loss on the held-out cells, in nats a letter. Losses do not depend on the machine's speed, up to
-rounding. The file is rewritten after every run.
+rounding. The file is rewritten after every run, so that a call that is stopped leaves the runs it has made.
 """
 
 import argparse
