@@ -43,6 +43,7 @@ EVERY = (
     "multi30k-en-fr-30min",
     "multi30k-en-fr-60min",
     "multi30k-en-fr-60min-beam4",
+    "scaling",
     "tatoeba-en-fr",
     "variants",
     "variants-text",

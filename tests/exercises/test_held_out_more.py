@@ -1,4 +1,4 @@
-"""Held-out answers to exercises of chapters 1, 3, 8, 10, 13 and 15."""
+"""Held-out answers to exercises of chapters 1, 3, 8, 10, 13, 14 and 15."""
 
 import itertools
 
@@ -455,6 +455,81 @@ def share_of_what_is_heard_at_all(weights, heard):
 def share_as_a_mean(weights, heard):
     frames = np.maximum((np.arange(len(weights))[:, None] == heard).sum(axis=1), 1)
     return share_by_one_hot(weights, heard) / frames
+
+
+# ---------------------------------------------------------------- 14.7, 14.8
+
+
+def softmax_of(scores):
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return weights / weights.sum(axis=-1, keepdims=True)
+
+
+def all_heads(x, w_q, w_k, w_v):
+    """(h n d), all heads at once."""
+    q, k, v = (np.einsum("im,hmd->hid", x, w) for w in (w_q, w_k, w_v))
+    return softmax_of(np.einsum("hid,hjd->hij", q, k) / w_q.shape[2] ** 0.5) @ v
+
+
+@right("14.7")
+def shares_by_einsum(x, w_q, w_k, w_v, w_o, devices):
+    h, _, d = w_q.shape
+    products = np.einsum("hid,hdm->him", all_heads(x, w_q, w_k, w_v), w_o.reshape(h, d, -1))
+    return list(products.reshape(devices, h // devices, *products.shape[1:]).sum(axis=1))
+
+
+@right("14.7")
+def shares_by_zeroed_rows(x, w_q, w_k, w_v, w_o, devices):
+    side_by_side = np.concatenate(list(all_heads(x, w_q, w_k, w_v)), axis=1)
+    own = np.arange(len(w_o)) * devices // len(w_o)
+    return tuple(side_by_side @ np.where((own == r)[:, None], w_o, 0) for r in range(devices))
+
+
+@wrong("14.7")
+def shares_of_columns(x, w_q, w_k, w_v, w_o, devices):
+    side_by_side = np.concatenate(list(all_heads(x, w_q, w_k, w_v)), axis=1)
+    return [np.where(np.arange(w_o.shape[1]) % devices == r, side_by_side @ w_o, 0) for r in range(devices)]
+
+
+@wrong("14.7")
+def shares_in_the_opposite_order(x, w_q, w_k, w_v, w_o, devices):
+    return shares_by_einsum(x, w_q, w_k, w_v, w_o, devices)[::-1]
+
+
+@wrong("14.7")
+def shares_with_interleaved_heads(x, w_q, w_k, w_v, w_o, devices):
+    h, _, d = w_q.shape
+    return shares_by_einsum(x, w_q, w_k, w_v, w_o.reshape(d, h, -1).swapaxes(0, 1).reshape(h * d, -1), devices)
+
+
+@right("14.8")
+def finished_by_the_slowest(seconds, parts):
+    slow = max(range(len(seconds)), key=seconds.__getitem__)
+    return sum(seconds[:slow]) + parts * seconds[slow] + sum(seconds[slow + 1 :])
+
+
+@right("14.8")
+def finished_by_a_table(seconds, parts):
+    ends = np.zeros((parts + 1, len(seconds) + 1))
+    for part in range(1, parts + 1):
+        for stage in range(1, len(seconds) + 1):
+            ends[part, stage] = max(ends[part - 1, stage], ends[part, stage - 1]) + seconds[stage - 1]
+    return ends[-1, -1]
+
+
+@wrong("14.8")
+def finished_at_the_slower_end(seconds, parts):
+    return sum(seconds) + (parts - 1) * max(seconds[0], seconds[-1])
+
+
+@wrong("14.8")
+def finished_in_time_with_the_work(seconds, parts):
+    return max(sum(seconds), parts * max(seconds))
+
+
+@wrong("14.8")
+def finished_with_equal_beats(seconds, parts):
+    return (parts + len(seconds)) * max(seconds)
 
 
 # ---------------------------------------------------------------- all of them

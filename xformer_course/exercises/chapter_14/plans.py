@@ -23,6 +23,7 @@ eight devices share it evenly?""",
         "Adam keeps two running means for every parameter, so twice the weights.",
         "Weights and gradients 3 · 4 gigabytes each; Adam 3 · 8, and an eighth of that when it is shared.",
     ),
+    page="14a_planning_a_run",
     stub='answer = {"weights": ..., "gradients": ..., "Adam": ..., "Adam, sharded over 8": ...}',
     reference=MEMORY,
     misconceptions=(
@@ -145,6 +146,7 @@ hours of a training run over `tokens` tokens, when a device could do `peak` oper
         "How many operations a second do all devices reach together?",
         "6 · parameters · tokens / (devices · peak · utilisation) seconds, and 3,600 seconds an hour.",
     ),
+    page="14a_planning_a_run",
     stub="def hours(parameters, tokens, devices, peak, utilisation):\n    return ...",
     reference=_hours,
     cases=_hours_cases,
@@ -187,6 +189,7 @@ TRADE = Exercise(
 Let a run need S = S₀ · (1 + B₀/B) steps with batches of B tokens, where S₀ is the least number of steps, reached with endless batches, and B₀ the critical batch. The fewest tokens, reached with the smallest batches, \
 are E₀ = S₀ · B₀. How many times S₀ and E₀ does a run take at B = B₀? And at B = 4 · B₀?""",
     hints=("Tokens are steps times tokens a step.", "E = S · B. Divide by S₀ · B₀.", "S / S₀ = 1 + B₀/B and E / E₀ = 1 + B/B₀."),
+    page="14a_planning_a_run",
     stub="""\
 answer = {"steps": ..., "tokens": ...,
           "steps, batch 4 times critical": ..., "tokens, batch 4 times critical": ...}""",

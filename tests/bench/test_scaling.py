@@ -1,0 +1,68 @@
+"""The benchmark of loss by size: its text, its schedule, a short run, and the record that page 14a reads."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+from benchmarks import scaling
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def record():
+    return json.loads((ROOT / "results" / "scaling.json").read_text(encoding="utf-8"))
+
+
+def test_the_record_says_where_it_comes_from(record):
+    assert record["command"] == "python benchmarks/scaling.py --json results/scaling.json"
+    assert re.fullmatch("[0-9a-f]{12}", record["commit"]), "recorded from a clean clone"
+    assert record["threads"] == 1 and record["device"] and record["versions"]["torch"] and record["minutes"] > 0
+
+
+def test_the_runs_are_those_of_the_grid_in_its_order(record):
+    """The record was stopped: the largest width lacks its highest rate, and no width was repeated with the second seed."""
+    runs = record["runs"]
+    grid = [(width, rate, scaling.SEEDS[0]) for width in scaling.WIDTHS for rate in scaling.RATES]
+    assert [(run["width"], run["rate"], run["seed"]) for run in runs] == grid[:-1]
+    assert record["tokens"] == record["steps"] * record["rows"] * record["length"]
+    for run in runs:
+        config = scaling.config_of(run["width"], record["vocab_size"])
+        assert run["parameters"] == sum(weight.numel() for weight in scaling.LanguageModel(config).parameters())
+        assert run["loss"] < record["loss_of_frequencies"]
+
+
+def test_prose_is_divided_by_cells(tmp_path):
+    (tmp_path / "chapters").mkdir()
+    cells = [{"cell_type": "markdown", "source": [f"text {n}"]} for n in range(20)]
+    cells.insert(3, {"cell_type": "code", "source": ["never"]})
+    (tmp_path / "chapters" / "a.ipynb").write_text(json.dumps({"cells": cells}), encoding="utf-8")
+    train, held_out = scaling.prose(tmp_path)
+    assert held_out == "text 9\n\ntext 19" and "never" not in train
+    assert train.count("text") == 18 and "text 9" not in train.split("\n\n")
+
+
+def test_rare_letters_share_an_id():
+    train, held_out, size = scaling.ids_of(("aab" * 5, "abz"))
+    assert size == scaling.FIRST + 3 and held_out.tolist() == [scaling.FIRST, scaling.FIRST + 1, scaling.FIRST + 2]
+    assert train.max() < size
+
+
+def test_rows_overlap_by_one_letter():
+    rows = scaling.rows_of(torch.arange(3 * scaling.LENGTH + 1))
+    assert rows.shape == (3, scaling.LENGTH + 1) and (rows[1:, 0] == rows[:-1, -1]).all()
+
+
+def test_the_rate_rises_and_falls():
+    rates = [scaling.rate_at(step, 200, 0.01) for step in range(1, 201)]
+    assert max(rates) == rates[scaling.WARMUP - 1] == pytest.approx(0.01)
+    assert rates[-1] == pytest.approx(0.001) and rates[0] == pytest.approx(0.01 / scaling.WARMUP)
+
+
+def test_a_short_run_learns():
+    texts = ("the cat sat on the mat. " * 40, "the cat sat on the mat. " * 10)
+    run = scaling.train(8, 0.02, 1, 60, scaling.ids_of(texts))
+    assert run["loss"] < 2.3 and run["curve"][-1][0] <= 60 and run["curve"][0][1] > run["curve"][-1][1]

@@ -1,0 +1,228 @@
+"""Chapter 14, exercises on models that are split: heads on several devices, and the time of a pipeline."""
+
+import numpy as np
+
+from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+
+
+def _one_head(x, w_q, w_k, w_v, scale=None):
+    scores = (x @ w_q) @ (x @ w_k).T / (np.sqrt(w_q.shape[1]) if scale is None else scale)
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return weights / weights.sum(axis=1, keepdims=True) @ (x @ w_v)
+
+
+def _heads(x, w_q, w_k, w_v, chosen, scale=None):
+    return np.concatenate([_one_head(x, w_q[h], w_k[h], w_v[h], scale) for h in chosen], axis=1)
+
+
+def _groups(w_q, devices):
+    return np.split(np.arange(len(w_q)), devices)
+
+
+def _places(heads, d):
+    return np.concatenate([np.arange(h * d, (h + 1) * d) for h in heads])
+
+
+def _head_shares(x, w_q, w_k, w_v, w_o, devices):
+    return [_heads(x, w_q, w_k, w_v, own) @ w_o[_places(own, w_q.shape[2])] for own in _groups(w_q, devices)]
+
+
+def _head_cases(rng):
+    def drawn(n, m, h, d, devices):
+        w_q, w_k, w_v = (rng.normal(size=(h, m, d)) for _ in range(3))
+        return case(rng.normal(size=(n, m)), w_q, w_k, w_v, rng.normal(size=(h * d, m)), devices)
+
+    return [drawn(3, 5, 4, 2, 2), drawn(5, 7, 6, 3, 3), drawn(4, 6, 4, 3, 4), drawn(2, 5, 3, 2, 1)]
+
+
+def _everything(x, w_q, w_k, w_v, w_o, devices):
+    return [sum(_head_shares(x, w_q, w_k, w_v, w_o, 1)) for _ in range(devices)]
+
+
+def _averaged(x, w_q, w_k, w_v, w_o, devices):
+    return [share / devices for share in _head_shares(x, w_q, w_k, w_v, w_o, devices)]
+
+
+def _in_turn(x, w_q, w_k, w_v, w_o, devices):
+    groups = [np.arange(r, len(w_q), devices) for r in range(devices)]
+    return [_heads(x, w_q, w_k, w_v, own) @ w_o[_places(own, w_q.shape[2])] for own in groups]
+
+
+def _rows_in_turn(x, w_q, w_k, w_v, w_o, devices):
+    return [_heads(x, w_q, w_k, w_v, own) @ w_o[r::devices] for r, own in enumerate(_groups(w_q, devices))]
+
+
+def _first_rows(x, w_q, w_k, w_v, w_o, devices):
+    size = len(w_o) // devices
+    return [_heads(x, w_q, w_k, w_v, own) @ w_o[:size] for own in _groups(w_q, devices)]
+
+
+def _whole_projection(x, w_q, w_k, w_v, w_o, devices):
+    return [_heads(x, w_q, w_k, w_v, own) @ w_o for own in _groups(w_q, devices)]
+
+
+def _unscaled(x, w_q, w_k, w_v, w_o, devices):
+    return [_heads(x, w_q, w_k, w_v, own, 1.0) @ w_o[_places(own, w_q.shape[2])] for own in _groups(w_q, devices)]
+
+
+def _scaled_by_model(x, w_q, w_k, w_v, w_o, devices):
+    wide = np.sqrt(x.shape[1])
+    return [_heads(x, w_q, w_k, w_v, own, wide) @ w_o[_places(own, w_q.shape[2])] for own in _groups(w_q, devices)]
+
+
+def _not_projected(x, w_q, w_k, w_v, w_o, devices):
+    return [_heads(x, w_q, w_k, w_v, own) for own in _groups(w_q, devices)]
+
+
+def _summed(x, w_q, w_k, w_v, w_o, devices):
+    return sum(_head_shares(x, w_q, w_k, w_v, w_o, devices))
+
+
+def _head_by_head(x, w_q, w_k, w_v, w_o, devices):
+    h, _, d = w_q.shape
+    shares = [np.zeros((len(x), w_o.shape[1])) for _ in range(devices)]
+    for head in range(h):
+        shares[head * devices // h] += _one_head(x, w_q[head], w_k[head], w_v[head]) @ w_o[head * d : (head + 1) * d]
+    return shares
+
+
+HEADS = Exercise(
+    id="14.7",
+    title="Heads on several devices",
+    kind="implement",
+    minutes=12,
+    difficulty=2,
+    statement="""\
+In NumPy: write `head_shares(x, w_q, w_k, w_v, w_o, devices)`. The row `x` has shape (n, m), `w_q`, `w_k` and `w_v` hold one matrix for each head, (h, m, d), and `w_o` (h·d, m) projects the concatenated heads, head 0 \
+first. There is no mask, and scores are divided by √d. Device r holds the heads from r·h/devices up to, not including, (r + 1)·h/devices, with the weights that they need and no others; `devices` divides h. Return a list: \
+for each device the array (n, m) that it hands to the one all-reduce, so that their sum is the output of the layer.""",
+    hints=(
+        "Which rows of `w_o` does head 0 meet, when the heads lie side by side?",
+        "A device concatenates its own heads, (n, d · heads of the device), and multiplies by as many rows of `w_o`.",
+        "With k = h // devices heads each: `w_q[r * k:(r + 1) * k]` and `w_o[r * k * d:(r + 1) * k * d]`.",
+    ),
+    stub="def head_shares(x, w_q, w_k, w_v, w_o, devices):\n    return ...",
+    reference=_head_shares,
+    cases=_head_cases,
+    returns=("shares",),
+    misconceptions=(
+        Misconception(
+            "everything everywhere",
+            _everything,
+            "Every device returns the whole output. Then the all-reduce counts it once for each device, and nobody has saved anything.",
+        ),
+        Misconception(
+            "mean instead of sum",
+            _averaged,
+            "You divided by the number of devices. The projection adds up over the heads, and so does the all-reduce.",
+        ),
+        Misconception(
+            "heads dealt out in turn",
+            _in_turn,
+            "The sum is right, but device 0 should hold the first heads, one after another, not every N-th.",
+        ),
+        Misconception(
+            "rows of W_O dealt out in turn",
+            _rows_in_turn,
+            "The heads are right, the rows of `w_o` are not: those of one head lie next to each other.",
+        ),
+        Misconception(
+            "everybody takes the first rows", _first_rows, "Device 0 is right. The others meet the rows of `w_o` that belong to device 0."
+        ),
+        Misconception(
+            "the whole W_O",
+            _whole_projection,
+            "A device has fewer than h heads, so its concatenation is narrower than `w_o` is high. Which rows does it need?",
+        ),
+        Misconception("scores not divided", _unscaled, "The scores are not divided by √d."),
+        Misconception(
+            "scores divided by the model's width",
+            _scaled_by_model,
+            "You divide the scores by the root of the width of `x`. What counts is the width of a head's queries.",
+        ),
+        Misconception(
+            "W_O forgotten", _not_projected, "Those are the heads, side by side. Each device also multiplies by its own rows of `w_o`."
+        ),
+        Misconception(
+            "already summed", _summed, "That is the sum, which the all-reduce makes. What does each device hand to it? Return a list."
+        ),
+    ),
+    alternatives=(Alternative("head by head", _head_by_head),),
+    success="One message for each device and layer, as large as the output, however many heads there are.",
+)
+
+
+def _finished(seconds, parts):
+    return sum(seconds) + (parts - 1) * max(seconds)
+
+
+def _finished_by_table(seconds, parts):
+    free = [0.0] * len(seconds)
+    for _ in range(parts):
+        ready = 0.0
+        for stage, long in enumerate(seconds):
+            ready = free[stage] = max(ready, free[stage]) + long
+    return free[-1]
+
+
+def _time_cases(rng):
+    drawn = [case([float(s) for s in rng.uniform(1, 9, size=n)], parts) for n, parts in ((3, 5), (5, 4), (4, 9))]
+    return [case([1.0, 3.0, 2.0], 2), case([2.0, 2.0], 3, note="equal stages"), case([2.0, 5.0, 3.0, 1.0], 1, note="one part"), *drawn]
+
+
+TIMES = Exercise(
+    id="14.8",
+    title="A slow stage",
+    kind="implement",
+    minutes=10,
+    difficulty=2,
+    statement="""\
+In plain Python: a pipeline has stages that are not equally fast. Stage k takes `seconds[k]` for one micro-batch, and takes them in order, one at a time; sending takes no time, and what waits before a stage has room. Write \
+`finished(seconds, parts)`: the seconds until the last of `parts` micro-batches has left the last stage, on the way forward alone.""",
+    hints=(
+        "How long does a single micro-batch take? And two, when all stages are equally fast?",
+        "In which distance do micro-batches leave the slowest stage, once the first has come through?",
+        "The first one takes the sum of all stages; each further one leaves as much later as the slowest stage takes.",
+    ),
+    stub="def finished(seconds, parts):\n    return ...",
+    reference=_finished,
+    cases=_time_cases,
+    returns=("seconds",),
+    misconceptions=(
+        Misconception(
+            "one after another",
+            lambda s, p: p * sum(s),
+            "A stage may take the next micro-batch while the others work. That is the point of it.",
+        ),
+        Misconception(
+            "all as slow as the slowest",
+            lambda s, p: (len(s) + p - 1) * max(s),
+            "You count every stage as the slowest one. The first micro-batch passes the quick stages quickly.",
+        ),
+        Misconception(
+            "the pipe is never empty", lambda s, p: p * max(s), "That is what the slowest stage works. What happens before it and after it?"
+        ),
+        Misconception(
+            "one part too many", lambda s, p: sum(s) + p * max(s), "Try a single micro-batch: it takes the sum of the stages, and not more."
+        ),
+        Misconception(
+            "the last stage decides",
+            lambda s, p: sum(s) + (p - 1) * s[-1],
+            "Micro-batches leave the last stage no quicker than the slowest one lets them through.",
+        ),
+        Misconception(
+            "the first stage decides",
+            lambda s, p: sum(s) + (p - 1) * s[0],
+            "Micro-batches enter in the rhythm of the first stage. In which rhythm do they leave?",
+        ),
+        Misconception(
+            "all as quick as the average",
+            lambda s, p: (len(s) + p - 1) * sum(s) / len(s),
+            "With equal stages this would be right. A slow stage holds up more than the quick ones make good.",
+        ),
+    ),
+    alternatives=(Alternative("as a timetable", _finished_by_table),),
+    success="One slow stage sets the rhythm for all, so layers are dealt out by their seconds and not by their number.",
+)
+
+EXERCISES = (HEADS, TIMES)
