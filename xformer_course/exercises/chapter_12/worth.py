@@ -118,7 +118,7 @@ def _by_loops(states, notes, real, w, u, v):
 
 
 LOOK = Exercise(
-    id="12.8",
+    id="12.12",
     page=PAGE,
     title="One look, past the padding",
     kind="implement",
@@ -259,7 +259,7 @@ def _by_hand(ours, theirs):
 
 
 SETTLED = Exercise(
-    id="12.9",
+    id="12.13",
     page=PAGE,
     title="Settled, seed by seed",
     kind="implement",
