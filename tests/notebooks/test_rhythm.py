@@ -29,7 +29,7 @@ def test_stored_in_order_and_tidy(path):
     assert notebook.metadata.kernelspec.name == "python3"
 
 
-FIRST_EDITION = {"09a", "12c"}
+FIRST_EDITION = {"09a"}
 
 
 @pytest.mark.parametrize("path", [p for p in rhythm.chapters() if p.name.split("_")[0] not in FIRST_EDITION], ids=lambda path: path.stem)

@@ -8,6 +8,7 @@ from xformer_lib._lazy import lazy_names
 
 _HOMES = {
     "ACTORS": "variants",
+    "ALPHABET": "backwards",
     "BANDS": "variants",
     "LETTERS": "extrapolation",
     "Labeller": "extrapolation",
@@ -27,11 +28,15 @@ _HOMES = {
     "fit": "variants",
     "gender_sentences": "variants",
     "last_vowel": "extrapolation",
+    "random_row": "backwards",
     "record": "variants",
     "recordings": "variants",
     "right_by_place": "extrapolation",
+    "share_right": "backwards",
     "small_language": "variants",
+    "spelled": "backwards",
     "split_nouns": "variants",
+    "train_backwards": "backwards",
     "train_labeller": "extrapolation",
     "two_back": "extrapolation",
 }
@@ -39,6 +44,11 @@ _HOMES = {
 __all__ = list(_HOMES)
 
 if TYPE_CHECKING:  # what an editor and a type checker see
+    from xformer_course.lessons.backwards import ALPHABET as ALPHABET
+    from xformer_course.lessons.backwards import random_row as random_row
+    from xformer_course.lessons.backwards import share_right as share_right
+    from xformer_course.lessons.backwards import spelled as spelled
+    from xformer_course.lessons.backwards import train_backwards as train_backwards
     from xformer_course.lessons.extrapolation import LETTERS as LETTERS
     from xformer_course.lessons.extrapolation import TASKS as TASKS
     from xformer_course.lessons.extrapolation import TESTED as TESTED

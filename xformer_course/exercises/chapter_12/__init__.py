@@ -1,6 +1,6 @@
-"""Exercises of chapter 12: decoding, beam search, scores and their significance, drawing; rows, blocks and heads of its pages."""
+"""Exercises of chapter 12: decoding, beam search, scores, significance, drawing; those of pages 12a, 12b and 12c."""
 
-from xformer_course.exercises.chapter_12 import beam, decoding, drawing, heads, memories, scores, significance
+from xformer_course.exercises.chapter_12 import beam, decoding, drawing, heads, memories, scores, significance, worth
 from xformer_course.exercises.exercise import Chapter
 
 CHAPTER = Chapter(
@@ -15,5 +15,6 @@ CHAPTER = Chapter(
         + drawing.EXERCISES
         + memories.EXERCISES
         + heads.EXERCISES
+        + worth.EXERCISES
     ),
 )

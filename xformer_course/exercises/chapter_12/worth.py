@@ -1,0 +1,329 @@
+"""Chapter 12, exercises on what a part is worth: one look of Bahdanau's attention, and a difference between seeds."""
+
+import math
+
+import numpy as np
+
+from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+
+PAGE = "12c_what_each_part_is_worth"
+T_95 = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776}
+
+# ---------------------------------------------------------------- one look
+
+
+def _scores(states, notes, w, u, v):
+    return np.tanh((states @ w.T)[:, None] + notes @ u.T) @ v
+
+
+def _softmax(scores):
+    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
+def _looked(weights, notes):
+    return (weights[:, None] @ notes)[:, 0], weights
+
+
+def _look(states, notes, real, w, u, v):
+    return _looked(_softmax(np.where(real, _scores(states, notes, w, u, v), -np.inf)), notes)
+
+
+def _look_cases(rng):
+    def drawn(b, s, m):
+        real = np.arange(s) < rng.integers(1, s, size=(b, 1))  # padding in every row
+        notes = np.where(real[..., None], rng.normal(size=(b, s, m)), 2.0)
+        w, u = rng.normal(size=(2, m, m))
+        return rng.normal(size=(b, m)), notes, real, w, u, rng.normal(size=m)
+
+    notes = np.array([[[1.0, 1.0], [-1.0, 0.0], [0.0, 2.0]]])
+    large = 1.5 + rng.random((2, 5)), rng.random((2, 4, 5)), np.full((2, 4), True), np.eye(5), 0.3 * np.eye(5), np.full(5, 400.0)
+    turn, by_hand = np.array([[0.0, 1.0], [0.5, 0.0]]), (np.array([[1.0, -1.0]]), notes)
+    return [
+        case(*by_hand, np.array([[True, True, False]]), np.eye(2), turn, np.array([2.0, 1.0])),
+        case(*drawn(3, 5, 4)),
+        case(*drawn(2, 7, 3)),
+        case(*large, note="scores in the thousands"),
+    ]
+
+
+def _padding_read(states, notes, real, w, u, v):
+    return _looked(_softmax(_scores(states, notes, w, u, v)), notes)
+
+
+def _score_zero(states, notes, real, w, u, v):
+    return _looked(_softmax(np.where(real, _scores(states, notes, w, u, v), 0.0)), notes)
+
+
+def _zeroed_afterwards(states, notes, real, w, u, v):
+    return _looked(_softmax(_scores(states, notes, w, u, v)) * real, notes)
+
+
+def _plain_mean(states, notes, real, w, u, v):
+    return _looked(real / real.sum(axis=1, keepdims=True), notes)
+
+
+def _one_word(states, notes, real, w, u, v):
+    best = np.where(real, _scores(states, notes, w, u, v), -np.inf).argmax(axis=1)
+    return _looked(np.eye(notes.shape[1])[best], notes)
+
+
+def _no_tanh(states, notes, real, w, u, v):
+    scores = ((states @ w.T)[:, None] + notes @ u.T) @ v
+    return _looked(_softmax(np.where(real, scores, -np.inf)), notes)
+
+
+def _swapped(states, notes, real, w, u, v):
+    return _look(states, notes, real, u, w, v)
+
+
+def _transposed(states, notes, real, w, u, v):
+    return _look(states, notes, real, w.T, u.T, v)
+
+
+def _dot_product(states, notes, real, w, u, v):
+    scores = np.einsum("bm,bsm->bs", states, notes)
+    return _looked(_softmax(np.where(real, scores, -np.inf)), notes)
+
+
+def _no_exponential(states, notes, real, w, u, v):
+    scores = np.where(real, _scores(states, notes, w, u, v), 0.0)
+    return _looked(scores / scores.sum(axis=1, keepdims=True), notes)
+
+
+def _over_the_batch(states, notes, real, w, u, v):
+    scores = np.where(real, _scores(states, notes, w, u, v), -np.inf)
+    return _looked(_softmax(scores.ravel()).reshape(scores.shape), notes)
+
+
+def _overflows(states, notes, real, w, u, v):
+    with np.errstate(all="ignore"):
+        powers = np.where(real, np.exp(_scores(states, notes, w, u, v)), 0.0)
+        return _looked(powers / powers.sum(axis=1, keepdims=True), notes)
+
+
+def _keys_as_values(states, notes, real, w, u, v):
+    weights = _look(states, notes, real, w, u, v)[1]
+    return _looked(weights, notes @ u.T)
+
+
+def _by_loops(states, notes, real, w, u, v):
+    weights = np.zeros(real.shape)
+    for row, (state, words, there) in enumerate(zip(states, notes, real, strict=True)):
+        scores = {j: v @ np.tanh(w @ state + u @ word) for j, word in enumerate(words) if there[j]}
+        total = sum(math.exp(score - max(scores.values())) for score in scores.values())
+        for j, score in scores.items():
+            weights[row, j] = math.exp(score - max(scores.values())) / total
+    return [sum(a * word for a, word in zip(row, words, strict=True)) for row, words in zip(weights, notes, strict=True)], weights
+
+
+LOOK = Exercise(
+    id="12.12",
+    page=PAGE,
+    title="One look, past the padding",
+    kind="implement",
+    minutes=12,
+    difficulty=2,
+    statement="""\
+Write `look(states, notes, real, w, u, v)` in NumPy: one step of Bahdanau's attention for a padded batch. `states` (b, m) holds a decoder state for each sentence, `notes` (b, s, m) the annotations, \
+and `real` (b, s) is True where a word stands; each row has at least one. With `w`, `u` (m, m) and `v` (m,), the score of a word is `v @ tanh(w @ state + u @ note)`. Return the contexts (b, m) and the weights (b, s). \
+A place without a word gets the weight 0, the weights of each sentence add up to 1, and scores may be in the thousands.""",
+    hints=(
+        "Which places may share in the softmax of a row, and what must the score of the others be for their weight to come out as 0?",
+        "`states @ w.T` is (b, m) and `notes @ u.T` is (b, s, m). An axis of length 1 lets them be added: `[:, None]`.",
+        "Set the scores at `~real` to minus infinity, subtract the largest of each row, exponentiate and divide by the row's sum.",
+    ),
+    stub="def look(states, notes, real, w, u, v):\n    return ...",
+    reference=_look,
+    cases=_look_cases,
+    returns=("contexts", "weights"),
+    pure=True,
+    misconceptions=(
+        Misconception("padding read", _padding_read, "Places without a word have a weight. Where does your code use `real`?"),
+        Misconception("a score of 0", _score_zero, "You gave padding the score 0, and exp(0) is 1. Print its weight."),
+        Misconception(
+            "zeroed afterwards",
+            _zeroed_afterwards,
+            "Padding has weight 0, but the words' weights no longer add up to 1. Hide the scores *before* the softmax.",
+        ),
+        Misconception("a plain mean", _plain_mean, "Every word has the same weight. Where do the scores enter?"),
+        Misconception("one word only", _one_word, "You took the best word alone. A softmax leaves something to each of them."),
+        Misconception(
+            "no tanh", _no_tanh, "Your scores have no tanh in them. Without it, the state adds the same to every word, and cancels."
+        ),
+        Misconception("w and u swapped", _swapped, "You multiplied states by `u` and annotations by `w`. It is the other way round."),
+        Misconception(
+            "transposed", _transposed, "`w @ state` for one row is `states @ w.T` for all. Your products use `w` and `u` the other way up."
+        ),
+        Misconception("a dot product", _dot_product, "You scored by the dot product of state and annotation. Use `w`, `u` and `v`."),
+        Misconception(
+            "no exponential", _no_exponential, "You divided the scores by their sum. Scores may be negative; exponentiate them first."
+        ),
+        Misconception(
+            "one softmax for all", _over_the_batch, "The weights of the whole *batch* add up to 1. Each sentence has its own sum."
+        ),
+        Misconception(
+            "overflow", _overflows, "Right for small scores. `np.exp(1000)` is infinite: subtract the largest of each row first."
+        ),
+        Misconception(
+            "keys mixed", _keys_as_values, "The weights are right, but you mixed the `u @ note`. The annotations themselves are mixed."
+        ),
+    ),
+    alternatives=(Alternative("loops", _by_loops),),
+    success="Called once for each word that is written, this is all that attention added to the translator.",
+)
+
+# ---------------------------------------------------------------- settled by seeds
+
+
+def _half(values, t=None, ddof=1, root=True):
+    n = len(values)
+    return (T_95[n] if t is None else t) * float(np.std(values, ddof=ddof)) / (math.sqrt(n) if root else 1.0)
+
+
+def _verdict(low, high):
+    return low, high, "more" if low > 0 else "less" if high < 0 else "open"
+
+
+def _differences(ours, theirs):
+    return [ours[seed] - theirs[seed] for seed in ours if seed in theirs]
+
+
+def _settled(ours, theirs):
+    gaps = _differences(ours, theirs)
+    middle, half = float(np.mean(gaps)), _half(gaps)
+    return _verdict(middle - half, middle + half)
+
+
+def _settled_cases(rng):
+    def drawn(seeds, others, lead, spread):
+        luck = {seed: 3.0 * rng.normal() for seed in {*seeds, *others}}  # what both runs of a seed share
+        ours = {seed: 40.0 + lead + luck[seed] + spread * rng.normal() for seed in seeds}
+        return ours, {seed: 40.0 + luck[seed] + spread * rng.normal() for seed in others}
+
+    return [
+        case({1: 44.0, 2: 45.0, 3: 46.0}, {1: 41.0, 2: 43.0, 3: 42.0}),
+        case({1: 50.0, 2: 40.0, 3: 45.0}, {3: 44.2, 1: 49.0, 2: 39.1}, note="dicts in two orders"),
+        case({1: 33.0, 2: 34.0, 3: 32.5, 4: 33.0}, {1: 36.0, 2: 37.5, 3: 35.0, 4: 36.5}),
+        case({1: 30.0, 2: 31.0, 5: 90.0}, {2: 30.6, 1: 29.5, 4: 10.0}, note="a seed without its partner"),
+        case(*drawn((4, 1, 3, 2, 5), (2, 5, 3, 1, 4), 1.0, 0.3)),
+        case(*drawn((7, 1, 3, 2), (1, 2, 3, 7), 0.4, 1.0)),
+        case(*drawn((3, 1, 2), (1, 3, 2), -4.0, 0.3)),
+    ]
+
+
+def _as_listed(ours, theirs):
+    count = min(len(ours), len(theirs))
+    gaps = np.subtract(list(ours.values())[:count], list(theirs.values())[:count])
+    middle, half = float(np.mean(gaps)), _half(gaps)
+    return _verdict(middle - half, middle + half)
+
+
+def _varied(half=_half, sign=1.0, verdict=None):
+    def settled(ours, theirs):
+        gaps = [sign * gap for gap in _differences(ours, theirs)]
+        middle, width = float(np.mean(gaps)), half(gaps)
+        low, high = middle - width, middle + width
+        return _verdict(low, high) if verdict is None else (low, high, verdict(ours, theirs, middle))
+
+    return settled
+
+
+def _by_overlap(ours, theirs, middle):
+    seeds = [seed for seed in ours if seed in theirs]
+    (low, high), (low_2, high_2) = (
+        (np.mean(one) - _half(one), np.mean(one) + _half(one)) for one in ([runs[seed] for seed in seeds] for runs in (ours, theirs))
+    )
+    return "more" if low > high_2 else "less" if high < low_2 else "open"
+
+
+def _two_means(ours, theirs):
+    seeds = [seed for seed in ours if seed in theirs]
+    one, other = ([runs[seed] for seed in seeds] for runs in (ours, theirs))
+    half = T_95[len(seeds)] * math.sqrt((np.var(one, ddof=1) + np.var(other, ddof=1)) / len(seeds))
+    middle = float(np.mean(one) - np.mean(other))
+    return _verdict(middle - half, middle + half)
+
+
+def _by_hand(ours, theirs):
+    gaps = [ours[seed] - theirs[seed] for seed in sorted(ours.keys() & theirs.keys())]
+    n = len(gaps)
+    mean = sum(gaps) / n
+    half = T_95[n] * math.sqrt(sum((gap - mean) ** 2 for gap in gaps) / (n - 1) / n)
+    verdict = "open"
+    if mean > half:
+        verdict = "more"
+    elif mean < -half:
+        verdict = "less"
+    return mean - half, mean + half, verdict
+
+
+SETTLED = Exercise(
+    id="12.13",
+    page=PAGE,
+    title="Settled, seed by seed",
+    kind="implement",
+    minutes=10,
+    difficulty=2,
+    statement="""\
+Two systems were each trained with several seeds. `ours` and `theirs` are dicts from seed to BLEU, in any order; only a seed that is in both counts, and between two and five are. \
+Write `settled(ours, theirs)` in plain Python or NumPy. Take ours minus theirs for each common seed, n differences with mean x̄ and standard deviation s (divisor n − 1), and return `(low, high, verdict)`: \
+the ends x̄ ∓ t s / √n of the interval, with t = `T_95[n]`, and `"more"` if all of it lies above 0, `"less"` if all of it lies below, else `"open"`.""",
+    hints=(
+        "Which two numbers does one difference belong to, if the dicts list their seeds in different orders?",
+        "`ours.keys() & theirs.keys()` are the common seeds. From there on, only the differences matter.",
+        "`half = T_95[n] * np.std(differences, ddof=1) / np.sqrt(n)`, and the verdict looks at `low` and `high`, not at the mean.",
+    ),
+    stub="T_95 = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776}\n\n\ndef settled(ours, theirs):\n    return ...",
+    reference=_settled,
+    cases=_settled_cases,
+    returns=("low", "high", "verdict"),
+    pure=True,
+    misconceptions=(
+        Misconception("paired as listed", _as_listed, "You paired the scores in the order of the dicts. Pair them by their seed."),
+        Misconception(
+            "divisor n", _varied(lambda gaps: _half(gaps, ddof=0)), "Your interval is too short: `np.std` divides by n. Use n − 1."
+        ),
+        Misconception(
+            "factor 1.96", _varied(lambda gaps: _half(gaps, t=1.96)), "You took 1.96, which is for many seeds. Look up `T_95[n]`."
+        ),
+        Misconception(
+            "always three seeds",
+            _varied(lambda gaps: _half(gaps, t=T_95[3])),
+            "Your factor is 4.303 for any n. It depends on how many count.",
+        ),
+        Misconception(
+            "the degrees of freedom",
+            _varied(lambda gaps: _half(gaps, t=T_95.get(len(gaps) - 1, T_95[2]))),
+            "You looked up n − 1. Here the table goes by the number of differences, n.",
+        ),
+        Misconception(
+            "of one run",
+            _varied(lambda gaps: _half(gaps, root=False)),
+            "That is how far single differences spread. The *mean* of n varies less: divide by √n.",
+        ),
+        Misconception(
+            "divided by n",
+            _varied(lambda gaps: _half(gaps) / math.sqrt(len(gaps))),
+            "You divided s by n. The mean of n has s divided by √n.",
+        ),
+        Misconception("theirs minus ours", _varied(sign=-1.0), "Your signs are turned: a system that scores more must come out positive."),
+        Misconception(
+            "the mean decides",
+            _varied(verdict=lambda ours, theirs, middle: "more" if middle > 0 else "less"),
+            "The interval is right, but your verdict looks at the mean. If 0 lies inside the interval, the matter is open.",
+        ),
+        Misconception(
+            "two intervals that overlap",
+            _varied(verdict=_by_overlap),
+            "You compared an interval of each system. They may overlap although every seed agrees; ask about the differences.",
+        ),
+        Misconception(
+            "two means", _two_means, "You took the spread of each system. What a seed does to *both* cancels if you subtract first."
+        ),
+    ),
+    alternatives=(Alternative("by hand", _by_hand),),
+    success="Three seeds settle a difference if its mean is about 2.5 times as large as its spread.",
+)
+
+EXERCISES = (LOOK, SETTLED)
