@@ -33,7 +33,6 @@ EVERY = (
     "data-stats",
     "everyday-multi30k",
     "extrapolation",
-    "extrapolation-long",
     "grouped-query",
     "int8",
     "live-model",

@@ -29,12 +29,8 @@ def test_stored_in_order_and_tidy(path):
     assert notebook.metadata.kernelspec.name == "python3"
 
 
-FIRST_EDITION = {"09a"}
-
-
-@pytest.mark.parametrize("path", [p for p in rhythm.chapters() if p.name.split("_")[0] not in FIRST_EDITION], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", rhythm.chapters(), ids=lambda path: path.stem)
 def test_a_story_proves_its_claims_in_cells_of_their_own(path):
-    """Pages of the second edition; the others leave this list when they are told anew."""
     assert rhythm.measure(nbformat.read(path, as_version=4))["open asserts"] == 0
 
 

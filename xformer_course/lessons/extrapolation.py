@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 
-# %% chapter 9a: Two questions about a row of letters
+# %% chapter 9a: The tasks and the model
 LETTERS, VOWELS = 20, 4  # ids 0 to 19; the first four are the vowels
 UNASKED = -100           # what cross_entropy leaves out
 
@@ -50,7 +50,7 @@ def last_vowel(ids: Int[Tensor, "b i"]) -> Int[Tensor, "b i"]:
     return ids.gather(1, latest.clamp(min=0)).where(latest >= 0, UNASKED)
 
 
-# %% chapter 9a: Two questions about a row of letters
+# %% chapter 9a: The tasks and the model
 @dataclass(frozen=True)
 class Task:
     """What is asked at every place, and whether a place may look to its right."""
@@ -66,7 +66,7 @@ TRAINED = 16  # letters at most while training
 TESTED = 64   # letters at most in the test: four times as many
 
 
-# %% chapter 9a: A learned table
+# %% chapter 9a: The tasks and the model
 class Labeller(nn.Module):
     """Letters (b i) → logits (b i v): an embedding, positions and an encoder."""
 
@@ -86,7 +86,7 @@ class Labeller(nn.Module):
         return self.embedding.logits(x)
 
 
-# %% chapter 9a: A first run
+# %% chapter 9a: The tasks and the model
 def train_labeller(
     task: Task, scheme: str, *, seed: int, steps: int = 500, rate: float = 0.003,
     watch: Callable[[int, Labeller], None] = lambda step, model: None,
@@ -112,7 +112,7 @@ def train_labeller(
     return model.eval()
 
 
-# %% chapter 9a: A first run
+# %% chapter 9a: The tasks and the model
 @torch.inference_mode()
 def right_by_place(
     model: Labeller, task: Task, length: int, *, rows: int = 256
