@@ -19,7 +19,7 @@ def step_flops(config: TransformerConfig, rows: int, source_len: int, target_len
     """Additions and multiplications in the matrix products of one training step.
 
     ``rows`` sentence pairs, padded to the two lengths, hold ``targets`` target tokens.
-    A product of matrices (a, b) and (b, c) takes 2·a·b·c; the way back takes two
+    A product of matrices (p, q) and (q, r) takes 2·p·q·r; the way back takes two
     products for each one of the way forward. Relative positions would add to it.
     """
     m, f = config.d_model, config.d_ff
