@@ -30,7 +30,7 @@ def spelled(ids: list[int]) -> str:
 
 
 def share_right(model: nn.Module, length: int, rows: int = 100) -> float:
-    """The share of new rows of that length that come out right in every letter."""
+    """The share of so many random rows of that length that come out right in every letter."""
     rng = np.random.default_rng(length)
     asked = [random_row(length, rng) for _ in range(rows)]
     written = greedy(model, torch.tensor([[*row, 2] for row in asked]))

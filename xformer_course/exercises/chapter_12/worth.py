@@ -267,8 +267,8 @@ SETTLED = Exercise(
     difficulty=2,
     statement="""\
 Two systems were each trained with several seeds. `ours` and `theirs` are dicts from seed to BLEU, in any order; only a seed that is in both counts, and between two and five are. \
-Write `settled(ours, theirs)` in plain Python or NumPy. Take ours minus theirs for each common seed, n differences with mean x̄ and standard deviation s (divisor n − 1), and return `(low, high, verdict)`: \
-the ends x̄ ∓ t s / √n of the interval, with t = `T_95[n]`, and `"more"` if all of it lies above 0, `"less"` if all of it lies below, else `"open"`.""",
+Write `settled(ours, theirs)` in plain Python or NumPy. Take ours minus theirs for each common seed, n differences with mean x̄ and standard deviation σ (divisor n − 1), and return `(low, high, verdict)`: \
+the ends x̄ ∓ k σ / √n of the interval, with k = `T_95[n]`, and `"more"` if all of it lies above 0, `"less"` if all of it lies below, else `"open"`.""",
     hints=(
         "Which two numbers does one difference belong to, if the dicts list their seeds in different orders?",
         "`ours.keys() & theirs.keys()` are the common seeds. From there on, only the differences matter.",
@@ -305,7 +305,7 @@ the ends x̄ ∓ t s / √n of the interval, with t = `T_95[n]`, and `"more"` if
         Misconception(
             "divided by n",
             _varied(lambda gaps: _half(gaps) / math.sqrt(len(gaps))),
-            "You divided s by n. The mean of n has s divided by √n.",
+            "You divided σ by n. The mean of n has σ divided by √n.",
         ),
         Misconception("theirs minus ours", _varied(sign=-1.0), "Your signs are turned: a system that scores more must come out positive."),
         Misconception(
