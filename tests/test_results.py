@@ -25,6 +25,7 @@ EVERY = (
     "bench-decoding",
     "bench-growth",
     "bench-memory",
+    "bench-memory-price",
     "bench-one-change",
     "bench-peers",
     "bench-plan",

@@ -3,14 +3,15 @@
 import copy
 import json
 import re
+import statistics
 from pathlib import Path
 
 import pytest
 
-from benchmarks import peers
+from benchmarks import memory, peers
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ("attention-paths", "batch-size", "decoding", "growth", "memory", "one-change", "peers", "plan", "project")
+NAMES = ("attention-paths", "batch-size", "decoding", "growth", "memory", "memory-price", "one-change", "peers", "plan", "project")
 RECORDS = {f"bench-{name}": json.loads((ROOT / "results" / f"bench-{name}.json").read_text(encoding="utf-8")) for name in NAMES}
 
 
@@ -63,3 +64,9 @@ class TestMemory:
 
     def test_it_stays_below_the_bound(self):
         assert RECORDS["bench-memory"]["highest_gib"] < 2.5
+
+    def test_the_price_is_that_of_its_pairs(self):
+        record = RECORDS["bench-memory-price"]
+        assert [block["given_back"] for block in record["blocks"]] == [True, False] * len(record["ratios"])
+        assert memory.price(record["blocks"]) == record["ratios"]
+        assert statistics.median(record["ratios"]) == record["median_ratio"]
