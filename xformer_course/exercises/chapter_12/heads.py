@@ -157,9 +157,9 @@ JUDGED = Exercise(
     minutes=12,
     difficulty=2,
     statement="""\
-`losses` (n, 2), an array of NumPy, says what each of n heads costs when it alone is silent: column 0 on the first half of the sentences, column 1 on the second. `cost` is a function: given a row of heads, by their numbers from 0 to n − 1, `cost(heads)` returns what it costs to silence all of them at once, on the second half. `draws` (r, k) lists r sets of heads drawn by chance, a row of k numbers each.
+`losses` (n, 2), an array of NumPy, says what each of n heads costs when it alone is silent: column 0 on the first half of the sentences, column 1 on the second. `cost` is a function: `cost(heads)` returns what it costs to silence several heads at once, named by their numbers from 0 to n − 1, on the second half. Each row of `draws` (r, k) names k heads drawn by chance.
 
-Write `judge(losses, cost, draws)`. Choose as many heads as one draw has, the k that look cheapest on the first half. Return three numbers: what these k cost one by one on the second half, added up; what they cost together; and the share of the r draws that cost no more than they do together.""",
+Write `judge(losses, cost, draws)`. Choose the k heads that look cheapest on the first half. Return three numbers: what these k cost one by one on the second half, added up; what they cost together; and the share of the r draws that cost no more than they do together.""",
     hints=(
         "Which half may the choice look at, and which half says what the choice is worth?",
         "`np.argsort(losses[:, 0])` lists the heads, the cheapest first; `draws.shape[1]` says how many to take.",
