@@ -175,7 +175,7 @@ def test_library_cells_are_marked_and_directives_hidden(articles):
 
 def test_bootstrap_cell_is_folded(articles):
     for page in articles.values():
-        if page.source and "back" not in page.path.parts:
+        if page.source and "back" not in page.path.parts and page.path.stem != "index":  # the first page does without
             [fold] = page.soup.select("details.set-up")
             assert "find_spec" in fold.get_text() and not fold.has_attr("open"), page.name
 

@@ -160,7 +160,7 @@ def test_nothing_breaks_where_nothing_may_be_kept(chromium, articles):
 @pytest.mark.browser
 def test_a_link_to_a_section_leads_there(chromium, articles):
     """The heading stands at the top of the window, however long the page before it."""
-    places = {"05_permutations": "what-you-can-do-now", "09_encoder_decoder": "what-must-not-leak", "12_translation": "beam-search"}
+    places = {"05_permutations": "four-facts-about-p", "09_encoder_decoder": "what-must-not-leak", "12_translation": "beam-search"}
 
     async def work(tab):
         await tab.screen(1280, 900)
