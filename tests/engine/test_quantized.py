@@ -1,10 +1,15 @@
 """int8: rounding, exact products, layers, and a whole model."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 import torch
 from torch import nn
 
 from xformer_lib.decoding import beam_search, greedy
+from xformer_lib.engine import quantized
 from xformer_lib.engine.quantized import Int8Embedding, Int8Linear, int_product, quantize_int8, quantize_rows
 from xformer_lib.nn import Transformer, TransformerConfig
 from xformer_lib.nn.cost import measure_cost
@@ -28,11 +33,21 @@ def test_no_number_moves_by_more_than_half_a_scale():
 @pytest.mark.parametrize("n,k,o", [(1, 3, 5), (7, 1031, 11), (2, 4096, 3)])
 def test_products_are_exact(n, k, o, kernel, monkeypatch):
     if not kernel:
-        monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
+        monkeypatch.setattr(quantized, "int8_is_exact", lambda: False)
     a, b = (torch.randint(-127, 128, shape, dtype=torch.int8) for shape in ((n, k), (o, k)))
     assert torch.equal(int_product(a, b.t()).long(), a.long() @ b.long().t())
     full = torch.full((n, k), -127, dtype=torch.int8)
     assert (int_product(full, full.t()) == 127 * 127 * k).all()
+
+
+@pytest.mark.parametrize("isa", ["SSE41", "AVX2", "AVX512_CORE"])
+def test_products_are_exact_on_older_processors(isa):
+    code = (
+        "import torch; from xformer_lib.engine import int_product; torch.manual_seed(0);"
+        "a, b = (torch.randint(-127, 128, shape, dtype=torch.int8) for shape in ((3, 1031), (1031, 5)));"
+        "assert torch.equal(int_product(a, b).double(), a.double() @ b.double())"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "ONEDNN_MAX_CPU_ISA": isa})
 
 
 @pytest.mark.parametrize("bias", [True, False])

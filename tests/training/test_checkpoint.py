@@ -99,6 +99,22 @@ def test_everything_comes_back_to_the_bit(tmp_path):
             assert torch.equal(its_optimizer.state[yours][key], value) and value.abs().sum() > 0
 
 
+def test_a_refused_checkpoint_changes_nothing(tmp_path):
+    def refuse(state):
+        raise ValueError("of another run")
+
+    save_checkpoint(tmp_path, *trained(), STATE)
+    other, its_optimizer = trained(seed=5, steps=2)
+    names = [name for name, _ in other.named_parameters()]
+    before = {name: value.clone() for name, value in other.state_dict().items()}
+    generator, means = torch.get_rng_state(), [dict(its_optimizer.state[one]) for one in other.parameters()]
+    with pytest.raises(ValueError, match="of another run"):
+        load_checkpoint(tmp_path, other, its_optimizer, device="cpu", check=refuse)
+    assert names and all(torch.equal(value, before[name]) for name, value in other.state_dict().items())
+    assert torch.equal(torch.get_rng_state(), generator)
+    assert all(its_optimizer.state[one] == mean for one, mean in zip(other.parameters(), means))
+
+
 def test_the_next_steps_are_the_same_after_loading(tmp_path):
     model, optimizer = trained()
     save_checkpoint(tmp_path, model, optimizer, STATE)

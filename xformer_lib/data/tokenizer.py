@@ -84,7 +84,8 @@ class Tokenizer:
     """Byte-level byte-pair encoding: any text to integers, and back to the same text.
 
     Ids 0 to 3 are ``<pad> <bos> <eos> <unk>``; no text produces them, not even one that
-    spells them out. ``decode(encode(text))`` is the text in form NFC, for every string.
+    spells them out. ``decode(encode(text))`` is the text in form NFC; half of a
+    surrogate pair is refused.
     """
 
     pad_id, bos_id, eos_id, unk_id = 0, 1, 2, 3
@@ -141,7 +142,8 @@ class Tokenizer:
 
 # %% page w3: From pieces back to words
 def piece_words(pieces: Sequence[str]) -> list[int]:
-    """The number of each piece's word, words cut as ``split_words`` cuts them.
+    """The number of each piece's word, as ``split_words`` cuts words between single
+    spaces; a quote in front of a word counts as one.
 
     >>> piece_words(["L'", "hom", "me", "▁dort"])
     [0, 1, 1, 2]

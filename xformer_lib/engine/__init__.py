@@ -20,6 +20,7 @@ _HOMES = {
     "begin": "decode",
     "explicit_attention": "modules",
     "fused_attention": "modules",
+    "int8_is_exact": "quantized",
     "int_product": "quantized",
     "local_attention": "efficient",
     "product": "products",
@@ -46,6 +47,7 @@ if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_lib.engine.products import product as product
     from xformer_lib.engine.quantized import Int8Embedding as Int8Embedding
     from xformer_lib.engine.quantized import Int8Linear as Int8Linear
+    from xformer_lib.engine.quantized import int8_is_exact as int8_is_exact
     from xformer_lib.engine.quantized import int_product as int_product
     from xformer_lib.engine.quantized import quantize_int8 as quantize_int8
 else:

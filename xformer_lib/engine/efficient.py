@@ -17,7 +17,7 @@ from xformer_lib.shapes import Bool, Float
 __all__ = ["local_attention", "tiled_attention"]
 
 
-# %% chapter 13b: Exercise 13.3 · A band of scores
+# %% chapter 13b: In blocks
 def check_local(q: Tensor, k: Tensor, v: Tensor, window: int) -> None:
     """Raise ValueError unless there is one key and value a query, and window ≥ 0."""
     if not q.shape[-2] == k.shape[-2] == v.shape[-2]:
@@ -49,7 +49,7 @@ def band_mask(length: int, size: int, blocks: int, window: int, causal: bool, de
     return near & (j >= 0) & (j < length) & ((j <= i) | (not causal))
 
 
-# %% chapter 13b: Exercise 13.3 · A band of scores
+# %% chapter 13b: In blocks
 def local_attention(
     q: Float[Tensor, "*b i d"], k: Float[Tensor, "*b i d"], v: Float[Tensor, "*b i e"],
     *, window: int, causal: bool = False,

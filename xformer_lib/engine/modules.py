@@ -43,7 +43,7 @@ def scaled_products(q: Float[Tensor, "*b i d"], k: Float[Tensor, "*g j d"]) -> T
 
 
 PATHS = ("auto", "explicit", "fused")
-FUSED_FROM = 128  # keys; from here on benchmarks/attention_paths.py favours the fused path
+FUSED_FROM = 128  # keys; benchmarks/attention_paths.py favours the fused path at 16 and from here on
 
 
 # %% chapter 13a: Two paths to one output
@@ -158,7 +158,7 @@ class FastGroupedAttention(FastAttention, GroupedQueryAttention):
 class Dropout(nn.Dropout):
     """Zeroes elements with probability p in training; scales the rest by 1 / (1 - p).
 
-    PyTorch's own generator draws one element at a time on a CPU; here one 64-bit draw
+    On a CPU that is not Intel's PyTorch draws one element at a time; here one 64-bit draw
     serves eight elements, so p is rounded to a multiple of 1/256. Within 1/16 of 0 and
     of 1, where that would be coarse, PyTorch draws, to full precision.
     """

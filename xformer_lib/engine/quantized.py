@@ -5,6 +5,7 @@ Edit the page and run ``make export``; what is changed here is lost."""
 
 import copy
 import math
+from functools import cache
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +14,7 @@ from xformer_lib.nn.protocols import SomeModule
 from xformer_lib.nn.transformer import TokenEmbedding
 from xformer_lib.shapes import Float, Int
 
-__all__ = ["int_product", "Int8Linear", "Int8Embedding", "quantize_int8"]
+__all__ = ["int8_is_exact", "int_product", "Int8Linear", "Int8Embedding", "quantize_int8"]
 
 
 # %% chapter 13a: Whole numbers in a layer
@@ -30,11 +31,18 @@ def quantize_rows(
 
 
 # %% chapter 13a: Whole numbers in a layer
+@cache
+def int8_is_exact() -> bool:
+    """Whether this processor's int8 product is; without VNNI its sums are cut off."""
+    if not (torch.backends.mkldnn.is_available() and hasattr(torch, "_int_mm")):
+        return False
+    most = torch.full((16, 64), 127, dtype=torch.int8)
+    return bool((torch._int_mm(most, most.t()) == 64 * 127 * 127).all())
+
+
 def int_product(a: Int[Tensor, "n k"], b: Int[Tensor, "k o"]) -> Tensor:
     """a @ b for int8 on a CPU, exact: by its int8 instructions, or else in float64."""
-    if torch.backends.mkldnn.is_available() and hasattr(torch, "_int_mm"):
-        return torch._int_mm(a, b)
-    return a.double() @ b.double()
+    return torch._int_mm(a, b) if int8_is_exact() else a.double() @ b.double()
 
 
 # %% chapter 13a: Whole numbers in a layer

@@ -13,7 +13,7 @@ from xformer_lib.nn.checks import key_heads
 __all__ = ["GroupedQueryAttention", "attention_class"]
 
 
-# %% chapter 13b: Deeper: on a GPU
+# %% chapter 13b: Fewer keys than queries
 class GroupedQueryAttention(MultiHeadAttention):
     """Fewer heads of keys and values, each serving several of queries; Ainslie et
     al. (2023).

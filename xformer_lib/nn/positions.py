@@ -80,7 +80,7 @@ class LearnedPositions(nn.Module):
 
 
 class NoPositions(nn.Module):
-    """Leaves x as it is: the model then sees its source as a set."""
+    """Leaves x as it is; without positions inside attention the source is then a set."""
 
     def __init__(self, d_model: int, max_len: int):
         super().__init__()

@@ -140,10 +140,15 @@ def save_checkpoint(folder: Path, model: Module, optimizer: torch.optim.Optimize
 
 
 def load_checkpoint(folder: Path, model: Module, optimizer: torch.optim.Optimizer, *,
-                    device: str) -> dict:
-    """Restore weights, optimiser and random generators; return the run's state."""
+                    device: str,
+                    check: Callable[[dict], None] = lambda state: None) -> dict:
+    """Restore weights, optimiser and random generators; return the run's state.
+
+    ``check`` gets that state and may refuse it before anything is changed.
+    """
     path = folder / "checkpoint.safetensors"
     tensors, state = load_tensors(path, device=device)
+    check(state)
     weights = {name[6:]: value for name, value in tensors.items()
                if name.startswith("model.")}
     check_weights(model, weights, folder)

@@ -499,12 +499,17 @@ def train(config: TrainConfig, folder: str | Path, *, corpus: dict | None = None
 def restore(run: Run) -> None:
     """Put a run where its checkpoint stood; one of another run is a ValueError."""
     path, fresh = run.folder / "checkpoint.safetensors", state_of(run)
-    state = load_checkpoint(run.folder, run.model, run.optimizer, device=run.device)
-    files.check_made_for(path, state.get("made_for", {}), fresh.pop("made_for"))
-    files.check_run(path, state, fresh.pop("run"))
-    if missing := fresh.keys() - state.keys():
-        raise ValueError(f"checkpoint: {path} lacks {', '.join(sorted(missing))}; "
-                         "restore it from a copy or train again")
+    made_for, run_id = fresh.pop("made_for"), fresh.pop("run")
+
+    def check(state: dict) -> None:
+        files.check_made_for(path, state.get("made_for", {}), made_for)
+        files.check_run(path, state, run_id)
+        if missing := fresh.keys() - state.keys():
+            raise ValueError(f"checkpoint: {path} lacks {', '.join(sorted(missing))}; "
+                             "restore it from a copy or train again")
+
+    state = load_checkpoint(run.folder, run.model, run.optimizer, device=run.device,
+                            check=check)
     for name in fresh:
         setattr(run, name, state[name])
 
