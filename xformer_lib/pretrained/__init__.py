@@ -32,7 +32,7 @@ def load_pretrained(name: str = "en-fr", *, device: str = "cpu", weights: str = 
     ``"en-fr"`` translates English to French. It learned from the sentence pairs of tatoeba.org (CC BY 2.0) alone: short,
     everyday sentences. What it can and cannot do is written in its model card, ``xformer_lib/pretrained/en-fr/README.md``.
 
-    ``weights="int8"`` rounds the matrices to eight bits for a CPU (`nn.quantized.quantize_int8`): about a quarter of the
+    ``weights="int8"`` rounds the matrices to eight bits for a CPU (`engine.quantize_int8`): about a quarter of the
     memory; ``results/int8.json`` has the effect on BLEU and on time.
 
     Raises:
