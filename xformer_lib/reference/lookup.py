@@ -13,6 +13,15 @@ __all__ = ["soft_lookup", "hard_lookup"]
 
 
 # %% chapter 2: The library's version
+def _gaps(
+    query: Float[np.ndarray, "*b d"], keys: Float[np.ndarray, "j d"]
+) -> Float[np.ndarray, "*b j"]:
+    """Each score minus the largest one: 0 for the best key, negative for the others."""
+    scores = query @ keys.T
+    return scores - scores.max(axis=-1, keepdims=True)
+
+
+# %% chapter 2: The library's version
 def soft_lookup(
     query: Float[np.ndarray, "*b d"],
     keys: Float[np.ndarray, "j d"],
@@ -37,15 +46,6 @@ def soft_lookup(
     with np.errstate(over="ignore"):  # a gap may reach minus infinity: weight 0
         weights = softmax(gaps / temperature)
     return weights @ values, weights
-
-
-# %% chapter 2: The library's version
-def _gaps(
-    query: Float[np.ndarray, "*b d"], keys: Float[np.ndarray, "j d"]
-) -> Float[np.ndarray, "*b j"]:
-    """Each score minus the largest one: 0 for the best key, negative for the others."""
-    scores = query @ keys.T
-    return scores - scores.max(axis=-1, keepdims=True)
 
 
 # %% chapter 2: The library's version

@@ -168,7 +168,7 @@ STABLE_SOFTMAX = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-Write `my_softmax(scores, axis=-1)`: weights of the same shape as `scores`, positive and adding up to 1 along \
+Write `my_softmax(scores, axis=-1)`: weights of the same shape as `scores`, at least 0 and adding up to 1 along \
 `axis`, whichever axis that is. Scores near 1000 or near −1000 must give finite weights, and so must a matrix whose \
 rows lie far apart. Leave `scores` as it was.""",
     hints=(
