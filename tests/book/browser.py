@@ -16,7 +16,7 @@ FLAGS = (
     "--remote-debugging-port=0 --proxy-server=127.0.0.1:9 --proxy-bypass-list=<-loopback>"
 ).split()
 CUT_OFF = "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"
-LOCAL = ("file:", "data:", "blob:", "about:", "chrome:")
+LOCAL = ("file:", "data:", "blob:", "about:", "chrome:", "http://127.0.0.1:")
 
 
 class Tab:
@@ -77,11 +77,12 @@ class Tab:
 
 
 @asynccontextmanager
-async def open_tab(chromium):
-    """A tab of a fresh browser that is ended with the block."""
+async def open_tab(chromium, *, this_machine=False):
+    """A tab of a fresh browser that is ended with the block; ``this_machine`` lets it reach a server here, and nothing else."""
+    flags = [flag for flag in FLAGS if not (this_machine and flag.startswith("--proxy"))]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         process = subprocess.Popen(
-            [chromium, *FLAGS, CUT_OFF, f"--user-data-dir={profile}", "about:blank"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            [chromium, *flags, CUT_OFF, f"--user-data-dir={profile}", "about:blank"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         try:
             browser = await websocket_connect(_address(Path(profile), process), connect_timeout=120, max_message_size=2**27)

@@ -31,11 +31,11 @@ CONTRAST = """
 SHOWN = "[...document.querySelectorAll('%s')].filter((e) => e.checkVisibility() && e.getBoundingClientRect().height > 1).length"
 
 
-def browse(chromium, work):
+def browse(chromium, work, **reach):
     """Run ``work(tab)`` in a fresh browser."""
 
     async def run():
-        async with open_tab(chromium) as tab:
+        async with open_tab(chromium, **reach) as tab:
             return await work(tab)
 
     return asyncio.run(run())

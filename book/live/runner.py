@@ -1,0 +1,266 @@
+"""The cells of a page, run in the page: which of them can run there, what each needs from above, what it says.
+
+The browser's Python has NumPy and the parts of the course that need nothing else. `prepare` looks at the cells of a notebook
+and takes out, statement by statement, what needs more (torch, matplotlib, a figure); it serves the build of the book, which
+marks the cells that run whole, and the page, which runs them. `Page.run` runs one cell: first, once and without a word, the
+cells above that it needs, then the text as it stands in the editor.
+"""
+
+import ast
+import builtins
+import io
+import json
+import sys
+import traceback
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field
+
+OURS = ("xformer_lib", "xformer_course")
+OURS_HERE = ("xformer_lib._checks", "xformer_lib.reference", "xformer_lib.shapes", "xformer_course.exercises")
+NOT_HERE = ("multiprocessing", "socket", "subprocess", "threading", "tkinter", "webbrowser")
+QUIET = ("claims", "bootstrap")  # cells that no other cell asks for a name
+
+
+def is_here(module: str) -> bool:
+    """Whether the browser's Python can import it."""
+    root = module.split(".")[0]
+    if root in OURS:
+        return any(module == name or module.startswith(name + ".") for name in OURS_HERE)
+    return root == "numpy" or (root in sys.stdlib_module_names and root not in NOT_HERE)
+
+
+def targets(node: ast.AST) -> set[str]:
+    """Names that a statement binds in the cell; those inside of functions, classes and comprehensions are their own."""
+    found: set[str] = set()
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return {node.name}
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        return {(alias.asname or alias.name).split(".")[0] for alias in node.names}
+    if isinstance(node, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+        return {walrus.target.id for walrus in ast.walk(node) if isinstance(walrus, ast.NamedExpr)}
+    if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
+        found.add(node.id)
+    if isinstance(node, ast.ExceptHandler) and node.name:
+        found.add(node.name)
+    for child in ast.iter_child_nodes(node):
+        found |= targets(child)
+    return found
+
+
+def loads(node: ast.AST) -> set[str]:
+    """Names that a statement asks for from outside of itself; what a function binds inside is its own."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+        arguments = node.args
+        own = {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg) if a}
+        body = node.body if isinstance(node.body, list) else [node.body]
+        inner = set().union(*(loads(part) for part in body)) - own - set().union(*(targets(part) for part in body))
+        outer = [*arguments.defaults, *filter(None, arguments.kw_defaults), *getattr(node, "decorator_list", [])]
+        return inner | set().union(set(), *(loads(part) for part in outer))
+    if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+        own = set().union(*(targets(part.target) for part in node.generators))
+        return set().union(*(loads(child) for child in ast.iter_child_nodes(node))) - own
+    found = {node.id} if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) else set()
+    if isinstance(node, ast.AugAssign):
+        found |= targets(node.target)
+    for child in ast.iter_child_nodes(node):
+        found |= loads(child)
+    return found
+
+
+def base(node: ast.AST) -> str | None:
+    """The name at the root of ``name.part[3].more``."""
+    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def changes(node: ast.AST) -> set[str]:
+    """Names whose object a statement may change: stored into, or asked to do something (``rng.normal()``)."""
+    found = set()
+    for part in ast.walk(node):
+        stored = isinstance(part, (ast.Attribute, ast.Subscript)) and isinstance(part.ctx, (ast.Store, ast.Del))
+        asked = isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute)
+        if stored or asked:
+            found.add(base(part))
+    return found - {None}
+
+
+@dataclass
+class Cell:
+    """What is known of one cell before anything runs."""
+
+    source: str
+    kind: str  # "story", "exercise", "claims" or "bootstrap"
+    exercise: str = ""
+    runs: bool = False  # whole, with nothing left out but imports
+    kept: str = ""  # what other cells may need of it
+    always: bool = False  # sets something up: imports, or how arrays are printed
+    binds: set[str] = field(default_factory=set)
+    uses: set[str] = field(default_factory=set)
+    touches: set[str] = field(default_factory=set)
+
+
+def exercise_in(tree: ast.Module) -> str:
+    """The id in a cell's ``check("3.2", …)``, or ""."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "check" and node.args:
+            first = node.args[0]
+            if isinstance(first, ast.Constant) and isinstance(first.value, str):
+                return first.value
+    return ""
+
+
+def prepare(cells: list[dict]) -> list[Cell]:
+    """Cells of a notebook, ``{"source": …, "tags": […]}`` in their order, as the browser's Python meets them."""
+    gone: set[str] = set()  # names that stand for something that is not here
+    modules: set[str] = set()
+    known: set[str] = set()
+    draws: dict[str, set[str]] = {}  # a generator of random numbers, or a function that asks one: which it moves on
+    made = []
+    for given in cells:
+        tags, source = given.get("tags", []), given["source"]
+        kind = next((tag for tag in QUIET if tag in tags), "story")
+        cell = Cell(source, kind)
+        made.append(cell)
+        if kind == "bootstrap":
+            continue
+        tree = ast.parse(source)
+        cell.exercise = exercise_in(tree)
+        kept, dropped = [], False
+        for statement in tree.body:
+            if isinstance(statement, (ast.Import, ast.ImportFrom)):
+                stays = _importable(statement, gone, known)
+                modules |= targets(statement)
+                if stays is not None:
+                    kept.append(stays)
+                    cell.always = True
+                continue
+            binds, uses, touches = targets(statement), loads(statement), changes(statement) - modules
+            touches |= set().union(*(draws[name] for name in uses & set(draws)))
+            if "default_rng" in ast.unparse(statement):
+                draws |= {name: {name} for name in binds}
+            elif isinstance(statement, ast.FunctionDef) and touches & set(draws):
+                draws[statement.name] = touches & set(draws)
+            if uses & gone or not uses <= known | binds | set(dir(builtins)):
+                dropped = dropped or not _sets_up_plots(statement)
+                gone |= binds | touches
+                known -= binds
+                continue
+            kept.append(statement)
+            known |= binds
+            gone -= binds
+            cell.binds |= binds
+            cell.uses |= uses
+            cell.touches |= touches
+            cell.always = cell.always or _prints_arrays(statement)
+        cell.kept = "\n".join(ast.unparse(statement) for statement in kept)
+        only_imports = all(isinstance(one, (ast.Import, ast.ImportFrom)) for one in tree.body)
+        cell.runs = not dropped and not only_imports and not (cell.always and not cell.binds and not cell.exercise)
+        if cell.exercise:
+            cell.kind, cell.kept, cell.binds = "exercise", "", set()
+        if kind == "claims":  # they count where they move a generator on
+            cell.touches &= set(draws)
+            cell.runs, cell.always, cell.binds, cell.kept = False, False, set(), cell.kept if cell.touches else ""
+    return made
+
+
+def _importable(statement, gone, known):
+    """The part of an import that works here, or None; the other names are gone."""
+    if isinstance(statement, ast.ImportFrom):
+        whole = is_here(statement.module or "")
+        stay = [alias for alias in statement.names if whole or is_here(f"{statement.module}.{alias.name}")]
+    else:
+        stay = [alias for alias in statement.names if is_here(alias.name)]
+    for alias in statement.names:
+        name = (alias.asname or alias.name).split(".")[0]
+        (known if alias in stay else gone).add(name)
+        (gone if alias in stay else known).discard(name)
+    if not stay:
+        return None
+    if isinstance(statement, ast.ImportFrom):
+        return ast.ImportFrom(statement.module, stay, 0)
+    return ast.Import(stay)
+
+
+def _sets_up_plots(statement):
+    return isinstance(statement, ast.Expr) and ast.unparse(statement) == "plots.use_style()"
+
+
+def _prints_arrays(statement):
+    return isinstance(statement, ast.Expr) and "set_printoptions" in ast.unparse(statement)
+
+
+def needed(cells: list[Cell], number: int, names: set[str]) -> list[int]:
+    """The cells above ``number`` that must have run before something may ask for ``names``."""
+    names, found = set(names), []
+    for above in range(number - 1, -1, -1):
+        cell = cells[above]
+        if cell.kept and (cell.always or (cell.binds | cell.touches) & names):
+            found.append(above)
+            names |= cell.uses
+    return found[::-1]
+
+
+class Page:
+    """The names of one page and the cells that have run."""
+
+    def __init__(self, cells: list[dict]):
+        self.cells = prepare(cells)
+        self.names = {"__name__": "__main__", "__builtins__": builtins}
+        self.done: set[int] = set()
+
+    def run(self, number: int, source: str) -> dict:
+        """Runs a cell as it is typed: ``{"text", "error", "trace", "status"}``, the last two where there is one."""
+        said, status = io.StringIO(), ""
+        try:
+            tree = ast.parse(source, "your cell")
+            for above in needed(self.cells, number, loads(tree)):
+                if above not in self.done:
+                    with redirect_stdout(io.StringIO()):
+                        exec(compile(self.cells[above].kept, "a cell above", "exec"), self.names)
+                    self.done.add(above)
+            with redirect_stdout(said):
+                status = self._say(tree)
+            self.done.add(number)
+        except BaseException as error:
+            return {"text": said.getvalue(), **_told(error)}
+        return {"text": said.getvalue(), "error": "", "trace": "", "status": status}
+
+    def _say(self, tree):
+        """Runs the statements and shows the value of a last expression, as a notebook does."""
+        last = tree.body[-1] if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(ast.Module(tree.body[:-1] if last else tree.body, []), "your cell", "exec"), self.names)
+        if last is None:
+            return ""
+        value = eval(compile(ast.Expression(last.value), "your cell", "eval"), self.names)
+        if hasattr(value, "_ipython_display_"):
+            return getattr(value, "status", "")
+        if value is not None:
+            print(repr(value))
+        return ""
+
+
+def _told(error):
+    """An error in one line, with its place in the reader's cell, and the whole story."""
+    here = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == "your cell"]
+    line = error.lineno if isinstance(error, SyntaxError) else here[-1].lineno if here else None
+    words = error.msg if isinstance(error, SyntaxError) else str(error)
+    if isinstance(error, ModuleNotFoundError):
+        words = f"{error.name} is not in this page's Python, which has NumPy alone; open the notebook for it"
+    place = f" (line {line})" if line else ""
+    trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    return {"error": f"{type(error).__name__}: {words}{place}", "trace": trace, "status": "error"}
+
+
+page: Page | None = None
+
+
+def start(cells: str) -> None:
+    """Open a page: its cells as JSON."""
+    global page
+    page = Page(json.loads(cells))
+
+
+def run(number: int, source: str) -> str:
+    """The answer of one cell as JSON."""
+    return json.dumps(page.run(number, source))

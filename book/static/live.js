@@ -1,0 +1,194 @@
+// Cells that run in the page. Nothing is loaded before a press; then the editor, or Python with NumPy, from the book's own folder.
+(() => {
+  const found = [...document.querySelectorAll("div.cell.live")];
+  const root = document.documentElement.dataset.content_root;
+  if (!found.length || root === undefined || typeof DecompressionStream === "undefined") return;
+  const BASE = new URL(`${root}_static/python/`, document.baseURI).href;
+  const NAME = /([^/]+)\.html/.exec(location.pathname)[1], KEY = "xformer-code";
+  const make = (name, cls, text = "") => Object.assign(document.createElement(name), { className: cls, textContent: text });
+  const kept = () => { try { return JSON.parse(localStorage.getItem(KEY)) || {}; } catch { return {}; } };
+  const keep = (number, text) => {
+    const all = kept(), page = { ...all[NAME] };
+    if (text === null) delete page[number]; else page[number] = text;
+    if (Object.keys(page).length) all[NAME] = page; else delete all[NAME];
+    try { localStorage.setItem(KEY, JSON.stringify(all)); } catch { /* refused: nothing is kept */ }
+  };
+
+  // One script of the book that hands over its content; the bytes of a part are the characters of a string, read as windows-1252.
+  const WIDE = "\u20ac\u0081\u201a\u0192\u201e\u2026\u2020\u2021\u02c6\u2030\u0160\u2039\u0152\u008d\u017d\u008f\u0090\u2018\u2019\u201c\u201d\u2022\u2013\u2014\u02dc\u2122\u0161\u203a\u0153\u009d\u017e\u0178";
+  const CODES = new Map([...WIDE].map((sign, n) => [sign.charCodeAt(0), 128 + n]));
+  const toBytes = (text) => Uint8Array.from(text, (sign) => { const code = sign.charCodeAt(0); return code < 256 ? CODES.get(code) ?? code : CODES.get(code); });
+  const script = async (name, receives) => {
+    let address = BASE + name;
+    if (!address.startsWith("file:") && receives) { // a server may name another charset for scripts
+      const answer = await fetch(address);
+      if (!answer.ok) throw new Error(`${name}: ${answer.status}`);
+      address = URL.createObjectURL(new Blob([await answer.arrayBuffer()], { type: "text/javascript;charset=windows-1252" }));
+    }
+    const tag = Object.assign(document.createElement("script"), { src: address, charset: receives ? "windows-1252" : "utf-8" });
+    return new Promise((resolve, reject) => {
+      if (receives) window.receivePythonFile = resolve; else tag.onload = resolve;
+      tag.onerror = () => reject(new Error(`${name} is missing from this book; build it again.`));
+      document.head.append(tag);
+    }).finally(() => tag.remove());
+  };
+  const unzip = async (bytes) => new Uint8Array(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer());
+
+  let files = null, page = null, editor = null, python = null, turns = Promise.resolve();
+  const load = async (say) => {
+    const list = await script("list.js", true), total = list.parts.reduce((sum, part) => sum + part.bytes, 0), all = new Uint8Array(total);
+    let at = 0;
+    for (const part of list.parts) {
+      const bytes = toBytes(await script(part.name, true));
+      if (bytes.length !== part.bytes) throw new Error(`${part.name} was cut off; try again.`);
+      all.set(bytes, at);
+      at += bytes.length;
+      say(`Loading Python, once for this page: ${(at / 1e6).toFixed(1)} of ${(total / 1e6).toFixed(1)} MB`, at / total);
+    }
+    at = 0;
+    const raw = Object.fromEntries(list.files.map(({ name, bytes }) => [name, all.slice(at, (at += bytes))]));
+    for (const name of Object.keys(raw).filter((one) => one.endsWith(".gz"))) {
+      raw[name.slice(0, -3)] = await unzip(raw[name]);
+      delete raw[name];
+    }
+    return raw;
+  };
+  const begin = async (say) => {
+    files ??= await load(say);
+    page ??= await script(`pages/${NAME}.js`, true).then((text) => JSON.parse(new TextDecoder().decode(toBytes(text))));
+    say("Starting Python …", 1);
+    const { "python.js": code, ...others } = files;
+    const worker = new Worker(URL.createObjectURL(new Blob([code], { type: "text/javascript" })));
+    await new Promise((resolve, reject) => {
+      worker.onmessage = ({ data }) => {
+        if (data.step) say(`Starting ${data.step} …`, 1);
+        if (data.ready) resolve();
+        if (data.failed) reject(new Error(data.failed));
+      };
+      worker.onerror = (event) => reject(new Error(event.message || "The browser does not allow it here."));
+      worker.postMessage({ files: others, cells: JSON.stringify(page) });
+    });
+    return worker;
+  };
+
+  class Cell {
+    constructor(box) {
+      this.box = box;
+      this.number = Number([...box.classList].find((name) => /^live-\d+$/.test(name)).slice(5));
+      this.exercise = box.classList.contains("live-exercise");
+      this.code = box.querySelector(".cell_input .highlight");
+      this.stored = this.code.querySelector("pre").textContent.replace(/\n$/, "");
+      this.bar = make("div", "live-bar");
+      this.bar.setAttribute("role", "group");
+      this.bar.setAttribute("aria-label", this.exercise ? "Answer here" : "Run this cell");
+      this.runs = this.button(this.exercise ? "Check" : "Run", () => this.run());
+      this.edits = this.button(this.exercise ? "Write your answer" : "Edit", () => this.edit());
+      if (this.exercise) this.hints = this.button("Hint", () => this.hint());
+      this.stops = this.button("Stop", () => this.stop(), true);
+      this.resets = this.button("Reset", () => this.reset(), true);
+      this.status = make("span", "live-status");
+      this.status.setAttribute("role", "status");
+      this.out = make("div", "live-out");
+      this.out.setAttribute("aria-live", "polite");
+      this.bar.append(this.status);
+      box.querySelector(".cell_input").after(this.bar, this.out);
+      this.shown = box.querySelector(".cell_output");
+      if (this.exercise && this.shown) this.shown.hidden = true;
+      const before = (kept()[NAME] || {})[this.number];
+      if (before !== undefined) { this.typed = before; this.resets.hidden = false; this.status.textContent = "Your text of last time is kept; the second button shows it."; }
+    }
+
+    button(text, act, hidden = false) {
+      const made = make("button", "live-button", text);
+      made.type = "button";
+      made.hidden = hidden;
+      made.addEventListener("click", act);
+      this.bar.append(made);
+      return made;
+    }
+
+    say(text, share) { this.status.textContent = text; this.bar.style.setProperty("--done", share === undefined ? 0 : share); }
+
+    text() { return this.field ? this.field.text() : this.typed ?? this.stored; }
+
+    async edit() {
+      if (this.field) { this.field.focus(); return; }
+      try { editor ??= script("editor.js", false); await editor; } catch (error) { editor = null; this.say(error.message); return; }
+      const place = make("div", "live-editor highlight");
+      this.code.after(place);
+      this.code.hidden = true;
+      this.edits.hidden = true;
+      if (/text of last time/.test(this.status.textContent)) this.say("");
+      this.field = window.makeEditor(place, this.typed ?? this.stored, {
+        label: `Python, cell ${this.number}. Shift and Enter runs it; Escape, then Tab, leaves the editor.`,
+        run: () => this.run(),
+        changed: () => { this.resets.hidden = false; keep(this.number, this.text()); },
+      });
+      this.field.focus();
+    }
+
+    hint() { return this.send(`hint("${this.box.dataset.exercise || this.id()}")`); }
+
+    id() { return (/check\("([\d.]+)"/.exec(this.stored) || [])[1]; }
+
+    run() { return this.send(this.text()); }
+
+    send(source) {
+      const turn = turns.then(async () => {
+        this.busy(true);
+        try {
+          python ??= begin((text, share) => this.say(text, share));
+          const worker = await python;
+          this.say("Running …");
+          const began = performance.now();
+          const answer = await new Promise((resolve, reject) => {
+            this.halt = () => reject(new Error("Stopped. What ran above will run again when it is needed."));
+            worker.onmessage = ({ data }) => resolve(data);
+            worker.postMessage({ turn: this.number, number: this.number, source });
+          });
+          this.show(answer);
+          this.say(answer.failed || `${((performance.now() - began) / 1000).toFixed(1)} s`);
+        } catch (error) {
+          python = null;
+          this.say(error.message);
+        } finally { this.busy(false); this.halt = null; }
+      });
+      turns = turn;
+      return turn;
+    }
+
+    stop() {
+      const running = python;
+      python = null;
+      if (this.halt) this.halt();
+      Promise.resolve(running).then((worker) => worker && worker.terminate(), () => {});
+    }
+
+    busy(on) { this.stops.hidden = !on; for (const one of [this.runs, this.hints]) if (one) one.disabled = on; this.box.classList.toggle("live-busy", on); }
+
+    show({ text = "", error = "", trace = "", status = "" }) {
+      if (this.shown) this.shown.hidden = true;
+      this.out.replaceChildren();
+      this.out.classList.toggle("live-right", status === "passed");
+      if (text) { const said = make("pre", "live-text", text.replace(/\n$/, "")); said.tabIndex = 0; this.out.append(said); }
+      if (error) {
+        this.out.append(make("p", "live-error", error));
+        const fold = make("details", "live-trace");
+        fold.append(make("summary", "", "The whole story"), make("pre", "", trace));
+        this.out.append(fold);
+      }
+      if (!text && !error) this.out.append(make("p", "live-nothing", "It ran, and printed nothing."));
+    }
+
+    reset() {
+      this.typed = undefined;
+      if (this.field) this.field.set(this.stored);
+      keep(this.number, null);
+      this.resets.hidden = true;
+      this.out.replaceChildren();
+      if (this.shown) this.shown.hidden = this.exercise;
+      this.say("");
+    }
+  }
+  for (const box of found) new Cell(box);
+})();

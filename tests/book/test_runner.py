@@ -1,0 +1,124 @@
+"""What the pages run, outside of a browser: every cell alone gives what the notebook stored; what is missing there is left out."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "book" / "live"))
+import runner  # noqa: E402
+
+PAGES = sorted((ROOT / "chapters").glob("0[1-7]*.ipynb"))
+# Each cell in a page of its own, so that nothing but what `needed` names can have run before it.
+ALONE = """
+import json, sys
+import numpy as np
+import runner
+
+cells = json.loads(sys.stdin.read())
+found = {}
+for number, cell in enumerate(runner.prepare(cells)):
+    if cell.runs and cell.kind == "story":
+        with np.printoptions():
+            found[number] = runner.Page(cells).run(number, cell.source)
+print(json.dumps(found))
+"""
+
+
+def code_cells(path):
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+
+
+def stored(cell):
+    """What a cell printed, and the value of its last line."""
+    said = []
+    for output in cell["outputs"]:
+        said.append("".join(output.get("text", "")) or "".join(output["data"].get("text/plain", "")) + "\n")
+    return "".join(said)
+
+
+def prepared(*sources, **tags):
+    return runner.prepare([{"source": source, "tags": tags.get(f"cell_{n}", [])} for n, source in enumerate(sources)])
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_every_cell_alone_says_what_the_notebook_stored(path):
+    cells = code_cells(path)
+    given = json.dumps([{"source": "".join(cell["source"]), "tags": cell["metadata"].get("tags", [])} for cell in cells])
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE], input=given, capture_output=True, text=True, cwd=ROOT / "book" / "live", env=environment()
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert len(found) >= 5
+    for number, answer in found.items():
+        timed = "times as long" in answer["text"]  # a clock's numbers
+        assert answer["error"] == "" and (timed or answer["text"] == stored(cells[int(number)])), number
+
+
+def environment():
+    return {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'book' / 'live'}", "OMP_NUM_THREADS": "1"}
+
+
+def test_what_needs_torch_or_a_figure_is_left_out_and_all_that_follows_from_it():
+    cells = prepared(
+        "import numpy as np\nimport torch\nfrom xformer_course import plots\nplots.use_style()",
+        "x = np.arange(3)\nfig = plots.line_plot(x)\ny = x + 1",
+        "z = torch.ones(3)",
+        "print(z)",
+        "print(y)",
+        "z = 5\nprint(z)",
+    )
+    assert [cell.runs for cell in cells] == [False, False, False, False, True, True]
+    assert cells[0].kept == "import numpy as np" and cells[1].kept == "x = np.arange(3)\ny = x + 1"
+    assert runner.needed(cells, 4, {"y", "print"}) == [0, 1]
+
+
+def test_a_generator_that_a_lost_cell_has_moved_on_is_lost():
+    cells = prepared(
+        "import numpy as np\nimport torch\nrng = np.random.default_rng(0)",
+        "a = rng.normal()",
+        "print(a)",
+        "b = torch.ones(int(rng.normal()))",
+        "print(rng.normal())",
+    )
+    assert [cell.runs for cell in cells] == [True, True, True, False, False]
+
+
+def test_a_claim_counts_where_it_moves_a_generator_on():
+    cells = prepared(
+        "import numpy as np\nrng = np.random.default_rng(0)", "assert rng.normal() < 9", "print(rng.normal())", cell_1=["claims"]
+    )
+    assert runner.needed(cells, 2, {"rng"}) == [0, 1]
+
+
+def test_what_a_function_names_inside_is_its_own():
+    cells = prepared(
+        "from xformer_course import plots\nfig = plots.new()",
+        "def f(fig, n=2):\n    total = fig + n\n    return [total for total in range(n)]",
+        "print(f(1))",
+    )
+    assert [cell.runs for cell in cells] == [False, True, True]
+
+
+def test_an_answer_speaks_in_one_line_and_keeps_its_story():
+    page = runner.Page([{"source": "x = 1", "tags": []}, {"source": "x + 1", "tags": []}])
+    assert page.run(1, "x + 1") == {"text": "2\n", "error": "", "trace": "", "status": ""}
+    wrong = page.run(1, "y = 2\nx / 0")
+    assert wrong["error"] == "ZeroDivisionError: division by zero (line 2)" and "Traceback" in wrong["trace"]
+    assert page.run(1, "x +")["error"] == "SyntaxError: invalid syntax (line 1)"
+    assert "has NumPy alone" in page.run(1, "import torch_that_is_nowhere")["error"]
+
+
+def test_a_check_gives_its_verdict_and_prints_no_value():
+    page = runner.Page(
+        [{"source": "from xformer_course.exercises import check", "tags": []}, {"source": 'w = ...\ncheck("3.1", w)', "tags": []}]
+    )
+    right = page.run(1, 'w = [0.25] * 4\ncheck("3.1", w)')
+    assert right["status"] == "passed" and right["text"].startswith("Exercise 3.1: correct") and "<Exercise" not in right["text"]
+    assert page.run(1, 'w = [1, 1, 1, 1]\ncheck("3.1", w)')["status"] in ("wrong", "misconception")
