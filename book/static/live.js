@@ -53,9 +53,26 @@
     }
     return raw;
   };
+  const cellsOfPage = async () => {
+    page ??= JSON.parse(new TextDecoder().decode(toBytes(await script(`pages/${NAME}.js`, true))));
+    return page;
+  };
+  // The page's code with what was typed, as a notebook that Jupyter opens and `xformer grade` reads.
+  const save = async () => {
+    const typed = kept()[NAME] || {};
+    const cells = (await cellsOfPage()).map(({ source, tags }, n) => (
+      { cell_type: "code", id: `cell-${n}`, execution_count: null, metadata: { tags }, outputs: [], source: typed[n] ?? source }));
+    const kernel = { kernelspec: { display_name: "Python 3", language: "python", name: "python3" }, language_info: { name: "python" } };
+    const text = JSON.stringify({ cells, metadata: kernel, nbformat: 4, nbformat_minor: 5 }, null, 1);
+    const link = make("a", "");
+    link.href = URL.createObjectURL(new Blob([text], { type: "application/x-ipynb+json" }));
+    link.download = `${NAME}.ipynb`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+  };
   const begin = async (say) => {
     files ??= await load(say);
-    page ??= await script(`pages/${NAME}.js`, true).then((text) => JSON.parse(new TextDecoder().decode(toBytes(text))));
+    await cellsOfPage();
     say("Starting Python …", 1);
     const { "python.js": code, ...others } = files;
     const worker = new Worker(URL.createObjectURL(new Blob([code], { type: "text/javascript" })));
@@ -86,6 +103,7 @@
       if (this.exercise) this.hints = this.button("Hint", () => this.hint());
       this.stops = this.button("Stop", () => this.stop(), true);
       this.resets = this.button("Reset", () => this.reset(), true);
+      this.saves = this.button("Save as notebook", () => save().catch((error) => this.say(error.message)), true);
       this.status = make("span", "live-status");
       this.status.setAttribute("role", "status");
       this.out = make("div", "live-out");
@@ -95,7 +113,7 @@
       this.shown = box.querySelector(".cell_output");
       if (this.exercise && this.shown) this.shown.hidden = true;
       const before = (kept()[NAME] || {})[this.number];
-      if (before !== undefined) { this.typed = before; this.resets.hidden = false; this.status.textContent = "Your text of last time is kept; the second button shows it."; }
+      if (before !== undefined) { this.typed = before; this.changed(true); this.status.textContent = "Your text of last time is kept; the second button shows it."; }
     }
 
     button(text, act, hidden = false) {
@@ -106,6 +124,8 @@
       this.bar.append(made);
       return made;
     }
+
+    changed(yes) { this.resets.hidden = !yes; this.saves.hidden = !yes; }
 
     say(text, share) { this.status.textContent = text; this.bar.style.setProperty("--done", share === undefined ? 0 : share); }
 
@@ -122,14 +142,12 @@
       this.field = window.makeEditor(place, this.typed ?? this.stored, {
         label: `Python, cell ${this.number}. Shift and Enter runs it; Escape, then Tab, leaves the editor.`,
         run: () => this.run(),
-        changed: () => { this.resets.hidden = false; keep(this.number, this.text()); },
+        changed: () => { this.changed(true); keep(this.number, this.text()); },
       });
       this.field.focus();
     }
 
-    hint() { return this.send(`hint("${this.box.dataset.exercise || this.id()}")`); }
-
-    id() { return (/check\("([\d.]+)"/.exec(this.stored) || [])[1]; }
+    hint() { return this.send(`hint("${/check\("([\d.]+)"/.exec(this.stored)[1]}")`); }
 
     run() { return this.send(this.text()); }
 
@@ -184,7 +202,7 @@
       this.typed = undefined;
       if (this.field) this.field.set(this.stored);
       keep(this.number, null);
-      this.resets.hidden = true;
+      this.changed(false);
       this.out.replaceChildren();
       if (this.shown) this.shown.hidden = this.exercise;
       this.say("");

@@ -12,6 +12,8 @@ import pytest
 from tests.book.browser import complaints
 from tests.book.conftest import HTML, ROOT
 from tests.book.test_browser import browse
+from xformer_course.exercises.grading.limits import Limits
+from xformer_course.exercises.grading.run import grade_notebook
 
 PAGE = "chapters/05_permutations.html"
 WAIT = """
@@ -73,8 +75,8 @@ def exercise(name, id):
 
 @pytest.mark.browser
 @pytest.mark.parametrize("place", ["folder", "server"])
-def test_an_exercise_is_answered_in_the_page(chromium, pages, server, place):
-    """Wrong, then right, then a loop that never ends, stopped; the text is there again when the page is opened again."""
+def test_an_exercise_is_answered_in_the_page(chromium, pages, server, tmp_path, place):
+    """Wrong, then right; saved as a notebook that passes; a hint; a loop that never ends, stopped; kept over a new visit, and forgotten."""
     number = exercise("05_permutations.ipynb", "5.1")
     address = (HTML / PAGE).as_uri() if place == "folder" else server + PAGE
     wrong = "def there_and_back(order):\n    p = np.eye(len(order))[:, list(order)]\n    return p, order\n\ncheck('5.1', there_and_back)"
@@ -89,6 +91,17 @@ def test_an_exercise_is_answered_in_the_page(chromium, pages, server, place):
             await write(tab, number, text)
             await press(tab, number, "Check")
             seen[name] = await answer(tab, number)
+        await tab.evaluate(
+            "window.saved = ''; URL.createObjectURL = (blob) => { blob.text().then((text) => { window.saved = text; }); return '#'; }; 1"
+        )
+        await press(tab, number, "Save as notebook")
+        for _ in range(50):
+            if seen.setdefault("notebook", "") == "":
+                seen["notebook"] = await tab.evaluate("window.saved")
+                await asyncio.sleep(0.1)
+        events += [*tab.events, *await tab.visit(address)]
+        await press(tab, number, "Hint")
+        seen["hint"] = await answer(tab, number)
         await write(tab, number, "while True:\n    pass")
         await press(tab, number, "Check")
         await asyncio.sleep(0.5)
@@ -107,6 +120,10 @@ def test_an_exercise_is_answered_in_the_page(chromium, pages, server, place):
     assert problems == [] and seen["loaded before a press"] == 0
     assert seen["wrong"]["out"].startswith("Exercise 5.1: not yet") and not seen["wrong"]["right"]
     assert seen["right"]["out"].startswith("Exercise 5.1: correct") and seen["right"]["right"]
+    assert seen["hint"]["out"].startswith("Exercise 5.1: hint 1 of 3")
+    (tmp_path / "answered.ipynb").write_text(seen["notebook"], encoding="utf-8")
+    graded = grade_notebook(tmp_path / "answered.ipynb", Limits())
+    assert [grade.status for grade in graded.exercises if grade.id == "5.1"] == ["passed"] and not graded.error
     assert seen["stopped"]["status"].startswith("Stopped")
     assert seen["after"]["out"] == "42"
     assert "print(6 * 7)" in seen["kept"] and seen["forgotten"] == "{}"
