@@ -37,6 +37,8 @@ EVERY = (
     "grouped-query",
     "int8",
     "live-model",
+    "live-timing",
+    "live-verdicts",
     "multi30k-en-fr-10min",
     "multi30k-en-fr-10min-seed2",
     "multi30k-en-fr-10min-seed3",
