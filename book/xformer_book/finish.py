@@ -31,7 +31,8 @@ ONLY_WHERE_USED = {
     "clipboard.min.js": r'<div class="highlight"',
     "copybutton.": r'<div class="highlight"',
     "katex.min.css": r'class="katex',
-    "live.css": r'class="cell live ',
+    "live.css": r'class="cell live |<details data-ask=',
+    "predict.js": r"<details data-ask=",
     "live.js": r'class="cell live ',
 }
 # (what, pattern, replacement): words of a theme that speaks to eyes only.

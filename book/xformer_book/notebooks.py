@@ -6,6 +6,7 @@ import re
 from sphinx.util import logging
 
 from .links import booklike
+from .predictions import with_questions
 
 UNANSWERED = re.compile(r"^(Exercise \d+\.\d+): not attempted yet\..*(?:\n(?!Exercise ).+)*", re.M)
 ELSEWHERE = r"\1: answer it in the notebook; the buttons above this page download it and open it on Colab."
@@ -17,8 +18,11 @@ def unanswered(text):
     return UNANSWERED.sub(ELSEWHERE, text)
 
 
-def read(notebook, complain):
-    """The notebook, changed in place for the book."""
+def read(notebook, complain, name=""):
+    """The notebook of that name, changed in place for the book."""
+    texts = [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
+    for cell, text in zip(texts, with_questions(name, ["".join(cell["source"]) for cell in texts], complain), strict=True):
+        cell["source"] = text
     for cell in notebook["cells"]:
         if cell["cell_type"] == "markdown":
             cell["source"] = booklike("".join(cell["source"]), complain)
@@ -31,7 +35,7 @@ def read(notebook, complain):
 def rewrite(app, docname, source):
     """Before a notebook is parsed; other pages are the book's own and speak its language."""
     if str(app.env.doc2path(docname)).endswith(".ipynb"):
-        notebook = read(json.loads(source[0]), lambda text: logger.warning(text, location=docname))
+        notebook = read(json.loads(source[0]), lambda text: logger.warning(text, location=docname), docname.removeprefix("chapters/"))
         source[0] = json.dumps(notebook, ensure_ascii=False)
 
 

@@ -1,0 +1,66 @@
+"""Predictions that are answered: every entry fits its page, and the page judges what was said before it shows the answer."""
+
+import asyncio
+import json
+import sys
+
+import pytest
+import yaml
+
+from tests.book.conftest import HTML, ROOT
+from tests.book.test_browser import browse
+
+sys.path.insert(0, str(ROOT / "book"))
+ENTRIES = yaml.safe_load((ROOT / "book" / "predictions.yml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", sorted(ENTRIES))
+def test_every_question_stands_on_its_page(articles, name):
+    page = next(page for page in articles.values() if page.name == f"chapters/{name}")
+    folds = [json.loads(fold["data-ask"]) for fold in page.soup.select("details[data-ask]")]
+    assert sorted(fold["key"] for fold in folds) == list(range(len(ENTRIES[name])))
+    for fold in folds:
+        entry = ENTRIES[name][fold["key"]]
+        assert (
+            fold["right"] == [entry["right"]]
+            if "choices" in entry
+            else fold["right"] == [str(entry.get("number"))] or fold["right"] == entry["text"]
+        )
+
+
+def test_right_answers_do_not_all_stand_in_one_place():
+    places = [entry["choices"].index(entry["right"]) for entries in ENTRIES.values() for entry in entries if "choices" in entry]
+    assert all(places.count(place) < 0.55 * len(places) for place in set(places)) and len(places) > 30
+
+
+def test_an_entry_that_fits_no_question_is_told():
+    from xformer_book import predictions
+
+    texts = ["**Predict.** At how many of these steps?\n\n<details><summary>Answer</summary>\n\nOne.\n\n</details>"]
+    complaints = []
+    made = predictions.with_questions("02_dictionary_lookup", texts, complaints.append)
+    assert "<details data-ask=" in made[0] and len(complaints) == len(ENTRIES["02_dictionary_lookup"]) - 1
+    assert predictions.with_questions("no_such_page", texts, complaints.append) == texts
+
+
+@pytest.mark.browser
+def test_a_prediction_is_said_then_shown_and_kept(chromium, pages):
+    address = (HTML / "chapters" / "05_permutations.html").as_uri()
+
+    async def work(tab):
+        await tab.visit(address)
+        seen = {"closed": await tab.evaluate("[...document.querySelectorAll('details[data-ask]')].every((fold) => !fold.open)")}
+        await tab.evaluate("document.querySelectorAll('.predict-form')[0].querySelector('button').click(); 1")
+        await tab.evaluate(
+            "(() => { const form = document.querySelectorAll('.predict-form')[1]; form.querySelector('input').value = '(3,1)'; form.requestSubmit(); })(); 1"
+        )
+        await asyncio.sleep(0.1)
+        seen["said"] = await tab.evaluate("[...document.querySelectorAll('.predict-verdict')].slice(0, 2).map((one) => one.textContent)")
+        seen["open"] = await tab.evaluate("[...document.querySelectorAll('details[data-ask]')].map((fold) => fold.open).slice(0, 3)")
+        seen["kept"] = json.loads(await tab.evaluate("localStorage.getItem('xformer-predicted')"))
+        return seen
+
+    seen = browse(chromium, work)
+    assert seen["closed"] and seen["open"] == [True, True, False]
+    assert seen["said"] == ["You said all three. Not so; read why.", "You said (3,1). So it is."]
+    assert seen["kept"] == {"05_permutations": {"0": ["all three", False], "1": ["(3,1)", True]}}
