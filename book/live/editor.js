@@ -3,7 +3,7 @@ import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirro
 import { python } from "@codemirror/lang-python";
 import { HighlightStyle, bracketMatching, indentOnInput, indentUnit, syntaxHighlighting } from "@codemirror/language";
 import { EditorState } from "@codemirror/state";
-import { EditorView, drawSelection, keymap } from "@codemirror/view";
+import { EditorView, drawSelection, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 
 // The classes of the book's own colours for code, which know light and dark.
@@ -25,7 +25,7 @@ window.makeEditor = (parent, text, { label, run, changed }) => {
       doc: text,
       extensions: [
         keymap.of([{ key: "Shift-Enter", run: act }, { key: "Mod-Enter", run: act }]),
-        history(), drawSelection(), bracketMatching(), indentOnInput(), indentUnit.of("    "), python(), syntaxHighlighting(colours),
+        lineNumbers(), history(), drawSelection(), bracketMatching(), indentOnInput(), indentUnit.of("    "), python(), syntaxHighlighting(colours),
         keymap.of([indentWithTab, ...defaultKeymap, ...historyKeymap]),
         EditorView.contentAttributes.of({ "aria-label": label }),
         EditorView.updateListener.of((update) => { if (update.docChanged) changed(); }),

@@ -14,6 +14,10 @@
     try { localStorage.setItem(KEY, JSON.stringify(all)); } catch { /* refused: nothing is kept */ }
   };
 
+  const SOLVED = "xformer-solved";
+  const solved = () => { try { return JSON.parse(localStorage.getItem(SOLVED)) || {}; } catch { return {}; } };
+  const solve = (id) => { try { localStorage.setItem(SOLVED, JSON.stringify({ ...solved(), [id]: true })); } catch { /* refused: nothing is kept */ } };
+
   // One script of the book that hands over its content; the bytes of a part are the characters of a string, read as windows-1252.
   const WIDE = "\u20ac\u0081\u201a\u0192\u201e\u2026\u2020\u2021\u02c6\u2030\u0160\u2039\u0152\u008d\u017d\u008f\u0090\u2018\u2019\u201c\u201d\u2022\u2013\u2014\u02dc\u2122\u0161\u203a\u0153\u009d\u017e\u0178";
   const CODES = new Map([...WIDE].map((sign, n) => [sign.charCodeAt(0), 128 + n]));
@@ -28,9 +32,17 @@
     const tag = Object.assign(document.createElement("script"), { src: address, charset: receives ? "windows-1252" : "utf-8" });
     return new Promise((resolve, reject) => {
       if (receives) window.receivePythonFile = resolve; else tag.onload = resolve;
-      tag.onerror = () => reject(new Error(`${name} is missing from this book; build it again.`));
+      tag.onerror = () => reject(new Error(`Python could not be loaded (${name}). Load the page again; if that does not help, the book was copied without its folder _static/python.`));
       document.head.append(tag);
     }).finally(() => tag.remove());
+  };
+  // What a check or a hint says: its verdict strong, code as code, and the buttons in the place of a notebook's cells.
+  const spoken = (text) => {
+    const said = make("p", "live-text live-said"), words = text.replace(/run the cell again; hint\("[\d.]+"\) helps/, "press Check again; Hint helps");
+    const end = /^Exercise [\d.]+: [^.]*\.?/.exec(words)[0].length;
+    said.append(make("strong", "", words.slice(0, end)));
+    words.slice(end).split("`").forEach((part, n) => said.append(n % 2 ? make("code", "", part) : part));
+    return said;
   };
   const unzip = async (bytes) => new Uint8Array(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer());
 
@@ -95,6 +107,7 @@
       this.exercise = box.classList.contains("live-exercise");
       this.code = box.querySelector(".cell_input .highlight");
       this.stored = this.code.querySelector("pre").textContent.replace(/\n$/, "");
+      this.id = this.exercise ? /check\("([\d.]+)"/.exec(this.stored)[1] : "";
       this.bar = make("div", "live-bar");
       this.bar.setAttribute("role", "group");
       this.bar.setAttribute("aria-label", this.exercise ? "Answer here" : "Run this cell");
@@ -112,6 +125,7 @@
       box.querySelector(".cell_input").after(this.bar, this.out);
       this.shown = box.querySelector(".cell_output");
       if (this.exercise && this.shown) this.shown.hidden = true;
+      if (this.id && solved()[this.id]) this.status.textContent = "Solved before.";
       const before = (kept()[NAME] || {})[this.number];
       if (before !== undefined) { this.typed = before; this.changed(true); this.status.textContent = "Your text of last time is kept; the second button shows it."; }
     }
@@ -135,6 +149,7 @@
       if (this.field) { this.field.focus(); return; }
       try { editor ??= script("editor.js", false); await editor; } catch (error) { editor = null; this.say(error.message); return; }
       const place = make("div", "live-editor highlight");
+      place.style.fontSize = getComputedStyle(this.code.querySelector("pre")).fontSize;
       this.code.after(place);
       this.code.hidden = true;
       this.edits.hidden = true;
@@ -147,7 +162,7 @@
       this.field.focus();
     }
 
-    hint() { return this.send(`hint("${/check\("([\d.]+)"/.exec(this.stored)[1]}")`); }
+    hint() { return this.send(`hint("${this.id}")`); }
 
     run() { return this.send(this.text()); }
 
@@ -187,8 +202,11 @@
     show({ text = "", error = "", trace = "", status = "" }) {
       if (this.shown) this.shown.hidden = true;
       this.out.replaceChildren();
-      this.out.classList.toggle("live-right", status === "passed");
-      if (text) { const said = make("pre", "live-text", text.replace(/\n$/, "")); said.tabIndex = 0; this.out.append(said); }
+      if (status === "passed" && this.id) solve(this.id);
+      const kind = error || ["crashed", "timed out"].includes(status) ? "stopped" : status === "passed" ? "passed" : status ? "open" : "";
+      for (const one of ["passed", "open", "stopped"]) this.out.classList.toggle(`said-${one}`, one === kind);
+      if (text.startsWith("Exercise ")) this.out.append(spoken(text.trim()));
+      else if (text) { const said = make("pre", "live-text", text.replace(/\n$/, "")); said.tabIndex = 0; this.out.append(said); }
       if (error) {
         this.out.append(make("p", "live-error", error));
         const fold = make("details", "live-trace");

@@ -12,7 +12,7 @@
 
   for (const fold of document.querySelectorAll("details[data-ask]")) {
     const { key, choices, right } = JSON.parse(fold.dataset.ask);
-    const form = make("form", "predict-form"), verdict = make("span", "predict-verdict");
+    const form = make(choices ? "div" : "form", "predict-form"), verdict = make("span", "predict-verdict");
     verdict.setAttribute("role", "status");
     const judge = (said) => {
       const good = right.map(plain).includes(plain(said));
@@ -21,7 +21,7 @@
       form.classList.toggle("predict-right", good);
       fold.open = true;
     };
-    form.setAttribute("role", "group");
+    if (choices) form.setAttribute("role", "group");
     form.setAttribute("aria-label", "Your prediction");
     if (choices) {
       for (const choice of choices) {

@@ -15,6 +15,7 @@ def add_static_folder(app, config):
     app.add_js_file("reading.js", loading_method="defer")
     app.add_js_file("live.js", loading_method="defer")
     app.add_js_file("predict.js", loading_method="defer")
+    app.add_js_file("progress.js", loading_method="defer")
     app.add_css_file("print.css", priority=901, media="print")
 
 

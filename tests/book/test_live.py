@@ -24,7 +24,7 @@ WAIT = """
     if (n > 2 && !box.classList.contains('live-busy')) break;
   }
   return JSON.stringify({ out: box.querySelector('.live-out').innerText, status: box.querySelector('.live-status').textContent,
-    right: box.querySelector('.live-out').classList.contains('live-right') });
+    right: box.querySelector('.live-out').classList.contains('said-passed') });
 })()
 """
 PRESS = "[...document.querySelectorAll('.live-%d .live-bar button')].find((one) => one.textContent === %s).click(); 1"

@@ -1,6 +1,7 @@
 """What helps a reader along: notes on terms, and ticks for the pages that were read to their end."""
 
 import asyncio
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -179,3 +180,47 @@ def test_a_link_to_a_section_leads_there(chromium, articles):
         return found
 
     assert all(0 <= top < 200 for top in browse(chromium, work).values())
+
+
+def test_the_first_page_says_where_the_reader_is(chromium, pages):
+    """Read, predicted, solved, by chapter; written to a file, forgotten, and taken back from it."""
+    index = next(page for page in pages.values() if page.name == "chapters/index")
+    kept = {
+        "xformer-read": ["05_permutations", "05a_how_much_order_is_left", "12c_what_each_part_is_worth"],
+        "xformer-predicted": {"05_permutations": {"0": ["none", True], "1": ["2, 2", False]}},
+        "xformer-solved": {"5.1": True, "5.12": True, "9.4": True},
+    }
+    rows = "[...document.querySelectorAll('#your-progress tbody tr')].map((row) => [...row.cells].slice(1).map((cell) => cell.textContent))"
+
+    async def work(tab):
+        await tab.visit(index.path.as_uri())
+        seen = {"empty": await tab.evaluate("document.getElementById('your-progress').textContent")}
+        for key, value in kept.items():
+            await tab.evaluate(f"localStorage.setItem({json.dumps(key)}, {json.dumps(json.dumps(value))}); 1")
+        await tab.visit(index.path.as_uri())
+        seen["rows"] = await tab.evaluate(rows)
+        seen["titles"] = await tab.evaluate(
+            "[...document.querySelectorAll('#your-progress tbody tr')].map((row) => row.cells[0].textContent)"
+        )
+        await tab.evaluate(
+            "window.saved = ''; URL.createObjectURL = (blob) => { blob.text().then((text) => { window.saved = text; }); return '#'; }; 1"
+        )
+        await tab.evaluate(
+            "[...document.querySelectorAll('#your-progress button')].find((one) => one.textContent === 'Save to a file').click(); 1"
+        )
+        await asyncio.sleep(0.3)
+        seen["saved"] = json.loads(await tab.evaluate("window.saved"))
+        await tab.evaluate("localStorage.clear(); 1")
+        await tab.visit(index.path.as_uri())
+        await tab.evaluate(
+            f"(() => {{ const files = new DataTransfer(); files.items.add(new File([{json.dumps(json.dumps(kept))}], 'kept.json'));"
+            " const field = document.querySelector('#your-progress input'); field.files = files.files; field.dispatchEvent(new Event('change')); })(); 1"
+        )
+        await asyncio.sleep(0.3)
+        seen["taken"] = await tab.evaluate(rows)
+        return seen
+
+    seen = browse(chromium, work)
+    assert seen["empty"].startswith("Nothing yet")
+    assert seen["rows"] == [["2", "1 of 2", "2"], ["0", "0 of 0", "1"], ["1", "0 of 0", "0"]] == seen["taken"]
+    assert seen["titles"] == ["5 · Permutations", "9 · The encoder–decoder", "12 · Translation"] and seen["saved"] == kept

@@ -1,0 +1,63 @@
+// What this browser remembers of the book: pages read, predictions said, exercises solved, code typed. Shown, handed out, taken back, forgotten.
+(() => {
+  const place = document.getElementById("your-progress");
+  if (!place) return;
+  const KEYS = ["xformer-read", "xformer-predicted", "xformer-solved", "xformer-code"];
+  const make = (name, cls, text = "") => Object.assign(document.createElement(name), { className: cls, textContent: text });
+  const load = (key, empty) => { try { return JSON.parse(localStorage.getItem(key)) ?? empty; } catch { return empty; } };
+  const CHAPTER = /chapters\/((\d\d)[a-z]?_\w+)\.html/;
+
+  function table() {
+    const read = new Set(load("xformer-read", [])), predicted = load("xformer-predicted", {}), solved = load("xformer-solved", {});
+    const rows = new Map();
+    const row = (number) => rows.get(number) || rows.set(number, { read: 0, said: 0, right: 0, solved: 0 }).get(number);
+    for (const name of read) row(name.slice(0, 2)).read += 1;
+    for (const [name, said] of Object.entries(predicted)) for (const [, right] of Object.values(said)) { row(name.slice(0, 2)).said += 1; row(name.slice(0, 2)).right += right ? 1 : 0; }
+    for (const id of Object.keys(solved)) row(id.split(".")[0].padStart(2, "0")).solved += 1;
+    if (!rows.size) return make("p", "", "Nothing yet: read a page to its end, say a prediction, or solve an exercise in its page.");
+    const titles = new Map([...document.querySelectorAll("nav.bd-links a[href]")]
+      .map((link) => [CHAPTER.exec(link.href)?.[1], [...link.childNodes].filter((part) => !part.classList?.contains("read-tick")).map((part) => part.textContent).join("").trim()])
+      .filter(([name]) => name && /^\d\d_/.test(name)).map(([name, title]) => [name.slice(0, 2), title]));
+    const made = make("table", "table"), head = made.createTHead().insertRow(), body = made.createTBody();
+    for (const text of ["chapter", "pages read", "predictions right", "exercises solved here"]) head.append(Object.assign(make("th", "", text), { scope: "col" }));
+    for (const [number, one] of [...rows].sort()) {
+      const line = body.insertRow();
+      for (const text of [titles.get(number) || number, one.read, `${one.right} of ${one.said}`, one.solved]) line.insertCell().textContent = text;
+    }
+    return made;
+  }
+
+  function save() {
+    const kept = Object.fromEntries(KEYS.map((key) => [key, load(key, null)]).filter(([, value]) => value !== null));
+    const link = make("a", "");
+    link.href = URL.createObjectURL(new Blob([JSON.stringify(kept, null, 1)], { type: "application/json" }));
+    link.download = "attention-and-the-transformer.json";
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+  }
+
+  async function bring(file, say) {
+    let given;
+    try { given = JSON.parse(await file.text()); } catch { given = null; }
+    if (!given || typeof given !== "object" || !KEYS.some((key) => key in given)) { say("This file is not one that the button beside it wrote."); return; }
+    for (const key of KEYS) if (key in given) localStorage.setItem(key, JSON.stringify(given[key]));
+    show();
+  }
+
+  function show() {
+    const bar = make("div", "live-bar"), said = make("span", "live-status"), pick = make("input", "");
+    said.setAttribute("role", "status");
+    Object.assign(pick, { type: "file", accept: "application/json", hidden: true });
+    pick.addEventListener("change", () => pick.files[0] && bring(pick.files[0], (text) => { said.textContent = text; }));
+    const acts = { "Save to a file": save, "Take from a file": () => pick.click(), "Forget everything": () => { for (const key of KEYS) localStorage.removeItem(key); location.reload(); } };
+    for (const [text, act] of Object.entries(acts)) {
+      const button = make("button", "live-button", text);
+      button.type = "button";
+      button.addEventListener("click", act);
+      bar.append(button);
+    }
+    bar.append(pick, said);
+    place.replaceChildren(table(), bar);
+  }
+  show();
+})();
