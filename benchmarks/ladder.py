@@ -25,6 +25,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -216,8 +217,9 @@ def record_name(name: str, seed: int) -> str:
     return f"{name}-seed{seed}"
 
 
+@cache
 def provenance() -> dict:
-    """Where and from what a record is made."""
+    """Where and from what a record is made; asked once, before a run replaces a record and so changes the checkout."""
     return {
         "commit": git_commit(),
         "device": cpu_name(),
@@ -296,6 +298,7 @@ def main(arguments: list[str] | None = None) -> None:
         return
     if not options.smoke and git_commit().endswith(("-dirty", "unknown")):
         sys.exit("commit: expected a clean clone, so that the records name what made them; commit or use --smoke")
+    provenance()
     scale = SMOKE if options.smoke else LONG if options.long else FULL
     ladder = Ladder(scale, options.out, trials=RECORDS if options.long else None)
     if options.rates:
