@@ -10,18 +10,17 @@ async function start({ files, cells }) {
   const python = await loadPyodide({ indexURL: "https://python.invalid/", fullStdLib: false });
   postMessage({ step: "NumPy" });
   for (const name of ["numpy.zip", "course.zip"]) python.unpackArchive(files[name], "zip", { extractDir: SITE });
-  python.runPython("import numpy, runner");
-  const runner = python.globals.get("runner") || python.pyimport("runner");
-  runner.start(cells);
-  self.runner = runner;
+  python.pyimport("numpy");
+  self.runner = python.pyimport("runner");
+  self.runner.start(cells);
   postMessage({ ready: true });
 }
 
 self.onmessage = async ({ data }) => {
   try {
     if (data.files) await start(data);
-    else postMessage({ turn: data.turn, ...JSON.parse(self.runner.run(data.number, data.source)) });
+    else postMessage(JSON.parse(self.runner.run(data.number, data.source)));
   } catch (error) {
-    postMessage({ turn: data.turn, failed: String(error.message || error) });
+    postMessage({ failed: String(error.message || error) });
   }
 };

@@ -22,20 +22,23 @@
   const WIDE = "\u20ac\u0081\u201a\u0192\u201e\u2026\u2020\u2021\u02c6\u2030\u0160\u2039\u0152\u008d\u017d\u008f\u0090\u2018\u2019\u201c\u201d\u2022\u2013\u2014\u02dc\u2122\u0161\u203a\u0153\u009d\u017e\u0178";
   const CODES = new Map([...WIDE].map((sign, n) => [sign.charCodeAt(0), 128 + n]));
   const toBytes = (text) => Uint8Array.from(text, (sign) => { const code = sign.charCodeAt(0); return code < 256 ? CODES.get(code) ?? code : CODES.get(code); });
+  const address = (content, type) => URL.createObjectURL(new Blob([content], { type }));
   const script = async (name, receives) => {
-    let address = BASE + name;
-    if (!address.startsWith("file:") && receives) { // a server may name another charset for scripts
-      const answer = await fetch(address);
+    let src = BASE + name;
+    if (!src.startsWith("file:") && receives) { // a server may name another charset for scripts
+      const answer = await fetch(src);
       if (!answer.ok) throw new Error(`${name}: ${answer.status}`);
-      address = URL.createObjectURL(new Blob([await answer.arrayBuffer()], { type: "text/javascript;charset=windows-1252" }));
+      src = address(await answer.arrayBuffer(), "text/javascript;charset=windows-1252");
     }
-    const tag = Object.assign(document.createElement("script"), { src: address, charset: receives ? "windows-1252" : "utf-8" });
+    const tag = Object.assign(document.createElement("script"), { src, charset: receives ? "windows-1252" : "utf-8" });
     return new Promise((resolve, reject) => {
       if (receives) window.receivePythonFile = resolve; else tag.onload = resolve;
       tag.onerror = () => reject(new Error(`Python could not be loaded (${name}). Load the page again; if that does not help, the book was copied without its folder _static/python.`));
       document.head.append(tag);
-    }).finally(() => tag.remove());
+    }).finally(() => { tag.remove(); if (src.startsWith("blob:")) URL.revokeObjectURL(src); });
   };
+  let arrivals = Promise.resolve(); // one at a time: all of them arrive at the same function
+  const content = (name) => (arrivals = arrivals.catch(() => {}).then(() => script(name, true)));
   // What a check or a hint says: its verdict strong, code as code, and the buttons in the place of a notebook's cells.
   const spoken = (text) => {
     const said = make("p", "live-text live-said"), words = text.replace(/run the cell again; hint\("[\d.]+"\) helps/, "press Check again; Hint helps");
@@ -46,16 +49,20 @@
   };
   const unzip = async (bytes) => new Uint8Array(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer());
 
-  let files = null, page = null, editor = null, python = null, turns = Promise.resolve();
-  const load = async (say) => {
-    const list = await script("list.js", true), total = list.parts.reduce((sum, part) => sum + part.bytes, 0), all = new Uint8Array(total);
+  // A value that is fetched once; after a failure, the next asking tries again.
+  const once = (get) => { let held = null; return () => (held ??= get().catch((error) => { held = null; throw error; })); };
+  let python = null, tell = () => {}, turns = Promise.resolve();
+  const editor = once(() => script("editor.js", false));
+  const cells = once(async () => JSON.parse(new TextDecoder().decode(toBytes(await content(`pages/${NAME}.js`)))));
+  const files = once(async () => {
+    const list = await content("list.js"), total = list.parts.reduce((sum, part) => sum + part.bytes, 0), all = new Uint8Array(total);
     let at = 0;
     for (const part of list.parts) {
-      const bytes = toBytes(await script(part.name, true));
+      const bytes = toBytes(await content(part.name));
       if (bytes.length !== part.bytes) throw new Error(`${part.name} was cut off; try again.`);
       all.set(bytes, at);
       at += bytes.length;
-      say(`Loading Python, once for this page: ${(at / 1e6).toFixed(1)} of ${(total / 1e6).toFixed(1)} MB`, at / total);
+      tell(`Loading Python, once for this page: ${(at / 1e6).toFixed(1)} of ${(total / 1e6).toFixed(1)} MB`, at / total);
     }
     at = 0;
     const raw = Object.fromEntries(list.files.map(({ name, bytes }) => [name, all.slice(at, (at += bytes))]));
@@ -64,41 +71,58 @@
       delete raw[name];
     }
     return raw;
-  };
-  const cellsOfPage = async () => {
-    page ??= JSON.parse(new TextDecoder().decode(toBytes(await script(`pages/${NAME}.js`, true))));
-    return page;
-  };
+  });
   // The page's code with what was typed, as a notebook that Jupyter opens and `xformer grade` reads.
   const save = async () => {
     const typed = kept()[NAME] || {};
-    const cells = (await cellsOfPage()).map(({ source, tags }, n) => (
+    const made = (await cells()).map(({ source, tags }, n) => (
       { cell_type: "code", id: `cell-${n}`, execution_count: null, metadata: { tags }, outputs: [], source: typed[n] ?? source }));
     const kernel = { kernelspec: { display_name: "Python 3", language: "python", name: "python3" }, language_info: { name: "python" } };
-    const text = JSON.stringify({ cells, metadata: kernel, nbformat: 4, nbformat_minor: 5 }, null, 1);
+    const text = JSON.stringify({ cells: made, metadata: kernel, nbformat: 4, nbformat_minor: 5 }, null, 1);
     const link = make("a", "");
-    link.href = URL.createObjectURL(new Blob([text], { type: "application/x-ipynb+json" }));
+    link.href = address(text, "application/x-ipynb+json");
     link.download = `${NAME}.ipynb`;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60000);
   };
-  const begin = async (say) => {
-    files ??= await load(say);
-    await cellsOfPage();
-    say("Starting Python …", 1);
-    const { "python.js": code, ...others } = files;
-    const worker = new Worker(URL.createObjectURL(new Blob([code], { type: "text/javascript" })));
-    await new Promise((resolve, reject) => {
-      worker.onmessage = ({ data }) => {
-        if (data.step) say(`Starting ${data.step} …`, 1);
-        if (data.ready) resolve();
-        if (data.failed) reject(new Error(data.failed));
-      };
-      worker.onerror = (event) => reject(new Error(event.message || "The browser does not allow it here."));
-      worker.postMessage({ files: others, cells: JSON.stringify(page) });
-    });
-    return worker;
-  };
+
+  // Python in its worker, asked one thing at a time. A stop or a fault ends it for good; the next turn begins another.
+  class Python {
+    constructor() {
+      this.ended = new Promise((_, reject) => { this.refuse = reject; });
+      this.ended.catch(() => {});
+    }
+
+    ready() { return Promise.race([this.ended, this.begun ??= this.begin()]); }
+
+    async begin() {
+      const { "python.js": code, ...others } = await files(), page = await cells();
+      if (python !== this) return;
+      tell("Starting Python …", 1);
+      const src = address(code, "text/javascript");
+      this.worker = new Worker(src);
+      this.worker.onerror = (event) => this.end(event.message || "The browser does not allow Python here.");
+      await this.ask({ files: others, cells: JSON.stringify(page) }).finally(() => URL.revokeObjectURL(src));
+    }
+
+    ask(message) {
+      return Promise.race([this.ended, new Promise((resolve) => {
+        this.worker.onmessage = ({ data }) => {
+          if (data.step) tell(`Starting ${data.step} …`, 1);
+          else if (data.failed) this.end(data.failed);
+          else resolve(data);
+        };
+        this.worker.postMessage(message);
+      })]);
+    }
+
+    end(why) {
+      if (this.worker) this.worker.terminate();
+      if (python === this) python = null;
+      tell = () => {};
+      this.refuse(new Error(why));
+    }
+  }
 
   class Cell {
     constructor(box) {
@@ -147,7 +171,7 @@
 
     async edit() {
       if (this.field) { this.field.focus(); return; }
-      try { editor ??= script("editor.js", false); await editor; } catch (error) { editor = null; this.say(error.message); return; }
+      try { await editor(); } catch (error) { this.say(error.message); return; }
       const place = make("div", "live-editor highlight");
       place.style.fontSize = getComputedStyle(this.code.querySelector("pre")).fontSize;
       this.code.after(place);
@@ -167,35 +191,25 @@
     run() { return this.send(this.text()); }
 
     send(source) {
-      const turn = turns.then(async () => {
+      turns = turns.then(async () => {
         this.busy(true);
+        const mine = (python ??= new Python());
+        tell = (text, share) => this.say(text, share);
         try {
-          python ??= begin((text, share) => this.say(text, share));
-          const worker = await python;
+          await mine.ready();
           this.say("Running …");
           const began = performance.now();
-          const answer = await new Promise((resolve, reject) => {
-            this.halt = () => reject(new Error("Stopped. What ran above will run again when it is needed."));
-            worker.onmessage = ({ data }) => resolve(data);
-            worker.postMessage({ turn: this.number, number: this.number, source });
-          });
-          this.show(answer);
-          this.say(answer.failed || `${((performance.now() - began) / 1000).toFixed(1)} s`);
+          this.show(await mine.ask({ number: this.number, source }));
+          this.say(`${((performance.now() - began) / 1000).toFixed(1)} s`);
         } catch (error) {
-          python = null;
+          mine.end(error.message);
           this.say(error.message);
-        } finally { this.busy(false); this.halt = null; }
+        } finally { this.busy(false); }
       });
-      turns = turn;
-      return turn;
+      return turns;
     }
 
-    stop() {
-      const running = python;
-      python = null;
-      if (this.halt) this.halt();
-      Promise.resolve(running).then((worker) => worker && worker.terminate(), () => {});
-    }
+    stop() { if (python) python.end("Stopped. What ran above will run again when it is needed."); }
 
     busy(on) { this.stops.hidden = !on; for (const one of [this.runs, this.hints]) if (one) one.disabled = on; this.box.classList.toggle("live-busy", on); }
 

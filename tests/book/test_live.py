@@ -130,6 +130,33 @@ def test_an_exercise_is_answered_in_the_page(chromium, pages, server, tmp_path, 
 
 
 @pytest.mark.browser
+def test_stopped_while_python_loads_and_ended_by_a_fault_it_begins_again(chromium, pages):
+    number = exercise("05_permutations.ipynb", "5.1")
+    fault = "import js\nmade = js.eval('self.runner = { run() { throw new Error(`out of memory`); } }')"
+    busy = f"document.querySelector('.live-{number}').classList.contains('live-busy')"
+
+    async def work(tab):
+        seen, events = {}, list(await tab.visit((HTML / PAGE).as_uri()))
+        await press(tab, number, "Check")
+        seen["loading"] = await tab.evaluate(busy)
+        await press(tab, number, "Stop")
+        seen["stopped"] = (await answer(tab, number))["status"]
+        await write(tab, number, fault)
+        await press(tab, number, "Check")
+        seen["before"] = await answer(tab, number)
+        await write(tab, number, "print(6 * 7)")
+        for name in ("fault", "after"):
+            await press(tab, number, "Check")
+            seen[name] = await answer(tab, number)
+        return seen, complaints([*events, *tab.events])
+
+    seen, problems = browse(chromium, work)
+    assert seen["loading"] and seen["stopped"].startswith("Stopped")
+    assert seen["before"]["out"] == "It ran, and printed nothing."
+    assert seen["fault"]["status"] == "out of memory" and seen["after"]["out"] == "42" and problems == []
+
+
+@pytest.mark.browser
 def test_a_cell_says_in_the_page_what_the_notebook_stored(chromium, pages):
     """Every cell of a page that runs there, the last one first, so that each fetches what it needs."""
     page = next(page for page in pages.values() if page.name.startswith("chapters/04_"))
