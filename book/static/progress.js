@@ -1,28 +1,31 @@
-// What this browser remembers of the book: pages read, predictions said, exercises solved, code typed. Shown, handed out, taken back, forgotten.
+// What this browser remembers of the book: pages read, predictions said, exercises solved, questions answered, code typed. Shown, handed out,
+// taken back, forgotten.
 (() => {
   const place = document.getElementById("your-progress");
   if (!place) return;
-  const KEYS = ["xformer-read", "xformer-predicted", "xformer-solved", "xformer-code"];
+  const KEYS = ["xformer-read", "xformer-predicted", "xformer-solved", "xformer-reviewed", "xformer-code"];
   const make = (name, cls, text = "") => Object.assign(document.createElement(name), { className: cls, textContent: text });
   const load = (key, empty) => { try { return JSON.parse(localStorage.getItem(key)) ?? empty; } catch { return empty; } };
   const CHAPTER = /chapters\/((\d\d)[a-z]?_\w+)\.html/;
 
   function table() {
-    const read = new Set(load("xformer-read", [])), predicted = load("xformer-predicted", {}), solved = load("xformer-solved", {});
+    const read = new Set(load("xformer-read", [])), predicted = load("xformer-predicted", {}), solved = load("xformer-solved", {}), reviewed = load("xformer-reviewed", {});
     const rows = new Map();
-    const row = (number) => rows.get(number) || rows.set(number, { read: 0, said: 0, right: 0, solved: 0 }).get(number);
+    const row = (number) => rows.get(number) || rows.set(number, { read: 0, said: 0, right: 0, solved: 0, reviewed: 0, due: 0 }).get(number);
     for (const name of read) row(name.slice(0, 2)).read += 1;
     for (const [name, said] of Object.entries(predicted)) for (const [, right] of Object.values(said)) { row(name.slice(0, 2)).said += 1; row(name.slice(0, 2)).right += right ? 1 : 0; }
     for (const id of Object.keys(solved)) row(id.split(".")[0].padStart(2, "0")).solved += 1;
-    if (!rows.size) return make("p", "", "Nothing yet: read a page to its end, say a prediction, or solve an exercise in its page.");
+    const today = new Date().setHours(23, 59, 59, 999);
+    for (const [name, [, , asked]] of Object.entries(window.bookTotals || {})) for (const id of asked) if (reviewed[id]) { const one = row(name.slice(0, 2)); one.reviewed += 1; one.due += new Date(reviewed[id].due) <= today ? 1 : 0; }
+    if (!rows.size) return make("p", "", "Nothing yet: read a page to its end, say a prediction, solve an exercise in its page, or answer its questions.");
     const titles = new Map([...document.querySelectorAll("nav.bd-links a[href]")]
       .map((link) => [CHAPTER.exec(link.href)?.[1], [...link.childNodes].filter((part) => !part.classList?.contains("read-tick")).map((part) => part.textContent).join("").trim()])
       .filter(([name]) => name && /^\d\d_/.test(name)).map(([name, title]) => [name.slice(0, 2), title]));
     const made = make("table", "table"), head = made.createTHead().insertRow(), body = made.createTBody();
-    for (const text of ["chapter", "pages read", "predictions right", "exercises solved here"]) head.append(Object.assign(make("th", "", text), { scope: "col" }));
+    for (const text of ["chapter", "pages read", "predictions right", "exercises solved here", "questions answered", "due today"]) head.append(Object.assign(make("th", "", text), { scope: "col" }));
     for (const [number, one] of [...rows].sort()) {
       const line = body.insertRow();
-      for (const text of [titles.get(number) || number, one.read, `${one.right} of ${one.said}`, one.solved]) line.insertCell().textContent = text;
+      for (const text of [titles.get(number) || number, one.read, one.said ? `${one.right} of ${one.said}` : 0, one.solved, one.reviewed, one.due]) line.insertCell().textContent = text;
     }
     return made;
   }

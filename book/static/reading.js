@@ -1,4 +1,5 @@
-// What has been read to its end: ticks in the contents, counts on the welcome page, a button that forgets. Kept in this browser alone.
+// What has been read to its end, predicted, solved and reviewed: marks in the contents, counts on the welcome page, a button that forgets.
+// Kept in this browser alone.
 (() => {
   const KEY = "xformer-read", PAGE = /\/chapters\/((?:\d\d[a-z]?|w\d)_\w+)\.html/;
   const page = (address) => (PAGE.exec(address) || [])[1];
@@ -6,14 +7,35 @@
   const save = (read) => { try { localStorage.setItem(KEY, JSON.stringify([...read])); } catch { /* refused: nothing is kept */ } };
   const make = (name, cls, text) => Object.assign(document.createElement(name), { className: cls, textContent: text });
 
+  // Of a page's predictions, exercises and questions: how many were done, of how many, in which words.
+  function parts(name) {
+    const [said, solvable, asked] = (window.bookTotals || {})[name] || [0, [], []];
+    const kept = (key) => { try { return JSON.parse(localStorage.getItem(key)) || {}; } catch { return {}; } };
+    const solved = kept("xformer-solved"), reviewed = kept("xformer-reviewed");
+    return [
+      [Object.keys(kept("xformer-predicted")[name] || {}).length, said, "predictions said"],
+      [solvable.filter((id) => solved[id]).length, solvable.length, "exercises solved here"],
+      [asked.filter((id) => reviewed[id]).length, asked.length, "questions answered"],
+    ].filter(([done]) => done);
+  }
+
   function tick(read) {
     document.querySelectorAll("nav.bd-links .read-tick").forEach((mark) => mark.remove());
     for (const link of document.querySelectorAll("nav.bd-links a[href]")) {
-      if (!read.has(page(link.href))) continue;
+      const name = page(link.href), begun = name ? parts(name) : [];
+      if (!read.has(name) && !begun.length) continue;
       const mark = make("span", "read-tick", "");
-      const sign = make("span", "", "\u00a0\u2713");
+      const sign = make("span", "", read.has(name) ? "\u00a0\u2713" : "\u00a0");
       sign.setAttribute("aria-hidden", "true");
-      mark.append(sign, make("span", "read-words", " (read)"));
+      mark.append(sign);
+      for (const [done, all] of begun) {
+        const dot = make("span", "read-part");
+        dot.style.setProperty("--done", Math.min(1, done / all));
+        sign.append(dot);
+      }
+      const words = [...(read.has(name) ? ["read"] : []), ...begun.map(([done, all, what]) => `${done} of ${all} ${what}`)].join(", ");
+      mark.append(make("span", "read-words", ` (${words})`));
+      mark.title = words;
       link.append(mark);
     }
   }

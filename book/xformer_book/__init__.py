@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from . import finish, glossary, library_mark, live, mathematics, model_files, notebooks, pages, parts
+from . import finish, glossary, library_mark, live, mathematics, model_files, notebooks, pages, parts, review, totals
 
 STATIC = Path(__file__).resolve().parent.parent / "static"
 
@@ -15,6 +15,7 @@ def add_static_folder(app, config):
     app.add_js_file("reading.js", loading_method="defer")
     app.add_js_file("live.js", loading_method="defer")
     app.add_js_file("predict.js", loading_method="defer")
+    app.add_js_file("review.js", loading_method="defer")
     app.add_js_file("progress.js", loading_method="defer")
     app.add_css_file("print.css", priority=901, media="print")
 
@@ -28,6 +29,8 @@ def setup(app):
     notebooks.setup(app)
     pages.setup(app)
     parts.setup(app)
+    review.setup(app)
+    totals.setup(app)
     glossary.setup(app)
     finish.setup(app)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": False}

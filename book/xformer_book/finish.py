@@ -31,9 +31,10 @@ ONLY_WHERE_USED = {
     "clipboard.min.js": r'<div class="highlight"',
     "copybutton.": r'<div class="highlight"',
     "katex.min.css": r'class="katex',
-    "live.css": r'class="cell live |<details data-ask=|id="your-progress"',
+    "live.css": r'class="cell live |<details data-ask=|id="your-progress"|class="review-set"',
     "predict.js": r"<details data-ask=",
     "progress.js": r'id="your-progress"',
+    "review.js": r'class="review-set"',
     "live.js": r'class="cell live ',
 }
 # (what, pattern, replacement): words of a theme that speaks to eyes only.

@@ -7,6 +7,7 @@ from sphinx.util import logging
 
 from .links import booklike
 from .predictions import with_questions
+from .review import closing
 
 UNANSWERED = re.compile(r"^(Exercise \d+\.\d+): not attempted yet\..*(?:\n(?!Exercise ).+)*", re.M)
 ELSEWHERE = r"\1: answer it in the notebook; the buttons above this page download it and open it on Colab."
@@ -23,6 +24,8 @@ def read(notebook, complain, name=""):
     texts = [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
     for cell, text in zip(texts, with_questions(name, ["".join(cell["source"]) for cell in texts], complain), strict=True):
         cell["source"] = text
+    if ending := closing(name):
+        notebook["cells"].append({"cell_type": "markdown", "id": "review", "metadata": {}, "source": ending})
     for cell in notebook["cells"]:
         if cell["cell_type"] == "markdown":
             cell["source"] = booklike("".join(cell["source"]), complain)

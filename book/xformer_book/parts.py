@@ -8,7 +8,7 @@ import re
 
 import yaml
 
-from . import api, glossary, house, results, status
+from . import api, glossary, house, results, review, status
 
 MARK = re.compile(r"^<!-- part (?P<name>[a-z]+)(?:: (?P<about>[\w/.-]+))? -->$", re.M)
 
@@ -26,6 +26,7 @@ PARTS = {
     "command": api.command_help,
     "glossary": glossary.entries,
     "results": results.every_record,
+    "review": review.every_question,
     "status": status.table,
 }
 

@@ -189,6 +189,7 @@ def test_the_first_page_says_where_the_reader_is(chromium, pages):
         "xformer-read": ["05_permutations", "05a_how_much_order_is_left", "12c_what_each_part_is_worth"],
         "xformer-predicted": {"05_permutations": {"0": ["none", True], "1": ["2, 2", False]}},
         "xformer-solved": {"5.1": True, "5.12": True, "9.4": True},
+        "xformer-reviewed": {"read-an-order": {"due": "2026-01-02T03:04:05Z"}},
     }
     rows = "[...document.querySelectorAll('#your-progress tbody tr')].map((row) => [...row.cells].slice(1).map((cell) => cell.textContent))"
 
@@ -222,5 +223,5 @@ def test_the_first_page_says_where_the_reader_is(chromium, pages):
 
     seen = browse(chromium, work)
     assert seen["empty"].startswith("Nothing yet")
-    assert seen["rows"] == [["2", "1 of 2", "2"], ["0", "0 of 0", "1"], ["1", "0 of 0", "0"]] == seen["taken"]
+    assert seen["rows"] == [["2", "1 of 2", "2", "1", "1"], ["0", "0", "1", "0", "0"], ["1", "0", "0", "0", "0"]] == seen["taken"]
     assert seen["titles"] == ["5 · Permutations", "9 · The encoder–decoder", "12 · Translation"] and seen["saved"] == kept

@@ -1,0 +1,29 @@
+"""How much there is on each page to predict, to solve and to review: the marks in the contents count against it."""
+
+import json
+import re
+
+from . import live, predictions, review
+
+CHECK = re.compile(r'check\("(\d+\.\d+)"')
+
+
+def totals(names):
+    """``{page: [predictions, ids of the exercises that its cells can answer, ids of its questions]}``."""
+    made = {}
+    for name in sorted(names):
+        page = name.removeprefix("chapters/")
+        cells, _, kinds = live.page_cells(name)
+        solvable = [found[1] for number in kinds if (found := CHECK.search(cells[number]["source"]))]
+        asked, said = review.questions().get(page, []), predictions.predictions().get(page, [])
+        if solvable or asked or said:
+            made[page] = [len(said), solvable, [entry["id"] for entry in asked]]
+    return made
+
+
+def add_totals(app, env):
+    app.add_js_file(None, body=f"window.bookTotals = {json.dumps(totals(env.found_docs), separators=(',', ':'))}", priority=620)
+
+
+def setup(app):
+    app.connect("env-updated", add_totals)
