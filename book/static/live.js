@@ -193,6 +193,7 @@
     send(source) {
       turns = turns.then(async () => {
         this.busy(true);
+        this.out.replaceChildren(); // what was said of another text must not stand beside this one
         const mine = (python ??= new Python());
         tell = (text, share) => this.say(text, share);
         try {

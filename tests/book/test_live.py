@@ -124,7 +124,7 @@ def test_an_exercise_is_answered_in_the_page(chromium, pages, server, tmp_path, 
     (tmp_path / "answered.ipynb").write_text(seen["notebook"], encoding="utf-8")
     graded = grade_notebook(tmp_path / "answered.ipynb", Limits())
     assert [grade.status for grade in graded.exercises if grade.id == "5.1"] == ["passed"] and not graded.error
-    assert seen["stopped"]["status"].startswith("Stopped")
+    assert seen["stopped"]["status"].startswith("Stopped") and seen["stopped"]["out"] == ""
     assert seen["after"]["out"] == "42"
     assert "print(6 * 7)" in seen["kept"] and seen["forgotten"] == "{}"
 

@@ -201,10 +201,10 @@ def _accept_layers(answer):
     for name in FIVE_LAYERS:
         if name not in answer:
             return f"layer {name} is missing; give an entry for each of A, B, C, D and E."
-        problem = _claim_problem(name, answer[name]) if isinstance(answer[name], str) else _pair_problem(name, answer[name])
-        if problem:
-            return problem
-    return None
+    problems = {name: (_claim_problem if isinstance(answer[name], str) else _pair_problem)(name, answer[name]) for name in FIVE_LAYERS}
+    wrong = [name for name, problem in problems.items() if problem]
+    others = f" Look again at {' and '.join(wrong[1:])}, too." if wrong[1:] else ""
+    return problems[wrong[0]] + others if wrong else None
 
 
 def _claim_problem(name, claim):
@@ -252,7 +252,7 @@ WHICH_OF_FIVE = Exercise(
 For each of the five layers in the cell below, find out whether it is equivariant, for every input and every order. \
 If it is, answer `"equivariant"`. If it is not, answer with a counterexample: a pair `(x, order)` for which \
 `layer(x[list(order)])` and `layer(x)[list(order)]` differ; three rows or more may be needed. The check runs the layer \
-on your pair.""",
+on your pair. Your function of exercise 5.2 finds such orders.""",
     hints=(
         "Which of the five treat all rows alike, and for which does the place of a row matter?",
         "Rows that are easy to follow help: 1, 2 and 4 in one column. Two rows are not always enough.",
@@ -279,7 +279,7 @@ on your pair.""",
         Misconception(
             "shifts stand for all orders",
             {**_RIGHT, "E": "equivariant"},
-            "Layer E respects every shift of the rows in a circle, and with two rows every order is one. "
+            "Layer E respects every shift of the rows in a circle, and of two rows every order is such a shift. "
             "Take three rows and swap two of them.",
             recognise=_says(equivariant="E", others="BD"),
         ),
