@@ -21,9 +21,9 @@
       form.classList.toggle("predict-right", good);
       fold.open = true;
     };
-    if (choices) form.setAttribute("role", "group");
-    form.setAttribute("aria-label", "Your prediction");
     if (choices) {
+      form.setAttribute("role", "group"); // a form with a name would be a landmark, and a page has several
+      form.setAttribute("aria-label", "Your prediction");
       for (const choice of choices) {
         const button = make("button", "predict-choice", choice);
         button.type = "button";
