@@ -4,9 +4,10 @@
     python tools/rhythm.py chapters/03_*   the chapters named
 
 A code cell is *open* unless it is exported to the library, or tagged ``claims`` or ``bootstrap``: these a reader of the book finds
-folded. An exercise is *given away* when one of the three code cells after it defines what the learner is to write, or what the
-solution defines; ``my_softmax`` and ``softmax`` are one name. Aims are for the author to weigh; the limits in ``broken_limits`` are
-checked by the tests.
+folded. *Words* are those on the way from the first line to the last; statements of exercises and sections called *Deeper*, which many
+leave for another day, are counted beside them. An exercise is *given away* when one of the three code cells after it defines what the
+learner is to write, or what the solution defines; ``my_softmax`` and ``softmax`` are one name. Aims are for the author to weigh; the
+limits in ``broken_limits`` are checked by the tests.
 """
 
 import ast
@@ -23,6 +24,8 @@ MAX_LIBRARY_LINES = 45  # of a definition, where it reads best in one piece
 MAX_WORDS = 150
 AIMS = {
     "words": "1800–2800",
+    "in exercises": "",
+    "in Deeper": "",
     "a sentence": "16–20",
     "open cells": "25–45",
     "open lines": "< 350",
@@ -152,6 +155,17 @@ def longest_code_run(cells):
     return longest
 
 
+def words_by_part(text):
+    """Words of the story, of the exercises' statements, and of the sections called *Deeper*, in the Markdown cells of a page."""
+    counts, deeper = {"words": 0, "in exercises": 0, "in Deeper": 0}, False
+    for cell in text:
+        if re.match(r"##? ", cell.source):
+            deeper = cell.source.startswith("## Deeper")
+        part = "in exercises" if re.match(r"#+ Exercise \d", cell.source) else "in Deeper" if deeper else "words"
+        counts[part] += words(cell.source)
+    return counts
+
+
 def measure(notebook, solution=None):
     """The numbers of one notebook, by the names in ``AIMS``; with its solutions, exercises given away by their names, too."""
     cells = [cell for cell in notebook.cells if not is_bootstrap(cell)]
@@ -162,7 +176,7 @@ def measure(notebook, solution=None):
     prose = "\n".join(cell.source for cell in text)
     count = sum(words(cell.source) for cell in text)
     return {
-        "words": count,
+        **words_by_part(text),
         "a sentence": round(count / max(1, sum(sentences(cell.source) for cell in text)), 1),
         "open cells": len(opened),
         "open lines": sum(lines),

@@ -111,6 +111,12 @@ def test_open_cells_are_those_that_nothing_folds():
     assert (numbers["open cells"], numbers["open lines"], numbers["export lines"], numbers["open asserts"]) == (2, 4, 2, 1)
 
 
+def test_words_of_the_story_leave_out_exercises_and_what_is_deeper():
+    texts = ["# One", "Two three", "### Exercise 3.1 · Four five", "six", "## Deeper: seven", "eight", "### nine", "## Ten"]
+    numbers = rhythm.measure(notebook_of(*map(nbformat.v4.new_markdown_cell, texts)))
+    assert (numbers["words"], numbers["in exercises"], numbers["in Deeper"]) == (5, 4, 4)
+
+
 def test_words_a_sentence():
     text = "## A heading. Not one\n\nFour words stand here. Is it $x = 1.5$? Yes (see `a.b`).\n\n| a. | b. |"
     assert rhythm.sentences(text) == 3
