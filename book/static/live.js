@@ -16,7 +16,7 @@
 
   const SOLVED = "xformer-solved";
   const solved = () => { try { return JSON.parse(localStorage.getItem(SOLVED)) || {}; } catch { return {}; } };
-  const solve = (id) => { try { localStorage.setItem(SOLVED, JSON.stringify({ ...solved(), [id]: true })); } catch { /* refused: nothing is kept */ } };
+  const solve = (id) => { try { localStorage.setItem(SOLVED, JSON.stringify({ ...solved(), [id]: true })); dispatchEvent(new Event("xformer-progress")); } catch { /* refused: nothing is kept */ } };
 
   // One script of the book that hands over its content; the bytes of a part are the characters of a string, read as windows-1252.
   const WIDE = "\u20ac\u0081\u201a\u0192\u201e\u2026\u2020\u2021\u02c6\u2030\u0160\u2039\u0152\u008d\u017d\u008f\u0090\u2018\u2019\u201c\u201d\u2022\u2013\u2014\u02dc\u2122\u0161\u203a\u0153\u009d\u017e\u0178";
@@ -149,9 +149,10 @@
       box.querySelector(".cell_input").after(this.bar, this.out);
       this.shown = box.querySelector(".cell_output");
       if (this.exercise && this.shown) this.shown.hidden = true;
-      if (this.id && solved()[this.id]) this.status.textContent = "Solved before.";
-      const before = (kept()[NAME] || {})[this.number];
-      if (before !== undefined) { this.typed = before; this.changed(true); this.status.textContent = "Your text of last time is kept; the second button shows it."; }
+      const before = (kept()[NAME] || {})[this.number], pre = this.code.querySelector("pre");
+      this.printed = [...pre.childNodes];
+      if (before !== undefined) { this.typed = before; this.changed(true); pre.replaceChildren(before); }
+      this.status.textContent = [...(this.id && solved()[this.id] ? ["Solved before."] : []), ...(before === undefined ? [] : ["This is your text of last time."])].join(" ");
     }
 
     button(text, act, hidden = false) {
@@ -177,7 +178,6 @@
       this.code.after(place);
       this.code.hidden = true;
       this.edits.hidden = true;
-      if (/text of last time/.test(this.status.textContent)) this.say("");
       this.field = window.makeEditor(place, this.typed ?? this.stored, {
         label: `Python, cell ${this.number}. Shift and Enter runs it; Escape, then Tab, leaves the editor.`,
         run: () => this.run(),
@@ -233,6 +233,7 @@
 
     reset() {
       this.typed = undefined;
+      this.code.querySelector("pre").replaceChildren(...this.printed);
       if (this.field) this.field.set(this.stored);
       keep(this.number, null);
       this.changed(false);

@@ -5,20 +5,28 @@
   const load = () => { try { return JSON.parse(localStorage.getItem(KEY)) || {}; } catch { return {}; } };
   const keep = (key, said, right) => {
     const all = load();
+    if (all[NAME]?.[key]) return; // the first word counts: a second one has seen the answer
     all[NAME] = { ...all[NAME], [key]: [said, right] };
-    try { localStorage.setItem(KEY, JSON.stringify(all)); } catch { /* refused: nothing is kept */ }
+    try { localStorage.setItem(KEY, JSON.stringify(all)); dispatchEvent(new Event("xformer-progress")); } catch { /* refused: nothing is kept */ }
   };
-  const plain = (text) => text.toLowerCase().replace(/[−–]/g, "-").replace(/[()[\]]/g, "").replace(/\s*,\s*/g, ", ").replace(/\s+/g, " ").trim().replace(/(\d)[ ,](?=\d{3}\b)/g, "$1");
+  // The numbers in what was said: "row 3, column 1", "(3,1)" and "3 and 1" are one answer, and so are 3/7, 0.43 and 43 %.
+  const numbers = (text) => [...text.replace(/[−–]/g, "-").replace(/(\d)[ ,](?=\d{3}\b)/g, "$1").matchAll(/(-?\d*\.?\d+)(?:\s*\/\s*(\d+))?\s*(%?)/g)]
+    .map(([, value, below, percent]) => Number(value) / Number(below || 1) / (percent ? 100 : 1));
+  const alike = (some, others, near) => some.length === others.length && some.every((value, n) => Math.abs(value - others[n]) <= (near && !Number.isInteger(others[n]) ? 0.01 * Math.abs(others[n]) : 0));
 
   for (const fold of document.querySelectorAll("details[data-ask]")) {
-    const { key, choices, right } = JSON.parse(fold.dataset.ask);
+    const { key, choices, right, near } = JSON.parse(fold.dataset.ask);
     const form = make(choices ? "div" : "form", "predict-form"), verdict = make("span", "predict-verdict");
     verdict.setAttribute("role", "status");
-    const judge = (said) => {
-      const good = right.map(plain).includes(plain(said));
-      keep(key, said, good);
+    const show = (said, good) => {
       verdict.textContent = good ? `You said ${said}. So it is.` : `You said ${said}. Not so; read why.`;
-      form.classList.toggle("predict-right", good);
+      for (const button of form.querySelectorAll("button[aria-pressed]")) button.setAttribute("aria-pressed", button.textContent === said);
+    };
+    const judge = (said) => {
+      if (!choices && !numbers(said).length) { verdict.textContent = "Say it in figures."; return; }
+      const good = choices ? right.includes(said) : right.some((one) => alike(numbers(said), numbers(one), near));
+      keep(key, said, good);
+      show(said, good);
       fold.open = true;
     };
     if (choices) {
@@ -27,6 +35,7 @@
       for (const choice of choices) {
         const button = make("button", "predict-choice", choice);
         button.type = "button";
+        button.setAttribute("aria-pressed", "false");
         button.addEventListener("click", () => judge(choice));
         form.append(button);
       }
@@ -39,6 +48,8 @@
       form.addEventListener("submit", (event) => { event.preventDefault(); if (field.value.trim()) judge(field.value.trim()); });
     }
     form.append(verdict);
+    const before = load()[NAME]?.[key];
+    if (before) show(...before);
     fold.before(form);
   }
 })();

@@ -6,6 +6,7 @@
   const KEYS = ["xformer-read", "xformer-predicted", "xformer-solved", "xformer-reviewed", "xformer-code"];
   const make = (name, cls, text = "") => Object.assign(document.createElement(name), { className: cls, textContent: text });
   const load = (key, empty) => { try { return JSON.parse(localStorage.getItem(key)) ?? empty; } catch { return empty; } };
+  const link = (text, href) => Object.assign(make("a", "", text), { href });
   const CHAPTER = /chapters\/((\d\d)[a-z]?_\w+)\.html/;
 
   function table() {
@@ -20,23 +21,23 @@
     if (!rows.size) return make("p", "", "Nothing yet: read a page to its end, say a prediction, solve an exercise in its page, or answer its questions.");
     const titles = new Map([...document.querySelectorAll("nav.bd-links a[href]")]
       .map((link) => [CHAPTER.exec(link.href)?.[1], [...link.childNodes].filter((part) => !part.classList?.contains("read-tick")).map((part) => part.textContent).join("").trim()])
-      .filter(([name]) => name && /^\d\d_/.test(name)).map(([name, title]) => [name.slice(0, 2), title]));
+      .filter(([name]) => name && /^\d\d_/.test(name)).map(([name, title]) => [name.slice(0, 2), [title, `${name}.html`]]));
     const made = make("table", "table"), head = made.createTHead().insertRow(), body = made.createTBody();
     for (const text of ["chapter", "pages read", "predictions right", "exercises solved here", "questions answered", "due today"]) head.append(Object.assign(make("th", "", text), { scope: "col" }));
     for (const [number, one] of [...rows].sort()) {
       const line = body.insertRow();
-      for (const text of [titles.get(number) || number, one.read, one.said ? `${one.right} of ${one.said}` : 0, one.solved, one.reviewed, one.due]) line.insertCell().textContent = text;
+      const [title, address] = titles.get(number) || [number, ""], due = one.due ? link(one.due, "back/review.html") : 0;
+      for (const text of [address ? link(title, address) : title, one.read, one.said ? `${one.right} of ${one.said}` : 0, one.solved, one.reviewed, due]) line.insertCell().append(text);
     }
     return made;
   }
 
   function save() {
     const kept = Object.fromEntries(KEYS.map((key) => [key, load(key, null)]).filter(([, value]) => value !== null));
-    const link = make("a", "");
-    link.href = URL.createObjectURL(new Blob([JSON.stringify(kept, null, 1)], { type: "application/json" }));
-    link.download = "attention-and-the-transformer.json";
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+    const file = link("", URL.createObjectURL(new Blob([JSON.stringify(kept, null, 1)], { type: "application/json" })));
+    file.download = "attention-and-the-transformer.json";
+    file.click();
+    setTimeout(() => URL.revokeObjectURL(file.href), 60000);
   }
 
   async function bring(file, say) {
@@ -44,7 +45,9 @@
     try { given = JSON.parse(await file.text()); } catch { given = null; }
     if (!given || typeof given !== "object" || !KEYS.some((key) => key in given)) { say("This file is not one that the button beside it wrote."); return; }
     for (const key of KEYS) if (key in given) localStorage.setItem(key, JSON.stringify(given[key]));
+    dispatchEvent(new Event("xformer-progress"));
     show();
+    place.querySelector(".live-status").textContent = "Taken.";
   }
 
   function show() {
@@ -52,7 +55,7 @@
     said.setAttribute("role", "status");
     Object.assign(pick, { type: "file", accept: "application/json", hidden: true });
     pick.addEventListener("change", () => pick.files[0] && bring(pick.files[0], (text) => { said.textContent = text; }));
-    const acts = { "Save to a file": save, "Take from a file": () => pick.click(), "Forget everything": () => { for (const key of KEYS) localStorage.removeItem(key); location.reload(); } };
+    const acts = { "Save to a file": save, "Take from a file": () => pick.click(), "Forget everything": () => { if (!confirm("Forget what you read, predicted, solved, answered and typed in this book?")) return; for (const key of KEYS) localStorage.removeItem(key); location.reload(); } };
     for (const [text, act] of Object.entries(acts)) {
       const button = make("button", "live-button", text);
       button.type = "button";

@@ -77,6 +77,7 @@
   for (const kind of ["pointerover", "focusin"]) {
     addEventListener(kind, (event) => { if (event.target.matches(".term")) document.body.classList.remove("no-notes"); });
   }
+  addEventListener("xformer-progress", show);
   show();
   watch();
 })();

@@ -5,7 +5,9 @@
   const KEY = "xformer-reviewed", DAY = { weekday: "long", day: "numeric", month: "long" };
   const make = (name, cls, text = "") => Object.assign(document.createElement(name), { className: cls, textContent: text });
   const load = (key, empty) => { try { return JSON.parse(localStorage.getItem(key)) ?? empty; } catch { return empty; } };
-  const keep = (id, card) => { try { localStorage.setItem(KEY, JSON.stringify({ ...load(KEY, {}), [id]: card })); } catch { /* refused: nothing is kept */ } };
+  const keep = (id, card) => { // without a card the question is forgotten
+    try { localStorage.setItem(KEY, JSON.stringify({ ...load(KEY, {}), [id]: card })); dispatchEvent(new Event("xformer-progress")); } catch { /* refused: nothing is kept */ }
+  };
   const midnight = (date) => new Date(date).setHours(0, 0, 0, 0);
   const cards = sets.flatMap((set) => [...set.querySelectorAll(".review-card")]);
   const fresh = (card) => !load(KEY, {})[card.dataset.id];
@@ -13,6 +15,14 @@
   const next = (some) => {
     const dates = some.map((card) => load(KEY, {})[card.dataset.id]?.due).filter(Boolean).map(midnight);
     return dates.length ? new Date(Math.min(...dates)).toLocaleDateString("en-GB", DAY) : "";
+  };
+
+  const panel = document.getElementById("review-due");
+  const source = (card) => {
+    const line = make("p", "review-count", "From "), link = make("a", "", card.closest("section").querySelector("h2").firstChild.textContent);
+    link.href = `../${card.closest(".review-set").dataset.page}.html`;
+    line.append(link);
+    return line;
   };
 
   let schedule = null;
@@ -32,7 +42,7 @@
       this.rest();
     }
 
-    show(parts, buttons, focus = false) {
+    show(parts, buttons, focus = null) {
       const bar = make("div", "live-bar");
       for (const [text, act] of buttons) {
         const button = make("button", "live-button", text);
@@ -41,7 +51,7 @@
         bar.append(button);
       }
       this.place.replaceChildren(...parts, ...(buttons.length ? [bar] : []));
-      if (focus && bar.firstChild) bar.firstChild.focus();
+      if (focus) focus.focus();
     }
 
     rest(before = "") {
@@ -55,30 +65,44 @@
       this.left = [...some];
       this.count = this.left.length;
       this.known = 0;
+      this.said = [];
+      this.turn();
+    }
+
+    end() { this.rest(this.said.length ? `You knew ${this.known} of ${this.said.length}.` : ""); }
+
+    takeBack() {
+      const { card, before, knew } = this.said.pop();
+      keep(card.dataset.id, before);
+      this.known -= knew ? 1 : 0;
+      this.left.unshift(card);
       this.turn();
     }
 
     turn() {
       const card = this.left.shift();
-      if (!card) { this.rest(`You knew ${this.known} of ${this.count}.`); return; }
+      if (!card) { this.end(); return; }
       const head = make("p", "review-count", `Question ${this.count - this.left.length} of ${this.count}`), question = make("div", "review-question"), answer = make("div", "review-answer");
       const copy = card.cloneNode(true), fold = copy.querySelector("details");
       fold.querySelector("summary").remove();
       answer.append(...fold.childNodes);
       fold.remove();
       question.append(...copy.childNodes);
-      question.setAttribute("role", "status");
-      answer.setAttribute("role", "status");
+      for (const part of [question, answer]) part.tabIndex = -1;
+      if (panel) answer.append(source(card));
       const say = (knew) => () => {
-        keep(card.dataset.id, window.nextReview(load(KEY, {})[card.dataset.id], knew, new Date()));
+        const before = load(KEY, {})[card.dataset.id];
+        keep(card.dataset.id, window.nextReview(before, knew, new Date()));
         this.known += knew ? 1 : 0;
+        this.said.push({ card, before, knew });
         this.turn();
       };
-      this.show([head, question], [["Show the answer", () => this.show([head, question, answer], [["I knew it", say(true)], ["Not yet", say(false)]], true)], ["Enough for now", () => this.rest()]], true);
+      const back = this.said.length ? [["Take the last one back", () => { this.left.unshift(card); this.takeBack(); }]] : [];
+      const judged = () => this.show([head, question, answer], [["I knew it", say(true)], ["Not yet", say(false)]], answer);
+      this.show([head, question], [["Show the answer", judged], ...back, ["Enough for now", () => { this.left.unshift(card); this.end(); }]], question);
     }
   }
 
-  const panel = document.getElementById("review-due");
   if (panel) {
     new Stage(panel, () => {
       const read = new Set(load("xformer-read", [])), now = cards.filter(due);

@@ -36,8 +36,10 @@ def asked(entry, number):
     made = {"key": number}
     if "choices" in entry:
         made |= {"choices": entry["choices"], "right": [entry["right"]]}
+    elif "number" in entry:
+        made |= {"right": [str(entry["number"])], "near": True}
     else:
-        made["right"] = [str(entry["number"])] if "number" in entry else entry["text"]
+        made["right"] = entry["text"]
     return made
 
 

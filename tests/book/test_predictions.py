@@ -55,6 +55,8 @@ def test_a_prediction_is_said_then_shown_and_kept(chromium, pages):
             "(() => { const form = document.querySelectorAll('.predict-form')[1]; form.querySelector('input').value = '(3,1)'; form.requestSubmit(); })(); 1"
         )
         await asyncio.sleep(0.1)
+        await tab.evaluate("document.querySelectorAll('.predict-form')[0].querySelectorAll('button')[2].click(); 1")
+        seen["second"] = await tab.evaluate("document.querySelector('.predict-verdict').textContent")
         seen["said"] = await tab.evaluate("[...document.querySelectorAll('.predict-verdict')].slice(0, 2).map((one) => one.textContent)")
         seen["open"] = await tab.evaluate("[...document.querySelectorAll('details[data-ask]')].map((fold) => fold.open).slice(0, 3)")
         seen["kept"] = json.loads(await tab.evaluate("localStorage.getItem('xformer-predicted')"))
@@ -62,5 +64,35 @@ def test_a_prediction_is_said_then_shown_and_kept(chromium, pages):
 
     seen = browse(chromium, work)
     assert seen["closed"] and seen["open"] == [True, True, False]
-    assert seen["said"] == ["You said all three. Not so; read why.", "You said (3,1). So it is."]
+    assert seen["said"][1] == "You said (3,1). So it is." and seen["second"] == "You said none. So it is."
     assert seen["kept"] == {"05_permutations": {"0": ["all three", False], "1": ["(3,1)", True]}}
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("name", "begins", "right", "wrong"),
+    [
+        ("05_permutations", "In `s` below", ["row 3, column 1", "(3,1)", "3 and 1"], ["1, 3", "3", "31"]),
+        ("05a_how_much_order_is_left", "Python says", ["0.6", ".6"], ["0.6000000000000001", "0.61"]),
+        ("14_scaling_out", "With four stages", ["3/7", "0.4286", "about 43 %", ".43"], ["0.4", "4/7", "3"]),
+        ("07_positional_encoding", "The table has 512", ["32768", "32,768"], ["32700", "3276"]),
+        ("07a_positions_in_the_scores", "In one pair", ["-3", "−3"], ["3", "minus three"]),
+    ],
+)
+def test_a_number_may_be_written_in_many_ways(chromium, pages, name, begins, right, wrong):
+    """Each said anew, on a page that remembers nothing."""
+    address = (HTML / "chapters" / f"{name}.html").as_uri()
+    place = next(n for n, entry in enumerate(ENTRIES[name]) if entry["question"].startswith(begins))
+    script = """
+    (() => { const fold = [...document.querySelectorAll('details[data-ask]')].find((one) => JSON.parse(one.dataset.ask).key === %d);
+      const form = fold.previousElementSibling; form.querySelector('input').value = %s; form.requestSubmit();
+      return form.querySelector('.predict-verdict').textContent; })()
+    """
+
+    async def work(tab):
+        await tab.visit(address)
+        return [[await tab.evaluate(script % (place, json.dumps(said))) for said in some] for some in (right, wrong)]
+
+    good, bad = browse(chromium, work)
+    assert all(text.endswith("So it is.") for text in good), good
+    assert not any(text.endswith("So it is.") for text in bad), bad

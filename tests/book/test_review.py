@@ -105,9 +105,14 @@ def test_what_was_not_known_comes_back_tomorrow(page):
     page.get_by_role("button", name=f"Ask me {count} questions").click()
     assert page.locator(".review-question").inner_text().startswith("Six queries and nine keys")
     assert page.locator(".review-answer").count() == 0
+    page.keyboard.press("Tab")
     page.keyboard.press("Enter")  # the answer
     assert "(6, 4)" in page.locator(".review-answer").inner_text()
+    page.keyboard.press("Tab")
     page.keyboard.press("Enter")  # it was known
+    answer(page, False)
+    page.get_by_role("button", name="Take the last one back").click()
+    assert len(page.evaluate("JSON.parse(localStorage['xformer-reviewed'])")) == 1
     answer(page, *([False, True] * 5)[: count - 1])
     stage = page.locator(".review-stage")
     assert stage.inner_text() == "You knew 6 of 11. The next one is due on Friday 6 March."
@@ -141,6 +146,7 @@ def test_new_questions_of_what_was_read(page):
     page.get_by_role("button", name=f"Ask {count} new ones").click()
     answer(page, True)
     page.get_by_role("button", name="Enough for now").click()
+    assert page.locator("#review-due").inner_text().startswith("You knew 1 of 1.")
     assert page.get_by_role("button", name=f"Ask {count - 1} new ones").count() == 1 and page.problems == []
 
 
