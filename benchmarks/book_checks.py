@@ -8,7 +8,6 @@ Needs a Chromium, and what ``python book/fetch.py --tests`` brings.
 """
 
 import argparse
-import asyncio
 import json
 import os
 import shutil
@@ -18,7 +17,7 @@ import time
 from pathlib import Path
 
 from tests.book import lighthouse, survey
-from tests.book.browser import open_tab
+from tests.book.browser import browse
 from xformer_lib.cli import cpu_name, git_commit
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -34,23 +33,22 @@ KINDS = {
 SCORED = ("first page", "chapter, maths and code", "chapter, figures")
 
 
-async def walk(chromium, html):
+async def walk(tab, html):
     """By kind of page: objections by rule in each view, and weights."""
     rows = {}
-    async with open_tab(chromium) as tab:
-        for kind, name in KINDS.items():
-            seen = await survey.look(tab, html / f"{name}.html")
-            rows[kind] = {
-                "page": name,
-                "axe": {view: {rule: count for rule, count, _ in found} for view, found in seen.axe.items()},
-                "bytes": seen.weight,
-                "bytes_without_pictures": survey.without_figures(seen.weight),
-            }
-            print(
-                f"{kind}: {sum(sum(found.values()) for found in rows[kind]['axe'].values())} objections, "
-                f"{rows[kind]['bytes_without_pictures']:,} bytes",
-                flush=True,
-            )
+    for kind, name in KINDS.items():
+        seen = await survey.look(tab, html / f"{name}.html")
+        rows[kind] = {
+            "page": name,
+            "axe": {view: {rule: count for rule, count, _ in found} for view, found in seen.axe.items()},
+            "bytes": seen.weight,
+            "bytes_without_pictures": survey.without_figures(seen.weight),
+        }
+        print(
+            f"{kind}: {sum(sum(found.values()) for found in rows[kind]['axe'].values())} objections, "
+            f"{rows[kind]['bytes_without_pictures']:,} bytes",
+            flush=True,
+        )
     return rows
 
 
@@ -85,7 +83,7 @@ def main(arguments: list[str] | None = None) -> int:
         if not path.is_file():
             raise SystemExit(f"{path.name}: expected it below {path.parent}, got nothing; run 'python book/fetch.py --tests'")
     chromium, html, began = chromium_path(), options.html.resolve(), time.perf_counter()
-    pages = asyncio.run(walk(chromium, html))
+    pages = browse(chromium, lambda tab: walk(tab, html))
     scores = score(chromium, html, options.tries)
     version = subprocess.run([chromium, "--version"], capture_output=True, text=True).stdout.split(" built")[0].strip()
     record = {

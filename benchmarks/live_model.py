@@ -10,7 +10,6 @@ machine change less. Nothing is passed or failed by them.
 """
 
 import argparse
-import asyncio
 import base64
 import json
 import os
@@ -24,7 +23,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tests.book.browser import open_tab
+from tests.book.browser import browse
 from tests.explorables import live_model as live
 from xformer_lib import load_pretrained
 from xformer_lib.cli import cpu_name, git_commit
@@ -47,7 +46,7 @@ FOUND = (
 
 async def busy(tab) -> float:
     """Milliseconds of processor time that the page's thread has used."""
-    metrics = (await tab.send("Performance.getMetrics"))["metrics"]
+    metrics = (await tab.protocol.send("Performance.getMetrics"))["metrics"]
     return 1000 * next(one["value"] for one in metrics if one["name"] == "TaskDuration")
 
 
@@ -58,14 +57,17 @@ async def timed(tab, work) -> tuple[object, dict]:
     return answer, {"clock": 1000 * (time.perf_counter() - began), "processor": await busy(tab) - before}
 
 
-async def visit(chromium: str, page: Path, then=None) -> tuple[dict, object]:
+def visit(chromium: str, page: Path, then=None) -> tuple[dict, object]:
     """Milliseconds from the click to the first translation, and what ``then`` makes of the page."""
-    async with open_tab(chromium) as tab:
+
+    async def work(tab):
         await tab.screen(1000, 900)
-        await tab.send("Performance.enable", timeDomain="threadTicks")
+        await tab.protocol.send("Performance.enable", {"timeDomain": "threadTicks"})
         await tab.visit(page.as_uri())
         read, taken = await timed(tab, live.click_and_wait(tab))
         return {**taken, "clock": read["times"]["first"]}, await then(tab) if then else None
+
+    return browse(chromium, work)
 
 
 async def sentences(tab) -> tuple[dict, list[dict]]:
@@ -96,7 +98,7 @@ def measure(chromium: str, repeats: int) -> dict:
     with tempfile.TemporaryDirectory() as folder:
         page = live.write_book(Path(folder))
         loaded = sum(path.stat().st_size for path in (Path(folder) / "_static" / "translator").iterdir())
-        visits = [asyncio.run(visit(chromium, page, sentences if n == repeats - 1 else None)) for n in range(repeats)]
+        visits = [visit(chromium, page, sentences if n == repeats - 1 else None) for n in range(repeats)]
     times, found = visits[-1][1]
     firsts = {domain: sorted(round(first[domain]) for first, _ in visits) for domain in ("clock", "processor")}
     return {

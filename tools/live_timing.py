@@ -28,24 +28,22 @@ CHECK = """
 """
 
 
-async def once(chromium):
-    from tests.book.browser import open_tab
-
-    async with open_tab(chromium) as tab:
-        await tab.visit(PAGE.as_uri())
-        await asyncio.sleep(1)
-        first, second = [await tab.evaluate(CHECK) / 1000 for _ in range(2)]
-        heap = await tab.evaluate("performance.memory.usedJSHeapSize")
-        return first, second, heap
+async def once(tab):
+    await tab.visit(PAGE.as_uri())
+    await asyncio.sleep(1)
+    first, second = [await tab.evaluate(CHECK) / 1000 for _ in range(2)]
+    heap = await tab.evaluate("performance.memory.usedJSHeapSize")
+    return first, second, heap
 
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args(arguments)
+    from tests.book.browser import browse
     from xformer_lib.cli import cpu_name, git_commit
 
-    rounds = [asyncio.run(once(shutil.which("chromium"))) for _ in range(options.rounds)]
+    rounds = [browse(shutil.which("chromium"), once) for _ in range(options.rounds)]
     first, second, heap = ([one[n] for one in rounds] for n in range(3))
     folder = PAGE.parents[1] / "_static" / "python"
     record = {

@@ -7,20 +7,14 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from tests.book.browser import complaints
-
 HERE = Path(__file__).resolve().parent
 AXE = HERE.parents[1] / "book" / "vendor" / "axe-core" / "axe.min.js"
 DESKTOP, PHONE, WIDER_PHONE = (1280, 900), (360, 740), (390, 844)
 LAYOUT = (HERE / "layout.js").read_text(encoding="utf-8")
 THIN = (HERE / "thin.js").read_text(encoding="utf-8")
 # Nothing fades while it is measured, and far sections are laid out like near ones.
-STILL = """
-(() => { const sheet = document.createElement("style");
-  sheet.textContent = "*, *::before, *::after { transition: none !important; animation: none !important; } "
-    + "section { content-visibility: visible !important; }";
-  document.head.append(sheet); return 1; })()
-"""
+STILL = """*, *::before, *::after { transition: none !important; animation: none !important; }
+section { content-visibility: visible !important; }"""
 RUN_AXE = """
 axe.run(document, { resultTypes: ["violations"], preload: false, ...%s }).then((result) => result.violations.map((one) =>
   [one.id, one.nodes.length, one.nodes.slice(0, 3).map((node) => node.target.join(" ")
@@ -49,21 +43,12 @@ def compressed(path):
     return len(gzip.compress(content, 6)) if path.suffix in {".html", ".css", ".js", ".svg", ".json"} else len(content)
 
 
-def loaded(events):
-    """``(kind, file)`` of every file that a page fetched from the disk: Document, Stylesheet, Script, Font, Image, …"""
-    files = {}
-    for event in events:
-        if event["method"] == "Network.requestWillBeSent":
-            address = urlsplit(event["params"]["request"]["url"])
-            if address.scheme == "file":
-                files[Path(unquote(address.path))] = event["params"].get("type", "Other")
-    return [(kind, path) for path, kind in files.items()]
-
-
-def weight(events):
-    """Compressed bytes by kind of what a page loaded."""
+def weight(requests):
+    """Compressed bytes of the files that a page fetched from the disk, by kind: Document, Stylesheet, Script, Font, Image, …"""
+    addresses = {urlsplit(request.url): request.resource_type.capitalize() for request in requests}
+    files = {Path(unquote(address.path)): kind for address, kind in addresses.items() if address.scheme == "file"}
     total = {}
-    for kind, path in loaded(events):
+    for path, kind in files.items():
         if path.is_file():
             total[kind] = total.get(kind, 0) + compressed(path)
     return total
@@ -78,20 +63,19 @@ async def axe(tab, thin=True, options="{}"):
     if thin:
         await tab.evaluate(THIN)
     if not await tab.evaluate("'axe' in window"):
-        await tab.evaluate(AXE.read_text(encoding="utf-8") + ";1")
-    found = await tab.evaluate(RUN_AXE % options)
-    if found is None:
-        return [("axe-core", 0, ["did not answer"])]
-    return [tuple(one) for one in found]
+        await tab.add_script_tag(path=AXE)
+    return [tuple(one) for one in await tab.evaluate(RUN_AXE % options)]
 
 
 async def look(tab, path, *, audit=True, whole=False):
     """All findings of one page: desktop and phone, light and dark. ``whole`` audits it without thinning first."""
     seen = Findings()
+    tab.requests.clear()
+    tab.complaints.clear()
     await tab.screen(*DESKTOP)
-    events = await tab.visit(path.as_uri())
-    seen.weight = weight(events)
-    await tab.evaluate(STILL)
+    await tab.visit(path.as_uri())
+    seen.weight = weight(tab.requests)
+    await tab.add_style_tag(content=STILL)
     if await tab.evaluate(FORMULAS) and not await tab.evaluate(FONTS):
         seen.errors.append("no font for the formulas")
     seen.layout["desktop, light"] = await tab.evaluate(LAYOUT)
@@ -101,11 +85,10 @@ async def look(tab, path, *, audit=True, whole=False):
     seen.layout["desktop, dark"] = await settled(tab, "dark") or (await tab.evaluate(LAYOUT))
     if audit:
         seen.axe["desktop, dark"] = await axe(tab, options=COLOURS)
-    seen.errors += complaints(tab.events)
 
     await tab.screen(*PHONE)
     await tab.visit(path.as_uri())
-    await tab.evaluate(STILL)
+    await tab.add_style_tag(content=STILL)
     seen.layout["phone, light"] = await settled(tab, "light") or await tab.evaluate(LAYOUT)
     await tab.screen(*WIDER_PHONE)
     seen.layout["wider phone"] = await tab.evaluate(LAYOUT)
@@ -113,7 +96,7 @@ async def look(tab, path, *, audit=True, whole=False):
     seen.layout["phone, dark"] = await settled(tab, "dark") or await tab.evaluate(LAYOUT)
     if audit:
         seen.axe["phone, dark"] = await axe(tab)
-    seen.errors += complaints(tab.events)
+    seen.errors += tab.complaints
     for kind in ("layout", "axe"):
         setattr(seen, kind, {when: found for when, found in getattr(seen, kind).items() if found})
     return seen

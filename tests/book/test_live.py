@@ -1,33 +1,21 @@
 """Cells that run in the page: in a browser without a network, from a folder and from a server; and the verdicts of its Python."""
 
-import asyncio
 import functools
 import http.server
 import importlib.util
 import json
+import re
 import threading
 
 import pytest
+from playwright.async_api import Error, expect
 
-from tests.book.browser import complaints
+from tests.book.browser import browse
 from tests.book.conftest import HTML, ROOT
-from tests.book.test_browser import browse
 from xformer_course.exercises.grading.limits import Limits
 from xformer_course.exercises.grading.run import grade_notebook
 
 PAGE = "chapters/05_permutations.html"
-WAIT = """
-(async () => {
-  const box = document.querySelector('.live-%d');
-  for (let n = 0; n < 1800; n++) {
-    await new Promise((done) => setTimeout(done, 50));
-    if (n > 2 && !box.classList.contains('live-busy')) break;
-  }
-  return JSON.stringify({ out: box.querySelector('.live-out').innerText, status: box.querySelector('.live-status').textContent,
-    right: box.querySelector('.live-out').classList.contains('said-passed') });
-})()
-"""
-PRESS = "[...document.querySelectorAll('.live-%d .live-bar button')].find((one) => one.textContent === %s).click(); 1"
 
 
 @pytest.fixture(scope="module")
@@ -45,26 +33,26 @@ def server():
 
 
 async def press(tab, number, text):
-    await tab.evaluate(PRESS % (number, json.dumps(text)))
+    await tab.locator(f".live-{number} .live-bar").get_by_role("button", name=text, exact=True).click()
 
 
 async def answer(tab, number):
-    return json.loads(await tab.evaluate(WAIT % number))
+    """What a cell says once it has come to an end."""
+    box = tab.locator(f".live-{number}")
+    await expect(box).not_to_have_class(re.compile("live-busy"), timeout=90_000)
+    out, status = box.locator(".live-out"), box.locator(".live-status")
+    right = "said-passed" in await out.get_attribute("class")
+    return {"out": await out.inner_text(), "status": await status.inner_text(), "right": right}
 
 
 async def write(tab, number, text):
     """Type a text in the place of what stands in a cell's editor."""
-    if not await tab.evaluate(f"!!document.querySelector('.live-{number} .cm-content')"):
+    editor = tab.locator(f".live-{number} .cm-content")
+    if not await editor.count():
         await press(tab, number, "Write your answer")
-        for _ in range(100):
-            if await tab.evaluate(f"!!document.querySelector('.live-{number} .cm-content')"):
-                break
-            await asyncio.sleep(0.1)
-    await tab.evaluate(f"document.querySelector('.live-{number} .cm-content').focus(); 1")
-    await tab.send(
-        "Input.dispatchKeyEvent", type="keyDown", key="a", code="KeyA", windowsVirtualKeyCode=65, modifiers=2, commands=["selectAll"]
-    )
-    await tab.send("Input.insertText", text=text)
+    await editor.focus()
+    await tab.keyboard.press("Control+A")
+    await tab.keyboard.insert_text(text)
 
 
 def exercise(name, id):
@@ -83,7 +71,8 @@ def test_an_exercise_is_answered_in_the_page(chromium, pages, server, tmp_path, 
     right = "def there_and_back(order):\n    p = np.eye(len(order))[list(order)]\n    return p, np.argsort(order)\n\ncheck('5.1', there_and_back)"
 
     async def work(tab):
-        seen, events = {}, list(await tab.visit(address))
+        seen = {}
+        await tab.visit(address)
         seen["loaded before a press"] = await tab.evaluate(
             "performance.getEntriesByType('resource').filter((one) => /_static\\/python/.test(one.name)).length"
         )
@@ -91,37 +80,31 @@ def test_an_exercise_is_answered_in_the_page(chromium, pages, server, tmp_path, 
             await write(tab, number, text)
             await press(tab, number, "Check")
             seen[name] = await answer(tab, number)
-        await tab.evaluate(
-            "window.saved = ''; URL.createObjectURL = (blob) => { blob.text().then((text) => { window.saved = text; }); return '#'; }; 1"
-        )
-        await press(tab, number, "Save as notebook")
-        for _ in range(50):
-            if seen.setdefault("notebook", "") == "":
-                seen["notebook"] = await tab.evaluate("window.saved")
-                await asyncio.sleep(0.1)
-        events += [*tab.events, *await tab.visit(address)]
+        async with tab.expect_download() as saved:
+            await press(tab, number, "Save as notebook")
+        await (await saved.value).save_as(tmp_path / "answered.ipynb")
+        await tab.visit(address)
         await press(tab, number, "Hint")
         seen["hint"] = await answer(tab, number)
         await write(tab, number, "while True:\n    pass")
         await press(tab, number, "Check")
-        await asyncio.sleep(0.5)
+        await expect(tab.locator(f".live-{number} .live-status")).to_have_text("Running …", timeout=90_000)
         await press(tab, number, "Stop")
         seen["stopped"] = await answer(tab, number)
         await write(tab, number, "print(6 * 7)")
         await press(tab, number, "Check")
         seen["after"] = await answer(tab, number)
-        events += [*tab.events, *await tab.visit(address)]
+        await tab.visit(address)
         seen["kept"] = await tab.evaluate("localStorage.getItem('xformer-code')")
         await press(tab, number, "Reset")
         seen["forgotten"] = await tab.evaluate("localStorage.getItem('xformer-code')")
-        return seen, complaints(events)
+        return seen, tab.complaints
 
     seen, problems = browse(chromium, work, this_machine=place == "server")
     assert problems == [] and seen["loaded before a press"] == 0
     assert seen["wrong"]["out"].startswith("Exercise 5.1: not yet") and not seen["wrong"]["right"]
     assert seen["right"]["out"].startswith("Exercise 5.1: correct") and seen["right"]["right"]
     assert seen["hint"]["out"].startswith("Exercise 5.1: hint 1 of 3")
-    (tmp_path / "answered.ipynb").write_text(seen["notebook"], encoding="utf-8")
     graded = grade_notebook(tmp_path / "answered.ipynb", Limits())
     assert [grade.status for grade in graded.exercises if grade.id == "5.1"] == ["passed"] and not graded.error
     assert seen["stopped"]["status"].startswith("Stopped") and seen["stopped"]["out"] == ""
@@ -136,7 +119,8 @@ def test_stopped_while_python_loads_and_ended_by_a_fault_it_begins_again(chromiu
     busy = f"document.querySelector('.live-{number}').classList.contains('live-busy')"
 
     async def work(tab):
-        seen, events = {}, list(await tab.visit((HTML / PAGE).as_uri()))
+        seen = {}
+        await tab.visit((HTML / PAGE).as_uri())
         await press(tab, number, "Check")
         seen["loading"] = await tab.evaluate(busy)
         await press(tab, number, "Stop")
@@ -148,7 +132,7 @@ def test_stopped_while_python_loads_and_ended_by_a_fault_it_begins_again(chromiu
         for name in ("fault", "after"):
             await press(tab, number, "Check")
             seen[name] = await answer(tab, number)
-        return seen, complaints([*events, *tab.events])
+        return seen, tab.complaints
 
     seen, problems = browse(chromium, work)
     assert seen["loading"] and seen["stopped"].startswith("Stopped")
@@ -178,6 +162,12 @@ def test_a_cell_says_in_the_page_what_the_notebook_stored(chromium, pages):
     assert len(found) > 15
     for number, text in found.items():
         assert text == (stored[number] or "It ran, and printed nothing."), number
+
+
+@pytest.mark.browser
+def test_no_server_is_reached_unless_it_may_be(chromium, pages, server):
+    with pytest.raises(Error, match="ERR_PROXY_CONNECTION_FAILED"):
+        browse(chromium, lambda tab: tab.visit(server + PAGE))
 
 
 def test_pages_mark_what_runs(articles):

@@ -1,14 +1,13 @@
 """Predictions that are answered: every entry fits its page, and the page judges what was said before it shows the answer."""
 
-import asyncio
 import json
 import sys
 
 import pytest
 import yaml
 
+from tests.book.browser import browse
 from tests.book.conftest import HTML, ROOT
-from tests.book.test_browser import browse
 
 sys.path.insert(0, str(ROOT / "book"))
 ENTRIES = yaml.safe_load((ROOT / "book" / "predictions.yml").read_text(encoding="utf-8"))
@@ -50,13 +49,10 @@ def test_a_prediction_is_said_then_shown_and_kept(chromium, pages):
     async def work(tab):
         await tab.visit(address)
         seen = {"closed": await tab.evaluate("[...document.querySelectorAll('details[data-ask]')].every((fold) => !fold.open)")}
-        await tab.evaluate("document.querySelectorAll('.predict-form')[0].querySelector('button').click(); 1")
-        await tab.evaluate(
-            "(() => { const form = document.querySelectorAll('.predict-form')[1]; form.querySelector('input').value = '(3,1)'; form.requestSubmit(); })(); 1"
-        )
-        await asyncio.sleep(0.1)
-        await tab.evaluate("document.querySelectorAll('.predict-form')[0].querySelectorAll('button')[2].click(); 1")
-        seen["second"] = await tab.evaluate("document.querySelector('.predict-verdict').textContent")
+        forms = tab.locator(".predict-form")
+        await forms.nth(0).locator("button").first.click()
+        await forms.nth(1).locator("input").fill("(3,1)")
+        await forms.nth(1).locator("button").click()
         seen["said"] = await tab.evaluate("[...document.querySelectorAll('.predict-verdict')].slice(0, 2).map((one) => one.textContent)")
         seen["open"] = await tab.evaluate("[...document.querySelectorAll('details[data-ask]')].map((fold) => fold.open).slice(0, 3)")
         seen["kept"] = json.loads(await tab.evaluate("localStorage.getItem('xformer-predicted')"))

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from playwright.async_api import expect
 
-from tests.book.browser import complaints, open_tab
+from tests.book.browser import browse
 
 ROOT = Path(__file__).resolve().parents[2]
 STATIC = ROOT / "book" / "static"
@@ -28,15 +29,7 @@ FITS = """
   note.style.display = "";
   return box.left < 0 || box.right > innerWidth || box.top < word.top || box.top > word.bottom + 24 || box.width < 120; }).map((n) => n.id)
 """
-REFUSED = "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('no', 'SecurityError'); } })"
-
-
-def browse(chromium, work):
-    async def run():
-        async with open_tab(chromium) as tab:
-            return await work(tab)
-
-    return asyncio.run(run())
+REFUSED = "Object.defineProperty(window, 'localStorage', { get() { throw new Error('refused'); } })"
 
 
 def page_of(articles, name):
@@ -87,18 +80,14 @@ def test_a_note_shows_by_pointer_and_by_keyboard(chromium, articles, dark):
         await tab.screen(360, 740, dark=dark)
         await tab.visit(page.path.as_uri())
         seen = [await tab.evaluate(SHOWN)]
-        word = await tab.evaluate(
-            "(() => { const t = document.querySelector('a.term'); t.scrollIntoView({block: 'center'});"
-            " const b = t.getBoundingClientRect(); return [b.left + b.width / 2, b.top + b.height / 2]; })()"
-        )
-        await tab.send("Input.dispatchMouseEvent", type="mouseMoved", x=word[0], y=word[1])
+        await tab.locator("a.term").first.hover()
         seen.append(await tab.evaluate(SHOWN))
         contrast = await tab.evaluate(CONTRAST)
-        await tab.send("Input.dispatchKeyEvent", type="keyDown", key="Escape", code="Escape", windowsVirtualKeyCode=27)
+        await tab.keyboard.press("Escape")
         seen.append(await tab.evaluate(SHOWN))
-        await tab.send("Input.dispatchMouseEvent", type="mouseMoved", x=1, y=1)
-        await tab.send("Input.dispatchKeyEvent", type="keyDown", key="Tab", code="Tab", windowsVirtualKeyCode=9)
-        await tab.evaluate("document.querySelectorAll('a.term')[1].focus()")
+        await tab.mouse.move(1, 1)
+        await tab.keyboard.press("Tab")
+        await tab.locator("a.term").nth(1).focus()
         seen.append(await tab.evaluate(SHOWN))
         return seen, contrast, await tab.evaluate(FITS)
 
@@ -114,7 +103,8 @@ def test_pages_read_to_their_end_are_ticked_and_forgotten(chromium, articles):
 
     async def work(tab):
         await tab.screen(1280, 900)
-        found = [complaints(await tab.visit(index)), await tab.evaluate(counts)]
+        await tab.visit(index)
+        found = [await tab.evaluate(counts)]
         await tab.visit(first)
         await asyncio.sleep(0.3)
         found.append(await tab.evaluate(ticks))
@@ -123,11 +113,10 @@ def test_pages_read_to_their_end_are_ticked_and_forgotten(chromium, articles):
         found.append(await tab.evaluate(ticks))
         await tab.visit(index)
         found += [await tab.evaluate(counts), await tab.evaluate(ticks)]
-        await tab.evaluate("document.querySelector('button.read-forget').click()")
-        found += [await tab.evaluate(counts), await tab.evaluate(ticks)]
-        return found
+        await tab.click("button.read-forget")
+        return *found, await tab.evaluate(counts), await tab.evaluate(ticks), tab.complaints
 
-    problems, before, early, ticked, counted, still, forgotten, gone = browse(chromium, work)
+    before, early, ticked, counted, still, forgotten, gone, problems = browse(chromium, work)
     assert problems == [] and before == [] and early == []
     assert ticked == still == ["02_dictionary_lookup.html\u00a0✓ (read)"]
     [plan] = [
@@ -146,16 +135,16 @@ def test_nothing_breaks_where_nothing_may_be_kept(chromium, articles):
     page = page_of(articles, "02_dictionary_lookup")
 
     async def work(tab):
-        await tab.send("Page.addScriptToEvaluateOnNewDocument", source=REFUSED)
-        events = await tab.visit(page.path.as_uri())
+        await tab.add_init_script(REFUSED)
+        await tab.visit(page.path.as_uri())
         await tab.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
         await asyncio.sleep(0.3)
         kept = await tab.evaluate("(() => { try { return !!localStorage; } catch { return 'refused'; } })()")
-        return kept, complaints([*events, *tab.events])
+        return kept, tab.complaints
 
     kept, problems = browse(chromium, work)
     assert kept == "refused"
-    assert [line for line in problems if "reading" in line] == []
+    assert [line for line in problems for script in STATIC.glob("*.js") if script.name in line] == []
 
 
 @pytest.mark.browser
@@ -174,7 +163,7 @@ def test_a_link_to_a_section_leads_there(chromium, articles):
                 await asyncio.sleep(0.5)
             found[name] = round(now)
         await tab.visit(page_of(articles, "09_encoder_decoder").path.as_uri())
-        await tab.evaluate("document.querySelector('.bd-sidebar-secondary a[href=\"#what-must-not-leak\"]').click()")
+        await tab.click(".bd-sidebar-secondary a[href='#what-must-not-leak']")
         await asyncio.sleep(3)  # the page glides there
         found["followed"] = await tab.evaluate("document.getElementById('what-must-not-leak').getBoundingClientRect().top")
         return found
@@ -197,27 +186,20 @@ def test_the_first_page_says_where_the_reader_is(chromium, pages):
         await tab.visit(index.path.as_uri())
         seen = {"empty": await tab.evaluate("document.getElementById('your-progress').textContent")}
         for key, value in kept.items():
-            await tab.evaluate(f"localStorage.setItem({json.dumps(key)}, {json.dumps(json.dumps(value))}); 1")
+            await tab.evaluate("([key, value]) => localStorage.setItem(key, JSON.stringify(value))", [key, value])
         await tab.visit(index.path.as_uri())
         seen["rows"] = await tab.evaluate(rows)
         seen["titles"] = await tab.evaluate(
             "[...document.querySelectorAll('#your-progress tbody tr')].map((row) => row.cells[0].textContent)"
         )
-        await tab.evaluate(
-            "window.saved = ''; URL.createObjectURL = (blob) => { blob.text().then((text) => { window.saved = text; }); return '#'; }; 1"
-        )
-        await tab.evaluate(
-            "[...document.querySelectorAll('#your-progress button')].find((one) => one.textContent === 'Save to a file').click(); 1"
-        )
-        await asyncio.sleep(0.3)
-        seen["saved"] = json.loads(await tab.evaluate("window.saved"))
-        await tab.evaluate("localStorage.clear(); 1")
+        async with tab.expect_download() as saved:
+            await tab.get_by_role("button", name="Save to a file").click()
+        file = await (await saved.value).path()
+        seen["saved"] = json.loads(file.read_text(encoding="utf-8"))
+        await tab.evaluate("localStorage.clear()")
         await tab.visit(index.path.as_uri())
-        await tab.evaluate(
-            f"(() => {{ const files = new DataTransfer(); files.items.add(new File([{json.dumps(json.dumps(kept))}], 'kept.json'));"
-            " const field = document.querySelector('#your-progress input'); field.files = files.files; field.dispatchEvent(new Event('change')); })(); 1"
-        )
-        await asyncio.sleep(0.3)
+        await tab.set_input_files("#your-progress input", file)
+        await expect(tab.locator("#your-progress tbody tr")).to_have_count(3)
         seen["taken"] = await tab.evaluate(rows)
         return seen
 

@@ -1,36 +1,43 @@
-"""What a reader does with keyboard and pointer, sent to the page as the browser's own events."""
+"""What a reader does with keyboard and pointer."""
+
+from playwright.async_api import expect
 
 from tests.explorables.stage import FIGURE
-
-CODES = {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Enter": 13, " ": 32, "Home": 36, "End": 35}
 
 
 async def keys(tab, *names):
     """Press and release each key where the focus is."""
     for name in names:
-        for kind in ("rawKeyDown", "keyUp"):
-            await tab.send("Input.dispatchKeyEvent", type=kind, key=name, code=name, windowsVirtualKeyCode=CODES[name])
+        await tab.keyboard.press(name)
+
+
+async def press(tab, name):
+    """Click the button that is called so."""
+    await tab.get_by_role("button", name=name, exact=True).click()
 
 
 async def focus(tab, selector):
     """Focus the first element of the figure that fits."""
-    assert await tab.evaluate(
-        f"(() => {{ const e = {FIGURE}.querySelector({selector!r}); e.focus(); return e === document.activeElement; }})()"
-    )
+    place = tab.locator(f"figure.xf {selector}").first
+    await place.focus()
+    await expect(place).to_be_focused()
 
 
 async def middle(tab, selector):
     """The middle of the first element that fits, in the window's pixels."""
-    return await tab.evaluate(
-        f"(() => {{ const e = {FIGURE}.querySelector({selector!r}); e.scrollIntoView({{block: 'center'}});"
-        "const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()"
-    )
+    place = tab.locator(f"figure.xf {selector}").first
+    await place.scroll_into_view_if_needed()
+    box = await place.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
 async def drag(tab, start, *through):
     """Press at a place, move through others, let go at the last."""
-    for kind, (x, y) in (("mousePressed", start), *(("mouseMoved", spot) for spot in through), ("mouseReleased", (through or [start])[-1])):
-        await tab.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=int(kind != "mouseReleased"), clickCount=1)
+    await tab.mouse.move(*start)
+    await tab.mouse.down()
+    for spot in through:
+        await tab.mouse.move(*spot)
+    await tab.mouse.up()
 
 
 async def read(tab):

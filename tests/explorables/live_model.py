@@ -1,12 +1,12 @@
 """The translator of the page in a browser, and what it is asked there."""
 
-import asyncio
 import importlib.util
 import json
 import random
 import unicodedata
 from pathlib import Path
 
+from tests.explorables.gestures import press, read
 from tests.explorables.stage import FIGURE
 from xformer_course.explorables import translator
 
@@ -97,29 +97,14 @@ def write_book(folder, *, files=True):
     return page
 
 
-async def until(tab, condition, seconds=90):
-    """Wait until a condition on the page holds."""
-    for _ in range(10 * seconds):
-        if await tab.evaluate(condition):
-            return
-        await asyncio.sleep(0.1)
-    raise TimeoutError(f"{condition}: not true after {seconds} s; the figure says {await tab.evaluate(f'{FIGURE}.innerText')}")
-
-
-async def press(tab, name):
-    """Press the button that is called so."""
-    found = await tab.evaluate(
-        f"(() => {{ const b = [...{FIGURE}.querySelectorAll('button')].find((b) => (b.getAttribute('aria-label') || b.textContent) === {json.dumps(name)});"
-        "b?.click(); return !!b; })()"
-    )
-    assert found, f"no button {name!r}"
-
-
 async def click_and_wait(tab, name="Load the model (15.4 MB) and translate"):
     """Press the button, and wait until there is a translation, or a sentence that says why not."""
     await press(tab, name)
-    await until(tab, f"!!({FIGURE}.querySelector('.xf-said') || {FIGURE}.querySelector('[role=alert]').textContent)")
-    return await tab.evaluate(f"{FIGURE}.explorable.read()")
+    # Asked ten times a second: at every frame, it would cost the page time that a benchmark counts.
+    await tab.wait_for_function(
+        f"!!({FIGURE}.querySelector('.xf-said') || {FIGURE}.querySelector('[role=alert]').textContent)", polling=100
+    )
+    return await read(tab)
 
 
 async def ask(tab, script, value):

@@ -1,9 +1,8 @@
 """An explorable on a page of its own, in a browser without a network."""
 
-import asyncio
 import json
 
-from tests.book.browser import complaints, open_tab
+from tests.book.browser import browse
 
 FIGURE = "document.querySelector('figure.xf')"
 PAGE = """<!doctype html><html lang="en" data-theme="{theme}"><meta charset="utf-8"><title>One figure</title>
@@ -21,15 +20,14 @@ def write_page(folder, explorable, theme="light"):
 def on_stage(chromium, folder, explorable, work, *, width=1000, dark=False):
     """What ``work(tab)`` returns beside the figure's page; any error on the page fails."""
 
-    async def run():
-        async with open_tab(chromium) as tab:
-            await tab.screen(width, 900, dark=dark)
-            events = await tab.visit(write_page(folder, explorable, "dark" if dark else "light"))
-            answer = await work(tab)
-            assert complaints([*events, *tab.events]) == []
-            return answer
+    async def visit(tab):
+        await tab.screen(width, 900, dark=dark)
+        await tab.visit(write_page(folder, explorable, "dark" if dark else "light"))
+        answer = await work(tab)
+        assert tab.complaints == [], tab.complaints
+        return answer
 
-    return asyncio.run(run())
+    return browse(chromium, visit)
 
 
 def readings(chromium, folder, explorable, states):

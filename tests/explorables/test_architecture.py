@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from tests.explorables.gestures import focus
 from tests.explorables.stage import FIGURE, on_stage, readings
 from xformer_course import explorables
 from xformer_course.explorables.stations import PAIRS, SIZES, START, STEPS
@@ -95,19 +96,17 @@ def test_lengths_never_cut_a_sentence(chromium, tmp_path):
 
 @pytest.mark.browser
 def test_keys_walk_to_the_end_and_back(chromium, tmp_path):
-    async def key(tab, name, code, **text):
-        await tab.send("Input.dispatchKeyEvent", type="keyDown", key=name, code=name, windowsVirtualKeyCode=code, **text)
-        await tab.send("Input.dispatchKeyEvent", type="keyUp", key=name, code=name, windowsVirtualKeyCode=code)
+    async def key(tab, name):
+        await tab.keyboard.press(name)
         return await tab.evaluate(
             f"[{FIGURE}.explorable.read().step, document.activeElement.textContent, {FIGURE}.querySelector('.xf-say').textContent]"
         )
 
     async def work(tab):
-        await tab.evaluate(f"[...{FIGURE}.querySelectorAll('button')].find((b) => b.textContent.startsWith('next')).focus()")
-        seen = [await key(tab, "Enter", 13, text="\r") for _ in STEPS[1:]]
-        seen.append(await key(tab, "Enter", 13, text="\r"))
-        await tab.evaluate(f"{FIGURE}.querySelector('input[type=range]').focus()")
-        return seen, await key(tab, "Home", 36)
+        await focus(tab, "button:has-text('next')")
+        seen = [await key(tab, "Enter") for _ in STEPS]
+        await focus(tab, "input[type=range]")
+        return seen, await key(tab, "Home")
 
     seen, home = on_stage(chromium, tmp_path, explorables.architecture(), work)
     assert [step for step, *_ in seen] == [*range(1, len(STEPS)), len(STEPS) - 2]
@@ -119,15 +118,7 @@ def test_keys_walk_to_the_end_and_back(chromium, tmp_path):
 @pytest.mark.browser
 def test_a_pointer_jumps_to_a_box(chromium, tmp_path):
     async def work(tab):
-        await tab.evaluate(
-            f"[...{FIGURE}.querySelectorAll('.xf-stage svg text')].find((e) => e.textContent === 'cross-attention').scrollIntoView({{block: 'center'}})"
-        )
-        x, y = await tab.evaluate(
-            f"(() => {{ const r = [...{FIGURE}.querySelectorAll('.xf-stage svg text')].find((e) => e.textContent === 'cross-attention').getBoundingClientRect();"
-            " return [r.x + r.width / 2, r.y + r.height / 2]; })()"
-        )
-        for kind in ("mousePressed", "mouseReleased"):
-            await tab.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+        await tab.locator(".xf-stage svg").get_by_text("cross-attention", exact=True).first.click()
         return await tab.evaluate(f"{FIGURE}.explorable.read().name")
 
     assert on_stage(chromium, tmp_path, explorables.architecture(), work) == "queries from the target"

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.explorables.gestures import focus, read
 from tests.explorables.stage import FIGURE, on_stage, readings
 from xformer_course import explorables
 from xformer_course.explorables.beam_tree import END, START
@@ -62,11 +63,11 @@ def library(state):
 
 @pytest.mark.browser
 def test_the_search_is_the_librarys(chromium, tmp_path):
-    for state, read in zip(STATES, readings(chromium, tmp_path, explorables.beam(), STATES), strict=True):
+    for state, got in zip(STATES, readings(chromium, tmp_path, explorables.beam(), STATES), strict=True):
         wanted = library(state)
-        assert [[piece for piece in one["pieces"] if piece != END] for one in read["best"]] == [pieces for pieces, *_ in wanted], state
-        np.testing.assert_allclose([[one["logProb"], one["score"]] for one in read["best"]], [row[1:] for row in wanted], atol=1e-5)
-        assert read["over"] and read["step"] == read["total"] and read["best"] == read["final"]
+        assert [[piece for piece in one["pieces"] if piece != END] for one in got["best"]] == [pieces for pieces, *_ in wanted], state
+        np.testing.assert_allclose([[one["logProb"], one["score"]] for one in got["best"]], [row[1:] for row in wanted], atol=1e-5)
+        assert got["over"] and got["step"] == got["total"] and got["best"] == got["final"]
 
 
 def test_a_beam_beats_greedy_and_the_penalty_turns_it_back():
@@ -101,25 +102,24 @@ def test_the_record_is_the_shipped_models():
 def test_keys_walk_through_the_search(chromium, tmp_path):
     """Enter on the buttons: forward to the end, where the focus goes to the button that still works; arrows on the sliders."""
 
-    async def key(tab, name, code, **text):
-        await tab.send("Input.dispatchKeyEvent", type="keyDown", key=name, code=name, windowsVirtualKeyCode=code, **text)
-        await tab.send("Input.dispatchKeyEvent", type="keyUp", key=name, code=name, windowsVirtualKeyCode=code)
+    async def key(tab, name):
+        await tab.keyboard.press(name)
         return await tab.evaluate(
             f"[{FIGURE}.explorable.read().step, document.activeElement.textContent, {FIGURE}.querySelector('.xf-say').textContent]"
         )
 
     async def work(tab):
-        await tab.evaluate(f"[...{FIGURE}.querySelectorAll('button')].find((b) => b.textContent.startsWith('step forward')).focus()")
+        await focus(tab, "button:has-text('step forward')")
         seen = [await tab.evaluate(f"[{FIGURE}.explorable.read().step, document.activeElement.textContent, '']")]
         while seen[-1][1].startswith("step forward"):
-            seen.append(await key(tab, "Enter", 13, text="\r"))
-        seen.append(await key(tab, "Enter", 13, text="\r"))
-        await tab.evaluate(f"{FIGURE}.querySelector('input[type=range]').focus()")
-        await key(tab, "ArrowRight", 39)
-        return seen, await tab.evaluate(f"{FIGURE}.explorable.read()")
+            seen.append(await key(tab, "Enter"))
+        seen.append(await key(tab, "Enter"))
+        await focus(tab, "input[type=range]")
+        await key(tab, "ArrowRight")
+        return seen, await read(tab)
 
-    seen, read = on_stage(chromium, tmp_path, explorables.beam(), work)
+    seen, got = on_stage(chromium, tmp_path, explorables.beam(), work)
     assert [step for step, *_ in seen[:-1]] == list(range(START["step"], START["step"] + len(seen) - 1))
     assert seen[-2][1] == "← step back" and seen[-2][2].startswith("Found after") and "Nous allons à la maison." in seen[-2][2]
     assert seen[-1][0] == seen[-2][0] - 1 and seen[-1][2].startswith("Step ")
-    assert read["beam"] == 2
+    assert got["beam"] == 2

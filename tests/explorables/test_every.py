@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from tests.book.browser import Tab
 from tests.explorables.stage import FIGURE, on_stage, write_page
 from xformer_course import explorables
 
@@ -126,20 +127,19 @@ async def reached_by_tab(tab):
     )
     reached = 0
     for _ in range(wanted):
-        for kind in ("keyDown", "keyUp"):
-            await tab.send("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9)
+        await tab.keyboard.press("Tab")
         reached += await tab.evaluate(f"{FIGURE}.contains(document.activeElement)")
     return wanted, reached, await tab.evaluate(f"getComputedStyle({FIGURE}.querySelector('.xf-picture')).display")
 
 
 async def picture_without_script(tab, address):
-    """Width and height of what a reader without scripts sees."""
-    await tab.send("Emulation.setScriptExecutionDisabled", value=True)
-    await tab.visit(address)
-    tree = await tab.send("DOM.getDocument", depth=-1)
-    picture = await tab.send("DOM.querySelector", nodeId=tree["root"]["nodeId"], selector=".xf-picture")
-    box = await tab.send("DOM.getBoxModel", nodeId=picture["nodeId"])
-    return box["model"]["width"], box["model"]["height"]
+    """Width and height of what a reader without scripts sees, on a phone."""
+    phone = {"viewport": {"width": 360, "height": 900}, "is_mobile": True}
+    bare = Tab(await tab.context.browser.new_page(java_script_enabled=False, **phone))
+    await bare.visit(address)
+    assert bare.complaints == []
+    box = await bare.locator(".xf-picture").bounding_box()
+    return box["width"], box["height"]
 
 
 @browser

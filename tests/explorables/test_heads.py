@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.explorables.gestures import read
 from tests.explorables.stage import FIGURE, on_stage, readings
 from xformer_course import explorables
 from xformer_course.explorables.several_heads import QUERY, W_K, W_O, W_Q, W_V, WORDS, X
@@ -38,12 +39,12 @@ def test_numbers_are_the_librarys(chromium, tmp_path):
             (2, [False] * 3, False),
         )
     ]
-    for state, read in zip(states, readings(chromium, tmp_path, explorables.heads(), states), strict=True):
+    for state, got in zip(states, readings(chromium, tmp_path, explorables.heads(), states), strict=True):
         weights, output = wanted(state["on"], state["merged"])
-        np.testing.assert_allclose(read["weights"], weights, atol=1e-5)
-        np.testing.assert_allclose(read["output"], output, atol=1e-5)
-        np.testing.assert_allclose(np.array(read["joined"]) @ W_O, output, atol=1e-5)
-        np.testing.assert_allclose(np.sum(read["added"], axis=0), output, atol=1e-5)
+        np.testing.assert_allclose(got["weights"], weights, atol=1e-5)
+        np.testing.assert_allclose(got["output"], output, atol=1e-5)
+        np.testing.assert_allclose(np.array(got["joined"]) @ W_O, output, atol=1e-5)
+        np.testing.assert_allclose(np.sum(got["added"], axis=0), output, atol=1e-5)
 
 
 def test_the_heads_do_different_things():
@@ -59,18 +60,16 @@ def test_the_heads_do_different_things():
 
 @pytest.mark.browser
 def test_keys_choose_a_word_and_switch_a_head(chromium, tmp_path):
-    async def press(tab, text):
-        await tab.evaluate(f"[...{FIGURE}.querySelectorAll('button')].find((b) => b.textContent === '{text}').focus()")
-        await tab.send("Input.dispatchKeyEvent", type="keyDown", key="Enter", code="Enter", windowsVirtualKeyCode=13, text="\r")
-        await tab.send("Input.dispatchKeyEvent", type="keyUp", key="Enter", code="Enter", windowsVirtualKeyCode=13)
+    async def enter(tab, name):
+        await tab.get_by_role("button", name=name, exact=True).press("Enter")
         return await tab.evaluate(f"[{FIGURE}.querySelector('.xf-say').textContent, document.activeElement.textContent]")
 
     async def work(tab):
-        said = [await press(tab, text) for text in ("big", "head 2", "one map for all")]
-        return said, await tab.evaluate(f"{FIGURE}.explorable.read()"), await press(tab, "Start again")
+        said = [await enter(tab, name) for name in ("big", "head 2", "one map for all")]
+        return said, await read(tab), await enter(tab, "Start again")
 
-    said, read, after = on_stage(chromium, tmp_path, explorables.heads(), work)
-    assert (read["query"], read["on"], read["merged"]) == (1, [True, False, True], True)
+    said, got, after = on_stage(chromium, tmp_path, explorables.heads(), work)
+    assert (got["query"], got["on"], got["merged"]) == (1, [True, False, True], True)
     assert said[0][0].startswith("All heads on: big gets") and said[1][0].startswith("big: ") and "changes most" in said[1][0]
     assert [focus for _, focus in said] == ["big", "head 2", "one map for all"], "the focus stays where it was"
     assert after[0].startswith("All heads on: cat gets")

@@ -44,8 +44,8 @@ def test_a_word_pressed_says_what_was_read(chromium, tmp_path):
         apple = await said(tab), await tab.evaluate(count)
         await focus(tab, "fieldset button:nth-of-type(2)")
         await keys(tab, "Enter")
-        await tab.evaluate(f"{FIGURE}.querySelector('fieldset button:nth-of-type(2)').click()")
-        await tab.evaluate(f"{FIGURE}.querySelector('[lang=fr] button:nth-child(6)').click()")
+        await tab.click("figure.xf fieldset button:nth-of-type(2)")
+        await tab.click("figure.xf [lang=fr] button:nth-child(6)")
         return first, apple, (await said(tab), await tab.evaluate(count))
 
     lui, pomme, bonne = on_stage(chromium, tmp_path, explorables.looks(), work)

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from tests.explorables.gestures import drag, focus, keys, middle, read, said
+from tests.explorables.gestures import drag, focus, keys, middle, press, read, said
 from tests.explorables.stage import FIGURE, on_stage, readings
 from xformer_course import explorables
 from xformer_course.explorables.reordering import ASKING_X, LAYERS, W_K, W_Q, W_V, WORDS, X
@@ -96,7 +96,7 @@ def test_buttons_move_a_word_and_know_the_ends(chromium, tmp_path):
     async def work(tab):
         for name in ("move dog later", "move man earlier", "move bites earlier", "move man later", "move man later", "move man later"):
             await focus(tab, f'button[aria-label="{name}"]')
-            await tab.evaluate("document.activeElement.click()")
+            await keys(tab, "Enter")
         ends = await tab.evaluate(
             f"[...{FIGURE}.querySelectorAll('.xf-step[aria-disabled=true]')].map((e) => e.getAttribute('aria-label'))"
         )
@@ -129,7 +129,7 @@ def test_presets(chromium, tmp_path):
     async def work(tab):
         orders = []
         for name in ("Swap dog and man", "Rotate", "Reverse", "Start again"):
-            await tab.evaluate(f"[...{FIGURE}.querySelectorAll('button')].find((e) => e.textContent === '{name}').click()")
+            await press(tab, name)
             orders.append((await read(tab))["order"])
         return orders
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.explorables.gestures import drag, focus, keys, middle, read, said
+from tests.explorables.gestures import drag, focus, keys, middle, press, read, said
 from tests.explorables.stage import FIGURE, on_stage, readings
 from xformer_course import explorables
 from xformer_course.explorables.dot_product import K, Q, V
@@ -149,11 +149,11 @@ def test_how_many_weights_a_key_moves():
 
 def test_what_is_no_number_is_refused_and_named(chromium, tmp_path):
     async def work(tab):
-        await tab.evaluate(
-            f"(() => {{ const e = {FIGURE}.querySelector('input'); e.focus(); e.value = '4000'; e.dispatchEvent(new Event('input')); }})()"
-        )
+        field = tab.locator("figure.xf input").first
+        await field.fill("4000")
         heard, state = await said(tab), await read(tab)
-        return (heard, state, await tab.evaluate(f"(() => {{ const e = {FIGURE}.querySelector('input'); e.blur(); return e.value; }})()"))
+        await field.blur()
+        return heard, state, await field.input_value()
 
     heard, state, back = on_stage(chromium, tmp_path, explorables.scaled_dot_product(), work)
     assert heard == "Q, describes?, describes: expected a number from −1000 to 1000; 1.0 is still in use."
@@ -178,7 +178,7 @@ def test_a_cell_is_chosen_by_pointer_and_by_arrow_keys(chromium, tmp_path):
 def test_the_switches_change_the_state(chromium, tmp_path):
     async def work(tab):
         for name in ("no", "cat is padding"):
-            await tab.evaluate(f"[...{FIGURE}.querySelectorAll('button')].find((e) => e.textContent === '{name}').click()")
+            await press(tab, name)
         return await said(tab), await read(tab)
 
     heard, state = on_stage(chromium, tmp_path, explorables.scaled_dot_product(), work)

@@ -1,6 +1,5 @@
 """The model in the page against the model in PyTorch: the same pieces, words, logits and weights."""
 
-import asyncio
 import base64
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.book.browser import complaints, open_tab
+from tests.book.browser import browse
 from tests.explorables import live_model as live
 from xformer_course.explorables import translator as figure
 from xformer_course.explorables.translator import LOOKS, NEXT, SOURCE, SOURCE_IDS, WRITTEN
@@ -52,24 +51,22 @@ def page(tmp_path_factory):
 def answers(chromium, page):
     """All that the page says, from one visit."""
 
-    async def run():
-        async with open_tab(chromium) as tab:
-            events = await tab.visit(page.as_uri())
-            before = [event for event in events if "translator/" in str(event)]
-            found = {"first": await live.click_and_wait(tab), "before": before}
-            found["translations"] = []
-            for start in range(0, len(live.SENTENCES), 5):
-                found["translations"] += await live.ask(tab, TRANSLATE, live.SENTENCES[start : start + 5])
-            found["close"] = [await live.ask(tab, LOOK, text) for text in CLOSELY]
-            found["ids"] = await live.ask(tab, "return value.map((text) => engine.tokenizer.encode(text));", TEXTS)
-            lists = [list(map(int, row)) for row in RANDOM_IDS]
-            found["decoded"] = await live.ask(tab, "return value.map((ids) => engine.tokenizer.decode(ids));", lists)
-            found["pieces"] = await live.ask(tab, "return engine.tokenizer.pieces(Array.from({ length: 8000 }, (_, id) => id));", 0)
-            found["half"] = await live.ask(tab, "try { return engine.tokenizer.encode('a\\ud83d'); } catch (e) { return e.message; }", 0)
-            found["complaints"] = complaints([*events, *tab.events])
-            return found
+    async def work(tab):
+        await tab.visit(page.as_uri())
+        found = {"before": [request.url for request in tab.requests if "translator/" in request.url]}
+        found["first"] = await live.click_and_wait(tab)
+        found["translations"] = []
+        for start in range(0, len(live.SENTENCES), 5):
+            found["translations"] += await live.ask(tab, TRANSLATE, live.SENTENCES[start : start + 5])
+        found["close"] = [await live.ask(tab, LOOK, text) for text in CLOSELY]
+        found["ids"] = await live.ask(tab, "return value.map((text) => engine.tokenizer.encode(text));", TEXTS)
+        lists = [list(map(int, row)) for row in RANDOM_IDS]
+        found["decoded"] = await live.ask(tab, "return value.map((ids) => engine.tokenizer.decode(ids));", lists)
+        found["pieces"] = await live.ask(tab, "return engine.tokenizer.pieces(Array.from({ length: 8000 }, (_, id) => id));", 0)
+        found["half"] = await live.ask(tab, "try { return engine.tokenizer.encode('a\\ud83d'); } catch (e) { return e.message; }", 0)
+        return {**found, "complaints": tab.complaints}
 
-    return asyncio.run(run())
+    return browse(chromium, work)
 
 
 RANDOM_IDS = np.random.default_rng(7).integers(0, 500, (101, 13))

@@ -1,6 +1,5 @@
 """The translator's page under a reader's hands: damage, servers, keys, other words, small screens."""
 
-import asyncio
 import functools
 import http.server
 import itertools
@@ -9,27 +8,26 @@ import threading
 import pytest
 import torch
 
-from tests.book import browser as tools
+from tests.book.browser import browse
 from tests.explorables import live_model as live
+from tests.explorables.gestures import focus, keys, press, read, said
 from tests.explorables.stage import FIGURE
 from tests.explorables.test_every import AUDIT
 from xformer_lib import load_pretrained
 from xformer_lib.decoding import next_logits
 
 pytestmark = pytest.mark.browser
-READ = f"{FIGURE}.explorable.read()"
 DONE = f"!{FIGURE}.querySelector('[aria-busy=true]')"
 ALERT = f"{FIGURE}.querySelector('[role=alert]').innerText"
 
 
-def visit(chromium, address, work):
-    async def run():
-        async with tools.open_tab(chromium) as tab:
-            await tab.screen(1000, 900)
-            events = await tab.visit(address)
-            return await work(tab), tools.complaints([*events, *tab.events])
+def visit(chromium, address, work, **reach):
+    async def there(tab):
+        await tab.screen(1000, 900)
+        await tab.visit(address)
+        return await work(tab), tab.complaints
 
-    return asyncio.run(run())
+    return browse(chromium, there, **reach)
 
 
 @pytest.fixture(scope="module")
@@ -50,24 +48,24 @@ def test_damage_gives_a_sentence_and_another_try(chromium, tmp_path):
 
     async def work(tab):
         await live.click_and_wait(tab)
-        said = [await tab.evaluate(ALERT)]
+        alerts = [await tab.evaluate(ALERT)]
         for n in parts:
             parts[n].write_bytes(whole[n])
-            tab.events.clear()
+            tab.requests.clear()
             await live.click_and_wait(tab, "Try again")
-            said.append(await tab.evaluate(ALERT))
-            asked = {event["params"]["request"]["url"][-10:] for event in tab.events if event["method"] == "Network.requestWillBeSent"}
+            alerts.append(await tab.evaluate(ALERT))
+            asked = {request.url[-10:] for request in tab.requests}
             assert f"part-{n:02d}.js" in asked and f"part-{n - 1:02d}.js" not in asked
-        return said, await tab.evaluate(READ)
+        return alerts, await read(tab)
 
-    (said, read), _ = visit(chromium, page.as_uri(), work)
-    assert "Part 3 of 16 of the model is damaged" in said[0] and "Try again" in said[0]
-    assert "part-05.js of the model could not be loaded from this book (cut off)" in said[1]
-    assert "part-11.js of the model could not be loaded from this book (absent)" in said[2]
-    assert (said[3], read["translation"]) == ("", "Je suis ingénieur.")
+    (alerts, end), _ = visit(chromium, page.as_uri(), work)
+    assert "Part 3 of 16 of the model is damaged" in alerts[0] and "Try again" in alerts[0]
+    assert "part-05.js of the model could not be loaded from this book (cut off)" in alerts[1]
+    assert "part-11.js of the model could not be loaded from this book (absent)" in alerts[2]
+    assert (alerts[3], end["translation"]) == ("", "Je suis ingénieur.")
 
 
-def test_a_server_that_names_another_charset(chromium, page, monkeypatch):
+def test_a_server_that_names_another_charset(chromium, page):
     """Servers call scripts UTF-8, which wins over the charset of an element; the model arrives whole all the same."""
 
     class Handler(http.server.SimpleHTTPRequestHandler):
@@ -77,13 +75,12 @@ def test_a_server_that_names_another_charset(chromium, page, monkeypatch):
         def log_message(self, *_):
             pass
 
-    monkeypatch.setattr(tools, "FLAGS", [flag for flag in tools.FLAGS if not flag.startswith("--proxy")])
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=page.parent)) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         address = f"http://127.0.0.1:{server.server_port}"
-        read, problems = visit(chromium, f"{address}/{page.name}", live.click_and_wait)
+        first, problems = visit(chromium, f"{address}/{page.name}", live.click_and_wait, this_machine=True)
         server.shutdown()
-    assert read["translation"] == "Je suis ingénieur."
+    assert first["translation"] == "Je suis ingénieur."
     assert [problem for problem in problems if address not in problem] == []
 
 
@@ -95,25 +92,17 @@ def test_a_notebook_without_the_book(chromium, tmp_path):
         await live.click_and_wait(tab)
         return await tab.evaluate(ALERT)
 
-    said, problems = visit(chromium, page.as_uri(), work)
-    assert "come with the built book" in said and 'load_pretrained("en-fr").translate(' in said and "Try again" not in said
+    alert, problems = visit(chromium, page.as_uri(), work)
+    assert "come with the built book" in alert and 'load_pretrained("en-fr").translate(' in alert and "Try again" not in alert
     assert problems == []
-
-
-async def key(tab, name):
-    code = {"Enter": 13, "Tab": 9}.get(name, 0)
-    text = {"text": "\r"} if name == "Enter" else {}
-    await tab.send("Input.dispatchKeyEvent", type="keyDown", key=name, code=name, windowsVirtualKeyCode=code, **text)
-    await tab.send("Input.dispatchKeyEvent", type="keyUp", key=name, code=name, windowsVirtualKeyCode=code)
 
 
 async def write(tab, text):
     """Type a sentence into the field and press Enter."""
-    await tab.evaluate(f"{FIGURE}.querySelector('input').select(), {FIGURE}.querySelector('input').focus()")
-    await tab.send("Input.insertText", text=text)
-    await key(tab, "Enter")
-    await live.until(tab, DONE)
-    return await tab.evaluate(READ)
+    await tab.locator("figure.xf input").first.fill(text)
+    await keys(tab, "Enter")
+    await tab.wait_for_function(DONE)
+    return await read(tab)
 
 
 async def audits(tab):
@@ -139,28 +128,26 @@ def test_a_reader_at_the_keyboard(chromium, page):
         seen["closed"] = await audits(tab)
         seen["empty"] = (await write(tab, " "))["trouble"]
         seen["typed"] = await write(tab, "You are late.")
-        await tab.evaluate(f"[...{FIGURE}.querySelectorAll('button')].find((b) => b.textContent === 'step forward →').focus()")
-        await key(tab, "Enter")
-        seen["step"] = await tab.evaluate(f"[{FIGURE}.querySelector('.xf-say').textContent, document.activeElement.textContent]")
+        await tab.get_by_role("button", name="step forward →", exact=True).press("Enter")
+        seen["step"] = await said(tab), await tab.evaluate("document.activeElement.textContent")
         other = seen["typed"]["topFive"][1]["piece"]
-        await live.press(tab, "← step back")
-        await live.press(tab, f"take {other}")
-        await live.until(tab, DONE)
-        seen["other"] = await tab.evaluate(READ)
-        await live.press(tab, "the model's own words")
-        await live.until(tab, DONE)
-        seen["own"] = (await tab.evaluate(READ))["translation"]
-        await live.press(tab, "a beam of 4")
-        await live.until(tab, DONE)
-        await live.press(tab, "show translation 2")
-        seen["second"] = await tab.evaluate(READ)
-        await live.press(tab, "decoder")
-        await live.press(tab, "layer 3, head 1")
-        seen["decoder"] = await tab.evaluate(READ)
-        await tab.evaluate(f"{FIGURE}.querySelector('[role=grid]').focus()")
-        for name in ("ArrowDown", "ArrowDown", "ArrowRight"):
-            await key(tab, name)
-        seen["cell"] = await tab.evaluate(f"{FIGURE}.querySelector('.xf-say').textContent")
+        await press(tab, "← step back")
+        await press(tab, f"take {other}")
+        await tab.wait_for_function(DONE)
+        seen["other"] = await read(tab)
+        await press(tab, "the model's own words")
+        await tab.wait_for_function(DONE)
+        seen["own"] = (await read(tab))["translation"]
+        await press(tab, "a beam of 4")
+        await tab.wait_for_function(DONE)
+        await press(tab, "show translation 2")
+        seen["second"] = await read(tab)
+        await press(tab, "decoder")
+        await press(tab, "layer 3, head 1")
+        seen["decoder"] = await read(tab)
+        await focus(tab, "[role=grid]")
+        await keys(tab, "ArrowDown", "ArrowDown", "ArrowRight")
+        seen["cell"] = await said(tab)
         seen["cells"] = await tab.evaluate(
             f"[...{FIGURE}.querySelectorAll('.xf-heat tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))"
         )
@@ -179,15 +166,12 @@ def test_a_reader_at_the_keyboard(chromium, page):
 
 async def take(tab, text):
     """Type a piece into the field beneath the five, press Enter; what is read then, and what is said."""
-    await tab.evaluate(f"{FIGURE}.querySelector('input[size]').focus()")
-    if text:
-        await tab.send("Input.insertText", text=text)
-    await key(tab, "Enter")
-    await live.until(tab, DONE)
-    said = await tab.evaluate(
-        f"[{FIGURE}.querySelector('.xf-say').textContent, document.activeElement === {FIGURE}.querySelector('input[size]'), {ALERT}]"
-    )
-    return await tab.evaluate(READ), said
+    await focus(tab, "input[size]")
+    await tab.keyboard.insert_text(text)
+    await keys(tab, "Enter")
+    await tab.wait_for_function(DONE)
+    focused = await tab.evaluate(f"document.activeElement === {FIGURE}.querySelector('input[size]')")
+    return await read(tab), [await said(tab), focused, await tab.evaluate(ALERT)]
 
 
 def test_a_readers_own_words(chromium, page):
@@ -198,8 +182,8 @@ def test_a_readers_own_words(chromium, page):
         await live.click_and_wait(tab)
         await write(tab, "He sat on the bank of the river.")
         for _ in range(5):
-            await live.press(tab, "step forward →")
-        seen["before"] = await tab.evaluate(READ)
+            await press(tab, "step forward →")
+        seen["before"] = await read(tab)
         seen["nothing"] = await take(tab, "")
         seen["rive"] = await take(tab, "rive")
         seen["row"] = await tab.evaluate(
@@ -245,22 +229,22 @@ def test_what_is_shown_says_whose_translation_it_is(chromium, page):
 
     async def work(tab):
         await live.click_and_wait(tab)
-        await tab.evaluate(f"{FIGURE}.querySelector('input').value = 'Hello world.', 0")
-        await live.press(tab, "Translate")
+        field = tab.locator("figure.xf input").first
+        await field.fill("Hello world.")
+        await press(tab, "Translate")
         seen["busy"] = await tab.evaluate(
             f"(() => {{ const f = {FIGURE}; f.querySelector('input').value = 'The cat is in the garden. ' + 'I am here. '.repeat(9);"
             f" f.querySelector('form button').click(); const said = {busy}; f.querySelector('input').value = 'You are late.'; f.querySelector('form button').click(); return said; }})()"
         )
-        await live.until(tab, DONE)
+        await tab.wait_for_function(DONE)
         seen["last"] = await tab.evaluate(shown), await tab.evaluate(busy)
-        await tab.evaluate(f"{FIGURE}.querySelector('input').focus()")
-        await tab.send("Input.insertText", text="!")
-        seen["list"] = [await tab.evaluate(f"{FIGURE}.querySelector('select').value")]
-        await tab.evaluate(
-            f"(() => {{ const e = {FIGURE}.querySelector('select'); e.selectedIndex = 1; e.dispatchEvent(new Event('change')); }})()"
-        )
-        await live.until(tab, DONE)
-        seen["list"] += [await tab.evaluate(f"{FIGURE}.querySelector('input').value"), await tab.evaluate(shown)]
+        await field.focus()
+        await tab.keyboard.insert_text("!")
+        examples = tab.locator("figure.xf select").first
+        seen["list"] = [await examples.input_value()]
+        await examples.select_option(index=1)
+        await tab.wait_for_function(DONE)
+        seen["list"] += [await field.input_value(), await tab.evaluate(shown)]
         await write(tab, " ")
         seen["none"] = await tab.evaluate(shown), (await tab.evaluate(ALERT))[:21]
 
