@@ -68,7 +68,9 @@ async def axe(tab, thin=True, options="{}"):
 
 
 async def look(tab, path, *, audit=True, whole=False):
-    """All findings of one page: desktop and phone, light and dark. ``whole`` audits it without thinning first."""
+    """All findings of one page: a desktop by day, phones by night. ``whole`` audits without thinning first, and a desktop by night, too:
+    what stands there and on no phone, the columns at both sides, is alike on all pages.
+    """
     seen = Findings()
     tab.requests.clear()
     tab.complaints.clear()
@@ -81,21 +83,20 @@ async def look(tab, path, *, audit=True, whole=False):
     seen.layout["desktop, light"] = await tab.evaluate(LAYOUT)
     if audit:
         seen.axe["desktop, light"] = await axe(tab, thin=not whole)
-    await tab.screen(*DESKTOP, dark=True)
-    seen.layout["desktop, dark"] = await settled(tab, "dark") or (await tab.evaluate(LAYOUT))
-    if audit:
-        seen.axe["desktop, dark"] = await axe(tab, options=COLOURS)
+    if whole:
+        await tab.screen(*DESKTOP, dark=True)
+        seen.layout["desktop, dark"] = await settled(tab, "dark") or await tab.evaluate(LAYOUT)
+        if audit:
+            seen.axe["desktop, dark"] = await axe(tab, options=COLOURS)
 
-    await tab.screen(*PHONE)
+    await tab.screen(*PHONE, dark=True)
     await tab.visit(path.as_uri())
     await tab.add_style_tag(content=STILL)
-    seen.layout["phone, light"] = await settled(tab, "light") or await tab.evaluate(LAYOUT)
-    await tab.screen(*WIDER_PHONE)
-    seen.layout["wider phone"] = await tab.evaluate(LAYOUT)
-    await tab.screen(*PHONE, dark=True)
     seen.layout["phone, dark"] = await settled(tab, "dark") or await tab.evaluate(LAYOUT)
     if audit:
         seen.axe["phone, dark"] = await axe(tab)
+    await tab.screen(*WIDER_PHONE, dark=True)
+    seen.layout["wider phone"] = await tab.evaluate(LAYOUT)
     seen.errors += tab.complaints
     for kind in ("layout", "axe"):
         setattr(seen, kind, {when: found for when, found in getattr(seen, kind).items() if found})

@@ -1,6 +1,6 @@
 """Every page in a browser that reaches no network: no error, nothing cut off, readable by all, light enough, printable.
 
-One walk visits every page as a desktop and as a phone show it, light and dark; the tests then ask what it found. That
+One walk visits every page as a desktop shows it by day and phones by night; the tests then ask what it found. That
 each check can fail is shown on pages made for it.
 """
 
@@ -51,7 +51,7 @@ def findings(chromium, pages):
 
 
 def test_every_page_loads_from_the_disk_without_an_error(findings):
-    """No console error, no failed and no remote request, no formula without its fonts: desktop and phone, light and dark."""
+    """No console error, no failed and no remote request, no formula without its fonts, on a desktop and on a phone."""
     assert {name: seen.errors for name, seen in findings.items() if seen.errors} == {}
 
 
@@ -198,7 +198,7 @@ def test_a_broken_page_is_noticed(chromium, tmp_path):
     """The checks above can fail: a page with each kind of trouble is reported."""
     page = tmp_path / "broken.html"
     page.write_text(BROKEN)
-    found = browse(chromium, lambda tab: survey.look(tab, page, audit=survey.AXE.is_file()))
+    found = browse(chromium, lambda tab: survey.look(tab, page, audit=survey.AXE.is_file(), whole=True))
     errors, layout = "\n".join(found.errors), "\n".join(found.layout["wider phone"])
     for sign in (
         "remote request: https://example.org/x.png",

@@ -53,6 +53,7 @@ def test_a_prediction_is_said_then_shown_and_kept(chromium, pages):
         await forms.nth(0).locator("button").first.click()
         await forms.nth(1).locator("input").fill("(3,1)")
         await forms.nth(1).locator("button").click()
+        await forms.nth(0).locator("button").nth(2).click()
         seen["said"] = await tab.evaluate("[...document.querySelectorAll('.predict-verdict')].slice(0, 2).map((one) => one.textContent)")
         seen["open"] = await tab.evaluate("[...document.querySelectorAll('details[data-ask]')].map((fold) => fold.open).slice(0, 3)")
         seen["kept"] = json.loads(await tab.evaluate("localStorage.getItem('xformer-predicted')"))
@@ -60,7 +61,7 @@ def test_a_prediction_is_said_then_shown_and_kept(chromium, pages):
 
     seen = browse(chromium, work)
     assert seen["closed"] and seen["open"] == [True, True, False]
-    assert seen["said"][1] == "You said (3,1). So it is." and seen["second"] == "You said none. So it is."
+    assert seen["said"] == ["You said none. So it is.", "You said (3,1). So it is."]
     assert seen["kept"] == {"05_permutations": {"0": ["all three", False], "1": ["(3,1)", True]}}
 
 

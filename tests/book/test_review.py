@@ -8,6 +8,7 @@ import zipfile
 import pytest
 from playwright.sync_api import sync_playwright
 
+from tests.book.browser import FLAGS, NOWHERE
 from tests.book.conftest import HTML, ROOT
 
 sys.path.insert(0, str(ROOT / "book"))
@@ -78,7 +79,7 @@ def test_the_deck(articles, tmp_path):
 @pytest.fixture
 def page(chromium, pages):
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--proxy-server=127.0.0.1:9"])
+        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS, proxy=NOWHERE)
         context = browser.new_context()
         context.clock.install(time="2026-03-05T10:00:00")
         made = context.new_page()
