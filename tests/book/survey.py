@@ -22,7 +22,7 @@ axe.run(document, { resultTypes: ["violations"], preload: false, ...%s }).then((
 """
 COLOURS = '{ runOnly: ["color-contrast", "link-in-text-block"] }'  # what the other scheme changes in a page that stays as it is
 FONTS = "[...document.fonts].filter((f) => f.family.startsWith('KaTeX') && f.status === 'loaded').length"
-FORMULAS = "document.querySelectorAll('.katex').length"
+FORMULAS = "[...document.querySelectorAll('.katex')].filter((one) => one.checkVisibility()).length"  # none in a closed fold
 THEME = "document.documentElement.dataset.theme"
 
 

@@ -171,6 +171,7 @@ def test_a_link_to_a_section_leads_there(chromium, articles):
     assert all(0 <= top < 200 for top in browse(chromium, work).values())
 
 
+@pytest.mark.browser
 def test_the_first_page_says_where_the_reader_is(chromium, pages):
     """Read, predicted, solved, by chapter; written to a file, forgotten, and taken back from it."""
     index = next(page for page in pages.values() if page.name == "chapters/index")
