@@ -23,7 +23,7 @@
       .map((link) => [CHAPTER.exec(link.href)?.[1], [...link.childNodes].filter((part) => !part.classList?.contains("read-tick")).map((part) => part.textContent).join("").trim()])
       .filter(([name]) => name && /^\d\d_/.test(name)).map(([name, title]) => [name.slice(0, 2), [title, `${name}.html`]]));
     const made = make("table", "table"), head = made.createTHead().insertRow(), body = made.createTBody();
-    for (const text of ["chapter", "pages read", "predictions right", "exercises solved here", "questions answered", "due today"]) head.append(Object.assign(make("th", "", text), { scope: "col" }));
+    for (const text of ["chapter", "pages read", "predicted right", "solved here", "answered", "due"]) head.append(Object.assign(make("th", "", text), { scope: "col" }));
     for (const [number, one] of [...rows].sort()) {
       const line = body.insertRow();
       const [title, address] = titles.get(number) || [number, ""], due = one.due ? link(one.due, "back/review.html") : 0;
