@@ -2,6 +2,8 @@
 
 import asyncio
 import gzip
+import hashlib
+import json
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -100,6 +102,33 @@ async def look(tab, path, *, audit=True, whole=False):
     seen.errors += tab.complaints
     for kind in ("layout", "axe"):
         setattr(seen, kind, {when: found for when, found in getattr(seen, kind).items() if found})
+    return seen
+
+
+def common(html, chromium):
+    """What every page depends on: its styles and scripts, this walk, the tools. Not what only a press loads."""
+    files = [
+        path for path in (html / "_static").rglob("*") if path.suffix in (".css", ".js") and path.parent.name not in ("python", "pages")
+    ]
+    tools = [*HERE.glob("*.js"), HERE / "survey.py", HERE / "browser.py", *([AXE] if AXE.is_file() else []), Path(chromium).resolve()]
+    return "".join(hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(files) + tools)
+
+
+async def walk(tab, pages, *, shared, kept=None, audit=True, whole=()):
+    """``{name: Findings}``. Where ``kept`` names a file, a page that was faultless there and is still the same is not looked at again."""
+    before = json.loads(kept.read_text(encoding="utf-8")) if kept and kept.is_file() else {}
+    seen, clean = {}, {}
+    for page in pages:
+        mark = hashlib.sha256(f"{shared}{audit}{page.soup.article}".encode()).hexdigest()
+        if before.get(page.name, {}).get("mark") == mark and page.name not in whole:
+            seen[page.name] = Findings(weight=before[page.name]["weight"])
+        else:
+            seen[page.name] = await look(tab, page.path, audit=audit, whole=page.name in whole)
+        found = seen[page.name]
+        if not (found.errors or found.layout or found.axe):
+            clean[page.name] = {"mark": mark, "weight": found.weight}
+    if kept:
+        kept.write_text(json.dumps(clean), encoding="utf-8")
     return seen
 
 

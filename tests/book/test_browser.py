@@ -4,6 +4,7 @@ One walk visits every page as a desktop shows it by day and phones by night; the
 each check can fail is shown on pages made for it.
 """
 
+import os
 import shutil
 from urllib.parse import urlsplit
 
@@ -11,6 +12,7 @@ import pytest
 
 from tests.book import survey
 from tests.book.browser import browse
+from tests.book.conftest import HTML, ROOT, Page
 
 pytestmark = pytest.mark.browser
 BUDGET = 600_000  # bytes a page may load, compressed, pictures left out
@@ -37,17 +39,11 @@ def leads_elsewhere(page):
 
 @pytest.fixture(scope="module")
 def findings(chromium, pages):
-    """What one walk through all pages found, by page name."""
-
-    async def walk(tab):
-        seen = {}
-        for page in pages.values():
-            if not leads_elsewhere(page):
-                audit = survey.AXE.is_file()
-                seen[page.name] = await survey.look(tab, page.path, audit=audit, whole=page.name in WHOLE)
-        return seen
-
-    return browse(chromium, walk)
+    """What one walk through the pages found, by page name: through all with CI=true, else through those that changed since they were faultless."""
+    kept = None if os.environ.get("CI") == "true" else ROOT / "_build" / "walked.json"
+    those = [page for page in pages.values() if not leads_elsewhere(page)]
+    shared = survey.common(HTML, chromium)
+    return browse(chromium, lambda tab: survey.walk(tab, those, shared=shared, kept=kept, audit=survey.AXE.is_file(), whole=WHOLE))
 
 
 def test_every_page_loads_from_the_disk_without_an_error(findings):
@@ -221,6 +217,30 @@ def test_a_broken_page_is_noticed(chromium, tmp_path):
         rules = {rule for rule, *_ in found.axe["desktop, light"]}
         assert {"color-contrast", "html-has-lang", "image-alt", "document-title"} <= rules
         assert {rule for rule, *_ in found.axe["desktop, dark"]} == {"color-contrast"}
+
+
+def test_only_what_changed_is_looked_at_again(chromium, tmp_path):
+    """A faultless page is remembered, a faulty one is not; a change in the page or in what it shares brings it back."""
+    good, bad, kept = tmp_path / "good.html", tmp_path / "bad.html", tmp_path / "kept.json"
+    text = "<!doctype html><html lang=en data-theme=dark><meta charset=utf-8><title>One</title><body><main><article><h1>One</h1><p>%s</p></article></main>"
+    good.write_text(text % "words")
+    bad.write_text(text % "<img src=missing.png alt=''>")
+
+    def looked(shared, *some):
+        async def work(tab):
+            seen = await survey.walk(tab, [Noted(path) for path in some], shared=shared, kept=kept, audit=False)
+            return [name for name in seen if any(request.url.endswith(f"{name}.html") for request in tab.requests)], seen
+
+        return browse(chromium, work)
+
+    class Noted(Page):
+        name = property(lambda self: self.path.stem)
+
+    first, seen = looked("a", good, bad)
+    assert seen["bad"].errors and not seen["good"].errors
+    assert "bad" in first and looked("a", bad, good)[0] == ["bad"]
+    good.write_text(text % "other words")
+    assert looked("a", good)[0] == ["good"] and looked("a", good)[0] == [] and looked("b", good)[0] == ["good"]
 
 
 def test_a_heavy_page_is_noticed(chromium, tmp_path):
