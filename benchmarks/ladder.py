@@ -13,7 +13,7 @@ target tokens.
 
 One file a run, results/ladder/SYSTEM-seedN.json (results/ladder-long with --long), and one a trial; a file that is there is not made
 again, unless its rate is not the one that the trials choose, so that the command can be stopped and started, or run for different
-systems on several cores.
+systems on several cores. With --keep FOLDER a run that is cut off goes on from its last checkpoint, too.
 """
 
 import argparse
@@ -41,7 +41,7 @@ from xformer_lib.decoding import translate  # noqa: E402
 from xformer_lib.evaluation import bleu, bleu_by_length, chrf  # noqa: E402
 from xformer_lib.nn import MultiHeadAttention, Transformer, TransformerConfig  # noqa: E402
 from xformer_lib.nn.recurrent import GRUAttentionTranslator, GRUTranslator  # noqa: E402
-from xformer_lib.training import TrainConfig, load_model, save_setup  # noqa: E402
+from xformer_lib.training import TrainConfig, load_model, resume, save_setup  # noqa: E402
 from xformer_lib.training.loop import build_run, continue_run  # noqa: E402
 
 RECORDS = ROOT / "results" / "ladder"
@@ -123,8 +123,8 @@ SMOKE = Scale(
 class Ladder:
     """The corpus, its one tokenizer, the folder of records and that of the trials."""
 
-    def __init__(self, scale: Scale, out: Path, trials: Path | None = None):
-        self.scale, self.out, self.trials = scale, out, trials or out
+    def __init__(self, scale: Scale, out: Path, trials: Path | None = None, keep: Path | None = None):
+        self.scale, self.out, self.trials, self.keep = scale, out, trials or out, keep
         self.corpus = {split: load_corpus(scale.corpus, split)[: (scale.pairs or {}).get(split)] for split in ("train", "val", "test")}
         sentences = [sentence for pair in self.corpus["train"] for sentence in pair]
         wanted = scale.model.get("vocab_size", TRANSFORMER.vocab_size)
@@ -149,7 +149,9 @@ class Ladder:
         return TrainConfig(scale.corpus, replace(SIZES[system.family], **sizes), **settings)
 
     def train(self, name: str, config: TrainConfig, folder: Path):
-        """Train into the folder; returns the finished run."""
+        """Train into the folder, or go on where a run in it was cut off; returns the finished run."""
+        if (folder / "checkpoint.safetensors").exists():
+            return resume(folder, corpus=self.corpus, device="cpu", progress=sys.stderr.isatty(), build=SYSTEMS[name].build)
         save_setup(folder, config, self.tokenizer)
         run = build_run(config, folder, self.tokenizer, self.corpus, "cpu", build=SYSTEMS[name].build)
         return continue_run(run, progress=sys.stderr.isatty())
@@ -200,12 +202,14 @@ class Ladder:
         return self.recorded(path, make, f"{long}--only {name} --seed {seed}")
 
     def recorded(self, path: Path, make: Callable[[Path], dict], options: str) -> dict:
-        """The record of that path: read, or made in a folder of its own and written in one go."""
+        """The record of that path: read, or made in a folder of its own (below ``keep``, if there is one) and written in one go."""
         if path.exists():
             return json.loads(path.read_text(encoding="utf-8"))
         print(f"{path.stem} …", flush=True)
         with tempfile.TemporaryDirectory() as folder:
-            record = {"command": f"python benchmarks/ladder.py {options}", **provenance(), **make(Path(folder))}
+            place = self.keep / path.stem if self.keep else Path(folder)
+            place.mkdir(parents=True, exist_ok=True)
+            record = {"command": f"python benchmarks/ladder.py {options}", **provenance(), **make(place)}
         part = path.with_suffix(f".{os.getpid()}.part")
         part.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         os.replace(part, path)
@@ -278,6 +282,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--long", action="store_true", help="three times the steps, at the rates of the short trials")
     parser.add_argument("--smoke", action="store_true", help="a few steps on the fragment; needs --out")
     parser.add_argument("--out", type=Path, help="folder of the records (default: results/ladder)")
+    parser.add_argument("--keep", type=Path, help="train below this folder and leave it there: a run that is cut off goes on")
     options = parser.parse_args(arguments)
     if options.smoke and options.out is None:
         parser.error("--smoke: name another folder with --out, these are no results")
@@ -300,7 +305,7 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit("commit: expected a clean clone, so that the records name what made them; commit or use --smoke")
     provenance()
     scale = SMOKE if options.smoke else LONG if options.long else FULL
-    ladder = Ladder(scale, options.out, trials=RECORDS if options.long else None)
+    ladder = Ladder(scale, options.out, trials=RECORDS if options.long else None, keep=options.keep)
     if options.rates:
         for name in options.only:
             print(f"{name}: {ladder.rate(name):g}")

@@ -135,6 +135,31 @@ def test_a_missing_run_is_made_from_what_is_there(ladder, smoke):
     assert after["bleu"] == before["bleu"] and after["by_length"] == before["by_length"]
 
 
+def test_a_run_that_was_cut_off_goes_on(ladder, smoke, tmp_path, monkeypatch):
+    """From its last checkpoint, to the translations of an unbroken run."""
+    from xformer_lib.training import loop
+
+    for trial in smoke.glob("trial-gru-0*.json"):
+        (tmp_path / trial.name).write_bytes(trial.read_bytes())
+    arguments = ["--smoke", "--out", str(tmp_path), "--only", "gru", "--seed", "1", "--keep", str(tmp_path / "kept")]
+    validate, seen = loop.validate, []
+
+    def cut_off(run):
+        seen.append(run.step)
+        if len(seen) == 2:
+            raise RuntimeError("no power")
+        validate(run)
+
+    monkeypatch.setattr(loop, "validate", cut_off)
+    with pytest.raises(RuntimeError, match="no power"):
+        ladder.main(arguments)
+    assert not (tmp_path / "gru-seed1.json").exists() and (tmp_path / "kept" / "gru-seed1" / "checkpoint.safetensors").exists()
+    ladder.main(arguments)
+    assert seen == [3, 6, 6]  # the last checkpoint was that of step 3
+    made, whole = read(tmp_path / "gru-seed1.json"), read(smoke / "gru-seed1.json")
+    assert made["hypotheses"] == whole["hypotheses"] and len(made["history"]) == len(whole["history"]) > 1
+
+
 def test_lengths_share_out_the_split(ladder, smoke):
     record = read(smoke / "gru-seed2.json")
     assert sum(group["sentences"] for group in record["by_length"]) == 29 == len(record["hypotheses"])
