@@ -16,7 +16,6 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from . import house
 
 BOOK = Path(__file__).resolve().parents[1]
-PAGE = "chapters/back/review"
 DECK = "attention-and-the-transformer.apkg"
 TITLE = "Attention and the Transformer"
 MODEL = genanki.Model(1763800016, TITLE, [{"name": "Question"}, {"name": "Answer"}, {"name": "Page"}], [
