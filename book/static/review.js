@@ -54,10 +54,10 @@
       if (focus) focus.focus();
     }
 
-    rest(before = "") {
+    rest(before = "", back = []) {
       const { text, buttons } = this.choices(), words = `${before} ${text}`.trim(), said = make("p", "", words);
       said.setAttribute("role", "status");
-      this.show(words ? [said] : [], buttons.filter(([, some]) => some.length).map(([label, some]) => [label, () => this.ask(some)]));
+      this.show(words ? [said] : [], [...buttons.filter(([, some]) => some.length).map(([label, some]) => [label, () => this.ask(some)]), ...back]);
     }
 
     async ask(some) {
@@ -69,7 +69,9 @@
       this.turn();
     }
 
-    end() { this.rest(this.said.length ? `You knew ${this.known} of ${this.said.length}.` : ""); }
+    back() { return this.said.length ? [["Take the last one back", () => this.takeBack()]] : []; }
+
+    end() { this.rest(this.said.length ? `You knew ${this.known} of ${this.said.length}.` : "", this.back()); }
 
     takeBack() {
       const { card, before, knew } = this.said.pop();
@@ -80,9 +82,9 @@
     }
 
     turn() {
-      const card = this.left.shift();
+      const card = this.left[0];
       if (!card) { this.end(); return; }
-      const head = make("p", "review-count", `Question ${this.count - this.left.length} of ${this.count}`), question = make("div", "review-question"), answer = make("div", "review-answer");
+      const head = make("p", "review-count", `Question ${this.count - this.left.length + 1} of ${this.count}`), question = make("div", "review-question"), answer = make("div", "review-answer");
       const copy = card.cloneNode(true), fold = copy.querySelector("details");
       fold.querySelector("summary").remove();
       answer.append(...fold.childNodes);
@@ -95,11 +97,11 @@
         keep(card.dataset.id, window.nextReview(before, knew, new Date()));
         this.known += knew ? 1 : 0;
         this.said.push({ card, before, knew });
+        this.left.shift();
         this.turn();
       };
-      const back = this.said.length ? [["Take the last one back", () => { this.left.unshift(card); this.takeBack(); }]] : [];
       const judged = () => this.show([head, question, answer], [["I knew it", say(true)], ["Not yet", say(false)]], answer);
-      this.show([head, question], [["Show the answer", judged], ...back, ["Enough for now", () => { this.left.unshift(card); this.end(); }]], question);
+      this.show([head, question], [["Show the answer", judged], ...this.back(), ["Enough for now", () => this.end()]], question);
     }
   }
 
