@@ -112,7 +112,7 @@ def test_two_runs_of_one_seed_are_equal_to_the_bit(ladder, smoke, tmp_path):
         models = []
         for folder in ("one", "two"):
             config = made.config(name, rate=2e-3, seed=7)
-            models.append(made.train(name, config, tmp_path / folder).model.state_dict())
+            models.append(made.train(name, config, tmp_path / name / folder).model.state_dict())
         assert all(torch.equal(value, models[1][key]) for key, value in models[0].items())
     again = made.train("gru", made.config("gru", rate=2e-3, seed=8), tmp_path / "other").model.state_dict()
     assert not torch.equal(again["embedding.weight"], models[0]["embedding.weight"])
