@@ -17,6 +17,7 @@ from xformer_lib.data.batching import pad_rows
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.engine.decode import begin
 from xformer_lib.engine.modules import accelerate
+from xformer_lib.nn.attention import MultiHeadAttention
 from xformer_lib.nn.protocols import Module, SomeModule, TranslationModel
 from xformer_lib.nn.transformer import TransformerConfig
 from xformer_lib.shapes import Float, Int
@@ -86,15 +87,17 @@ def greedy(model: TranslationModel, source: Int[Tensor, "b s"], *,
         limits = length_limits(model, source, max_len)
         steps = begin(model, source, engine=engine)
         tokens = torch.full_like(source[:, :1], model.config.bos_id)
+        done = torch.zeros_like(rows, dtype=torch.bool)
         while len(rows):
             logits = sayable(steps.next_logits(tokens), model.config)
             tokens = torch.cat([tokens, likeliest(logits)], dim=1)
-            done = (tokens[:, -1] == eos_id) | (tokens.shape[1] > limits)
-            if done.any():
-                for row, ids in zip(rows[done].tolist(), tokens[done, 1:].tolist()):
-                    results[row] = ids[:-1] if ids[-1] == eos_id else ids
+            done |= (tokens[:, -1] == eos_id) | (tokens.shape[1] > limits)
+            if 4 * int(done.sum()) >= len(rows):  # a quarter leaves at once
+                leaving = zip(rows[done].tolist(), tokens[done, 1:].tolist(), limits[done].tolist())
+                for row, ids, limit in leaving:
+                    results[row] = up_to_end(ids[:limit], eos_id)
                 alive = (~done).nonzero()[:, 0]
-                rows, tokens, limits = rows[alive], tokens[alive], limits[alive]
+                rows, tokens, limits, done = (x[alive] for x in (rows, tokens, limits, done))
                 steps.keep(alive)
     return results
 
@@ -106,6 +109,11 @@ def likeliest(logits: Float[Tensor, "b v"]) -> Int[Tensor, "b 1"]:
     best = blocks.amax(dim=-1).argmax(dim=-1, keepdim=True)
     inside = blocks.take_along_dim(best[..., None], dim=1)[:, 0]
     return best * blocks.shape[-1] + inside.argmax(dim=-1, keepdim=True)
+
+
+def up_to_end(ids: list[int], eos_id: int) -> list[int]:
+    """What comes before <eos>, or all."""
+    return ids[:ids.index(eos_id)] if eos_id in ids else ids
 
 
 # %% page w5: When may the search stop?
@@ -271,10 +279,16 @@ def translate(model: TranslationModel, tokenizer: Tokenizer, texts: list[str], *
 
 # %% page w5: From text to text
 def by_columns(model: SomeModule) -> SomeModule:
-    """Store each matrix column by column, as products with a single vector like it."""
-    for parameter in model.parameters():
-        if parameter.ndim == 2:
-            parameter.data = parameter.data.t().contiguous().t()
+    """Store each matrix column by column, as products with few rows like it, and the
+    matrices of one attention side by side, for `engine.JointSteps`."""
+    groups = [[part.w_q.weight, part.w_k.weight, part.w_v.weight]
+              for part in model.modules() if isinstance(part, MultiHeadAttention)]
+    grouped = {weight for group in groups for weight in group}
+    alone = [[one] for one in model.parameters() if one.ndim == 2 and one not in grouped]
+    for group in groups + alone:
+        block = torch.cat([weight.data.t() for weight in group], dim=1)
+        for weight, columns in zip(group, block.split([len(one) for one in group], dim=1)):
+            weight.data = columns.t()
     return model
 
 
@@ -292,11 +306,15 @@ class Translator:
         self.tokenizer, self.engine = tokenizer, engine
 
     def translate(self, text: Text, *, beam_size: int = 1,
-                  length_penalty: float = 1.0) -> Text:
-        """A sentence for a sentence, a list for a list, in its order."""
+                  length_penalty: float = 1.0, progress: bool = False) -> Text:
+        """A sentence for a sentence, a list for a list, in its order.
+
+        ``progress`` shows a bar on standard error.
+        """
         texts = [text] if isinstance(text, str) else text
         results = translate(self.model, self.tokenizer, texts, beam_size=beam_size,
-                            length_penalty=length_penalty, engine=self.engine)
+                            length_penalty=length_penalty, engine=self.engine,
+                            progress=progress)
         return results[0] if isinstance(text, str) else results
 
     def attention(self, text: str):

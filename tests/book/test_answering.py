@@ -5,6 +5,7 @@ import pytest
 from tests.book import survey
 from tests.book.browser import browse
 from tests.book.conftest import HTML
+from tests.extent import continuous
 
 pytestmark = pytest.mark.browser
 LIVE = "article .live-exercise"
@@ -31,7 +32,7 @@ async def solve(tab):
     await cell.locator(".live-error").wait_for()
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("dark", [pytest.param(False, id="light"), pytest.param(True, id="dark", marks=continuous)])
 def test_answers_can_be_read_by_all(chromium, pages, dark):
     if not survey.AXE.is_file():
         pytest.skip("axe-core is not installed (npm could not bring it): run 'python book/fetch.py --tests' with a network")

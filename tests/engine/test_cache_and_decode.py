@@ -12,11 +12,11 @@ from tests.test_decoding import CONFIG as TALKING
 from tests.test_decoding import build as talker
 from tests.test_decoding import sources
 from tests.whole_models import CONFIG, SIX, B, S, T, build, by_choice, by_path, ids
-from xformer_lib.decoding import beam_search, greedy
+from xformer_lib.decoding import beam_search, by_columns, greedy
 from xformer_lib.engine.cache import KeyValueCache
-from xformer_lib.engine.decode import CachedSteps, OwnSteps, PlainSteps, begin, later_mask
+from xformer_lib.engine.decode import CachedSteps, JointSteps, OwnSteps, PlainSteps, begin, later_mask, stacked
 from xformer_lib.engine.modules import accelerate
-from xformer_lib.engine.quantized import quantize_int8
+from xformer_lib.engine.quantized import Int8Linear, joined, quantize_int8
 from xformer_lib.inspection import ablate_heads, attention_heads, edit_attention, record_attention
 from xformer_lib.nn import GroupedQueryAttention, LanguageModel, MultiHeadAttention, Transformer
 from xformer_lib.nn.masks import padding_mask
@@ -141,6 +141,70 @@ def test_cached_steps_equal_the_whole(choice, num_kv_heads, path):
     torch.testing.assert_close(steps.memory, model.encode(PADDED), atol=1e-12, rtol=0)
 
 
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "none"])
+@pytest.mark.parametrize("columns", [True, False])
+def test_joint_steps_equal_the_whole(norm, positions, columns):
+    """Words of any number at once, taken back and said again, rows that change places, words of padding."""
+    model, target, source = build(norm=norm, positions=positions), ids(T, 1), PADDED
+    model = by_columns(model) if columns else model
+    whole, padded = model(source, target), target.clone()
+    padded[0, :2], padded[2, 1] = CONFIG.pad_id, CONFIG.pad_id
+    at_once = model.embedding.logits(begin(model, source).states(padded))
+    torch.testing.assert_close(at_once, model(source, padded), atol=1e-12, rtol=0)
+    for cuts in ((0, 2, 3, 4, T), (0, 1, 4, T)):
+        steps = begin(model, source)
+        assert type(steps) is JointSteps
+        parts = [steps.states(target[:, start:end]) for start, end in itertools.pairwise(cuts)]
+        found = model.embedding.logits(torch.cat(parts, dim=1))
+        torch.testing.assert_close(found, whole, atol=1e-12, rtol=0)
+    steps, rows = begin(model, source), torch.tensor([2, 1, 2])
+    steps.next_logits(target[:, :4])
+    steps.keep(rows)
+    torch.testing.assert_close(steps.logits_from(target[rows], 4), whole[rows, 4:], atol=1e-12, rtol=0)
+    torch.testing.assert_close(steps.logits_from(target[rows], T - 1), whole[rows, T - 1 :], atol=1e-12, rtol=0)
+
+
+def test_a_source_of_padding_alone_reads_nothing():
+    model, target, source = build(), ids(T, 1), PADDED.clone()
+    source[1] = CONFIG.pad_id
+    steps, whole = begin(model, source), model(source, target)
+    assert type(steps) is CachedSteps
+    for end in range(1, T + 1):
+        torch.testing.assert_close(steps.next_logits(target[:, :end]), whole[:, end - 1], atol=1e-12, rtol=0)
+
+
+def test_matrices_that_lie_side_by_side_are_not_copied():
+    model = build()
+    one, other = model.decoder.layers[0].self_attention, model.decoder.layers[1].self_attention
+    matrices = [one.w_q.weight, one.w_k.weight, one.w_v.weight]
+    apart = stacked(*matrices)
+    by_columns(model)
+    for given in (matrices, matrices[1:], matrices[:1]):
+        found = stacked(*given)
+        assert torch.equal(found, torch.cat(given)) and found.data_ptr() == given[0].data_ptr()
+    assert torch.equal(stacked(*matrices), apart) and apart.data_ptr() not in {each.data_ptr() for each in matrices}
+    for given in ([matrices[0], matrices[2]], matrices[::-1], [matrices[0], other.w_k.weight]):
+        found = stacked(*given)
+        assert torch.equal(found, torch.cat(given)) and found.data_ptr() != given[0].data_ptr()
+
+
+def test_a_change_of_weights_is_heard_by_the_next_sentence():
+    model, source = talker(3).eval(), sources()
+    before = greedy(by_columns(model), source)
+    with torch.no_grad():
+        model.decoder.layers[0].self_attention.w_v.weight.mul_(-3)
+    assert greedy(model, source) == greedy(model, source, engine="plain") != before
+
+
+def test_joined_layers_in_int8_say_the_same():
+    torch.manual_seed(1)
+    layers, x = [Int8Linear(torch.randn(n, 7), torch.randn(n)) for n in (3, 5, 2)], torch.randn(11, 7)
+    assert torch.equal(joined(*layers)(x), torch.cat([layer(x) for layer in layers], dim=-1))
+    bare = [Int8Linear(layer.weight.float()) for layer in layers]
+    assert joined(*bare).bias is None and len(layers[0].weight) == 3
+
+
 @pytest.mark.parametrize("positions", SIX)
 @pytest.mark.parametrize("engine", ["fast", "plain"])
 def test_rows_that_leave_or_repeat_take_all_that_is_kept_along(engine, positions):
@@ -156,7 +220,7 @@ def test_rows_that_leave_or_repeat_take_all_that_is_kept_along(engine, positions
     torch.testing.assert_close(steps.next_logits(target[1:2]), whole[1:2, -1], atol=1e-12, rtol=0)
     assert len(steps.memory) == 1
     if engine == "fast":
-        assert type(steps) is CachedSteps and torch.equal(steps.mask, padding_mask(source[1:2], CONFIG.pad_id))
+        assert isinstance(steps, CachedSteps) and torch.equal(steps.mask, padding_mask(source[1:2], CONFIG.pad_id))
 
 
 def test_steps_that_begin_are_empty_and_the_callers_own():
@@ -224,7 +288,7 @@ def test_both_engines_say_the_same(norm, positions, num_kv_heads):
 def test_an_accelerated_model_says_the_same(path):
     model = talker(3)
     fast = accelerate(model, path=path)
-    assert type(begin(fast.eval(), sources())) is CachedSteps
+    assert type(begin(fast.eval(), sources())) is (JointSteps if path == "auto" else CachedSteps)
     assert same_words(fast, sources()) == same_words(model, sources())
 
 
@@ -259,7 +323,7 @@ def test_a_hook_is_heard_while_decoding(name, fast):
     assert type(begin(model, sources())) is PlainSteps
     assert same_words(model, sources()) != whole
     hook.remove()
-    assert type(begin(model, sources())) is CachedSteps and greedy(model, sources()) == whole
+    assert type(begin(model, sources())) is JointSteps and greedy(model, sources()) == whole
 
 
 @pytest.mark.parametrize("name", EXCHANGED)
@@ -325,6 +389,6 @@ def test_models_that_keep_something_of_their_own():
 def test_a_model_in_int8_is_cached_too():
     torch.manual_seed(1)
     small = quantize_int8(Transformer(CONFIG))
-    assert type(begin(small, PADDED)) is CachedSteps
-    assert type(begin(quantize_int8(accelerate(Transformer(CONFIG))), PADDED)) is CachedSteps
+    assert type(begin(small, PADDED)) is JointSteps
+    assert type(begin(quantize_int8(accelerate(Transformer(CONFIG))), PADDED)) is JointSteps
     assert not hasattr(LanguageModel, "new_cache")

@@ -18,6 +18,7 @@ needs_onednn = pytest.mark.skipif(not products.HAS_ONEDNN, reason="this PyTorch 
 def calls(monkeypatch):
     """How often oneDNN was asked; here for small matrices, too."""
     counted, own = [], products.onednn
+    monkeypatch.setattr(products, "PREFERS_ONEDNN", True)
     monkeypatch.setattr(products, "WIDE", 1)
     monkeypatch.setattr(products, "MANY", 2)
     monkeypatch.setattr(products, "onednn", lambda *args: (counted.append(1), own(*args))[1])

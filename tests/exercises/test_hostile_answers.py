@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
+from tests.extent import extent
 from xformer_course.exercises import catalogue, check, hint
 from xformer_course.exercises.exercise import STATUSES
 
@@ -186,8 +187,8 @@ def within(exercise, answer):
 def test_hostile_answers_never_raise_and_never_pass(exercise, capsys):
     if exercise.requires:
         pytest.importorskip(exercise.requires)
-    settings = np.geterr()
-    for name, answer in ANSWERS:
+    settings, number = np.geterr(), EXERCISES.index(exercise)
+    for name, answer in extent(ANSWERS, ANSWERS[number % 4 :: 4]):
         for shaped in within(exercise, answer):
             result = check(exercise.id, shaped, rng=np.random.default_rng(7))
             assert result.status in STATUSES and not result, name

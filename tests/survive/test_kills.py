@@ -10,10 +10,11 @@ import signal
 
 import pytest
 
+from tests.extent import extent
 from tests.survive.runner import EVERY, STEPS, Runner, assert_same, everything
 from xformer_lib.training.checkpoint import load_model, load_setup, load_tensors
 
-KILLS, DISKS = 50, 24
+KILLS, DISKS = extent(50, 15), 24
 FULL = "could not be written (File too large); what stood there is untouched, make room or name another folder"
 
 
@@ -67,7 +68,8 @@ NAMES = {"config.json", "tokenizer.json", "checkpoint.safetensors", "model.safet
 
 
 def test_fifty_kills(runner, unbroken, tmp_path, record_property):
-    """Killed, looked at, resumed, fifty times over; each run that gets to its end equals the one left alone."""
+    """Killed, looked at, resumed, fifty times over, elsewhere than in the continuous integration fifteen times; each
+    run that gets to its end equals the one left alone."""
     expected, seconds = unbroken
     folder, runs, step, torn, began = tmp_path / "0", 0, 0, 0, []
     for place in places(seconds):
@@ -87,7 +89,7 @@ def test_fifty_kills(runner, unbroken, tmp_path, record_property):
     assert {path.name for path in folder.iterdir()} == NAMES  # no part is left, and no lock
     record_property("kills", len(began))
     print(f"{len(began)} kills, {runs + 1} runs to the end, {torn} parts left by the dead; lives began at {began}")
-    assert len(began) == KILLS and len(set(began)) > 5 and torn > 3
+    assert len(began) == KILLS and len(set(began)) > KILLS // 10 and torn > KILLS // 20
 
 
 def files(folder):

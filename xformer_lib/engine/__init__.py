@@ -11,6 +11,7 @@ _HOMES = {
     "Dropout": "modules",
     "Int8Embedding": "quantized",
     "Int8Linear": "quantized",
+    "JointSteps": "decode",
     "KeyValueCache": "cache",
     "Linear": "products",
     "PlainSteps": "decode",
@@ -22,6 +23,7 @@ _HOMES = {
     "fused_attention": "modules",
     "int8_is_exact": "quantized",
     "int_product": "quantized",
+    "joined": "quantized",
     "local_attention": "efficient",
     "product": "products",
     "quantize_int8": "quantized",
@@ -33,6 +35,7 @@ __all__ = list(_HOMES)
 if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_lib.engine.cache import KeyValueCache as KeyValueCache
     from xformer_lib.engine.decode import CachedSteps as CachedSteps
+    from xformer_lib.engine.decode import JointSteps as JointSteps
     from xformer_lib.engine.decode import PlainSteps as PlainSteps
     from xformer_lib.engine.decode import Steps as Steps
     from xformer_lib.engine.decode import begin as begin
@@ -49,6 +52,7 @@ if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_lib.engine.quantized import Int8Linear as Int8Linear
     from xformer_lib.engine.quantized import int8_is_exact as int8_is_exact
     from xformer_lib.engine.quantized import int_product as int_product
+    from xformer_lib.engine.quantized import joined as joined
     from xformer_lib.engine.quantized import quantize_int8 as quantize_int8
 else:
     __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -23,7 +23,7 @@ def append(room: Tensor | None, new: Tensor, start: int, *, spare: bool) -> Tens
         if room is not None:
             larger[:, :, :start] = room[:, :, :start]
         room = larger
-    room[:, :, start:end] = new
+    room.narrow(2, start, end - start).copy_(new)
     return room
 
 
@@ -51,9 +51,9 @@ class KeyValueCache:
         rooms = [append(room, x, self.length, spare=self.grows)
                  for room, x in zip(self.rooms, (k, v))]
         self.length += k.shape[2]
-        k, v = (room[:, :, :self.length] for room in rooms)
-        self.rooms, self.k, self.v = rooms, k, v
-        return k, v
+        self.rooms = rooms
+        self.k, self.v = (room.narrow(2, 0, self.length) for room in rooms)
+        return self.k, self.v
 
     def cut(self, length: int) -> None:
         """Keep the first ``length`` keys and values alone; the room of the others is used again."""

@@ -3,23 +3,30 @@
 """``xformer_lib.engine.decode``, from chapter 13a, The engine (``chapters/13a_engine.ipynb``).
 Edit the page and run ``make export``; what is changed here is lost."""
 
-from typing import Protocol, TypeGuard, runtime_checkable
+import math
+from collections.abc import Callable
+from functools import partial
+from itertools import accumulate
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from xformer_lib.engine.cache import KeyValueCache
-from xformer_lib.engine.modules import FAST, FastTransformer, accelerate, needed
-from xformer_lib.engine.quantized import Int8Embedding, Int8Linear
+from xformer_lib.engine.modules import FAST, FastAttention, FastTransformer, accelerate, needed
+from xformer_lib.engine.products import PREFERS_ONEDNN, product
+from xformer_lib.engine.quantized import Int8Embedding, Int8Linear, joined
+from xformer_lib.nn.attention import MultiHeadAttention
 from xformer_lib.nn.checks import check_choice, check_ids
 from xformer_lib.nn.layers import DecoderLayer, EncoderLayer, PositionwiseFeedForward, Residual
 from xformer_lib.nn.masks import padding_mask, target_mask
 from xformer_lib.nn.positions import AlibiPositions, LearnedPositions, NoPositions, RelativePositions, RotaryPositions, SinusoidalPositions
 from xformer_lib.nn.protocols import CachingModel, TranslationModel
 from xformer_lib.nn.transformer import Decoder, Encoder, Transformer
-from xformer_lib.shapes import Float, Int
+from xformer_lib.shapes import Bool, Float, Int
 
-__all__ = ["Steps", "PlainSteps", "CachedSteps", "begin"]
+__all__ = ["Steps", "PlainSteps", "CachedSteps", "JointSteps", "begin"]
 
 
 # %% chapter 13a: Exercise 12.2 · The same word at every place
@@ -62,8 +69,8 @@ class CachedSteps:
         self.memory = self.model.encode(source)
         self.mask = needed(padding_mask(source, model.config.pad_id))
         self.length = 0  # words decoded so far
-        layers = model.decoder.layers
-        self.caches = [(KeyValueCache(grows=True), KeyValueCache(grows=False)) for _ in layers]
+        self.layers = self.model.decoder.layers
+        self.caches = [(KeyValueCache(grows=True), KeyValueCache(grows=False)) for _ in self.layers]
 
     def next_logits(self, tokens: Int[Tensor, "b t"]) -> Float[Tensor, "b v"]:
         states = self.states(tokens[:, self.length:])
@@ -80,16 +87,16 @@ class CachedSteps:
         """The decoder's vectors for words that follow those of earlier calls."""
         config, start = self.model.config, self.length
         check_ids("target_in", new, config, start)
-        mask = target_mask(new, config.pad_id) if start == 0 else later_mask(new, start)
-        x = self.model.dropout(self.model.positions(self.model.embedding(new), start))
-        for layer, caches in zip(self.model.decoder.layers, self.caches):
-            x = self.through(layer, caches, x, mask)
+        mask = needed(target_mask(new, config.pad_id)) if start == 0 else later_mask(new, start)
+        x = self.model.positions(self.model.embedding(new), start)
+        for number in range(len(self.layers)):
+            x = self.through(number, x, mask)
         self.length = start + new.shape[1]
         return self.model.decoder.norm(x)
 
-    def through(self, layer, caches, x, mask):
+    def through(self, number, x, mask):
         """One layer, as `DecoderLayer` has it, over keys and values that are kept."""
-        own, read = caches
+        layer, (own, read) = self.layers[number], self.caches[number]
 
         def look_back(x):
             return layer.self_attention(x, x, x, mask=mask, cache=own)[0]
@@ -117,7 +124,96 @@ def later_mask(new: Int[Tensor, "b n"], start: int) -> Tensor | None:
     return torch.ones(length, start + length, dtype=torch.bool, device=new.device).tril(diagonal=start)
 
 
-# %% chapter 13a: Exercise 12.2 · The same word at every place
+# %% chapter 13a: As few operations as possible
+def stacked(*matrices: Float[Tensor, "o m"]) -> Float[Tensor, "p m"]:
+    """Matrices one below the other; a view of them where `by_columns` has laid them side by side."""
+    first, (width, pitch) = matrices[0], matrices[0].stride()
+    heights = [len(matrix) for matrix in matrices]
+    for matrix, above in zip(matrices, accumulate(heights, initial=0)):
+        follows = matrix.stride() == (1, pitch) and matrix.storage_offset() == first.storage_offset() + above
+        if not follows or matrix.untyped_storage().data_ptr() != first.untyped_storage().data_ptr():
+            return torch.cat([matrix.t() for matrix in matrices], dim=1).t()
+    return first.as_strided((sum(heights), first.shape[1]), (width, pitch))
+
+
+def joint(*layers: Any) -> Callable[[Tensor], Tensor]:
+    """The outputs of linear layers that read the same vectors, one behind the other, by one product."""
+    if isinstance(layers[0], Int8Linear):
+        return (joined(*layers) if len(layers) > 1 else layers[0]).forward
+    biases = [layer.bias for layer in layers]
+    bias = biases[0] if len(biases) == 1 or biases[0] is None else torch.cat(biases)
+    multiply = product if PREFERS_ONEDNN else F.linear
+    return partial(multiply, weight=stacked(*(layer.weight for layer in layers)), bias=bias)
+
+
+# %% chapter 13a: As few operations as possible
+def normalizer(norm: Any) -> Callable[[Tensor], Tensor]:
+    """A norm without the module around it."""
+    if not isinstance(norm, nn.LayerNorm):
+        return norm.forward
+    return partial(torch.layer_norm, normalized_shape=norm.normalized_shape, weight=norm.weight, bias=norm.bias, eps=norm.eps)
+
+
+def as_numbers(mask: Bool[Tensor, "b 1 s"] | None, dtype: torch.dtype) -> Float[Tensor, "b 1 1 s"] | None:
+    """What is added to the scores for a mask: 0, or -∞ where it hides."""
+    return None if mask is None else torch.zeros_like(mask, dtype=dtype).masked_fill_(~mask, -math.inf)[:, None]
+
+
+class JointLayer:
+    """What `CachedSteps.through` does for one new word, in a `DecoderLayer` whose attention is the usual one."""
+
+    def __init__(self, layer: Any, caches: tuple[Any, Any], memory: Float[Tensor, "b s m"]):
+        own, read, net = layer.self_attention, layer.cross_attention, layer.feed_forward
+        self.d_head, self.norm_first = own.d_head, layer.residuals[0].norm_first
+        self.norms = [normalizer(residual.norm) for residual in layer.residuals]
+        self.project, self.w_o = joint(own.w_q, own.w_k, own.w_v), joint(own.w_o)
+        self.w_q, self.read_w_o = joint(read.w_q), joint(read.w_o)
+        self.w_1, self.w_2 = joint(net.w_1), joint(net.w_2)
+        self.kept, self.given = caches
+        self.given.update(*self.heads(joint(read.w_k, read.w_v)(memory)).chunk(2, 1))
+
+    def heads(self, x: Float[Tensor, "b i p"]) -> Float[Tensor, "b h i d"]:
+        """All heads that stand beside each other in x, of queries, keys or values."""
+        return x.view(*x.shape[:2], x.shape[2] // self.d_head, self.d_head).transpose(1, 2)
+
+    def look_back(self, x, _):
+        q, k, v = self.heads(self.project(x)).chunk(3, 1)
+        mixed = F.scaled_dot_product_attention(q, *self.kept.update(k, v))
+        return self.w_o(mixed.transpose(1, 2).flatten(2))
+
+    def consult(self, x, hidden):
+        mixed = F.scaled_dot_product_attention(self.heads(self.w_q(x)), self.given.k, self.given.v, attn_mask=hidden)
+        return self.read_w_o(mixed.transpose(1, 2).flatten(2))
+
+    def think(self, x, _):
+        return self.w_2(self.w_1(x).relu_())
+
+    def __call__(self, x: Float[Tensor, "b 1 m"], hidden: Float[Tensor, "b 1 1 s"] | None) -> Float[Tensor, "b 1 m"]:
+        for norm, sublayer in zip(self.norms, (self.look_back, self.consult, self.think)):
+            x = sublayer(norm(x), hidden).add_(x) if self.norm_first else norm(sublayer(x, hidden).add_(x))
+        return x
+
+
+# %% chapter 13a: As few operations as possible
+class JointSteps(CachedSteps):
+    """`CachedSteps` in fewer operations, for a model whose attention is the usual one."""
+
+    def __init__(self, model: Transformer, source: Int[Tensor, "b s"]):
+        super().__init__(model, source)
+        self.hidden = as_numbers(self.mask, self.memory.dtype)
+        self.joint = [JointLayer(layer, caches, self.memory) for layer, caches in zip(self.layers, self.caches)]
+
+    def through(self, number, x, mask):
+        if mask is not None:  # several words at once
+            return super().through(number, x, mask)
+        return self.joint[number](x, self.hidden)
+
+    def keep(self, rows: Int[Tensor, "r"]) -> None:
+        super().keep(rows)
+        self.hidden = as_numbers(self.mask, self.memory.dtype)
+
+
+# %% chapter 13a: As few operations as possible
 class OwnSteps:
     """A model that brings a cache of its own: ``new_cache()``, and ``states(…, cache=)``."""
 
@@ -135,7 +231,7 @@ class OwnSteps:
         self.cache.keep(rows)
 
 
-# %% chapter 13a: Exercise 12.2 · The same word at every place
+# %% chapter 13a: As few operations as possible
 KNOWN = {*FAST, *FAST.values(), Encoder, Decoder, EncoderLayer, DecoderLayer, PositionwiseFeedForward, Residual,
          nn.ModuleList, nn.LayerNorm, nn.Identity, Int8Linear, Int8Embedding, SinusoidalPositions, LearnedPositions,
          NoPositions, RotaryPositions, AlibiPositions, RelativePositions}
@@ -147,7 +243,15 @@ def is_known(model: TranslationModel) -> TypeGuard[Transformer]:
         type(part) in KNOWN and not part._forward_hooks and not part._forward_pre_hooks for part in model.modules())
 
 
-# %% chapter 13a: Exercise 12.2 · The same word at every place
+def is_usual(model: Transformer, source: Int[Tensor, "b s"]) -> bool:
+    """Whether `JointLayer` can do what the decoder's attention does, in each sentence with a word to read."""
+    layers: Any = [part for layer in model.decoder.layers for part in (layer.self_attention, layer.cross_attention)]
+    return bool((source != model.config.pad_id).any(dim=1).all()) and all(
+        type(part) in (MultiHeadAttention, FastAttention) and getattr(part, "path", "auto") == "auto"
+        and part.positions is None and part.d_head == part.d_value for part in layers)
+
+
+# %% chapter 13a: As few operations as possible
 def begin(model: TranslationModel, source: Int[Tensor, "b s"], *, engine: str = "fast") -> Steps:
     """Read the source sentences, by the quickest way that gives the same words.
 
@@ -158,5 +262,5 @@ def begin(model: TranslationModel, source: Int[Tensor, "b s"], *, engine: str = 
     if engine == "fast" and isinstance(model, CachingModel):
         return OwnSteps(model, source)
     if engine == "fast" and is_known(model):
-        return CachedSteps(model, source)
+        return (JointSteps if is_usual(model, source) else CachedSteps)(model, source)
     return PlainSteps(model, source)

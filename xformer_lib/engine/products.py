@@ -44,6 +44,8 @@ class OneDnnProduct(torch.autograd.Function):
 # %% chapter 13a: One product, two libraries
 ONEDNN = getattr(torch.ops.mkldnn, "_linear_pointwise", None)
 HAS_ONEDNN = torch.backends.mkldnn.is_available() and ONEDNN is not None
+CAPABILITIES: dict = getattr(torch.cpu, "get_capabilities", dict)()  # not in every version
+PREFERS_ONEDNN = HAS_ONEDNN and "Intel" not in CAPABILITIES.get("cpu_name", "")
 WIDE = 256  # rows and columns of a matrix from which on oneDNN is asked
 MANY = 16  # rows of x from which on it is asked: for fewer, arranging the matrix takes longer than the product
 
@@ -69,9 +71,9 @@ def product(
     x: Float[Tensor, "*b m"], weight: Float[Tensor, "o m"],
     bias: Float[Tensor, "o"] | None = None,
 ) -> Float[Tensor, "*b o"]:
-    """x Wᵀ + b, by oneDNN for many rows and wide float32 matrices on a CPU, else as PyTorch does it."""
+    """x Wᵀ + b, by oneDNN for many rows and wide float32 matrices on a CPU not Intel's, else as PyTorch does it."""
     is_small = x.numel() < MANY * x.shape[-1] or min(weight.shape) < WIDE
-    if is_small or not HAS_ONEDNN:
+    if is_small or not PREFERS_ONEDNN:
         return F.linear(x, weight, bias)
     as_usual = (torch.is_autocast_enabled("cpu") or torch.compiler.is_compiling()
                 or torch.get_float32_matmul_precision() != "highest")

@@ -14,7 +14,7 @@ from xformer_lib.nn.protocols import SomeModule
 from xformer_lib.nn.transformer import TokenEmbedding
 from xformer_lib.shapes import Float, Int
 
-__all__ = ["int8_is_exact", "int_product", "Int8Linear", "Int8Embedding", "quantize_int8"]
+__all__ = ["int8_is_exact", "int_product", "Int8Linear", "joined", "Int8Embedding", "quantize_int8"]
 
 
 # %% chapter 13a: Whole numbers in a layer
@@ -25,7 +25,7 @@ def quantize_rows(
 
     The largest number of a row becomes ±127; no number moves by more than scale / 2.
     """
-    largest = torch.linalg.vector_norm(x, math.inf, dim=-1, keepdim=True)
+    largest = x.abs().amax(dim=-1, keepdim=True)
     scale = (largest / 127).clamp(min=1e-12)  # a row of zeros stays one
     return (x / scale).round_().to(torch.int8), scale
 
@@ -62,10 +62,20 @@ class Int8Linear(nn.Module):
 
     def forward(self, x: Float[Tensor, "*b k"]) -> Float[Tensor, "*b o"]:
         whole, scale = quantize_rows(x.reshape(-1, x.shape[-1]))
-        y = (int_product(whole, self.weight.t()) * scale).mul_(self.scale)
+        y = int_product(whole, self.weight.t()).to(x.dtype).mul_(scale).mul_(self.scale)
         if self.bias is not None:
             y = y.add_(self.bias)
-        return y.to(x.dtype).view(*x.shape[:-1], -1)
+        return y.view(*x.shape[:-1], -1)
+
+
+def joined(*layers: Int8Linear) -> Int8Linear:
+    """One layer that gives the outputs of several, one behind the other."""
+    whole = copy.copy(layers[0])
+    whole._buffers = dict(whole._buffers)
+    whole.weight = torch.cat([layer.weight for layer in layers])
+    whole.scale = torch.cat([layer.scale for layer in layers])
+    whole.bias = None if whole.bias is None else torch.cat([layer.bias for layer in layers if layer.bias is not None])
+    return whole
 
 
 # %% chapter 13a: Whole numbers in a layer
