@@ -69,6 +69,7 @@ def test_a_wide_model_trains_by_the_engines_own_product(tmp_path, monkeypatch):
     from xformer_lib.engine import products
 
     calls, own = [], products.onednn
+    monkeypatch.setattr(products, "PREFERS_ONEDNN", products.HAS_ONEDNN)
     monkeypatch.setattr(products, "onednn", lambda *args: (calls.append(1), own(*args))[1])
     config = replace(CONFIG, model=replace(MODEL, d_model=256, d_ff=257))
     fast = train(tmp_path / "fast", config)
@@ -150,3 +151,22 @@ def test_only_what_was_a_setting_once_is_dropped(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(setup), encoding="utf-8")
     with pytest.raises(ValueError, match="run: .* cannot be read .*attention_road.*; restore it or train again"):
         load_setup(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "amx, avx512, intel, quick",
+    [
+        (True, True, True, True),
+        (False, True, True, False),
+        (False, True, False, True),
+        (False, False, False, False),
+        (None, True, False, True),
+    ],
+)
+def test_bfloat16_is_taken_where_it_is_quicker(monkeypatch, amx, avx512, intel, quick):
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx, raising=False)
+    if amx is None:
+        monkeypatch.delattr(torch.cpu, "_is_amx_tile_supported")
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: avx512)
+    monkeypatch.setattr(loop, "ON_INTEL", intel)
+    assert loop.has_bfloat16("cpu") is quick and not loop.has_bfloat16("mps")

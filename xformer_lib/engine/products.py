@@ -45,7 +45,8 @@ class OneDnnProduct(torch.autograd.Function):
 ONEDNN = getattr(torch.ops.mkldnn, "_linear_pointwise", None)
 HAS_ONEDNN = torch.backends.mkldnn.is_available() and ONEDNN is not None
 CAPABILITIES: dict = getattr(torch.cpu, "get_capabilities", dict)()  # not in every version
-PREFERS_ONEDNN = HAS_ONEDNN and "Intel" not in CAPABILITIES.get("cpu_name", "")
+ON_INTEL = "Intel" in CAPABILITIES.get("cpu_name", "")
+PREFERS_ONEDNN = HAS_ONEDNN and not ON_INTEL
 WIDE = 256  # rows and columns of a matrix from which on oneDNN is asked
 MANY = 16  # rows of x from which on it is asked: for fewer, arranging the matrix takes longer than the product
 

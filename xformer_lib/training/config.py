@@ -28,7 +28,7 @@ class TrainConfig:
     decay: float = 0.5               # share of the steps over which the trapezoid falls
     label_smoothing: float = 0.1
     clip: float = 1.0                # largest gradient norm
-    precision: str = "float32"       # or "bfloat16", or "auto": if the device has it
+    precision: str = "float32"       # or "bfloat16", or "auto": where it is quicker
     validate_every: int = 500        # steps between validations and checkpoints
     accumulate: int = 1              # parts of a batch, computed one after another
     seed: int = 1
