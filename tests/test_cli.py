@@ -95,7 +95,7 @@ def test_the_command_stores_matrices_as_a_translator_does(run, capsys, monkeypat
     seen, translate = [], decoding.translate
     monkeypatch.setattr(decoding, "translate", lambda model, *rest, **options: seen.append(model) or translate(model, *rest, **options))
     assert main(["translate", "--model", str(run), "Hello world"]) == 0 and capsys.readouterr().out
-    assert {value.stride() == (1, len(value)) for value in seen[0].parameters() if value.ndim == 2} == {True}
+    assert {value.stride(0) == 1 for value in seen[0].parameters() if value.ndim == 2} == {True}
 
 
 def test_a_file_is_translated_line_by_line_and_blank_lines_stay(run, tmp_path, capsys):
