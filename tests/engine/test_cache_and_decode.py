@@ -174,6 +174,17 @@ def test_a_source_of_padding_alone_reads_nothing():
         torch.testing.assert_close(steps.next_logits(target[:, :end]), whole[:, end - 1], atol=1e-12, rtol=0)
 
 
+def test_a_model_in_training_keeps_its_dropout():
+    """With every number of the embedding dropped, all words are one word."""
+    model, target = build().train(), ids(T, 1)
+    model.dropout.p = 1.0
+    steps = begin(model, PADDED)
+    assert type(steps) is CachedSteps
+    for end in range(1, T + 1):
+        found = steps.next_logits(target[:, :end])
+        torch.testing.assert_close(found, found[:1].expand_as(found), atol=1e-12, rtol=0)
+
+
 def test_matrices_that_lie_side_by_side_are_not_copied():
     model = build()
     one, other = model.decoder.layers[0].self_attention, model.decoder.layers[1].self_attention

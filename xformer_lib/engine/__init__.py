@@ -23,7 +23,6 @@ _HOMES = {
     "fused_attention": "modules",
     "int8_is_exact": "quantized",
     "int_product": "quantized",
-    "joined": "quantized",
     "local_attention": "efficient",
     "product": "products",
     "quantize_int8": "quantized",
@@ -52,7 +51,6 @@ if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_lib.engine.quantized import Int8Linear as Int8Linear
     from xformer_lib.engine.quantized import int8_is_exact as int8_is_exact
     from xformer_lib.engine.quantized import int_product as int_product
-    from xformer_lib.engine.quantized import joined as joined
     from xformer_lib.engine.quantized import quantize_int8 as quantize_int8
 else:
     __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -88,7 +88,7 @@ class CachedSteps:
         config, start = self.model.config, self.length
         check_ids("target_in", new, config, start)
         mask = needed(target_mask(new, config.pad_id)) if start == 0 else later_mask(new, start)
-        x = self.model.positions(self.model.embedding(new), start)
+        x = self.model.dropout(self.model.positions(self.model.embedding(new), start))
         for number in range(len(self.layers)):
             x = self.through(number, x, mask)
         self.length = start + new.shape[1]
@@ -244,9 +244,10 @@ def is_known(model: TranslationModel) -> TypeGuard[Transformer]:
 
 
 def is_usual(model: Transformer, source: Int[Tensor, "b s"]) -> bool:
-    """Whether `JointLayer` can do what the decoder's attention does, in each sentence with a word to read."""
+    """Whether `JointLayer` can do what the decoder does: usual attention, no dropout, a word to read in each sentence."""
     layers: Any = [part for layer in model.decoder.layers for part in (layer.self_attention, layer.cross_attention)]
-    return bool((source != model.config.pad_id).any(dim=1).all()) and all(
+    has_words = bool((source != model.config.pad_id).any(dim=1).all())
+    return has_words and not model.training and all(
         type(part) in (MultiHeadAttention, FastAttention) and getattr(part, "path", "auto") == "auto"
         and part.positions is None and part.d_head == part.d_value for part in layers)
 

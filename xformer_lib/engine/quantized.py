@@ -14,7 +14,7 @@ from xformer_lib.nn.protocols import SomeModule
 from xformer_lib.nn.transformer import TokenEmbedding
 from xformer_lib.shapes import Float, Int
 
-__all__ = ["int8_is_exact", "int_product", "Int8Linear", "joined", "Int8Embedding", "quantize_int8"]
+__all__ = ["int8_is_exact", "int_product", "Int8Linear", "Int8Embedding", "quantize_int8"]
 
 
 # %% chapter 13a: Whole numbers in a layer
@@ -68,6 +68,7 @@ class Int8Linear(nn.Module):
         return y.view(*x.shape[:-1], -1)
 
 
+# %% chapter 13a: Whole numbers in a layer
 def joined(*layers: Int8Linear) -> Int8Linear:
     """One layer that gives the outputs of several, one behind the other."""
     whole = copy.copy(layers[0])

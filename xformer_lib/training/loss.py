@@ -15,6 +15,14 @@ __all__ = ["cross_entropy", "chunked_cross_entropy", "translation_loss"]
 
 
 # %% page w2: The loss in parts
+def full_logits(states: Float[Tensor, "n m"],
+                embedding: Float[Tensor, "v m"]) -> Float[Tensor, "n v"]:
+    """states · embeddingᵀ, in float32 at least: bfloat16 is too coarse for what follows."""
+    logits = product(states, embedding)
+    return logits.to(torch.promote_types(logits.dtype, torch.float32))
+
+
+# %% page w2: The loss in parts
 def cross_entropy(states: Float[Tensor, "n m"], embedding: Float[Tensor, "v m"],
                   targets: Int[Tensor, "n"], *,
                   label_smoothing: float = 0.0) -> Float[Tensor, ""]:
@@ -23,16 +31,16 @@ def cross_entropy(states: Float[Tensor, "n m"], embedding: Float[Tensor, "v m"],
     With label smoothing ε the wanted distribution is 1 − ε on the target plus ε/v on
     every word (Szegedy et al. 2016), so the least possible loss is no longer zero.
     """
-    logits = product(states, embedding)
-    # bfloat16 is too coarse here
-    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-    return F.cross_entropy(logits, targets, label_smoothing=label_smoothing,
-                           reduction="sum")
+    return F.cross_entropy(full_logits(states, embedding), targets,
+                           label_smoothing=label_smoothing, reduction="sum")
 
 
 # %% page w2: The loss in parts
+CHUNK = 512  # tokens
+
+
 class ChunkedCrossEntropy(torch.autograd.Function):
-    """`cross_entropy` of 1,024 tokens at a time, never all (n v) logits at once.
+    """`cross_entropy` of `CHUNK` tokens at a time, never all (n v) logits at once.
 
     Each chunk's gradient is taken at once and stored, (n m) and (v m) numbers in all.
     """
@@ -40,17 +48,18 @@ class ChunkedCrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(ctx, states, embedding, targets, label_smoothing):
         total, embedding_grad = states.new_zeros(()), torch.zeros_like(embedding)
-        state_grads = []
-        for x, y in zip(states.detach().split(1024), targets.split(1024)):
-            with torch.enable_grad():
-                x, matrix = x.requires_grad_(), embedding.detach().requires_grad_()
-                loss = cross_entropy(x, matrix, y, label_smoothing=label_smoothing)
-            x_grad, matrix_grad = torch.autograd.grad(loss, (x, matrix))
-            state_grads.append(x_grad)
-            embedding_grad += matrix_grad
-            total = total + loss.detach()
-        ctx.save_for_backward(states, embedding, targets, torch.cat(state_grads),
-                              embedding_grad)
+        state_grads, share = [], label_smoothing / len(embedding)
+        for x, y in zip(states.split(CHUNK), targets[:, None].split(CHUNK)):
+            log_p = full_logits(x, embedding).log_softmax(dim=-1)
+            hit = log_p.gather(1, y)
+            total = total - (1 - label_smoothing) * hit.sum() - share * log_p.sum()
+            error = log_p.exp_().sub_(share)  # p minus what is wanted of every word,
+            error.scatter_add_(1, y, torch.full_like(hit, label_smoothing - 1))
+            error = error.to(embedding.dtype)  # and of the target
+            state_grads.append(product(error, embedding.t()))
+            embedding_grad += product(error.t(), x.t())
+        state_grad = torch.cat(state_grads).to(states.dtype)
+        ctx.save_for_backward(states, embedding, targets, state_grad, embedding_grad)
         ctx.smoothing = label_smoothing
         return total
 
@@ -67,11 +76,11 @@ class ChunkedCrossEntropy(torch.autograd.Function):
 def chunked_cross_entropy(states: Float[Tensor, "n m"], embedding: Float[Tensor, "v m"],
                           targets: Int[Tensor, "n"], *,
                           label_smoothing: float = 0.0) -> Float[Tensor, ""]:
-    """`cross_entropy` in chunks of 1,024 tokens, with gradients where one is wanted."""
+    """`cross_entropy` in chunks of `CHUNK` tokens, with gradients where one is wanted."""
     if torch.is_grad_enabled() and (states.requires_grad or embedding.requires_grad):
         return ChunkedCrossEntropy.apply(states, embedding, targets, label_smoothing)
     parts = (cross_entropy(x, embedding, y, label_smoothing=label_smoothing)
-             for x, y in zip(states.split(1024), targets.split(1024)))
+             for x, y in zip(states.split(CHUNK), targets.split(CHUNK)))
     return sum(parts, start=states.new_zeros(()))
 
 
