@@ -20,7 +20,7 @@ FAMILIES = ("gru", "gru-attention", "transformer")
 VARIANTS = ("no-positions", "no-scale", "no-smoothing", "no-warm-up", "one-head", "post-norm", "post-norm-no-warm-up")
 RATES = ("0.001", "0.002", "0.004", "0.008")
 EVERY = sorted(
-    [f"ladder-long/{name}-seed1.json" for name in FAMILIES]
+    [f"ladder-long/{name}-seed{seed}.json" for name in FAMILIES for seed in (1, 2, 3)]
     + [f"ladder/{name}-seed{seed}.json" for name in FAMILIES + VARIANTS for seed in (1, 2, 3)]
     + [f"ladder/trial-{name}-{rate}.json" for name in FAMILIES + VARIANTS for rate in RATES]
 )
@@ -189,7 +189,7 @@ def test_no_record_is_missing_or_unknown(ladder):
 
 
 def test_records_fit_into_the_repository():
-    assert sum(path.stat().st_size for path in FILES) <= 1.7e6
+    assert sum(path.stat().st_size for path in FILES) <= 2.1e6
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
