@@ -1,11 +1,11 @@
 """How does the loss of a language model fall with its size? Six sizes, the same text, the same steps.
 
-    python benchmarks/scaling.py --json results/scaling.json        (about 10 minutes of one thread; --smoke: seconds, tiny)
+    python benchmarks/scaling.py --json results/scaling.json        (about 15 minutes of one thread; --smoke: seconds, tiny)
 
 A decoder-only model guesses the next letter of this book's own prose: the Markdown cells of all notebooks below ``chapters/``, every
 tenth of them held out. So the text is that of the commit that the record names. The models differ in width alone; depth, steps, batch and
-schedule are the same. Each size runs with every learning rate of a small grid and the first seed; with the best of them it runs once more,
-with the second seed. What counts is the loss on the held-out cells, in nats a letter. Losses do not depend on the machine's speed, up to
+schedule are the same. Each size runs with every learning rate of a small grid and the first seed; with the best of them it runs again,
+with the other seeds. What counts is the loss on the held-out cells, in nats a letter. Losses do not depend on the machine's speed, up to
 rounding. The file is rewritten after every run, so that a call that is stopped leaves the runs it has made.
 """
 
@@ -32,8 +32,8 @@ from xformer_lib.engine.modules import accelerate  # noqa: E402
 from xformer_lib.nn import LanguageModel, TransformerConfig  # noqa: E402
 
 WIDTHS = (16, 24, 32, 48, 64, 96)
-SEEDS = (1, 2)
-RATES = (0.008, 0.016, 0.032)
+SEEDS = (1, 2, 3)
+RATES = (0.002, 0.004, 0.008, 0.016, 0.032, 0.064)
 STEPS, WARMUP = 500, 50
 ROWS, LENGTH = 32, 64
 LETTERS, FIRST = 95, 3  # kinds of letters kept; the ids before the first are the library's special ones
