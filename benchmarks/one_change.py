@@ -3,9 +3,9 @@
     python benchmarks/one_change.py --json results/bench-one-change.json [--compile]
 
 The base decodes greedily, one sentence at a time, with the cache, in float32, explicit attention, on one thread. Each line differs from it
-in one thing, the last two in two. *Joint steps* are what the library does by itself. All are taken in turn, once a round; the median of the ratios to the base, and their lowest and highest.
-Times are those of the processor, summed over its threads. ``--compile`` also measures torch.compile: processor seconds until the first
-result, the C++ compiler's included, then the ratio.
+in one thing, the last two in two. *Joint steps* are what the library does by itself. All are taken in turn, once a round; the median of
+the ratios to the base, and their lowest and highest. Times are those of the processor, summed over its threads. ``--compile`` also
+measures torch.compile: processor seconds until the first result, the C++ compiler's included, then the ratio.
 """
 
 import argparse
