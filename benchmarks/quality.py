@@ -71,7 +71,7 @@ class Muon(torch.optim.Adam):
         self.ratio = matrix_rate / rate
 
     @torch.no_grad()
-    def step(self, closure=None):  # type: ignore[override]
+    def step(self, closure=None):
         super().step(closure)
         for shape, stack in self.stacks.items():
             gradient = torch.stack([weight.grad for weight in stack])
@@ -159,20 +159,23 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--smoke", action="store_true", help="the fragment instead of Multi30k, a few steps: does it run?")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args(arguments)
+    steps = 5 if options.smoke else options.steps
+    record: dict = {"command": "python benchmarks/quality.py --json results/quality.json", "steps": steps, "trials": []}
+    if options.json and options.json.exists():
+        record = json.loads(options.json.read_text(encoding="utf-8"))
+    if record["steps"] != steps:
+        parser.error(f"--steps: expected {record['steps']}, as in {options.json}, got {steps}; name another file")
     torch.set_num_threads(1)
     loop.keep_freed_memory()
     corpus, small = {split: load_corpus("fragment" if options.smoke else "multi30k", split) for split in ("train", "val")}, {}
     if options.smoke:
-        corpus, options.steps = {"train": corpus["train"][:400], "val": corpus["val"][:20]}, 5
+        corpus = {"train": corpus["train"][:400], "val": corpus["val"][:20]}
         small = {"max_len": 24, "d_model": 64, "d_ff": 128}  # what has learned nothing ends its sentences at the last place
-    record: dict = {"command": "python benchmarks/quality.py --json results/quality.json", "steps": options.steps, "trials": []}
-    if options.json and options.json.exists():
-        record = json.loads(options.json.read_text(encoding="utf-8"))
     for seed in options.seeds:
         for name in options.only:
             if any((done["name"], done["seed"]) == (name, seed) for done in record["trials"]):
                 continue
-            made = trial(name, seed, record["steps"], corpus, **small)
+            made = trial(name, seed, steps, corpus, **small)
             made |= {"commit": git_commit(), "device": cpu_name(), "threads": 1, "torch": torch.__version__}
             record["trials"].append(made)
             last = made["looks"][-1]

@@ -74,3 +74,5 @@ def test_a_second_call_does_what_is_missing(tmp_path):
     for done in both["trials"]:
         assert [look["step"] for look in done["looks"]] == [2, 4, 5] and done["looks"][-1]["cpu_seconds"] > 0
         assert set(done["looks"][0]) == {"step", "tokens", "cpu_seconds", "weights", *map(str, quality.MEANS)}
+    with pytest.raises(SystemExit):  # trials of another length are no comparison
+        quality.main(["--json", str(path), "--steps", "7"])

@@ -216,6 +216,20 @@ def test_nothing_is_smoothed_unless_asked():
     assert default != translation_loss(net, SOURCE, TARGET_IN, TARGET_OUT, label_smoothing=0.1)[0]
 
 
+@pytest.mark.parametrize("by_autocast", [False, True])
+def test_chunks_in_low_precision_have_the_gradients_of_full_precision(by_autocast):
+    states, embedding, targets = sample(n=1031)
+    expected = torch.autograd.grad(cross_entropy(states, embedding, targets, label_smoothing=0.1), (states, embedding))
+    dtype = torch.float32 if by_autocast else torch.bfloat16
+    low = [value.detach().to(dtype).requires_grad_() for value in (states, embedding)]
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=by_autocast):
+        loss = chunked_cross_entropy(*low, targets, label_smoothing=0.1)
+    assert loss.dtype == torch.float32
+    for one, other in zip(torch.autograd.grad(loss, low), expected, strict=True):
+        assert one.dtype == dtype
+        torch.testing.assert_close(one.double(), other, atol=0.03 * float(other.abs().max()), rtol=0)
+
+
 def test_low_precision_is_raised_before_the_exponentials():
     states, embedding, targets = sample(n=29)
     low = cross_entropy(states.bfloat16(), embedding.bfloat16(), targets)

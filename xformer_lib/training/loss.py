@@ -53,9 +53,9 @@ class ChunkedCrossEntropy(torch.autograd.Function):
             log_p = full_logits(x, embedding).log_softmax(dim=-1)
             hit = log_p.gather(1, y)
             total = total - (1 - label_smoothing) * hit.sum() - share * log_p.sum()
-            error = log_p.exp_().sub_(share)  # p minus what is wanted of every word,
-            error.scatter_add_(1, y, torch.full_like(hit, label_smoothing - 1))
-            error = error.to(embedding.dtype)  # and of the target
+            error = log_p.exp_().sub_(share)  # p - w: every word's share of w,
+            error.scatter_add_(1, y, torch.full_like(hit, label_smoothing - 1))  # the target's
+            error = error.to(embedding.dtype)
             state_grads.append(product(error, embedding.t()))
             embedding_grad += product(error.t(), x.t())
         state_grad = torch.cat(state_grads).to(states.dtype)
