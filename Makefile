@@ -14,7 +14,7 @@ JOBS ?= 2
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 REACHABLE := import sys, urllib.request; urllib.request.urlopen(sys.argv[1] + "/torch/", timeout=5)
 
-.PHONY: help book serve test notebooks export bench repository clean python
+.PHONY: help book serve test notebooks export bench repository release clean python
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -74,6 +74,9 @@ bench: .venv/bench ## measure the library beside others; tables, and results/ben
 repository: .venv/ready ## with URL=https://host/you/fork: set the repository's address everywhere
 	@test -n "$(URL)" || { echo "Say which: make repository URL=https://github.com/you/xformer-lib"; exit 1; }
 	@$(FULL) tools/sync_bootstrap.py --url "$(URL)"
+
+release: .venv/ready book ## prepare what a person publishes: source archive, wheel and book, in dist/; TRY=1 runs a chapter with the wheel
+	@$(FULL) tools/release.py $(if $(TRY),--try)
 
 clean: ## remove the environments and everything that was built
 	rm -rf .venv .venv-book _build build dist book/vendor *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,7 +1,8 @@
-"""Keep what depends on the repository's address in line with it.
+"""Keep what depends on the repository's address and on the version in line with them.
 
-The address stands in ``_config.yml`` (``repository.url``) and nowhere else by hand. From it follow the bootstrap
-cell of every notebook (the code cell tagged ``bootstrap``) and the marked lines of other files.
+The address stands in ``_config.yml`` (``repository.url``), the version in ``xformer_lib/__init__.py``, and nowhere else by
+hand. From them follow the bootstrap cell of every notebook (the code cell tagged ``bootstrap``) and the marked lines of
+other files.
 
     python tools/sync_bootstrap.py             rewrite what differs
     python tools/sync_bootstrap.py --check     name what differs, write nothing
@@ -18,6 +19,7 @@ import nbformat
 ROOT = Path(__file__).resolve().parent.parent
 CONFIG = ROOT / "_config.yml"
 ADDRESS = re.compile(r"(?m)^(repository:\n(?:[ \t]+.*\n)*?[ \t]+url:[ \t]*)(\S+)")
+VERSION = re.compile(r'(?m)^__version__ = "(.+)"$')
 BOOTSTRAP = """\
 # Installs the course's library where it is missing, as on Colab; does nothing elsewhere.
 import importlib.util
@@ -26,12 +28,13 @@ import subprocess
 import sys
 
 if importlib.util.find_spec("xformer_lib") is None:
-    source = os.environ.get("XFORMER_SOURCE")  # a local copy of the repository, if there is one
-    package = f"{source}[course]" if source else "xformer-lib[course] @ git+ADDRESS"
-    if "your_github_account" in package:
-        sys.exit("xformer_lib is not installed and this copy of the course does not know where it lives: in its "
-                 "folder, run pip install -e '.[course]', or make repository URL=https://github.com/you/xformer-lib")
-    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", package], check=True)"""
+    source = os.environ.get("XFORMER_SOURCE")  # a local copy of the repository, or a wheel, if there is one
+    offers = ["xformer-lib[course]==VERSION", "xformer-lib[course] @ git+ADDRESS"]
+    offers = [f"{source}[course]"] if source else [offer for offer in offers if "your_github_account" not in offer]
+    pip = [sys.executable, "-m", "pip", "install", "--quiet"]
+    if not any(subprocess.run([*pip, offer]).returncode == 0 for offer in offers):
+        sys.exit("xformer_lib is not installed, and pip got it from nowhere: in a copy of the course's repository, "
+                 "run pip install -e '.[course]'; a fork first says make repository URL=https://github.com/you/xformer-lib")"""
 MARKED = ("README.md", "pyproject.toml", "CONTRIBUTING.md")  # may quote the address
 
 
@@ -43,9 +46,14 @@ def repository_url():
     return found[2].strip("\"'").removesuffix("/").removesuffix(".git")
 
 
+def version():
+    """The library's version, which the notebooks ask the package index for."""
+    return VERSION.search((ROOT / "xformer_lib" / "__init__.py").read_text(encoding="utf-8"))[1]
+
+
 def bootstrap_source():
     """The text of the bootstrap cell."""
-    return BOOTSTRAP.replace("ADDRESS", repository_url())
+    return BOOTSTRAP.replace("ADDRESS", repository_url()).replace("VERSION", version())
 
 
 def notebooks():
@@ -93,7 +101,7 @@ def main(arguments=None):
             changed.append(path)
             if not options.check:
                 path.write_text(text, encoding="utf-8", newline="\n")
-    print("\n".join(str(path.relative_to(ROOT)) for path in changed) or "Everything agrees with _config.yml.")
+    print("\n".join(str(path.relative_to(ROOT)) for path in changed) or "Everything agrees with _config.yml and the version.")
     return 1 if options.check and changed else 0
 
 

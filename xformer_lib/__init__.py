@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from xformer_lib._lazy import import_part
 
-__version__ = "0.8.0"
+__version__ = "0.9.0"
 
 _PARTS = ("data", "decoding", "engine", "evaluation", "inspection", "nn", "pretrained", "reference", "speculation", "training")
 

@@ -41,6 +41,8 @@ def copy(tmp_path, monkeypatch):
     (tmp_path / "chapters").mkdir()
     shutil.copy(ROOT / "_config.yml", tmp_path)
     shutil.copy(ROOT / "README.md", tmp_path)
+    (tmp_path / "xformer_lib").mkdir()
+    (tmp_path / "xformer_lib" / "__init__.py").write_text('__version__ = "7.11.13"\n', encoding="utf-8")
     cell = nbformat.v4.new_code_cell("pass", metadata={"tags": ["bootstrap"]})
     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "chapters" / "03_x.ipynb")
     monkeypatch.setattr(sync_bootstrap, "ROOT", tmp_path)
@@ -77,30 +79,52 @@ def test_does_nothing_where_the_library_is(monkeypatch):
 
 
 @pytest.fixture
-def installed(monkeypatch):
-    """What the cell asks pip for, where the library is missing."""
-    asked = []
-    monkeypatch.setattr(subprocess, "run", lambda command, check: asked.append(command[-1]))
+def asked(monkeypatch):
+    """What the cell asks pip for, where the library is missing. Pip has what is appended to ``asked.there``."""
+
+    class Asked(list):
+        there = ()
+
+        def run(self, command):
+            self.append(command[-1])
+            return subprocess.CompletedProcess(command, 0 if command[-1] in self.there else 1)
+
+    log = Asked()
+    monkeypatch.setattr(subprocess, "run", log.run)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     monkeypatch.delenv("XFORMER_SOURCE", raising=False)
-    return asked
+    return log
 
 
-def test_a_placeholder_is_not_asked_for(installed):
+def test_a_placeholder_is_not_asked_for(asked, copy):
     assert "your_github_account" in sync_bootstrap.repository_url()
     with pytest.raises(SystemExit) as stopped:
         exec(sync_bootstrap.bootstrap_source(), {})
-    assert installed == []
+    assert asked == ["xformer-lib[course]==7.11.13"]
     for advice in ("pip install -e '.[course]'", "make repository URL=https://github.com/you/xformer-lib"):
         assert advice in str(stopped.value)
 
 
-def test_a_local_copy_or_a_real_address_is_installed(installed, copy, monkeypatch):
+INDEX, FORK = "xformer-lib[course]==7.11.13", "xformer-lib[course] @ git+https://github.com/somebody/fork"
+
+
+@pytest.mark.parametrize("there, tried", [((INDEX, FORK), [INDEX]), ((FORK,), [INDEX, FORK])])
+def test_the_index_at_this_version_comes_before_the_repository(asked, copy, there, tried):
     assert sync_bootstrap.main(["--url", "https://github.com/somebody/fork"]) == 0
+    asked.there = there
     exec(sync_bootstrap.bootstrap_source(), {})
+    assert asked == tried
+
+
+def test_a_local_copy_is_taken_and_nothing_else(asked, copy, monkeypatch):
     monkeypatch.setenv("XFORMER_SOURCE", "/somewhere")
+    asked.there = ("/somewhere[course]",)
     exec(sync_bootstrap.bootstrap_source(), {})
-    assert installed == ["xformer-lib[course] @ git+https://github.com/somebody/fork", "/somewhere[course]"]
+    assert asked == ["/somewhere[course]"]
+    asked.there = (INDEX,)
+    with pytest.raises(SystemExit, match="not installed"):
+        exec(sync_bootstrap.bootstrap_source(), {})
+    assert asked == ["/somewhere[course]"] * 2
 
 
 RUN_NOTEBOOK = """
@@ -114,16 +138,24 @@ print(notebook.cells[-1].outputs[0].text.strip())
 """
 
 
-def test_chapter_runs_in_a_fresh_environment(tmp_path):
-    """As on Colab: NumPy, torch and matplotlib are there, the library is not; one cell installs it from a local copy."""
-    chapter = ROOT / "chapters" / "03_scaled_dot_product_attention.ipynb"
-    source = tmp_path / "source"
-    ignore = shutil.ignore_patterns("__pycache__")
-    for package in ("xformer_lib", "xformer_course"):
-        shutil.copytree(ROOT / package, source / package, ignore=ignore)
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    """What a release is made of, and its wheel."""
+    source = tmp_path_factory.mktemp("release") / "source"
+    for name in ("xformer_lib", "xformer_course"):
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
-    shutil.copy(chapter, tmp_path)
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", source.parent, source]
+    subprocess.run(build, check=True, stdout=subprocess.DEVNULL)
+    [wheel] = source.parent.glob("*.whl")
+    return {"a local copy": source, "a wheel": wheel}
+
+
+@pytest.mark.parametrize("kind, chapter", [("a local copy", "03_scaled_dot_product_attention"), ("a wheel", "02_dictionary_lookup")])
+def test_chapter_runs_in_a_fresh_environment(tmp_path, package, kind, chapter):
+    """As on Colab: NumPy, torch and matplotlib are there, the library is not; one cell installs it."""
+    chapter = shutil.copy(ROOT / "chapters" / f"{chapter}.ipynb", tmp_path)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "fresh"], check=True)
     python = tmp_path / "fresh" / "bin" / "python"
     [packages] = (tmp_path / "fresh" / "lib").glob("python*/site-packages")
@@ -131,12 +163,12 @@ def test_chapter_runs_in_a_fresh_environment(tmp_path):
     (packages / "colab.pth").write_text(f"{installed}\n")
     environment = {key: os.environ[key] for key in os.environ if not key.startswith(("PYTHON", "VIRTUAL_ENV"))}
     environment |= {
-        "XFORMER_SOURCE": str(source),
+        "XFORMER_SOURCE": str(package[kind]),
         "PIP_NO_BUILD_ISOLATION": "0",
         "PIP_NO_INDEX": "1",
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         "IPYTHONDIR": str(tmp_path / "ipython"),
     }
-    run = subprocess.run([python, "-c", RUN_NOTEBOOK, chapter.name], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    run = subprocess.run([python, "-c", RUN_NOTEBOOK, chapter], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr[-3000:]
     assert run.stdout.strip().startswith(str(packages)), "the chapter used a library from elsewhere"
