@@ -191,7 +191,7 @@ def test_torch_alone(install):
     )
     doctor = here.command("doctor")
     assert doctor.returncode == 1 and doctor.stderr == "" and re.search(r"(?m)^device +cpu, 1 threads$", doctor.stdout)
-    assert doctor.stdout.splitlines()[-1].endswith("; pip install tokenizers safetensors sacrebleu tqdm matplotlib scikit-learn")
+    assert doctor.stdout.splitlines()[-1].endswith("; pip install tokenizers safetensors sacrebleu tqdm pooch matplotlib scikit-learn")
 
 
 @pytest.mark.errors

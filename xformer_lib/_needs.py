@@ -9,7 +9,7 @@ __all__ = ["COMMANDS", "CPU_INDEX", "EXTRAS", "command", "is_missing", "missing"
 
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 
-_TRAIN = ("torch", "tokenizers", "safetensors", "sacrebleu", "tqdm")
+_TRAIN = ("torch", "tokenizers", "safetensors", "sacrebleu", "tqdm", "pooch")
 EXTRAS = {
     "torch": ("torch",),
     "train": _TRAIN,
@@ -20,7 +20,7 @@ EXTRAS = {
 COMMANDS = {
     "train": ("torch", "tokenizers", "safetensors", "tqdm"),
     "translate": ("torch", "tokenizers", "safetensors", "tqdm"),
-    "evaluate": _TRAIN,
+    "evaluate": ("torch", "tokenizers", "safetensors", "sacrebleu", "tqdm"),
     "grade": EXTRAS["grade"],
 }
 # modules that are not called as their packages are
