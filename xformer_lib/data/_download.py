@@ -112,8 +112,9 @@ def _download(name: str, file: dict, path: Path) -> None:
         path.unlink()
         raise
     except ValueError:
-        expected = f"expected sha256 {file['sha256'][:12]}…, got another"
-        raise CorpusDamaged(f"{name}: {expected}; the download was deleted; run the same line again") from None
+        raise CorpusDamaged(
+            f"{name}: expected sha256 {file['sha256'][:12]}…, got another; the download was deleted; run the same line again"
+        ) from None
     except OSError as error:
         raise CorpusUnavailable(
             f"{name}: the download cannot be stored in {path.parent} ({_reason(error)}); free some space there, or set "

@@ -12,7 +12,7 @@ from xformer_lib.data.corpora import CorpusUnavailable, load_corpus
 from xformer_lib.evaluation import bleu, chrf
 from xformer_lib.nn import MultiHeadAttention, Transformer, TransformerConfig
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted((ROOT / "results").glob("ladder*/*.json"))
 RECORDS = [path for path in FILES if not path.stem.startswith("trial-")]
 TRIALS = [path for path in FILES if path.stem.startswith("trial-")]

@@ -9,7 +9,7 @@ import pytest
 from xformer_lib.nn import LanguageModel, SeriesReader, Transformer, TransformerConfig, VisionTransformer
 
 FILES = {
-    name: json.loads((Path(__file__).parent.parent / "results" / name).read_text(encoding="utf-8"))
+    name: json.loads((Path(__file__).resolve().parents[2] / "results" / name).read_text(encoding="utf-8"))
     for name in ("variants-text.json", "variants.json")
 }
 RUNS = [run for record in FILES.values() for run in record["runs"]]

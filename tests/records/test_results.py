@@ -1,6 +1,6 @@
 """Recorded runs are believed only when their stored translations give the stored scores again.
 
-Every file of results/ that stores translations is scored here; those of results/ladder in test_ladder.py. Whoever adds a
+Every file of results/ that stores translations is scored here; those of results/ladder in bench/test_ladder.py. Whoever adds a
 record or takes one away changes EVERY; so no test finds nothing to do because its file is gone.
 """
 
@@ -16,7 +16,7 @@ from benchmarks import captions
 from xformer_lib.data.corpora import CORPUS_ERRORS, load_corpus
 from xformer_lib.evaluation import bleu, bleu_of_counts, chrf, middle, resampled_bleu
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 FILES = {path: json.loads(path.read_text(encoding="utf-8")) for path in sorted((ROOT / "results").glob("*.json"))}
 EVERY = (
     "beam-tatoeba",

@@ -10,7 +10,7 @@ import pytest
 from xformer_lib.data.corpora import CORPUS_ERRORS, load_corpus
 from xformer_lib.evaluation import bleu, chrf
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("bench-growth", "bench-one-change", "grouped-query", "int8")
 
 

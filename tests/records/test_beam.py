@@ -10,7 +10,7 @@ from xformer_lib import load_pretrained
 from xformer_lib.data.corpora import CORPUS_ERRORS, load_corpus
 from xformer_lib.evaluation import bleu, bleu_counts
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 RECORD = json.loads((ROOT / "results" / "beam-tatoeba.json").read_text(encoding="utf-8"))
 SYSTEMS = {system["name"]: system for system in RECORD["systems"]}
 
