@@ -150,6 +150,7 @@ def test_what_is_left_out_and_what_stays(slides):
         cell("code", "print(1 + 2)", outputs=printed),
         cell("code", "\n".join(f"x{n} = {n}" for n in range(13))),
         claim,
+        cell("code", "sugar = True", metadata={"tags": ["claims"]}),
         cell("code", "def stub():\n    return ...\n\n\ncheck('7.1', stub)"),
         cell("markdown", "### Exercise 7.1 · Boil <a id='b'></a>\n\n*implement · 4 minutes · difficulty 1 of 3*\n\nBoil it."),
         cell("code", "kettle = 1"),
@@ -162,7 +163,7 @@ def test_what_is_left_out_and_what_stays(slides):
         notes.decompose()
     words = text.get_text()
     assert "It is hot." in words and words.count("A further sentence") == 5 and "print(1 + 2)" in words and "\n3" in words
-    for absent in ("assert", "x12", "stub", "Boil it", "kettle", "steam =", "Nothing of this", "tea():"):
+    for absent in ("assert", "x12", "stub", "sugar", "Boil it", "kettle", "steam =", "Nothing of this", "tea():"):
         assert absent not in words, absent
     assert "7.1 Boil (4 min)" in words and "4 minutes in all" in words
 

@@ -204,7 +204,7 @@ def holds(node: ast.AST, part: ast.AST) -> bool:
 
 
 def node_of(function: Callable, tree: ast.Module) -> ast.AST:
-    """Where a function stands in its module: of the definitions that begin in its line the smallest with all its instructions."""
+    """Where a function stands in its module: of the definitions in its line with its arguments the smallest with all its instructions."""
     code = function.__code__
     places = [place for place in code.co_positions() if None not in place and place[2] < place[3]]
     found = [
@@ -212,6 +212,7 @@ def node_of(function: Callable, tree: ast.Module) -> ast.AST:
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.Lambda)
         and node.lineno == code.co_firstlineno
+        and [one.arg for one in (*node.args.posonlyargs, *node.args.args)] == [*code.co_varnames[: code.co_argcount]]
         and all((node.lineno, node.col_offset) <= (a, c) and (b, d) <= (node.end_lineno, node.end_col_offset) for a, b, c, d in places)
     ]
     return min(found, key=lambda node: (node.end_lineno, node.end_col_offset, -node.col_offset))
