@@ -120,6 +120,25 @@ def test_what_the_clock_decided_is_run_again(tmp_path, monkeypatch, capsys):
     ]
 
 
+def test_an_interrupted_second_call_keeps_what_the_first_one_found(tmp_path, monkeypatch, capsys):
+    for name in "abcde":
+        hand_in(tmp_path / "class" / f"{name}.ipynb", RIGHT)
+
+    def graded(path, limits, *, name, **more):
+        if name in stops:
+            raise KeyboardInterrupt
+        return NotebookGrade(name, (Grade("3.1", "passed", "…"),), 0.5)
+
+    monkeypatch.setattr(command, "grade_notebook", graded)
+    stops, options = [], (tmp_path / "class", "--json", tmp_path / "report.json", "--new")
+    assert grade(*options) == 0
+    hand_in(tmp_path / "class" / "b.ipynb", RIGHT, WRONG)
+    stops.append("b.ipynb")
+    assert grade(*options) == 130
+    kept = [one["name"] for one in json.loads((tmp_path / "report.json").read_text())["notebooks"]]
+    assert sorted(set(kept) - {"b.ipynb"}) == ["a.ipynb", "c.ipynb", "d.ipynb", "e.ipynb"]
+
+
 @pytest.mark.errors
 @pytest.mark.parametrize("content", ["[]", "{}", "no report", '{"version": 1, "seed": 0}', '{"notebooks": [{}]}'])
 def test_a_file_that_is_no_report_is_refused_and_kept(tmp_path, content, capsys):

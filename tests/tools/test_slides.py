@@ -1,8 +1,10 @@
 """The slides: a deck for every chapter with all its figures, no claims, nothing from elsewhere, and nothing beyond the edge."""
 
 import asyncio
+import doctest
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import nbformat
@@ -183,6 +185,10 @@ def test_more_than_a_slide_holds_goes_to_the_next(slides):
     pots = [slide for slide in made.slides if slide.title == "Pots"]
     assert len(pots) == 3 and sum(len(slide.blocks) for slide in pots) == 7
     assert all(sum(block.height for block in slide.blocks) <= slides.ROOM for slide in pots)
+
+
+def test_the_examples_of_its_functions_run(slides):
+    assert doctest.testmod(sys.modules["slide_blocks"]).attempted >= 1 and not doctest.testmod(sys.modules["slide_blocks"]).failed
 
 
 def test_an_unknown_chapter_is_named(slides):

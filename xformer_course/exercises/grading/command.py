@@ -158,8 +158,10 @@ def grade_class(options, folder: Path, paths: list[Path], limits: Limits) -> lis
             grade_all(folder, paths, limits, options.seed, options.jobs, finish, settled)
         finally:
             in_order = [one for _, one in sorted(graded, key=lambda pair: pair[0])]
+            reached = {one.name for one in in_order}
+            left = [one for one in settled.values() if one.name not in reached] if len(in_order) < len(paths) else []
             if graded:
-                write_json(options, in_order)
+                write_json(options, [*in_order, *left])  # an interrupted class keeps what an earlier call found
         if options.csv and options.jobs > 1 and file.seekable():
             file.seek(0)  # the same rows in another order: as long as before
             file.write(as_csv(in_order, ids))
