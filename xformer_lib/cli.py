@@ -1,4 +1,4 @@
-"""The command ``xformer``: train, evaluate, translate, grade, doctor.
+"""The command ``xformer``: train, evaluate, translate, grade, key, doctor.
 
 Every mistake a user can make ends in one line on stderr and exit status 2; ``XFORMER_TRACEBACK=1``
 shows where it came from. Ctrl-C ends with exit status 130, and a training run with a checkpoint.
@@ -21,7 +21,7 @@ from xformer_lib import __version__, _needs
 from xformer_lib._sentences import check_sentences, read_lines, unread_letters
 from xformer_lib._settings import with_settings
 
-ABOUT = "The command xformer: train, evaluate, translate, grade, doctor."  # python -OO takes the text above away
+ABOUT = "The command xformer: train, evaluate, translate, grade, key, doctor."  # python -OO takes the text above away
 GRADE_STATUS = "Exit status: 0 when every exercise is passed, 1 when one is open, 2 when nothing could be graded."
 MODEL_HELP = "folder of a run (default: the model that comes with the library)"
 HERE = Path(__file__).resolve().parent
@@ -157,13 +157,19 @@ def build_parser() -> argparse.ArgumentParser:
     grade = commands.add_parser("grade", help="grade a learner's notebook, or a folder of them", epilog=GRADE_STATUS)
     grade.add_argument("path", help="a notebook, or a folder that is searched for notebooks")
     grade.add_argument("--json", metavar="FILE", help="write every verdict with its message")
+    grade.add_argument("--new", action="store_true", help="of a folder run only what is new or changed since --json FILE was written")
     grade.add_argument("--csv", metavar="FILE", help="write the table here (a folder's goes to standard output otherwise)")
     grade.add_argument("--timeout", type=float, default=600, metavar="S", help="seconds for a notebook (default: 600)")
     grade.add_argument("--cell-timeout", type=float, default=60, metavar="S", help="seconds for a cell (default: 60)")
     grade.add_argument("--memory", type=float, default=4, metavar="GB", help="gigabytes for a notebook (default: 4)")
     grade.add_argument("--jobs", type=int, default=1, help="notebooks at the same time (default: 1)")
     grade.add_argument("--seed", type=int, default=0, help="for the cases of the checks (default: 0)")
-    grade.set_defaults(run=run_grade)
+    grade.set_defaults(run=run_of_course)
+
+    key = commands.add_parser("key", help="write a chapter's answer key, for the teacher")
+    key.add_argument("what", nargs="+", metavar="CHAPTER", help="a chapter such as 4, or an exercise such as 4.1")
+    key.add_argument("--output", metavar="FILE", help="write here (default: standard output)")
+    key.set_defaults(run=run_of_course)
 
     doctor = commands.add_parser("doctor", help="say what this machine has and what it lacks")
     doctor.set_defaults(run=run_doctor)
@@ -494,18 +500,18 @@ def warn_of_letters(options, tokenizer, sentences: dict[str, str]) -> None:
         )
 
 
-# ---------------------------------------------------------------- grade
+# ---------------------------------------------------------------- grade and key
 
 
-def run_grade(options) -> int:
-    """The course, which stands above the library, brings this command by an entry point."""
-    found = entry_points(group="xformer.commands", name="grade")
+def run_of_course(options) -> int:
+    """The course, which stands above the library, brings these commands by entry points."""
+    found = entry_points(group="xformer.commands", name=options.command)
     if not found:
         raise ImportError(
             "xformer_course: expected the course to be installed, found the library alone; run pip install . in the course's folder"
         )
-    (grade,) = found
-    return grade.load()(options)
+    (command,) = found
+    return command.load()(options)
 
 
 # ---------------------------------------------------------------- doctor

@@ -393,7 +393,7 @@ def command_help():
     lines = []
     before, os.environ["COLUMNS"] = os.environ.get("COLUMNS"), str(WIDTH)
     try:
-        for command in ("", "train", "evaluate", "translate", "grade", "doctor"):
+        for command in ("", "train", "evaluate", "translate", "grade", "key", "doctor"):
             printed = io.StringIO()
             with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
                 build_parser().parse_args([*command.split(), "--help"])

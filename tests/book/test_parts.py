@@ -162,7 +162,7 @@ def test_every_command_is_listed():
     page = parts.expanded("<!-- part command -->")
     assert re.findall(r"^## `(.*)`$", page, re.M) == [
         "xformer",
-        *(f"xformer {c}" for c in ("train", "evaluate", "translate", "grade", "doctor")),
+        *(f"xformer {c}" for c in ("train", "evaluate", "translate", "grade", "key", "doctor")),
     ]
     assert "--beam-size" in page and "--csv" in page
 

@@ -272,9 +272,9 @@ def test_the_solutions_pass_and_the_untouched_chapter_is_not_attempted(tmp_path,
     (notebook,) = json.loads((tmp_path / "all.json").read_text())["notebooks"]
     assert [one["status"] for one in notebook["exercises"]] == ["passed"] * 10
     assert notebook["notes"] == [] and (notebook["passed"], notebook["total"]) == (10, 10)
-    header, row = csv.reader((tmp_path / "none.csv").open())
-    assert header[3:-2] == [f"3.{number}" for number in range(1, 11)]
-    assert row[1:-2] == ["0", "10"] + ["not attempted"] * 10
+    header, row = csv.reader((tmp_path / "none.csv").open(encoding="utf-8-sig"))
+    assert header[5:-2] == [f"3.{number}" for number in range(1, 11)]
+    assert row[1:-2] == ["graded", "0", "0", "10"] + ["not attempted"] * 10
 
 
 def test_a_folder_gives_a_table_on_standard_output(tmp_path, capsys):
@@ -449,7 +449,9 @@ def test_the_table_leaves_empty_what_a_notebook_does_not_contain():
     one = NotebookGrade("=one", (Grade("3.10", "passed", ""), Grade("3.9", "misconception", "", "too far")), 1.0)
     two = NotebookGrade("two, torn", error="not JSON")
     assert as_csv([one, two]) == (
-        'notebook,passed,total,3.9,3.10,seconds,error\n\'=one,1,2,misconception: too far,passed,1.0,\n"two, torn",0,0,,,0.0,not JSON\n'
+        "notebook,status,passed,attempted,total,3.9,3.10,seconds,error\n"
+        "'=one,graded,1,2,2,misconception: too far,passed,1.0,\n"
+        '"two, torn",not graded,0,0,0,,,0.0,not JSON\n'
     )
     assert as_json([one], seed=3)["notebooks"][0]["exercises"][1]["misconception"] == "too far"
     assert not one.complete and not two.complete and not NotebookGrade("empty").complete

@@ -261,7 +261,11 @@ def test_each_row_stands_in_the_table_before_the_next_notebook(class_of_five, tm
     monkeypatch.setattr(command, "grade_notebook", look)
     assert grade(class_of_five, "--csv", tmp_path / "table.csv") == 0
     assert seen == [1, 2, 3, 4, 5]  # the header, and a row for each that is done
-    assert (tmp_path / "table.csv").read_text().startswith("notebook,passed,total,3.1,seconds,error\na.ipynb,1,1,passed")
+    assert (
+        (tmp_path / "table.csv")
+        .read_text(encoding="utf-8-sig")
+        .startswith("notebook,status,passed,attempted,total,3.1,seconds,error\na.ipynb,graded,1,1,1,passed")
+    )
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -285,7 +289,7 @@ def test_an_interrupted_class_keeps_its_rows(class_of_five, tmp_path, monkeypatc
         assert grade(class_of_five, "--csv", tmp_path / "t.csv", "--json", tmp_path / "t.json", "--jobs", jobs) == 130
     except SystemExit as stop:
         assert stop.code == 143
-    rows = list(csv.DictReader((tmp_path / "t.csv").open()))
+    rows = list(csv.DictReader((tmp_path / "t.csv").open(encoding="utf-8-sig")))
     assert sorted(row["notebook"] for row in rows) == ["a.ipynb", "b.ipynb"] and "e.ipynb" not in begun
     assert [one["name"] for one in json.loads((tmp_path / "t.json").read_text())["notebooks"]] == ["a.ipynb", "b.ipynb"]
 
@@ -330,7 +334,7 @@ def test_with_several_jobs_the_file_ends_in_the_order_of_the_names(class_of_five
 
     monkeypatch.setattr(command, "grade_notebook", slow_first)
     assert grade(class_of_five, "--csv", tmp_path / "table.csv", "--jobs", 4) == 0
-    rows = list(csv.DictReader((tmp_path / "table.csv").open()))
+    rows = list(csv.DictReader((tmp_path / "table.csv").open(encoding="utf-8-sig")))
     assert [row["notebook"] for row in rows] == [f"{name}.ipynb" for name in "abcde"]
 
 

@@ -61,7 +61,7 @@ def graded(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tempfile, "tempdir", str(temporary))
         status = cli.main(["grade", str(folder), "--csv", str(place / "all.csv"), "--json", str(place / "all.json"), *LIMITS])
-    rows = {row["notebook"]: row for row in csv.DictReader((place / "all.csv").open(encoding="utf-8"))}
+    rows = {row["notebook"]: row for row in csv.DictReader((place / "all.csv").open(encoding="utf-8-sig"))}
     whole = {one["name"]: one for one in json.loads((place / "all.json").read_text(encoding="utf-8"))["notebooks"]}
     return status, [path.name for path in sorted(folder.iterdir())], rows, whole, temporary
 

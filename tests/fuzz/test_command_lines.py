@@ -189,6 +189,7 @@ FLAGS = {
         "--jobs": NUMBERS,
         "--seed": NUMBERS,
     },
+    "key": {"--output": PLACES},
     "doctor": {},
 }
 GRADED = [place for place in PLACES if place not in ("..", "/", ".")]  # whoever grades these grades all that lies there
@@ -203,7 +204,7 @@ def draw(rng):
         flags = FLAGS.get(command) or {"--quiet": TEXTS, "--nonsense": TEXTS}
         flag = rng.choice(list(flags))
         if rng.random() < 0.06:
-            line.append(rng.choice([flag, flag[:5], "--quiet", "--int8", "--help", "-x"]))
+            line.append(rng.choice([flag, flag[:5], "--quiet", "--int8", "--new", "--help", "-x"]))
         elif rng.random() < 0.1:
             line.append(f"{flag}={rng.choice(flags[flag])}")
         else:
@@ -214,6 +215,8 @@ def draw(rng):
         line += ["--set", *TOY, *rng.sample(SETTINGS, rng.choice([0, 1, 1, 2]))]
     if command == "grade" and rng.random() < 0.9:
         line.append(rng.choice(GRADED))
+    if command == "key":
+        line += rng.choices(["4", "4.1", "99", "4.99", "0", "four", ""], k=rng.choice([0, 1, 2]))
     if command == "evaluate" and rng.random() < 0.8:
         line.append(rng.choice([*PLACES, "run", "run", "run"]))
     if command == "translate":

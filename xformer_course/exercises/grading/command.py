@@ -1,5 +1,6 @@
 """The command `xformer grade`: one notebook or a folder of them, the reports, the exit status."""
 
+import hashlib
 import importlib.util
 import json
 import os
@@ -7,19 +8,22 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 from xformer_course.exercises.grading.kernel import Stopped
 from xformer_course.exercises.grading.limits import Limits
-from xformer_course.exercises.grading.report import NotebookGrade, Table, as_csv, as_json, as_text, fitting, one_line
+from xformer_course.exercises.grading.report import NotebookGrade, Table, as_csv, as_json, as_text, fitting, from_json, one_line
 from xformer_course.exercises.grading.run import grade_notebook
 from xformer_course.exercises.grading.source import Unreadable, read_notebook
 
 ALL_PASSED, SOMETHING_OPEN = 0, 1  # and 2, by way of an error, when nothing could be graded
 NEEDED = ("ipykernel", "jupyter_client", "zmq", "psutil")
+FOR_SPREADSHEETS = "utf-8-sig"  # UTF-8 behind a mark without which Excel reads "Ł" as two letters
 LONGEST = 500  # letters of an error in a row
 
 
@@ -52,13 +56,15 @@ def grade_and_report(options) -> int:
     path = Path(options.path)
     hand_ins = find_notebooks(path) if path.is_dir() else [path]
     check_targets(options, hand_ins)
+    if options.new and not (options.json and path.is_dir()):
+        raise ValueError("--new: expected a folder and --json FILE with its last report, got less; add them, or leave --new out")
     if path.is_dir():
         graded = grade_class(options, path, hand_ins, limits)
     else:
         graded = [grade_alone(path, limits, options.seed)]
         write_json(options, graded)
         if options.csv:
-            Path(options.csv).write_text(as_csv(graded), encoding="utf-8")
+            Path(options.csv).write_text(as_csv(graded), encoding=FOR_SPREADSHEETS)
         print(fitting(as_text(graded[0]), sys.stdout))
     return ALL_PASSED if all(one.complete for one in graded) else SOMETHING_OPEN
 
@@ -139,24 +145,54 @@ def grade_alone(path: Path, limits: Limits, seed: int) -> NotebookGrade:
 def grade_class(options, folder: Path, paths: list[Path], limits: Limits) -> list[NotebookGrade]:
     """A folder: each row of the table is written as it is made, so that an interrupted class keeps its rows."""
     ids, graded = foreseen(paths), []
-    with open(options.csv, "w", encoding="utf-8") if options.csv else nullcontext(sys.stdout) as file:
+    settled = earlier_report(Path(options.json), options.seed) if options.new else {}
+    with open(options.csv, "w", encoding=FOR_SPREADSHEETS) if options.csv else nullcontext(sys.stdout) as file:
         table = Table(file, ids)
 
         def finish(place: int, one: NotebookGrade) -> None:
-            print(one.summary, file=sys.stderr, flush=True)
             graded.append((place, one))
+            print(f"[{len(graded)} of {len(paths)}] {one.summary}", file=sys.stderr, flush=True)
             table.add(one)
 
         try:
-            grade_all(folder, paths, limits, options.seed, options.jobs, finish)
+            grade_all(folder, paths, limits, options.seed, options.jobs, finish, settled)
         finally:
             in_order = [one for _, one in sorted(graded, key=lambda pair: pair[0])]
+            reached = {one.name for one in in_order}
+            left = [one for one in settled.values() if one.name not in reached] if len(in_order) < len(paths) else []
             if graded:
-                write_json(options, in_order)
+                write_json(options, [*in_order, *left])  # an interrupted class keeps what an earlier call found
         if options.csv and options.jobs > 1 and file.seekable():
             file.seek(0)  # the same rows in another order: as long as before
             file.write(as_csv(in_order, ids))
     return in_order
+
+
+def earlier_report(file: Path, seed: int) -> dict[tuple[str, str], NotebookGrade]:
+    """The verdicts that need not be found again; none where there is no report yet.
+
+    Raises:
+        ValueError: if the file is there and no report.
+    """
+    if not file.exists():
+        return {}
+    try:
+        return from_json(json.loads(file.read_text(encoding="utf-8")), seed)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise ValueError(
+            f"--new: expected the report of an earlier call in {file}, got another file; name the one that --json wrote"
+        ) from None
+
+
+def digest_of(path: Path) -> str:
+    """The SHA-256 of a plain file, or nothing: a pipe is not read, a link not followed."""
+    try:
+        if not path.is_file() or path.is_symlink():
+            return ""
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return ""
 
 
 def grade_folder(folder: Path, limits: Limits, seed: int, jobs: int) -> list[NotebookGrade]:
@@ -196,8 +232,18 @@ def foreseen(paths: list[Path]) -> set[str]:
     return ids
 
 
-def grade_all(folder: Path, paths: list[Path], limits: Limits, seed: int, jobs: int, finish: Callable[[int, NotebookGrade], None]) -> None:
+def grade_all(
+    folder: Path,
+    paths: list[Path],
+    limits: Limits,
+    seed: int,
+    jobs: int,
+    finish: Callable[[int, NotebookGrade], None],
+    settled: Mapping[tuple[str, str], NotebookGrade] = MappingProxyType({}),
+) -> None:
     """Hands each notebook to `finish`, with its place in the list, before the next one is begun; one at a time.
+
+    What is `settled` under its name and digest is not run again.
 
     One that cannot be graded, for whatever reason, is a row that says why. An interrupt ends those at work.
     """
@@ -207,7 +253,10 @@ def grade_all(folder: Path, paths: list[Path], limits: Limits, seed: int, jobs: 
         try:
             if stop.is_set():
                 raise Stopped
-            graded = grade_in_class(path, path.relative_to(folder).as_posix(), limits, seed, stop)
+            name, digest = path.relative_to(folder).as_posix(), digest_of(path)
+            graded = settled.get((one_line(name), digest))
+            if graded is None:
+                graded = replace(grade_in_class(path, name, limits, seed, stop), digest=digest)
             with turn:
                 finish(place, graded)
         except BaseException:

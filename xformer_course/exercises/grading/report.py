@@ -14,6 +14,8 @@ from xformer_lib import __version__
 WIDTH = 100
 STARTS = "=+\\-@＝＋－＠﹦﹢﹣﹫⁼₌⁺₊⁻₋−﬩"  # a cell that begins so is a formula to some spreadsheet, narrow or wide
 FORMULA = re.compile(rf'(^|[,;|"])( *)([{STARTS}])')  # whichever sign the spreadsheet parts its cells at
+FIRST = ("notebook", "status", "passed", "attempted", "total")  # then one column an exercise
+LAST = ("seconds", "error")
 EXPLAINED = ("misconception", "wrong", "crashed", "timed out", "not verified")
 
 
@@ -47,17 +49,33 @@ class Grade:
 
 @dataclass(frozen=True)
 class NotebookGrade:
-    """All exercises of one notebook; `error` says why it could not be graded, or not be trusted, and is "" otherwise."""
+    """All exercises of one notebook; `error` says why it could not be graded, or not be trusted, and is "" otherwise.
+
+    `digest` is the SHA-256 of the file that was graded, by which a later call knows it again.
+    """
 
     name: str
     exercises: tuple[Grade, ...] = ()
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
     error: str = ""
+    digest: str = ""
 
     @property
     def passed(self) -> int:
         return sum(grade.status == "passed" for grade in self.exercises)
+
+    @property
+    def attempted(self) -> int:
+        """How many exercises hold an answer, right or wrong."""
+        return sum(grade.status != "not attempted" for grade in self.exercises)
+
+    @property
+    def status(self) -> str:
+        """Graded; with gaps, when not every verdict could be had or trusted; or not graded at all."""
+        if not self.error:
+            return "graded"
+        return "graded with gaps" if self.exercises else "not graded"
 
     @property
     def complete(self) -> bool:
@@ -96,7 +114,10 @@ def as_json(notebooks: list[NotebookGrade], seed: int) -> dict:
         "notebooks": [
             {
                 "name": one.name,
+                "sha256": one.digest,
+                "status": one.status,
                 "passed": one.passed,
+                "attempted": one.attempted,
                 "total": len(one.exercises),
                 "seconds": one.seconds,
                 "error": one.error,
@@ -108,12 +129,29 @@ def as_json(notebooks: list[NotebookGrade], seed: int) -> dict:
     }
 
 
+def from_json(report: object, seed: int) -> dict[tuple[str, str], NotebookGrade]:
+    """What an earlier report settled, by name and digest: graded by this version and seed, whole, and by no clock.
+
+    Raises:
+        KeyError, TypeError, AttributeError: if it is no report.
+    """
+    same = (report["version"], report["seed"]) == (__version__, seed)
+    settled = {}
+    for one in report["notebooks"]:
+        grades = tuple(Grade(**grade) for grade in one["exercises"])
+        whole = not one["error"] and not any(grade.status in ("timed out", "crashed") for grade in grades)
+        if same and whole and one["sha256"]:
+            made = NotebookGrade(one["name"], grades, one["seconds"], tuple(one["notes"]), digest=one["sha256"])
+            settled[made.name, made.digest] = made
+    return settled
+
+
 class Table:
     """The table of a class, written row by row: what is in it when the class is interrupted stays in it."""
 
     def __init__(self, file: TextIO, ids: Collection[str]) -> None:
         self.file, self.ids = file, [exercise.id for exercise in sorted(map(known, ids), key=in_order)]
-        self.write(["notebook", "passed", "total", *self.ids, "seconds", "error"])
+        self.write([*FIRST, *self.ids, *LAST])
 
     def add(self, one: NotebookGrade) -> None:
         """A row; an exercise that the notebook does not contain is left empty, one without a column is named last."""
@@ -121,7 +159,7 @@ class Table:
         cells = [verdicts.get(id, "") for id in self.ids]
         others = ", ".join(f"{id} {short}" for id, short in verdicts.items() if id not in self.ids)
         remarks = filter(None, [one.error, others and f"also checked: {others}"])
-        self.write([one.name, one.passed, len(one.exercises), *cells, one.seconds, "; ".join(remarks)])
+        self.write([one.name, one.status, one.passed, one.attempted, len(one.exercises), *cells, one.seconds, "; ".join(remarks)])
 
     def write(self, row: list) -> None:
         line = io.StringIO()
