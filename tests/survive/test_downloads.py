@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.extent import posix
 from xformer_lib.data import _download
 from xformer_lib.data.corpora import CORPUS_ERRORS, CorpusDamaged, CorpusUnavailable, load_corpus
 
@@ -324,6 +325,7 @@ def wait_for(condition):
         time.sleep(0.005)
 
 
+@posix
 def test_three_processes_download_at_once(publisher, tmp_path):
     """All get the right bytes, no part is torn or left, and the publisher sends each byte once."""
     publisher.manners = ["slow:20"]
@@ -335,6 +337,7 @@ def test_three_processes_download_at_once(publisher, tmp_path):
     assert in_cache(publisher) == ["val.en.gz"] and publisher.asked == [0]
 
 
+@posix
 def test_the_one_that_downloads_is_killed_and_another_goes_on(publisher, tmp_path):
     """The lock goes with its process; what was on the disk by then is not asked for again."""
     publisher.manners, part = ["stall:23", "well"], publisher.cache / "val.en.gz.part"
@@ -370,6 +373,7 @@ def test_a_full_disk_is_not_called_a_network(publisher):
     assert len(load_corpus("multi30k", "val")) == 800
 
 
+@posix
 @pytest.mark.errors
 def test_a_disk_that_fills_up_half_way(publisher, tmp_path):
     """A limit on the size of files, in a process of its own; then there is room again, and the download goes on."""
@@ -386,6 +390,7 @@ def test_a_disk_that_fills_up_half_way(publisher, tmp_path):
     assert len(load_corpus("multi30k", "val")) == 800 and publisher.asked[1] == 29
 
 
+@posix
 @pytest.mark.errors
 def test_a_cache_that_cannot_be_written(publisher, tmp_path, monkeypatch):
     """A path through a file: nothing can be made there, not even by an administrator."""
