@@ -32,7 +32,8 @@ if importlib.util.find_spec("xformer_lib") is None:
         sys.exit("xformer_lib is not installed and this copy of the course does not know where it lives: in its "
                  "folder, run pip install -e '.[course]', or make repository URL=https://github.com/you/xformer-lib")
     subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", package], check=True)"""
-MARKED = ("README.md", "pyproject.toml", "CONTRIBUTING.md")  # may quote the address
+# May quote the address, or its "account/repository", as the buttons that open a copy elsewhere do.
+MARKED = ("README.md", "pyproject.toml", "CONTRIBUTING.md", "SECURITY.md", ".github/ISSUE_TEMPLATE/config.yml")
 
 
 def repository_url():
@@ -64,8 +65,13 @@ def synced_notebook(path):
     return nbformat.writes(notebook, indent=1, ensure_ascii=False) + "\n"
 
 
+def account_and_name(url):
+    """``account/repository`` of an address."""
+    return "/".join(url.split("/")[3:])
+
+
 def synced_text(path, old, new):
-    return path.read_text(encoding="utf-8").replace(old, new)
+    return path.read_text(encoding="utf-8").replace(old, new).replace(account_and_name(old), account_and_name(new))
 
 
 def set_url(url):

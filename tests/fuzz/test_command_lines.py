@@ -19,7 +19,8 @@ from xformer_lib.cli import main
 
 ROOT = Path(__file__).parents[2]
 pytestmark = posix
-LINES, PROCESSES, SEED = *extent((500, 30), (150, 6)), 13
+LINES, PROCESSES = extent((500, 30), (150, 6))
+SEED = int(os.environ.get("XFORMER_SEED", 13))  # by night another one
 PAIRS = [("The cat sleeps", "Le chat dort"), ("My boy is here", "Mon garçon est ici"), ("A cat", "Un chat")] * 7
 TOY = [
     "max_steps=1",
