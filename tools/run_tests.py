@@ -24,8 +24,17 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 LIGHTHOUSE = "tests/book/test_lighthouse.py"
-# What is no test of the two packages: pages, notebooks, measurements, and the project's own files.
-BESIDE = ("bench", "book", "explorables", "notebooks", "project", "tools")
+# What is no test of the two packages: pages, notebooks, measurements, the project's own files, records and types, which follow
+# the exact versions of the lock file.
+BESIDE = ("bench", "book", "explorables", "notebooks", "project", "tools", "test_types.py")
+BESIDE += (
+    "test_beam_record.py",
+    "test_efficiency_records.py",
+    "test_int8.py",
+    "test_ladder.py",
+    "test_results.py",
+    "test_variants_record.py",
+)
 
 
 def steps(jobs):
@@ -45,7 +54,7 @@ def steps(jobs):
 def library(jobs):
     """The tests of `xformer_lib` and `xformer_course`: no make, no book, no notebook is run."""
     tests = [sys.executable, "-m", "pytest", "--quiet", "--numprocesses", str(jobs), "--dist", "loadfile", "-rs", "--durations", "15"]
-    return [*tests, "tests", "xformer_lib", "xformer_course", *(f"--ignore=tests/{folder}" for folder in BESIDE)]
+    return [*tests, "tests", "xformer_lib", "xformer_course", *(f"--ignore=tests/{name}" for name in BESIDE)]
 
 
 def environment(jobs):

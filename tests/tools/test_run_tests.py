@@ -39,7 +39,7 @@ def test_the_library_needs_no_notebook_no_book_and_no_make(ran):
     assert command[command.index("--numprocesses") + 1] == "5"
     assert "--nbval" not in command and not any("chapters" in part or "make" in part for part in command)
     left_out = {Path(part.removeprefix("--ignore=")) for part in command if part.startswith("--ignore=")}
-    assert all((run_tests.ROOT / folder).is_dir() for folder in left_out), "a folder that is not there leaves nothing out"
+    assert all((run_tests.ROOT / name).exists() for name in left_out), "what is not there leaves nothing out"
     for folder in ("nn", "engine", "reference", "training", "data", "parity", "fuzz", "exercises"):
         assert Path("tests", folder) not in left_out
 
