@@ -279,6 +279,8 @@ def test_a_commit_is_that_of_the_library_or_unknown(tmp_path, capsys, monkeypatc
     (tmp_path / "clone" / "lib").mkdir()
     (tmp_path / "clone" / "lib" / "cli.py").write_text("")
     assert git_commit(tmp_path / "clone" / "lib") == "unknown" and capsys.readouterr().err == ""
+    if os.name != "posix":
+        return  # the script below would not be found
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "git").write_text("#!/bin/sh\necho 'fatal: detected dubious ownership in repository' >&2\nexit 128\n")
     (tmp_path / "bin" / "git").chmod(0o755)

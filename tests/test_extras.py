@@ -20,9 +20,11 @@ import nbformat
 import pytest
 from packaging.requirements import Requirement
 
+from tests.extent import posix
 from xformer_lib import _needs
 
 ROOT = Path(__file__).parents[1]
+pytestmark = posix  # environments of links, with bin/python
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 TORCH = "pip install torch --index-url https://download.pytorch.org/whl/cpu"
 TRAIN = [

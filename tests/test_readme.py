@@ -12,6 +12,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from tests.extent import posix
+
 ROOT = Path(__file__).parents[1]
 SHORTENED = {  # 800 steps as they stand
     "xformer train --preset fragment": "--set max_steps=12 warmup_steps=2 validate_every=6 max_tokens=307",
@@ -61,6 +63,7 @@ def test_every_command_is_run_here_or_held_elsewhere():
         assert any(one.startswith(start) for one in found), f"no command starts with {start}"
 
 
+@posix
 def test_the_commands_in_their_order(folder):
     """Each ends well, and says which model it used; the sentence of the shipped model comes from it, with a run beside it, too."""
     environment = {name: value for name, value in os.environ.items() if name != "XFORMER_TRACEBACK"}

@@ -26,7 +26,7 @@ from packaging.metadata import Metadata
 
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
-NOT_IN_SDIST = (".ci/", ".github/", ".devcontainer/", ".gitignore", ".pre-commit-config.yaml")
+NOT_IN_SDIST = (".",)  # what serves the host of the repository, or an editor
 WRITTEN_BY_SETUPTOOLS = {"PKG-INFO", "setup.cfg"}
 CHAPTER = "02_dictionary_lookup.ipynb"
 RUN = """

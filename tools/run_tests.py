@@ -9,6 +9,9 @@
                  (nbval), the built pages, in parallel
 
 A step that fails does not keep the next from running. The exit status is 0 when all passed.
+
+    python tools/run_tests.py --only library        another step: both packages on any system, without notebooks and pages
+    python tools/run_tests.py --only style types    these alone
 """
 
 import argparse
@@ -21,6 +24,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 LIGHTHOUSE = "tests/book/test_lighthouse.py"
+# What is no test of the two packages: pages, notebooks, measurements, the project's own files, records and types, which follow
+# the exact versions of the lock file.
+BESIDE = ("bench", "book", "explorables", "notebooks", "project", "records", "tools", "test_int8.py", "test_types.py")
 
 
 def steps(jobs):
@@ -37,6 +43,12 @@ def steps(jobs):
     return {"style": style, "form": form, "types": types, "book": book, "speed": speed, "tests": tests}
 
 
+def library(jobs):
+    """The tests of `xformer_lib` and `xformer_course`: no make, no book, no notebook is run."""
+    tests = [sys.executable, "-m", "pytest", "--quiet", "--numprocesses", str(jobs), "--dist", "loadfile", "-rs", "--durations", "15"]
+    return [*tests, "tests", "xformer_lib", "xformer_course", *(f"--ignore=tests/{name}" for name in BESIDE)]
+
+
 def environment(jobs):
     """One thread pool a worker, and no bytecode left behind."""
     threads = max(1, (os.cpu_count() or 1) // jobs)
@@ -45,12 +57,17 @@ def environment(jobs):
     )
 
 
-def main():
+def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jobs", type=int, default=2, help="tests that run at the same time (default: 2)")
-    options = parser.parse_args()
+    every = list(steps(1))
+    parser.add_argument(
+        "--only", nargs="+", choices=[*every, "library"], default=every, metavar="STEP", help="these steps alone, or library"
+    )
+    options = parser.parse_args(arguments)
+    known = steps(options.jobs) | {"library": library(options.jobs)}
     verdicts, began = {}, time.perf_counter()
-    for name, command in steps(options.jobs).items():
+    for name, command in ((name, known[name]) for name in options.only):
         print(f"== {name}", flush=True)
         start = time.perf_counter()
         status = subprocess.run([str(part) for part in command], cwd=ROOT, env=environment(options.jobs)).returncode

@@ -35,7 +35,8 @@ if importlib.util.find_spec("xformer_lib") is None:
     if not any(subprocess.run([*pip, offer]).returncode == 0 for offer in offers):
         sys.exit("xformer_lib is not installed, and pip got it from nowhere: in a copy of the course's repository, "
                  "run pip install -e '.[course]'; a fork first says make repository URL=https://github.com/you/xformer-lib")"""
-MARKED = ("README.md", "pyproject.toml", "CONTRIBUTING.md")  # may quote the address
+# May quote the address, or its "account/repository", as the buttons that open a copy elsewhere do.
+MARKED = ("README.md", "pyproject.toml", "CONTRIBUTING.md", "SECURITY.md", ".github/ISSUE_TEMPLATE/config.yml")
 
 
 def repository_url():
@@ -72,8 +73,13 @@ def synced_notebook(path):
     return nbformat.writes(notebook, indent=1, ensure_ascii=False) + "\n"
 
 
+def account_and_name(url):
+    """``account/repository`` of an address."""
+    return "/".join(url.split("/")[3:])
+
+
 def synced_text(path, old, new):
-    return path.read_text(encoding="utf-8").replace(old, new)
+    return path.read_text(encoding="utf-8").replace(old, new).replace(account_and_name(old), account_and_name(new))
 
 
 def set_url(url):

@@ -406,7 +406,7 @@ def record_of(folder: Path, options) -> dict:
     here = provenance(options)
     if (folder / "provenance.json").exists():
         return {**run_record(folder), "evaluation": here}
-    config = json.loads((folder / "config.json").read_text())
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     config.pop("run", None)  # the id is no setting
     return {**here, "config": config, "evaluation": here}
 
@@ -417,7 +417,7 @@ def run_record(folder: Path) -> dict:
 
     origin = read_provenance(folder / "provenance.json")
     _, state = load_tensors(folder / "checkpoint.safetensors")
-    config = json.loads((folder / "config.json").read_text())
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     config.pop("run", None)  # the id is no setting
     return {
         **origin,

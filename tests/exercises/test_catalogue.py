@@ -5,6 +5,7 @@ import pytest
 
 from xformer_course.exercises import catalogue, check
 from xformer_course.exercises.authoring import code_cell
+from xformer_course.exercises.chapter_12.heads import Team
 from xformer_course.exercises.exercise import FUNCTION_KINDS, IMPLEMENTABLE_MISCONCEPTIONS
 from xformer_course.exercises.registry import chapters
 
@@ -133,3 +134,11 @@ def test_ids_run_without_gaps(chapter):
     assert [exercise.id for exercise in chapter.exercises] == expected
     assert len(chapter.exercises) >= 4
     assert len({exercise.title for exercise in chapter.exercises}) == len(chapter.exercises)
+
+
+def test_a_set_of_heads_costs_the_same_in_any_order():
+    """To the last bit: exercise 12.11 asks whether one set is dearer than another, and they may be the same."""
+    rng = np.random.default_rng(11)
+    team = Team(rng.normal(size=17), rng.exponential(0.6, size=(17, 17)))
+    chosen = [3, 16, 0, 7, 11, 5, 2]
+    assert {team(rng.permutation(chosen)) for _ in range(53)} == {team(chosen)}

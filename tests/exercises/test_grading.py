@@ -11,6 +11,7 @@ import numpy as np
 import psutil
 import pytest
 
+from tests.extent import posix
 from xformer_course.exercises import api, registry
 from xformer_course.exercises.exercise import Result
 from xformer_course.exercises.grading.command import grade_folder
@@ -22,6 +23,7 @@ from xformer_course.exercises.session import Session
 from xformer_lib import cli
 
 ROOT = Path(__file__).resolve().parents[2]
+pytestmark = posix  # hand-ins that fork, and limits that only such a system sets
 LIMITS = Limits(seconds=60, cell_seconds=8, memory=1.0, processes=24, file_size=0.01, restarts=2)
 
 START = "import os, sys\nimport numpy as np\nfrom xformer_course.exercises import check, hint"

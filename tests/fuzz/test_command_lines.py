@@ -14,11 +14,13 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from tests.extent import extent
+from tests.extent import extent, posix
 from xformer_lib.cli import main
 
 ROOT = Path(__file__).parents[2]
-LINES, PROCESSES, SEED = *extent((500, 30), (150, 6)), 13
+pytestmark = posix
+LINES, PROCESSES = extent((500, 30), (150, 6))
+SEED = int(os.environ.get("XFORMER_SEED", 13))  # by night another one
 PAIRS = [("The cat sleeps", "Le chat dort"), ("My boy is here", "Mon garçon est ici"), ("A cat", "Un chat")] * 7
 TOY = [
     "max_steps=1",

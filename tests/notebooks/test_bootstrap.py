@@ -13,6 +13,7 @@ import sync_bootstrap
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACKED = ("chapters", "tests", "tools", "book", "xformer_lib", "README.md", "CONTRIBUTING.md", "pyproject.toml")
+TRACKED += (".binder", ".devcontainer", ".github", "CODE_OF_CONDUCT.md", "SECURITY.md")
 
 
 def test_every_notebook_holds_the_same_cell():
@@ -26,11 +27,11 @@ def test_address_stands_in_one_place():
     for name in TRACKED:
         top = ROOT / name
         for path in [top] if top.is_file() else sorted(top.rglob("*")):
-            if path.suffix in {".py", ".md", ".toml", ".ipynb", ".js", ".css"} and "vendor" not in path.parts:
+            if path.suffix in {".py", ".md", ".toml", ".ipynb", ".js", ".css", ".json", ".yml"} and "vendor" not in path.parts:
                 text = path.read_text(encoding="utf-8")
                 if path.suffix == ".ipynb":
                     text = text.replace(f"git+{url}", "", 1)
-                if url in text and path.name not in sync_bootstrap.MARKED:
+                if sync_bootstrap.account_and_name(url) in text and path.relative_to(ROOT).as_posix() not in sync_bootstrap.MARKED:
                     quoting.append(str(path.relative_to(ROOT)))
     assert quoting == []
 
@@ -40,9 +41,11 @@ def copy(tmp_path, monkeypatch):
     """A small copy of the repository that a test may change."""
     (tmp_path / "chapters").mkdir()
     shutil.copy(ROOT / "_config.yml", tmp_path)
-    shutil.copy(ROOT / "README.md", tmp_path)
     (tmp_path / "xformer_lib").mkdir()
     (tmp_path / "xformer_lib" / "__init__.py").write_text('__version__ = "7.11.13"\n', encoding="utf-8")
+    for name in sync_bootstrap.MARKED:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
     cell = nbformat.v4.new_code_cell("pass", metadata={"tags": ["bootstrap"]})
     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "chapters" / "03_x.ipynb")
     monkeypatch.setattr(sync_bootstrap, "ROOT", tmp_path)
@@ -56,7 +59,12 @@ def test_a_fork_changes_one_thing(copy):
     assert sync_bootstrap.repository_url() == "https://github.com/somebody/fork"
     cell = nbformat.read(copy / "chapters" / "03_x.ipynb", as_version=4).cells[0]
     assert "git+https://github.com/somebody/fork" in cell.source
-    assert not any(old in path.read_text(encoding="utf-8") for path in copy.rglob("*") if path.is_file())
+    texts = {path.relative_to(copy).as_posix(): path.read_text(encoding="utf-8") for path in copy.rglob("*") if path.is_file()}
+    assert [name for name, text in texts.items() if sync_bootstrap.account_and_name(old) in text] == []
+    for name in ("pyproject.toml", "SECURITY.md", ".github/ISSUE_TEMPLATE/config.yml"):
+        assert "https://github.com/somebody/fork/" in texts[name]
+    for button in ("https://mybinder.org/v2/gh/somebody/fork/main", "https://codespaces.new/somebody/fork"):
+        assert button in texts["README.md"]
     assert sync_bootstrap.main(["--check"]) == 0
 
 

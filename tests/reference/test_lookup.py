@@ -140,7 +140,7 @@ class TestErrors:
         "change,fragment",
         [
             (lambda q, k, v: (q.tolist(), k, v), "query: expected an array (*b, width), got list; write np.array(query)"),
-            (lambda q, k, v: (np.float64(1.0), k, v), "query: expected an array (*b, width), got np.float64(1.0)"),
+            (lambda q, k, v: (np.float64(1.0), k, v), f"query: expected an array (*b, width), got {np.float64(1.0)!r}"),
             (lambda q, k, v: (q, k[0], v), f"keys: expected a matrix (key, width), got shape ({WIDTH},); add the missing axis"),
             (lambda q, k, v: (q, k, v[:, 0]), f"values: expected a matrix (key, width), got shape ({NUM_KEYS},)"),
             (

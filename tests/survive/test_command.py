@@ -12,11 +12,13 @@ from pathlib import Path
 import pytest
 import torch
 
+from tests.extent import posix
 from xformer_lib.cli import main
 from xformer_lib.data import _download
 from xformer_lib.training.checkpoint import load_model, load_tensors
 
 ROOT = Path(__file__).parents[2]
+pytestmark = posix
 SMALL = [
     "--set",
     "d_model=22",

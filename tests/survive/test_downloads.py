@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.extent import posix
 from xformer_lib.data import _download
 from xformer_lib.data.corpora import CORPUS_ERRORS, CorpusDamaged, CorpusUnavailable, load_corpus
 
@@ -239,6 +240,7 @@ def wait_for(condition):
         time.sleep(0.005)
 
 
+@posix
 def test_three_processes_download_at_once(publisher, tmp_path):
     """All get the right bytes, and nothing torn is left."""
     publisher.manners = ["slow:20"]
@@ -250,6 +252,7 @@ def test_three_processes_download_at_once(publisher, tmp_path):
     assert in_cache(publisher) == ["val.en.gz"]
 
 
+@posix
 def test_one_that_downloads_is_killed_and_the_next_begins_anew(publisher, tmp_path):
     publisher.manners = ["stall:23", "well"]
     (tmp_path / "go").touch()
@@ -268,6 +271,7 @@ DISK = (
 )
 
 
+@posix
 @pytest.mark.errors
 def test_a_disk_that_fills_up_half_way(publisher, tmp_path):
     """A limit on the size of files, in a process of its own; then there is room again."""
@@ -284,6 +288,7 @@ def test_a_disk_that_fills_up_half_way(publisher, tmp_path):
     assert len(load_corpus("multi30k", "val")) == 800
 
 
+@posix
 @pytest.mark.errors
 def test_a_cache_that_cannot_be_written(publisher, tmp_path, monkeypatch):
     """A path through a file: nothing can be made there, not even by an administrator."""

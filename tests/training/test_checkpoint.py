@@ -13,6 +13,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from tests.extent import posix
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 from xformer_lib.training import checkpoint
@@ -452,6 +453,7 @@ def test_the_first_message_is_the_one_that_is_seen(tmp_path, monkeypatch, writer
         WRITERS[writer](tmp_path / "file" / "x.json")
 
 
+@posix
 @pytest.mark.parametrize("writer", WRITERS)
 def test_a_file_keeps_its_mode_and_a_new_one_gets_the_usual(tmp_path, writer):
     """Whoever closed a file to others, or opened it to a group, finds it so after the next validation."""
@@ -467,6 +469,7 @@ def test_a_file_keeps_its_mode_and_a_new_one_gets_the_usual(tmp_path, writer):
         os.umask(before)
 
 
+@posix
 @pytest.mark.parametrize("writer", WRITERS)
 def test_a_link_stays_a_link(tmp_path, writer):
     """What it points to is replaced, or made: a checkpoint may live on another disk."""

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.extent import posix_only
 from xformer_lib.data import make_batch
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 from xformer_lib.training import distributed, loop
@@ -75,7 +76,7 @@ def work(job):
 
 def child(job, rank, port):
     os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(job["processes"]), MASTER_ADDR="127.0.0.1",
-                      MASTER_PORT=str(port), TORCHELASTIC_USE_AGENT_STORE="True")
+                      MASTER_PORT=str(port), TORCHELASTIC_USE_AGENT_STORE="True", TORCHELASTIC_RESTART_COUNT="0")
     try:
         work(job)
     except SystemExit as error:
@@ -105,7 +106,8 @@ if __name__ == "__main__":
         print(json.dumps([os.waitstatus_to_exitcode(os.waitpid(number, 0)[1]) for number in children]), flush=True)
         del store  # and its thread, before the next fork
 """
-ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "", "GLOO_SOCKET_IFNAME": "lo"}
+LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "", "GLOO_SOCKET_IFNAME": LOOPBACK}
 
 
 class Runner:
@@ -144,6 +146,7 @@ class Runner:
 
 @pytest.fixture(scope="module")
 def runner(tmp_path_factory):
+    posix_only()
     runner = Runner(tmp_path_factory.mktemp("program"))
     yield runner
     runner.server.stdin.close()

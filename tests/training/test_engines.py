@@ -161,12 +161,14 @@ def test_only_what_was_a_setting_once_is_dropped(tmp_path):
         (False, True, False, True),
         (False, False, False, False),
         (None, True, False, True),
+        (None, None, False, False),
     ],
 )
 def test_bfloat16_is_taken_where_it_is_quicker(monkeypatch, amx, avx512, intel, quick):
     monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx, raising=False)
-    if amx is None:
-        monkeypatch.delattr(torch.cpu, "_is_amx_tile_supported")
-    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: avx512)
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: avx512, raising=False)
+    for name, answer in {"_is_amx_tile_supported": amx, "_is_avx512_bf16_supported": avx512}.items():
+        if answer is None:  # as in older versions
+            monkeypatch.delattr(torch.cpu, name)
     monkeypatch.setattr(loop, "ON_INTEL", intel)
     assert loop.has_bfloat16("cpu") is quick and not loop.has_bfloat16("mps")

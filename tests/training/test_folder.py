@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from tests.extent import posix
 from xformer_lib.cli import main
 from xformer_lib.data import Tokenizer
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
@@ -184,6 +185,7 @@ def test_weights_without_a_checkpoint_are_never_removed(run, beside):
     )
 
 
+@posix
 @pytest.mark.errors
 def test_a_model_behind_a_broken_link_counts(tmp_path):
     os.symlink(tmp_path / "on a disk that is not mounted", tmp_path / "model.safetensors")
@@ -294,6 +296,7 @@ BUSY = (
 )
 
 
+@posix
 @pytest.mark.errors
 def test_two_processes_do_not_train_in_one_folder(tmp_path, monkeypatch):
     """The second is told who is there. A kill frees the folder by itself, and the run goes on to the bits it would have had."""

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from tests.extent import posix_only
 from xformer_lib.data import Tokenizer, batches
 from xformer_lib.training import loop
 from xformer_lib.training.checkpoint import load_tensors, save_tensors
@@ -128,6 +129,7 @@ class Runner:
 
 @pytest.fixture(scope="module")
 def runner(tmp_path_factory):
+    posix_only()
     runner = Runner(tmp_path_factory.mktemp("program"))
     yield runner
     runner.server.stdin.close()

@@ -10,7 +10,7 @@ DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 MASK_COLOURS = ("#3b3b3b", "#f2e6c2")  # may not attend, may attend
 
-# What a colour means, here and in the formulas and explorables of the book: the blue, vermillion and green of Okabe and
+# What a colour means, here and in the formulas and explorables of the book: the blue, vermilion and green of Okabe and
 # Ito, dark enough to be read as letters on white. Weights are viridis. A word or a letter always stands beside.
 ROLES = {"query": "#0063a0", "key": "#b34700", "value": "#00714f", "hidden": MASK_COLOURS[0]}
 NO_ROLE = ("#9a3f77", "#000000", "#E69F00", "#56B4E9")  # for series beside queries, keys and values

@@ -77,9 +77,9 @@ def has_bfloat16(device: str) -> bool:
     """
     if device.startswith("cuda"):
         return torch.cuda.is_bf16_supported(including_emulation=False)
-    if getattr(torch.cpu, "_is_amx_tile_supported", bool)():  # not in every version
-        return device == "cpu"
-    return device == "cpu" and torch.cpu._is_avx512_bf16_supported() and not ON_INTEL
+    amx = getattr(torch.cpu, "_is_amx_tile_supported", bool)  # older versions have neither
+    avx = getattr(torch.cpu, "_is_avx512_bf16_supported", bool)
+    return device == "cpu" and (amx() or avx() and not ON_INTEL)
 
 
 def encode_pairs(pairs: list[tuple[str, str]], tokenizer: Tokenizer,

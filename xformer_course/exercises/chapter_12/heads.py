@@ -96,7 +96,7 @@ class Team:
     together: np.ndarray
 
     def __call__(self, heads):
-        heads = np.asarray(list(heads), dtype=int)
+        heads = np.sort(np.asarray(list(heads), dtype=int))  # a set costs the same to the last bit, in whatever order it comes
         return float(self.singles[heads].sum() + self.together[np.ix_(heads, heads)].sum())
 
 

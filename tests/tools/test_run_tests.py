@@ -1,0 +1,50 @@
+"""The steps of the test run, and which of them are chosen."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+import run_tests
+
+
+@pytest.fixture
+def ran(monkeypatch):
+    """The commands that were started; one that names `mypy` fails."""
+    started = []
+
+    def run(command, **_):
+        started.append(command)
+        return subprocess.CompletedProcess(command, int("mypy" in command))
+
+    monkeypatch.setattr(subprocess, "run", run)
+    return started
+
+
+def test_every_step_but_the_library_alone_is_run(ran, capsys):
+    assert run_tests.main([]) == 1
+    said = capsys.readouterr().out
+    assert [line.split()[1] for line in said.splitlines() if line.startswith("== ") and ":" not in line] == list(run_tests.steps(2))
+    assert len(ran) == 6 and "Failed: types" in said
+
+
+def test_chosen_steps_alone_in_the_order_named(ran, capsys):
+    assert run_tests.main(["--only", "form", "style", "--jobs", "3"]) == 0
+    assert ["format" in command for command in ran] == [True, False]
+    assert "All passed" in capsys.readouterr().out
+
+
+def test_the_library_needs_no_notebook_no_book_and_no_make(ran):
+    assert run_tests.main(["--only", "library", "--jobs", "5"]) == 0
+    [command] = ran
+    assert command[command.index("--numprocesses") + 1] == "5"
+    assert "--nbval" not in command and not any("chapters" in part or "make" in part for part in command)
+    left_out = {Path(part.removeprefix("--ignore=")) for part in command if part.startswith("--ignore=")}
+    assert all((run_tests.ROOT / name).exists() for name in left_out), "what is not there leaves nothing out"
+    for folder in ("nn", "engine", "reference", "training", "data", "parity", "fuzz", "exercises"):
+        assert Path("tests", folder) not in left_out
+
+
+def test_a_step_that_is_none_is_refused(ran, capsys):
+    with pytest.raises(SystemExit):
+        run_tests.main(["--only", "everything"])
+    assert "invalid choice: 'everything'" in capsys.readouterr().err and ran == []
