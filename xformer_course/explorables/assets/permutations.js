@@ -124,7 +124,7 @@ const start = ({ stage, data, say }) => {
   const fate = (i) => answer.rows[i] >= same ? `changed by ${zero(answer.rows[i])}`
     : modes[state.mode].still ? "as before" : state.order[i] !== i ? "moved along" : "as before";
   const sentence = () => {
-    const { name, still } = modes[state.mode];
+    const { still } = modes[state.mode];
     const now = take(words, state.order).join(" ");
     if (state.order.every((row, i) => row === i)) return `${now}: nothing has moved yet.`;
     const changed = answer.rows.map((gap, i) => [gap, i]).filter(([gap]) => gap >= same);

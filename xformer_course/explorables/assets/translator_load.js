@@ -56,7 +56,7 @@ const loader = (() => {
   const load = async (base, kept, progress, again = false) => {
     const arrived = async (name) => {
       try { return await run(base + name, again); } catch (reason) {
-        throw new Error(`The file ${name} of the model could not be loaded from this book (${reason.message}). Try again, or build the book again.`);
+        throw new Error(`The file ${name} of the model could not be loaded from this book (${reason.message}). Try again, or build the book again.`, { cause: reason });
       }
     };
     kept.list ??= await arrived("list.js");
