@@ -1,4 +1,4 @@
-"""Our scripts under eslint, with the rules of ``tools/js/eslint.config.js``."""
+"""Our scripts under eslint, with the rules of ``tools/js/eslint.config.js``; scripts and styles in the form that prettier gives them."""
 
 import subprocess
 from pathlib import Path
@@ -8,6 +8,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ROOT / "_build" / "javascript" / "node_modules"
 ESLINT = [PACKAGES / "eslint" / "bin" / "eslint.js", "--config", "tools/js/eslint.config.js"]
+PRETTIER = [PACKAGES / "prettier" / "bin" / "prettier.cjs", "--config", "tools/js/prettier.json", "--log-level", "warn"]
 
 
 def tracked(*endings):
@@ -58,3 +59,13 @@ def test_what_one_script_hands_to_the_next_is_known_in_figures_alone():
     script = "(() => { kit.mount(); })();"
     assert run([*ESLINT, "--stdin", "--stdin-filename", "xformer_course/explorables/assets/x.js"], input=script) == (0, "")
     assert "'kit' is not defined" in run([*ESLINT, "--stdin", "--stdin-filename", "book/static/x.js"], input=script)[1]
+
+
+def test_prettier_finds_nothing_to_change():
+    assert run([*PRETTIER, "--list-different", *tracked(".js", ".css")]) == (0, "")
+
+
+@pytest.mark.parametrize("name, text", [("x.js", "start( { rows : 3 } )\n"), ("x.css", "p { margin : 0; padding : 0 }\n")])
+def test_another_form_is_noticed(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    assert run([*PRETTIER, "--list-different", str(tmp_path / name)])[0] == 1
