@@ -14,7 +14,7 @@ JOBS ?= 2
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 REACHABLE := import sys, urllib.request; urllib.request.urlopen(sys.argv[1] + "/torch/", timeout=5)
 
-.PHONY: help book serve test notebooks export bench repository clean python
+.PHONY: help book serve pdf test notebooks export bench repository clean python
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ test: .venv/ready ## check everything: library, notebooks, exercises, book
 serve: book ## build the book and serve it on http://localhost:8000
 	@echo "Reading at http://localhost:8000 (Ctrl-C ends it)"
 	@$(SMALL) -m http.server 8000 --bind 127.0.0.1 --directory _build/html
+
+pdf: .venv/ready book ## print the whole book into one file, _build/xformer-book.pdf (needs a Chromium)
+	@PYTHONPATH=. $(FULL) book/pdf.py
 
 notebooks: .venv/ready ## run every notebook again and store its outputs
 	@$(FULL) tools/sync_bootstrap.py
