@@ -18,17 +18,32 @@ const colours = HighlightStyle.define([
 ]);
 
 window.makeEditor = (parent, text, { label, run, changed }) => {
-  const act = () => { run(); return true; };
+  const act = () => {
+    run();
+    return true;
+  };
   const view = new EditorView({
     parent,
     state: EditorState.create({
       doc: text,
       extensions: [
-        keymap.of([{ key: "Shift-Enter", run: act }, { key: "Mod-Enter", run: act }]),
-        lineNumbers(), history(), drawSelection(), bracketMatching(), indentOnInput(), indentUnit.of("    "), python(), syntaxHighlighting(colours),
+        keymap.of([
+          { key: "Shift-Enter", run: act },
+          { key: "Mod-Enter", run: act },
+        ]),
+        lineNumbers(),
+        history(),
+        drawSelection(),
+        bracketMatching(),
+        indentOnInput(),
+        indentUnit.of("    "),
+        python(),
+        syntaxHighlighting(colours),
         keymap.of([indentWithTab, ...defaultKeymap, ...historyKeymap]),
         EditorView.contentAttributes.of({ "aria-label": label }),
-        EditorView.updateListener.of((update) => { if (update.docChanged) changed(); }),
+        EditorView.updateListener.of((update) => {
+          if (update.docChanged) changed();
+        }),
       ],
     }),
   });

@@ -4,7 +4,10 @@ const SITE = "/lib/python3.11/site-packages";
 
 async function start({ files, cells }) {
   self.fetch = async (address) => {
-    const name = String(address.url || address).split("/").pop(), type = TYPES[name.split(".").pop()] || "application/octet-stream";
+    const name = String(address.url || address)
+        .split("/")
+        .pop(),
+      type = TYPES[name.split(".").pop()] || "application/octet-stream";
     return files[name] ? new Response(files[name], { headers: { "Content-Type": type } }) : new Response("", { status: 404 });
   };
   const python = await loadPyodide({ indexURL: "https://python.invalid/", fullStdLib: false });

@@ -4,58 +4,116 @@
   const root = document.documentElement.dataset.content_root;
   if (!found.length || root === undefined || typeof DecompressionStream === "undefined") return;
   const BASE = new URL(`${root}_static/python/`, document.baseURI).href;
-  const NAME = /([^/]+)\.html/.exec(location.pathname)[1], KEY = "xformer-code";
+  const NAME = /([^/]+)\.html/.exec(location.pathname)[1],
+    KEY = "xformer-code";
   const make = (name, cls, text = "") => Object.assign(document.createElement(name), { className: cls, textContent: text });
-  const kept = () => { try { return JSON.parse(localStorage.getItem(KEY)) || {}; } catch { return {}; } };
+  const kept = () => {
+    try {
+      return JSON.parse(localStorage.getItem(KEY)) || {};
+    } catch {
+      return {};
+    }
+  };
   const keep = (number, text) => {
-    const all = kept(), page = { ...all[NAME] };
-    if (text === null) delete page[number]; else page[number] = text;
-    if (Object.keys(page).length) all[NAME] = page; else delete all[NAME];
-    try { localStorage.setItem(KEY, JSON.stringify(all)); } catch { /* refused: nothing is kept */ }
+    const all = kept(),
+      page = { ...all[NAME] };
+    if (text === null) delete page[number];
+    else page[number] = text;
+    if (Object.keys(page).length) all[NAME] = page;
+    else delete all[NAME];
+    try {
+      localStorage.setItem(KEY, JSON.stringify(all));
+    } catch {
+      /* refused: nothing is kept */
+    }
   };
 
   const SOLVED = "xformer-solved";
-  const solved = () => { try { return JSON.parse(localStorage.getItem(SOLVED)) || {}; } catch { return {}; } };
-  const solve = (id) => { try { localStorage.setItem(SOLVED, JSON.stringify({ ...solved(), [id]: true })); dispatchEvent(new Event("xformer-progress")); } catch { /* refused: nothing is kept */ } };
+  const solved = () => {
+    try {
+      return JSON.parse(localStorage.getItem(SOLVED)) || {};
+    } catch {
+      return {};
+    }
+  };
+  const solve = (id) => {
+    try {
+      localStorage.setItem(SOLVED, JSON.stringify({ ...solved(), [id]: true }));
+      dispatchEvent(new Event("xformer-progress"));
+    } catch {
+      /* refused: nothing is kept */
+    }
+  };
 
   // One script of the book that hands over its content; the bytes of a part are the characters of a string, read as windows-1252.
-  const WIDE = "\u20ac\u0081\u201a\u0192\u201e\u2026\u2020\u2021\u02c6\u2030\u0160\u2039\u0152\u008d\u017d\u008f\u0090\u2018\u2019\u201c\u201d\u2022\u2013\u2014\u02dc\u2122\u0161\u203a\u0153\u009d\u017e\u0178";
+  const WIDE =
+    "\u20ac\u0081\u201a\u0192\u201e\u2026\u2020\u2021\u02c6\u2030\u0160\u2039\u0152\u008d\u017d\u008f\u0090\u2018\u2019\u201c\u201d\u2022\u2013\u2014\u02dc\u2122\u0161\u203a\u0153\u009d\u017e\u0178";
   const CODES = new Map([...WIDE].map((sign, n) => [sign.charCodeAt(0), 128 + n]));
-  const toBytes = (text) => Uint8Array.from(text, (sign) => { const code = sign.charCodeAt(0); return code < 256 ? CODES.get(code) ?? code : CODES.get(code); });
+  const toBytes = (text) =>
+    Uint8Array.from(text, (sign) => {
+      const code = sign.charCodeAt(0);
+      return code < 256 ? (CODES.get(code) ?? code) : CODES.get(code);
+    });
   const address = (content, type) => URL.createObjectURL(new Blob([content], { type }));
   const script = async (name, receives) => {
     let src = BASE + name;
-    if (!src.startsWith("file:") && receives) { // a server may name another charset for scripts
+    if (!src.startsWith("file:") && receives) {
+      // a server may name another charset for scripts
       const answer = await fetch(src);
       if (!answer.ok) throw new Error(`${name}: ${answer.status}`);
       src = address(await answer.arrayBuffer(), "text/javascript;charset=windows-1252");
     }
     const tag = Object.assign(document.createElement("script"), { src, charset: receives ? "windows-1252" : "utf-8" });
     return new Promise((resolve, reject) => {
-      if (receives) window.receivePythonFile = resolve; else tag.onload = resolve;
-      tag.onerror = () => reject(new Error(`Python could not be loaded (${name}). Load the page again; if that does not help, the book was copied without its folder _static/python.`));
+      if (receives) window.receivePythonFile = resolve;
+      else tag.onload = resolve;
+      tag.onerror = () =>
+        reject(
+          new Error(
+            `Python could not be loaded (${name}). Load the page again; if that does not help, the book was copied without its folder _static/python.`,
+          ),
+        );
       document.head.append(tag);
-    }).finally(() => { tag.remove(); if (src.startsWith("blob:")) URL.revokeObjectURL(src); });
+    }).finally(() => {
+      tag.remove();
+      if (src.startsWith("blob:")) URL.revokeObjectURL(src);
+    });
   };
   let arrivals = Promise.resolve(); // one at a time: all of them arrive at the same function
   const content = (name) => (arrivals = arrivals.catch(() => {}).then(() => script(name, true)));
   // What a check or a hint says: its verdict strong, code as code, and the buttons in the place of a notebook's cells.
   const spoken = (text) => {
-    const said = make("p", "live-text live-said"), words = text.replace(/run the cell again; hint\("[\d.]+"\) helps/, "press Check again; Hint helps");
+    const said = make("p", "live-text live-said"),
+      words = text.replace(/run the cell again; hint\("[\d.]+"\) helps/, "press Check again; Hint helps");
     const end = /^Exercise [\d.]+: [^.]*\.?/.exec(words)[0].length;
     said.append(make("strong", "", words.slice(0, end)));
-    words.slice(end).split("`").forEach((part, n) => said.append(n % 2 ? make("code", "", part) : part));
+    words
+      .slice(end)
+      .split("`")
+      .forEach((part, n) => said.append(n % 2 ? make("code", "", part) : part));
     return said;
   };
-  const unzip = async (bytes) => new Uint8Array(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer());
+  const unzip = async (bytes) =>
+    new Uint8Array(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer());
 
   // A value that is fetched once; after a failure, the next asking tries again.
-  const once = (get) => { let held = null; return () => (held ??= get().catch((error) => { held = null; throw error; })); };
-  let python = null, tell = () => {}, turns = Promise.resolve();
+  const once = (get) => {
+    let held = null;
+    return () =>
+      (held ??= get().catch((error) => {
+        held = null;
+        throw error;
+      }));
+  };
+  let python = null,
+    tell = () => {},
+    turns = Promise.resolve();
   const editor = once(() => script("editor.js", false));
   const cells = once(async () => JSON.parse(new TextDecoder().decode(toBytes(await content(`pages/${NAME}.js`)))));
   const files = once(async () => {
-    const list = await content("list.js"), total = list.parts.reduce((sum, part) => sum + part.bytes, 0), all = new Uint8Array(total);
+    const list = await content("list.js"),
+      total = list.parts.reduce((sum, part) => sum + part.bytes, 0),
+      all = new Uint8Array(total);
     let at = 0;
     for (const part of list.parts) {
       const bytes = toBytes(await content(part.name));
@@ -75,8 +133,14 @@
   // The page's code with what was typed, as a notebook that Jupyter opens and `xformer grade` reads.
   const save = async () => {
     const typed = kept()[NAME] || {};
-    const made = (await cells()).map(({ source, tags }, n) => (
-      { cell_type: "code", id: `cell-${n}`, execution_count: null, metadata: { tags }, outputs: [], source: typed[n] ?? source }));
+    const made = (await cells()).map(({ source, tags }, n) => ({
+      cell_type: "code",
+      id: `cell-${n}`,
+      execution_count: null,
+      metadata: { tags },
+      outputs: [],
+      source: typed[n] ?? source,
+    }));
     const kernel = { kernelspec: { display_name: "Python 3", language: "python", name: "python3" }, language_info: { name: "python" } };
     const text = JSON.stringify({ cells: made, metadata: kernel, nbformat: 4, nbformat_minor: 5 }, null, 1);
     const link = make("a", "");
@@ -89,14 +153,19 @@
   // Python in its worker, asked one thing at a time. A stop or a fault ends it for good; the next turn begins another.
   class Python {
     constructor() {
-      this.ended = new Promise((_, reject) => { this.refuse = reject; });
+      this.ended = new Promise((_, reject) => {
+        this.refuse = reject;
+      });
       this.ended.catch(() => {});
     }
 
-    ready() { return Promise.race([this.ended, this.begun ??= this.begin()]); }
+    ready() {
+      return Promise.race([this.ended, (this.begun ??= this.begin())]);
+    }
 
     async begin() {
-      const { "python.js": code, ...others } = await files(), page = await cells();
+      const { "python.js": code, ...others } = await files(),
+        page = await cells();
       if (python !== this) return;
       tell("Starting Python …", 1);
       const src = address(code, "text/javascript");
@@ -106,14 +175,17 @@
     }
 
     ask(message) {
-      return Promise.race([this.ended, new Promise((resolve) => {
-        this.worker.onmessage = ({ data }) => {
-          if (data.step) tell(`Starting ${data.step} …`, 1);
-          else if (data.failed) this.end(data.failed);
-          else resolve(data);
-        };
-        this.worker.postMessage(message);
-      })]);
+      return Promise.race([
+        this.ended,
+        new Promise((resolve) => {
+          this.worker.onmessage = ({ data }) => {
+            if (data.step) tell(`Starting ${data.step} …`, 1);
+            else if (data.failed) this.end(data.failed);
+            else resolve(data);
+          };
+          this.worker.postMessage(message);
+        }),
+      ]);
     }
 
     end(why) {
@@ -149,10 +221,18 @@
       box.querySelector(".cell_input").after(this.bar, this.out);
       this.shown = box.querySelector(".cell_output");
       if (this.exercise && this.shown) this.shown.hidden = true;
-      const before = (kept()[NAME] || {})[this.number], pre = this.code.querySelector("pre");
+      const before = (kept()[NAME] || {})[this.number],
+        pre = this.code.querySelector("pre");
       this.printed = [...pre.childNodes];
-      if (before !== undefined) { this.typed = before; this.changed(true); pre.replaceChildren(before); }
-      this.status.textContent = [...(this.id && solved()[this.id] ? ["Solved before."] : []), ...(before === undefined ? [] : ["This is your text of last time."])].join(" ");
+      if (before !== undefined) {
+        this.typed = before;
+        this.changed(true);
+        pre.replaceChildren(before);
+      }
+      this.status.textContent = [
+        ...(this.id && solved()[this.id] ? ["Solved before."] : []),
+        ...(before === undefined ? [] : ["This is your text of last time."]),
+      ].join(" ");
     }
 
     button(text, act, hidden = false) {
@@ -164,15 +244,31 @@
       return made;
     }
 
-    changed(yes) { this.resets.hidden = !yes; this.saves.hidden = !yes; }
+    changed(yes) {
+      this.resets.hidden = !yes;
+      this.saves.hidden = !yes;
+    }
 
-    say(text, share) { this.status.textContent = text; this.bar.style.setProperty("--done", share === undefined ? 0 : share); }
+    say(text, share) {
+      this.status.textContent = text;
+      this.bar.style.setProperty("--done", share === undefined ? 0 : share);
+    }
 
-    text() { return this.field ? this.field.text() : this.typed ?? this.stored; }
+    text() {
+      return this.field ? this.field.text() : (this.typed ?? this.stored);
+    }
 
     async edit() {
-      if (this.field) { this.field.focus(); return; }
-      try { await editor(); } catch (error) { this.say(error.message); return; }
+      if (this.field) {
+        this.field.focus();
+        return;
+      }
+      try {
+        await editor();
+      } catch (error) {
+        this.say(error.message);
+        return;
+      }
       const place = make("div", "live-editor highlight");
       place.style.fontSize = getComputedStyle(this.code.querySelector("pre")).fontSize;
       this.code.after(place);
@@ -181,14 +277,21 @@
       this.field = window.makeEditor(place, this.typed ?? this.stored, {
         label: `Python, cell ${this.number}. Shift and Enter runs it; Escape, then Tab, leaves the editor.`,
         run: () => this.run(),
-        changed: () => { this.changed(true); keep(this.number, this.text()); },
+        changed: () => {
+          this.changed(true);
+          keep(this.number, this.text());
+        },
       });
       this.field.focus();
     }
 
-    hint() { return this.send(`hint("${this.id}")`); }
+    hint() {
+      return this.send(`hint("${this.id}")`);
+    }
 
-    run() { return this.send(this.text()); }
+    run() {
+      return this.send(this.text());
+    }
 
     send(source) {
       turns = turns.then(async () => {
@@ -205,14 +308,22 @@
         } catch (error) {
           mine.end(error.message);
           this.say(error.message);
-        } finally { this.busy(false); }
+        } finally {
+          this.busy(false);
+        }
       });
       return turns;
     }
 
-    stop() { if (python) python.end("Stopped. What ran above will run again when it is needed."); }
+    stop() {
+      if (python) python.end("Stopped. What ran above will run again when it is needed.");
+    }
 
-    busy(on) { this.stops.hidden = !on; for (const one of [this.runs, this.hints]) if (one) one.disabled = on; this.box.classList.toggle("live-busy", on); }
+    busy(on) {
+      this.stops.hidden = !on;
+      for (const one of [this.runs, this.hints]) if (one) one.disabled = on;
+      this.box.classList.toggle("live-busy", on);
+    }
 
     show({ text = "", error = "", trace = "", status = "" }) {
       if (this.shown) this.shown.hidden = true;
@@ -221,7 +332,11 @@
       const kind = error || ["crashed", "timed out"].includes(status) ? "stopped" : status === "passed" ? "passed" : status ? "open" : "";
       for (const one of ["passed", "open", "stopped"]) this.out.classList.toggle(`said-${one}`, one === kind);
       if (text.startsWith("Exercise ")) this.out.append(spoken(text.trim()));
-      else if (text) { const said = make("pre", "live-text", text.replace(/\n$/, "")); said.tabIndex = 0; this.out.append(said); }
+      else if (text) {
+        const said = make("pre", "live-text", text.replace(/\n$/, ""));
+        said.tabIndex = 0;
+        this.out.append(said);
+      }
       if (error) {
         this.out.append(make("p", "live-error", error));
         const fold = make("details", "live-trace");

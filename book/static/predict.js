@@ -1,29 +1,52 @@
 // A prediction is said before it is shown: buttons or a field in front of the folded answer. What was said stays in this browser.
 (() => {
-  const KEY = "xformer-predicted", NAME = /([^/]+)\.html/.exec(location.pathname)?.[1];
+  const KEY = "xformer-predicted",
+    NAME = /([^/]+)\.html/.exec(location.pathname)?.[1];
   const make = (name, cls, text = "") => Object.assign(document.createElement(name), { className: cls, textContent: text });
-  const load = () => { try { return JSON.parse(localStorage.getItem(KEY)) || {}; } catch { return {}; } };
+  const load = () => {
+    try {
+      return JSON.parse(localStorage.getItem(KEY)) || {};
+    } catch {
+      return {};
+    }
+  };
   const keep = (key, said, right) => {
     const all = load();
     if (all[NAME]?.[key]) return; // the first word counts: a second one has seen the answer
     all[NAME] = { ...all[NAME], [key]: [said, right] };
-    try { localStorage.setItem(KEY, JSON.stringify(all)); dispatchEvent(new Event("xformer-progress")); } catch { /* refused: nothing is kept */ }
+    try {
+      localStorage.setItem(KEY, JSON.stringify(all));
+      dispatchEvent(new Event("xformer-progress"));
+    } catch {
+      /* refused: nothing is kept */
+    }
   };
   // The numbers in what was said: "row 3, column 1", "(3,1)" and "3 and 1" are one answer, and so are 3/7, 0.43 and 43 %.
-  const numbers = (text) => [...text.replace(/[−–]/g, "-").replace(/(\d)[ ,](?=\d{3}\b)/g, "$1").matchAll(/(-?\d*\.?\d+)(?:\s*\/\s*(\d+))?\s*(%?)/g)]
-    .map(([, value, below, percent]) => Number(value) / Number(below || 1) / (percent ? 100 : 1));
-  const alike = (some, others, near) => some.length === others.length && some.every((value, n) => Math.abs(value - others[n]) <= (near && !Number.isInteger(others[n]) ? 0.01 * Math.abs(others[n]) : 0));
+  const numbers = (text) =>
+    [
+      ...text
+        .replace(/[−–]/g, "-")
+        .replace(/(\d)[ ,](?=\d{3}\b)/g, "$1")
+        .matchAll(/(-?\d*\.?\d+)(?:\s*\/\s*(\d+))?\s*(%?)/g),
+    ].map(([, value, below, percent]) => Number(value) / Number(below || 1) / (percent ? 100 : 1));
+  const alike = (some, others, near) =>
+    some.length === others.length &&
+    some.every((value, n) => Math.abs(value - others[n]) <= (near && !Number.isInteger(others[n]) ? 0.01 * Math.abs(others[n]) : 0));
 
   for (const fold of document.querySelectorAll("details[data-ask]")) {
     const { key, choices, right, near } = JSON.parse(fold.dataset.ask);
-    const form = make(choices ? "div" : "form", "predict-form"), verdict = make("span", "predict-verdict");
+    const form = make(choices ? "div" : "form", "predict-form"),
+      verdict = make("span", "predict-verdict");
     verdict.setAttribute("role", "status");
     const show = (said, good) => {
       verdict.textContent = good ? `You said ${said}. So it is.` : `You said ${said}. Not so; read why.`;
       for (const button of form.querySelectorAll("button[aria-pressed]")) button.setAttribute("aria-pressed", button.textContent === said);
     };
     const judge = (said) => {
-      if (!choices && !numbers(said).length) { verdict.textContent = "Say it in figures."; return; }
+      if (!choices && !numbers(said).length) {
+        verdict.textContent = "Say it in figures.";
+        return;
+      }
       const good = choices ? right.includes(said) : right.some((one) => alike(numbers(said), numbers(one), near));
       keep(key, said, good);
       show(said, good);
@@ -40,12 +63,16 @@
         form.append(button);
       }
     } else {
-      const label = make("label", "predict-label", "Your prediction "), field = make("input", "predict-field");
+      const label = make("label", "predict-label", "Your prediction "),
+        field = make("input", "predict-field");
       field.type = "text";
       field.size = 12;
       label.append(field);
       form.append(label, make("button", "predict-choice", "Say it"));
-      form.addEventListener("submit", (event) => { event.preventDefault(); if (field.value.trim()) judge(field.value.trim()); });
+      form.addEventListener("submit", (event) => {
+        event.preventDefault();
+        if (field.value.trim()) judge(field.value.trim());
+      });
     }
     form.append(verdict);
     const before = load()[NAME]?.[key];

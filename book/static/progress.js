@@ -5,29 +5,76 @@
   if (!place) return;
   const KEYS = ["xformer-read", "xformer-predicted", "xformer-solved", "xformer-reviewed", "xformer-code"];
   const make = (name, cls, text = "") => Object.assign(document.createElement(name), { className: cls, textContent: text });
-  const load = (key, empty) => { try { return JSON.parse(localStorage.getItem(key)) ?? empty; } catch { return empty; } };
+  const load = (key, empty) => {
+    try {
+      return JSON.parse(localStorage.getItem(key)) ?? empty;
+    } catch {
+      return empty;
+    }
+  };
   const link = (text, href) => Object.assign(make("a", "", text), { href });
   const CHAPTER = /chapters\/((\d\d)[a-z]?_\w+)\.html/;
 
   function table() {
-    const read = new Set(load("xformer-read", [])), predicted = load("xformer-predicted", {}), solved = load("xformer-solved", {}), reviewed = load("xformer-reviewed", {});
+    const read = new Set(load("xformer-read", [])),
+      predicted = load("xformer-predicted", {}),
+      solved = load("xformer-solved", {}),
+      reviewed = load("xformer-reviewed", {});
     const rows = new Map();
-    const row = (number) => rows.get(number) || rows.set(number, { read: 0, said: 0, right: 0, solved: 0, reviewed: 0, due: 0 }).get(number);
+    const row = (number) =>
+      rows.get(number) || rows.set(number, { read: 0, said: 0, right: 0, solved: 0, reviewed: 0, due: 0 }).get(number);
     for (const name of read) row(name.slice(0, 2)).read += 1;
-    for (const [name, said] of Object.entries(predicted)) for (const [, right] of Object.values(said)) { row(name.slice(0, 2)).said += 1; row(name.slice(0, 2)).right += right ? 1 : 0; }
+    for (const [name, said] of Object.entries(predicted))
+      for (const [, right] of Object.values(said)) {
+        row(name.slice(0, 2)).said += 1;
+        row(name.slice(0, 2)).right += right ? 1 : 0;
+      }
     for (const id of Object.keys(solved)) row(id.split(".")[0].padStart(2, "0")).solved += 1;
     const today = new Date().setHours(23, 59, 59, 999);
-    for (const [name, [, , asked]] of Object.entries(window.bookTotals || {})) for (const id of asked) if (reviewed[id]) { const one = row(name.slice(0, 2)); one.reviewed += 1; one.due += new Date(reviewed[id].due) <= today ? 1 : 0; }
-    if (!rows.size) return make("p", "", "Nothing yet: read a page to its end, say a prediction, solve an exercise in its page, or answer its questions.");
-    const titles = new Map([...document.querySelectorAll("nav.bd-links a[href]")]
-      .map((link) => [CHAPTER.exec(link.href)?.[1], [...link.childNodes].filter((part) => !part.classList?.contains("read-tick")).map((part) => part.textContent).join("").trim()])
-      .filter(([name]) => name && /^\d\d_/.test(name)).map(([name, title]) => [name.slice(0, 2), [title, `${name}.html`]]));
-    const made = make("table", "table"), head = made.createTHead().insertRow(), body = made.createTBody();
-    for (const text of ["chapter", "pages read", "predicted right", "solved here", "answered", "due"]) head.append(Object.assign(make("th", "", text), { scope: "col" }));
+    for (const [name, [, , asked]] of Object.entries(window.bookTotals || {}))
+      for (const id of asked)
+        if (reviewed[id]) {
+          const one = row(name.slice(0, 2));
+          one.reviewed += 1;
+          one.due += new Date(reviewed[id].due) <= today ? 1 : 0;
+        }
+    if (!rows.size)
+      return make(
+        "p",
+        "",
+        "Nothing yet: read a page to its end, say a prediction, solve an exercise in its page, or answer its questions.",
+      );
+    const titles = new Map(
+      [...document.querySelectorAll("nav.bd-links a[href]")]
+        .map((link) => [
+          CHAPTER.exec(link.href)?.[1],
+          [...link.childNodes]
+            .filter((part) => !part.classList?.contains("read-tick"))
+            .map((part) => part.textContent)
+            .join("")
+            .trim(),
+        ])
+        .filter(([name]) => name && /^\d\d_/.test(name))
+        .map(([name, title]) => [name.slice(0, 2), [title, `${name}.html`]]),
+    );
+    const made = make("table", "table"),
+      head = made.createTHead().insertRow(),
+      body = made.createTBody();
+    for (const text of ["chapter", "pages read", "predicted right", "solved here", "answered", "due"])
+      head.append(Object.assign(make("th", "", text), { scope: "col" }));
     for (const [number, one] of [...rows].sort()) {
       const line = body.insertRow();
-      const [title, address] = titles.get(number) || [number, ""], due = one.due ? link(one.due, "back/review.html") : 0;
-      for (const text of [address ? link(title, address) : title, one.read, one.said ? `${one.right} of ${one.said}` : 0, one.solved, one.reviewed, due]) line.insertCell().append(text);
+      const [title, address] = titles.get(number) || [number, ""],
+        due = one.due ? link(one.due, "back/review.html") : 0;
+      for (const text of [
+        address ? link(title, address) : title,
+        one.read,
+        one.said ? `${one.right} of ${one.said}` : 0,
+        one.solved,
+        one.reviewed,
+        due,
+      ])
+        line.insertCell().append(text);
     }
     return made;
   }
@@ -42,8 +89,15 @@
 
   async function bring(file, say) {
     let given;
-    try { given = JSON.parse(await file.text()); } catch { given = null; }
-    if (!given || typeof given !== "object" || !KEYS.some((key) => key in given)) { say("This file is not one that the button beside it wrote."); return; }
+    try {
+      given = JSON.parse(await file.text());
+    } catch {
+      given = null;
+    }
+    if (!given || typeof given !== "object" || !KEYS.some((key) => key in given)) {
+      say("This file is not one that the button beside it wrote.");
+      return;
+    }
     for (const key of KEYS) if (key in given) localStorage.setItem(key, JSON.stringify(given[key]));
     dispatchEvent(new Event("xformer-progress"));
     show();
@@ -51,11 +105,28 @@
   }
 
   function show() {
-    const bar = make("div", "live-bar"), said = make("span", "live-status"), pick = make("input", "");
+    const bar = make("div", "live-bar"),
+      said = make("span", "live-status"),
+      pick = make("input", "");
     said.setAttribute("role", "status");
     Object.assign(pick, { type: "file", accept: "application/json", hidden: true });
-    pick.addEventListener("change", () => pick.files[0] && bring(pick.files[0], (text) => { said.textContent = text; }));
-    const acts = { "Save to a file": save, "Take from a file": () => pick.click(), "Forget everything": () => { if (!confirm("Forget what you read, predicted, solved, answered and typed in this book?")) return; for (const key of KEYS) localStorage.removeItem(key); location.reload(); } };
+    pick.addEventListener(
+      "change",
+      () =>
+        pick.files[0] &&
+        bring(pick.files[0], (text) => {
+          said.textContent = text;
+        }),
+    );
+    const acts = {
+      "Save to a file": save,
+      "Take from a file": () => pick.click(),
+      "Forget everything": () => {
+        if (!confirm("Forget what you read, predicted, solved, answered and typed in this book?")) return;
+        for (const key of KEYS) localStorage.removeItem(key);
+        location.reload();
+      },
+    };
     for (const [text, act] of Object.entries(acts)) {
       const button = make("button", "live-button", text);
       button.type = "button";

@@ -1,17 +1,37 @@
 // What has been read to its end, predicted, solved and reviewed: marks in the contents, counts on the welcome page, a button that forgets.
 // Kept in this browser alone.
 (() => {
-  const KEY = "xformer-read", PAGE = /\/chapters\/((?:\d\d[a-z]?|w\d)_\w+)\.html/;
+  const KEY = "xformer-read",
+    PAGE = /\/chapters\/((?:\d\d[a-z]?|w\d)_\w+)\.html/;
   const page = (address) => (PAGE.exec(address) || [])[1];
-  const load = () => { try { return new Set(JSON.parse(localStorage.getItem(KEY)) || []); } catch { return new Set(); } };
-  const save = (read) => { try { localStorage.setItem(KEY, JSON.stringify([...read])); } catch { /* refused: nothing is kept */ } };
+  const load = () => {
+    try {
+      return new Set(JSON.parse(localStorage.getItem(KEY)) || []);
+    } catch {
+      return new Set();
+    }
+  };
+  const save = (read) => {
+    try {
+      localStorage.setItem(KEY, JSON.stringify([...read]));
+    } catch {
+      /* refused: nothing is kept */
+    }
+  };
   const make = (name, cls, text) => Object.assign(document.createElement(name), { className: cls, textContent: text });
 
   // Of a page's predictions, exercises and questions: how many were done, of how many, in which words.
   function parts(name) {
     const [said, solvable, asked] = (window.bookTotals || {})[name] || [0, [], []];
-    const kept = (key) => { try { return JSON.parse(localStorage.getItem(key)) || {}; } catch { return {}; } };
-    const solved = kept("xformer-solved"), reviewed = kept("xformer-reviewed");
+    const kept = (key) => {
+      try {
+        return JSON.parse(localStorage.getItem(key)) || {};
+      } catch {
+        return {};
+      }
+    };
+    const solved = kept("xformer-solved"),
+      reviewed = kept("xformer-reviewed");
     return [
       [Object.keys(kept("xformer-predicted")[name] || {}).length, said, "predictions said"],
       [solvable.filter((id) => solved[id]).length, solvable.length, "exercises solved here"],
@@ -22,7 +42,8 @@
   function tick(read) {
     document.querySelectorAll("nav.bd-links .read-tick").forEach((mark) => mark.remove());
     for (const link of document.querySelectorAll("nav.bd-links a[href]")) {
-      const name = page(link.href), begun = name ? parts(name) : [];
+      const name = page(link.href),
+        begun = name ? parts(name) : [];
       if (!read.has(name) && !begun.length) continue;
       const mark = make("span", "read-tick", "");
       const sign = make("span", "", read.has(name) ? "\u00a0\u2713" : "\u00a0");
@@ -42,12 +63,17 @@
 
   function countParts(read) {
     document.querySelectorAll(".read-count, .read-forget").forEach((old) => old.remove());
-    let head = null, table = null;
+    let head = null,
+      table = null;
     const parts = new Map();
     for (const row of document.querySelectorAll("article tbody tr")) {
       const link = row.querySelector("a[href]");
       if (link && head && page(link.href)) parts.get(head).push(page(link.href));
-      if (!link && row.querySelector("strong")) { head = row.querySelector("strong"); table = row.closest("table"); parts.set(head, []); }
+      if (!link && row.querySelector("strong")) {
+        head = row.querySelector("strong");
+        table = row.closest("table");
+        parts.set(head, []);
+      }
     }
     if (!table || !read.size) return;
     for (const [title, pages] of parts) {
@@ -55,14 +81,22 @@
     }
     const button = make("button", "read-forget", "Forget what I have read");
     button.type = "button";
-    button.addEventListener("click", () => { save(new Set()); show(); });
+    button.addEventListener("click", () => {
+      save(new Set());
+      show();
+    });
     table.after(button);
   }
 
-  function show() { const read = load(); tick(read); if (/\/chapters\/index\.html/.test(location.pathname)) countParts(read); }
+  function show() {
+    const read = load();
+    tick(read);
+    if (/\/chapters\/index\.html/.test(location.pathname)) countParts(read);
+  }
 
   function watch() {
-    const name = page(location.pathname), end = document.querySelector(".prev-next-footer, footer");
+    const name = page(location.pathname),
+      end = document.querySelector(".prev-next-footer, footer");
     if (!name || !end || load().has(name)) return;
     const eye = new IntersectionObserver((seen) => {
       if (!seen.some((one) => one.isIntersecting) || !scrollY) return;
@@ -73,9 +107,13 @@
     eye.observe(end);
   }
 
-  addEventListener("keydown", (event) => { if (event.key === "Escape") document.body.classList.add("no-notes"); });
+  addEventListener("keydown", (event) => {
+    if (event.key === "Escape") document.body.classList.add("no-notes");
+  });
   for (const kind of ["pointerover", "focusin"]) {
-    addEventListener(kind, (event) => { if (event.target.matches(".term")) document.body.classList.remove("no-notes"); });
+    addEventListener(kind, (event) => {
+      if (event.target.matches(".term")) document.body.classList.remove("no-notes");
+    });
   }
   addEventListener("xformer-progress", show);
   show();

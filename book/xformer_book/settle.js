@@ -8,10 +8,14 @@
   const all = () => root.classList.remove("settling");
   const one = () => {
     const next = document.querySelector(".bd-article > section > section:not(.settled)");
-    if (!next || !root.classList.contains("settling")) { all(); return; }
+    if (!next || !root.classList.contains("settling")) {
+      all();
+      return;
+    }
     next.classList.add("settled");
     requestIdleCallback(one, { timeout: 1000 });
   };
   addEventListener("load", () => requestIdleCallback(one, { timeout: 1000 }));
-  for (const event of ["click", "keydown", "hashchange", "beforeprint", "wheel", "touchstart"]) addEventListener(event, all, { capture: true, once: true, passive: true });
+  for (const event of ["click", "keydown", "hashchange", "beforeprint", "wheel", "touchstart"])
+    addEventListener(event, all, { capture: true, once: true, passive: true });
 })();

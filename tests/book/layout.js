@@ -2,12 +2,20 @@
 (() => {
   const found = [];
   const article = document.querySelector("article") || document.querySelector("main") || document.body;
-  const say = (e) => e.tagName.toLowerCase() + (e.id ? `#${e.id}` : "") + [...e.classList].slice(0, 2).map((c) => `.${c}`).join("");
+  const say = (e) =>
+    e.tagName.toLowerCase() +
+    (e.id ? `#${e.id}` : "") +
+    [...e.classList]
+      .slice(0, 2)
+      .map((c) => `.${c}`)
+      .join("");
   const box = (e) => e.getBoundingClientRect();
   const shown = (e) => e.checkVisibility({ visibilityProperty: true, opacityProperty: true }) && box(e).width > 1 && box(e).height > 1;
   const inside = (e, selector) => e.closest(selector) !== null;
   const OURS = ":not(.katex *):not(.svg-inline--fa):not(.svg-inline--fa *):not(.btn *)";
-  article.querySelectorAll("details").forEach((fold) => { fold.open = true; });
+  article.querySelectorAll("details").forEach((fold) => {
+    fold.open = true;
+  });
 
   const window_width = document.documentElement.clientWidth;
   if (document.scrollingElement.scrollWidth > window_width + 1)
@@ -15,12 +23,16 @@
 
   // Nothing leaves the window, and no text is clipped, except inside of what scrolls by itself.
   const overflow = (e) => getComputedStyle(e).overflowX;
-  const holder = (e, kinds) => { for (e = e.parentElement; e && e !== document.body; e = e.parentElement) if (kinds.includes(overflow(e))) return e; return null; };
+  const holder = (e, kinds) => {
+    for (e = e.parentElement; e && e !== document.body; e = e.parentElement) if (kinds.includes(overflow(e))) return e;
+    return null;
+  };
   for (const e of article.querySelectorAll(`*${OURS}`)) {
     if (inside(e, "svg *")) continue;
     const clips = ["hidden", "clip"].includes(overflow(e));
-    if (!clips && box(e).right <= window_width + 1 || !shown(e)) continue;
-    if (box(e).right > window_width + 1 && !holder(e, ["auto", "scroll", "hidden", "clip"])) found.push(`${say(e)} leaves the window: ${Math.round(box(e).right)} of ${window_width} px`);
+    if ((!clips && box(e).right <= window_width + 1) || !shown(e)) continue;
+    if (box(e).right > window_width + 1 && !holder(e, ["auto", "scroll", "hidden", "clip"]))
+      found.push(`${say(e)} leaves the window: ${Math.round(box(e).right)} of ${window_width} px`);
     if (clips && e.clientWidth > 1 && e.scrollWidth > e.clientWidth + 1 && e.textContent.trim())
       found.push(`${say(e)} is cut off: ${e.scrollWidth} px of content in ${e.clientWidth}`);
   }
@@ -40,11 +52,13 @@
     if (e.tagName === "IMG") {
       if (!e.complete || !e.naturalWidth) found.push(`${say(e)} is not loaded: ${e.getAttribute("src")}`);
       else if (e.naturalHeight && getComputedStyle(e).objectFit === "fill") {
-        const style = getComputedStyle(e), side = (a, b) => parseFloat(style[a]) + parseFloat(style[b]);
+        const style = getComputedStyle(e),
+          side = (a, b) => parseFloat(style[a]) + parseFloat(style[b]);
         const wide = mine.width - side("paddingLeft", "paddingRight") - side("borderLeftWidth", "borderRightWidth");
         const high = mine.height - side("paddingTop", "paddingBottom") - side("borderTopWidth", "borderBottomWidth");
-        const stretch = (wide / high) / (e.naturalWidth / e.naturalHeight);
-        if (Math.abs(stretch - 1) > 0.03 && Math.abs(wide - high * e.naturalWidth / e.naturalHeight) > 3) found.push(`${say(e)} is stretched by ${stretch.toFixed(2)}`);
+        const stretch = wide / high / (e.naturalWidth / e.naturalHeight);
+        if (Math.abs(stretch - 1) > 0.03 && Math.abs(wide - (high * e.naturalWidth) / e.naturalHeight) > 3)
+          found.push(`${say(e)} is stretched by ${stretch.toFixed(2)}`);
       }
     }
     if (e.tagName === "svg") {
@@ -58,7 +72,9 @@
   }
 
   // No figure lies over text or over another figure.
-  const BLOCKS = "p, pre, li, h1, h2, h3, h4, h5, h6, dt, dd, summary, figcaption, div.math-display, blockquote, label, button, input, output, " + FIGURES;
+  const BLOCKS =
+    "p, pre, li, h1, h2, h3, h4, h5, h6, dt, dd, summary, figcaption, div.math-display, blockquote, label, button, input, output, " +
+    FIGURES;
   const blocks = [...article.querySelectorAll(BLOCKS)]
     .filter((e) => e.matches(OURS) && !e.matches(".copybtn, .headerlink") && shown(e) && !inside(e.parentElement, "svg"))
     .map((e) => ({ e, at: box(e) }));
@@ -67,11 +83,12 @@
     const a = box(e);
     compared.add(e);
     for (const { e: other, at: b } of blocks) {
-      const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left), high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+      const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left),
+        high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
       if (wide <= 2 || high <= 2 || compared.has(other) || other.contains(e) || e.contains(other)) continue;
       if (inside(e, ".xf-handle, [data-overlay]") || inside(other, ".xf-handle, [data-overlay]")) continue;
       found.push(`${say(e)} and ${say(other)} overlap by ${Math.round(wide)} × ${Math.round(high)} px`);
     }
   }
   return [...new Set(found)].slice(0, 12);
-})()
+})();

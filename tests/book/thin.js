@@ -4,9 +4,15 @@
 (() => {
   for (const formula of document.querySelectorAll(".katex")) formula.replaceChildren("x");
   for (const row of document.querySelectorAll("tbody > tr:nth-child(n + 6)")) row.remove();
-  const seen = new Set(), same = [];
-  const ground = (e) => { let all = ""; for (; e; e = e.parentElement) all += getComputedStyle(e).backgroundColor; return all; };
-  for (const block of document.querySelectorAll("pre")) { // first read all, then change: else the page is styled anew for each word
+  const seen = new Set(),
+    same = [];
+  const ground = (e) => {
+    let all = "";
+    for (; e; e = e.parentElement) all += getComputedStyle(e).backgroundColor;
+    return all;
+  };
+  for (const block of document.querySelectorAll("pre")) {
+    // first read all, then change: else the page is styled anew for each word
     const behind = ground(block);
     for (const word of block.querySelectorAll("span")) {
       const style = getComputedStyle(word);
@@ -17,4 +23,4 @@
   }
   for (const word of same.reverse()) word.replaceWith(...word.childNodes);
   return document.querySelectorAll("*").length;
-})()
+})();

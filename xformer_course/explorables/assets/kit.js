@@ -3,7 +3,10 @@ const kit = (() => {
   // ---------------------------------------------------------------- arithmetic on rows of numbers
   const dot = (a, b) => a.reduce((sum, value, i) => sum + value * b[i], 0);
   const transpose = (a) => a[0].map((_, j) => a.map((row) => row[j]));
-  const matmul = (a, b) => { const columns = transpose(b); return a.map((row) => columns.map((column) => dot(row, column))); };
+  const matmul = (a, b) => {
+    const columns = transpose(b);
+    return a.map((row) => columns.map((column) => dot(row, column)));
+  };
   const softmax = (scores, allowed = null) => {
     const kept = scores.filter((_, j) => !allowed || allowed[j]);
     if (!kept.length) return scores.map(() => 0);
@@ -18,11 +21,13 @@ const kit = (() => {
     const weights = scores.map((row, i) => softmax(row, mask && mask[i]));
     return { scores, weights, output: matmul(weights, v) };
   };
-  const sinusoidal = (length, dim, base = 10000) => Array.from({ length }, (_, position) =>
-    Array.from({ length: dim }, (_, column) => {
-      const angle = position * base ** (-2 * Math.floor(column / 2) / dim);
-      return column % 2 ? Math.cos(angle) : Math.sin(angle);
-    }));
+  const sinusoidal = (length, dim, base = 10000) =>
+    Array.from({ length }, (_, position) =>
+      Array.from({ length: dim }, (_, column) => {
+        const angle = position * base ** ((-2 * Math.floor(column / 2)) / dim);
+        return column % 2 ? Math.cos(angle) : Math.sin(angle);
+      }),
+    );
 
   // ---------------------------------------------------------------- elements
   const holder = document.createElement("template");
@@ -47,12 +52,17 @@ const kit = (() => {
   const fresh = (word) => `xf-${word}-${++counter}-${Math.floor(performance.now())}`;
 
   // ---------------------------------------------------------------- colour
-  const VIRIDIS = ["440154", "482878", "3e4a89", "31688e", "26828e", "1f9e89", "35b779", "6ece58", "b5de2b", "fde725"]
-    .map((hex) => [0, 2, 4].map((at) => parseInt(hex.slice(at, at + 2), 16)));
-  const light = (rgb) => dot([0.2126, 0.7152, 0.0722], rgb.map((part) => {
-    const value = part / 255;
-    return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
-  }));
+  const VIRIDIS = ["440154", "482878", "3e4a89", "31688e", "26828e", "1f9e89", "35b779", "6ece58", "b5de2b", "fde725"].map((hex) =>
+    [0, 2, 4].map((at) => parseInt(hex.slice(at, at + 2), 16)),
+  );
+  const light = (rgb) =>
+    dot(
+      [0.2126, 0.7152, 0.0722],
+      rgb.map((part) => {
+        const value = part / 255;
+        return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+      }),
+    );
   // The style of a cell whose value is `share` of the way from lowest to highest: ground, and black or white, whichever reads better.
   const shade = (share) => {
     const place = Math.min(1, Math.max(0, share)) * (VIRIDIS.length - 1);
@@ -71,13 +81,25 @@ const kit = (() => {
       output.textContent = show(Number(input.value));
       input.setAttribute("aria-valuetext", show(Number(input.value)));
     };
-    input.addEventListener("input", () => { set(input.value); oninput(Number(input.value)); });
+    input.addEventListener("input", () => {
+      set(input.value);
+      oninput(Number(input.value));
+    });
     return Object.assign(h("p", { class: "xf-control" }, h("label", { for: id }, label), input, output), { set });
   };
   const button = (label, onclick, attributes = {}) => h("button", { type: "button", onclick, ...attributes }, label);
   // One of several: options are [value, label] pairs; each is a button that says whether it is chosen.
   const choice = ({ label, options, value, onchange }) => {
-    const buttons = options.map(([one, text]) => button(text, () => { set(one); onchange(one); }, { "aria-pressed": "false" }));
+    const buttons = options.map(([one, text]) =>
+      button(
+        text,
+        () => {
+          set(one);
+          onchange(one);
+        },
+        { "aria-pressed": "false" },
+      ),
+    );
     const set = (next) => buttons.forEach((each, i) => each.setAttribute("aria-pressed", String(options[i][0] === next)));
     set(value);
     return Object.assign(h("fieldset", {}, h("legend", {}, label), buttons), { set });
@@ -91,8 +113,17 @@ const kit = (() => {
     const set = (next) => {
       now = { ...now, ...next };
       const first = Object.keys(range)[0];
-      fill(shape, { "aria-valuemin": range[first][0], "aria-valuemax": range[first][1], "aria-valuenow": number(now[first]).replace("\u2212", "-"),
-        "aria-valuetext": show(now), transform: `translate(${place(now).join(" ")})` }, []);
+      fill(
+        shape,
+        {
+          "aria-valuemin": range[first][0],
+          "aria-valuemax": range[first][1],
+          "aria-valuenow": number(now[first]).replace("\u2212", "-"),
+          "aria-valuetext": show(now),
+          transform: `translate(${place(now).join(" ")})`,
+        },
+        [],
+      );
     };
     const move = (next) => {
       for (const axis of Object.keys(range)) next[axis] = Math.min(range[axis][1], Math.max(range[axis][0], next[axis] ?? now[axis]));
@@ -120,7 +151,11 @@ const kit = (() => {
         if ("y" in range) next.y = (point.y - low[1]) / (high[1] - low[1]);
         move(next);
       };
-      const stop = () => { shape.removeEventListener("pointermove", drag); shape.removeEventListener("pointerup", stop); shape.removeEventListener("pointercancel", stop); };
+      const stop = () => {
+        shape.removeEventListener("pointermove", drag);
+        shape.removeEventListener("pointerup", stop);
+        shape.removeEventListener("pointercancel", stop);
+      };
       shape.addEventListener("pointermove", drag);
       shape.addEventListener("pointerup", stop);
       shape.addEventListener("pointercancel", stop);
@@ -133,28 +168,80 @@ const kit = (() => {
     const box = h("div", { class: "xf-scroll" }, ...children);
     new ResizeObserver(() => {
       const wide = box.scrollWidth > box.clientWidth + 1;
-      for (const [name, value] of [["tabindex", "0"], ["role", "region"], ["aria-label", label]]) wide ? box.setAttribute(name, value) : box.removeAttribute(name);
+      for (const [name, value] of [
+        ["tabindex", "0"],
+        ["role", "region"],
+        ["aria-label", label],
+      ])
+        wide ? box.setAttribute(name, value) : box.removeAttribute(name);
     }).observe(box);
     return box;
   };
   // A text in which queries, keys and values have their colours: Q, W_K, k, "value", … as spans.
   const ROLES = { q: "query", k: "key", v: "value" };
-  const paint = (text) => text.split(/(\bW_[QKV]\b|\b[QKV]\u1d40?(?![\w\u1d40])|\b(?:query|queries|keys?|values?)\b)/).map((part, n) =>
-    (n % 2 ? h("span", { class: `xf-${ROLES[part.replace("W_", "")[0].toLowerCase()]}` }, part) : part));
+  const paint = (text) =>
+    text
+      .split(/(\bW_[QKV]\b|\b[QKV]\u1d40?(?![\w\u1d40])|\b(?:query|queries|keys?|values?)\b)/)
+      .map((part, n) => (n % 2 ? h("span", { class: `xf-${ROLES[part.replace("W_", "")[0].toLowerCase()]}` }, part) : part));
   // The corner of a table: what its rows and its columns are.
-  const corner = (rowAxis, columnAxis, attributes = {}) => h("td", { class: "xf-axis", ...attributes }, paint(`${rowAxis} \u2193 ${columnAxis} \u2192`));
+  const corner = (rowAxis, columnAxis, attributes = {}) =>
+    h("td", { class: "xf-axis", ...attributes }, paint(`${rowAxis} \u2193 ${columnAxis} \u2192`));
   // A matrix as a table: words on both axes, numbers on a ground from `low` to `high`, a dash where `mask` forbids.
-  const map = ({ matrix, rows, columns, rowAxis = "query", columnAxis = "key", title, low = 0, high = 1, digits = 2, mask = null, marked = null, plain = false }) =>
-    scroll(title, h("table", { class: "xf-map" },
-      h("caption", {}, title),
-      h("thead", {}, h("tr", {},
-        corner(rowAxis, columnAxis),
-        columns.map((word) => h("th", { scope: "col" }, word)))),
-      h("tbody", {}, matrix.map((row, i) => h("tr", {},
-        h("th", { scope: "row" }, rows[i]),
-        row.map((value, j) => mask && !mask[i][j]
-          ? h("td", { class: "xf-forbidden" }, "\u2013")
-          : h("td", { style: plain ? null : shade((value - low) / (high - low || 1)), class: marked && marked(i, j) ? "xf-marked" : null }, number(value, digits))))))));
+  const map = ({
+    matrix,
+    rows,
+    columns,
+    rowAxis = "query",
+    columnAxis = "key",
+    title,
+    low = 0,
+    high = 1,
+    digits = 2,
+    mask = null,
+    marked = null,
+    plain = false,
+  }) =>
+    scroll(
+      title,
+      h(
+        "table",
+        { class: "xf-map" },
+        h("caption", {}, title),
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            corner(rowAxis, columnAxis),
+            columns.map((word) => h("th", { scope: "col" }, word)),
+          ),
+        ),
+        h(
+          "tbody",
+          {},
+          matrix.map((row, i) =>
+            h(
+              "tr",
+              {},
+              h("th", { scope: "row" }, rows[i]),
+              row.map((value, j) =>
+                mask && !mask[i][j]
+                  ? h("td", { class: "xf-forbidden" }, "\u2013")
+                  : h(
+                      "td",
+                      {
+                        style: plain ? null : shade((value - low) / (high - low || 1)),
+                        class: marked && marked(i, j) ? "xf-marked" : null,
+                      },
+                      number(value, digits),
+                    ),
+              ),
+            ),
+          ),
+        ),
+      ),
+    );
 
   // ---------------------------------------------------------------- start
   // Bring every figure of this name to life, once. What `start` returns, {set, read}, is kept as figure.explorable.
@@ -163,10 +250,37 @@ const kit = (() => {
       const data = JSON.parse(figure.querySelector("script.xf-data").textContent);
       const stage = figure.querySelector(".xf-stage");
       const status = h("p", { class: "xf-say", role: "status" });
-      figure.explorable = start({ stage, data, say: (text) => { if (status.textContent !== text) status.textContent = text; } });
+      figure.explorable = start({
+        stage,
+        data,
+        say: (text) => {
+          if (status.textContent !== text) status.textContent = text;
+        },
+      });
       stage.append(status);
       figure.setAttribute("data-live", "");
     }
   };
-  return { dot, transpose, matmul, softmax, attention, sinusoidal, h, s, number, fresh, shade, slider, button, choice, handle, scroll, paint, corner, map, mount };
+  return {
+    dot,
+    transpose,
+    matmul,
+    softmax,
+    attention,
+    sinusoidal,
+    h,
+    s,
+    number,
+    fresh,
+    shade,
+    slider,
+    button,
+    choice,
+    handle,
+    scroll,
+    paint,
+    corner,
+    map,
+    mount,
+  };
 })();

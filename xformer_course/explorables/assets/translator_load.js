@@ -2,17 +2,24 @@
 // loaded from a folder, too. Read as windows-1252 every byte is a character of its own. Nothing is asked for before a click.
 const loader = (() => {
   // The characters that windows-1252 gives to the bytes 0x80–0x9F, where they are not U+0080–U+009F themselves.
-  const ODD = [0x20ac, 0, 0x201a, 0x0192, 0x201e, 0x2026, 0x2020, 0x2021, 0x02c6, 0x2030, 0x0160, 0x2039, 0x0152, 0, 0x017d, 0,
-    0, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x02dc, 0x2122, 0x0161, 0x203a, 0x0153, 0, 0x017e, 0x0178];
+  const ODD = [
+    0x20ac, 0, 0x201a, 0x0192, 0x201e, 0x2026, 0x2020, 0x2021, 0x02c6, 0x2030, 0x0160, 0x2039, 0x0152, 0, 0x017d, 0, 0, 0x2018, 0x2019,
+    0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x02dc, 0x2122, 0x0161, 0x203a, 0x0153, 0, 0x017e, 0x0178,
+  ];
   const BYTE = new Uint8Array(0x2123).map((_, code) => code);
-  ODD.forEach((code, i) => { if (code) BYTE[code] = 0x80 + i; });
+  ODD.forEach((code, i) => {
+    if (code) BYTE[code] = 0x80 + i;
+  });
   const toBytes = (text) => {
     const bytes = new Uint8Array(text.length);
     for (let i = 0; i < bytes.length; i++) bytes[i] = BYTE[text.charCodeAt(i)];
     return bytes;
   };
 
-  const CRC = new Uint32Array(256).map((_, n) => { for (let k = 0; k < 8; k++) n = n & 1 ? 0xedb88320 ^ (n >>> 1) : n >>> 1; return n; });
+  const CRC = new Uint32Array(256).map((_, n) => {
+    for (let k = 0; k < 8; k++) n = n & 1 ? 0xedb88320 ^ (n >>> 1) : n >>> 1;
+    return n;
+  });
   const crc32 = (bytes) => {
     let sum = 0xffffffff;
     for (let i = 0; i < bytes.length; i++) sum = CRC[(sum ^ bytes[i]) & 255] ^ (sum >>> 8);
@@ -55,19 +62,27 @@ const loader = (() => {
   // All files by name. `kept` holds the parts that arrived whole, so that a second try asks for the others alone.
   const load = async (base, kept, progress, again = false) => {
     const arrived = async (name) => {
-      try { return await run(base + name, again); } catch (reason) {
-        throw new Error(`The file ${name} of the model could not be loaded from this book (${reason.message}). Try again, or build the book again.`);
+      try {
+        return await run(base + name, again);
+      } catch (reason) {
+        throw new Error(
+          `The file ${name} of the model could not be loaded from this book (${reason.message}). Try again, or build the book again.`,
+          { cause: reason },
+        );
       }
     };
     kept.list ??= await arrived("list.js");
     kept.parts ??= [];
-    const { files, parts } = kept.list, total = files.reduce((sum, file) => sum + file.bytes, 0);
+    const { files, parts } = kept.list,
+      total = files.reduce((sum, file) => sum + file.bytes, 0);
     let done = 0;
     for (const [n, part] of parts.entries()) {
       if (!kept.parts[n]) {
         const bytes = toBytes(await arrived(part.name));
         if (bytes.length !== part.bytes || crc32(bytes) !== part.crc32) {
-          throw new Error(`Part ${n + 1} of ${parts.length} of the model is damaged: its checksum is not the one it was written with. Try again, or build the book again.`);
+          throw new Error(
+            `Part ${n + 1} of ${parts.length} of the model is damaged: its checksum is not the one it was written with. Try again, or build the book again.`,
+          );
         }
         kept.parts[n] = bytes;
       }
@@ -76,7 +91,10 @@ const loader = (() => {
       await new Promise((resolve) => setTimeout(resolve)); // let the page draw
     }
     const all = new Uint8Array(total);
-    kept.parts.reduce((at, bytes) => { all.set(bytes, at); return at + bytes.length; }, 0);
+    kept.parts.reduce((at, bytes) => {
+      all.set(bytes, at);
+      return at + bytes.length;
+    }, 0);
     let at = 0;
     return Object.fromEntries(files.map(({ name, bytes }) => [name, all.subarray(at, (at += bytes))]));
   };

@@ -3,7 +3,9 @@
 const transformer = (() => {
   // ---------------------------------------------------------------- weights: a safetensors file of float16
   const half = (bits) => {
-    const sign = bits & 0x8000 ? -1 : 1, exponent = (bits >> 10) & 31, fraction = bits & 1023;
+    const sign = bits & 0x8000 ? -1 : 1,
+      exponent = (bits >> 10) & 31,
+      fraction = bits & 1023;
     if (exponent === 31) return fraction ? NaN : sign * Infinity;
     return sign * (exponent ? 2 ** (exponent - 15) * (1 + fraction / 1024) : 2 ** -24 * fraction);
   };
@@ -18,7 +20,13 @@ const transformer = (() => {
     const first = 8 + Number(view.getBigUint64(0, true));
     const header = JSON.parse(new TextDecoder().decode(bytes.subarray(8, first)));
     const tensors = {};
-    for (const [name, { dtype, data_offsets: [start, end] }] of Object.entries(header).filter(([name]) => name !== "__metadata__")) {
+    for (const [
+      name,
+      {
+        dtype,
+        data_offsets: [start, end],
+      },
+    ] of Object.entries(header).filter(([name]) => name !== "__metadata__")) {
       if (dtype !== "F16") throw new Error(`${name}: expected float16 weights, got ${dtype}; build the book again.`);
       tensors[name] = widen(bytes, first + start, first + end);
     }
@@ -27,35 +35,58 @@ const transformer = (() => {
 
   // ---------------------------------------------------------------- arithmetic; widths are multiples of 4
   const dot = (a, i, b, j, n) => {
-    let s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+    let s0 = 0,
+      s1 = 0,
+      s2 = 0,
+      s3 = 0;
     for (const end = i + n; i < end; i += 4, j += 4) {
-      s0 += a[i] * b[j]; s1 += a[i + 1] * b[j + 1]; s2 += a[i + 2] * b[j + 2]; s3 += a[i + 3] * b[j + 3];
+      s0 += a[i] * b[j];
+      s1 += a[i + 1] * b[j + 1];
+      s2 += a[i + 2] * b[j + 2];
+      s3 += a[i + 3] * b[j + 3];
     }
     return s0 + s1 + s2 + s3;
   };
   // Every row of x times every row of the weight. Four rows of the weight stay in the fast cache while they serve all rows of x,
   // and each number of x, widened once, serves four sums.
   const linear = (x, { weight, bias }) => {
-    const outer = bias.length, inner = weight.length / outer, rows = x.length / inner, out = new Float32Array(rows * outer);
+    const outer = bias.length,
+      inner = weight.length / outer,
+      rows = x.length / inner,
+      out = new Float32Array(rows * outer);
     const wide = new Float64Array(x);
     for (let o = 0; o < outer; o += 4) {
       for (let r = 0; r < rows; r++) {
-        let s0 = bias[o], s1 = bias[o + 1], s2 = bias[o + 2], s3 = bias[o + 3];
-        let i0 = o * inner, i1 = i0 + inner, i2 = i1 + inner, i3 = i2 + inner;
+        let s0 = bias[o],
+          s1 = bias[o + 1],
+          s2 = bias[o + 2],
+          s3 = bias[o + 3];
+        let i0 = o * inner,
+          i1 = i0 + inner,
+          i2 = i1 + inner,
+          i3 = i2 + inner;
         for (let c = r * inner, end = c + inner; c < end; c++, i0++, i1++, i2++, i3++) {
           const value = wide[c];
-          s0 += weight[i0] * value; s1 += weight[i1] * value; s2 += weight[i2] * value; s3 += weight[i3] * value;
+          s0 += weight[i0] * value;
+          s1 += weight[i1] * value;
+          s2 += weight[i2] * value;
+          s3 += weight[i3] * value;
         }
         const at = r * outer + o;
-        out[at] = s0; out[at + 1] = s1; out[at + 2] = s2; out[at + 3] = s3;
+        out[at] = s0;
+        out[at + 1] = s1;
+        out[at + 2] = s2;
+        out[at + 3] = s3;
       }
     }
     return out;
   };
   const layerNorm = (x, { weight, bias }) => {
-    const n = bias.length, out = new Float32Array(x.length);
+    const n = bias.length,
+      out = new Float32Array(x.length);
     for (let at = 0; at < x.length; at += n) {
-      let mean = 0, square = 0;
+      let mean = 0,
+        square = 0;
       for (let i = 0; i < n; i++) mean += x[at + i] / n;
       for (let i = 0; i < n; i++) square += (x[at + i] - mean) ** 2 / n;
       const scale = 1 / Math.sqrt(square + 1e-5);
@@ -66,7 +97,8 @@ const transformer = (() => {
   const relu = (x) => x.map((value) => (value > 0 ? value : 0));
   const add = (x, y) => x.map((value, i) => value + y[i]);
   const softmaxAt = (x, start, n) => {
-    let top = -Infinity, total = 0;
+    let top = -Infinity,
+      total = 0;
     for (let i = start; i < start + n; i++) top = Math.max(top, x[i]);
     for (let i = start; i < start + n; i++) total += Math.exp(x[i] - top);
     for (let i = start; i < start + n; i++) x[i] = Math.exp(x[i] - top) / total;
@@ -81,8 +113,10 @@ const transformer = (() => {
 
   // One query row against lists of key and value rows. The weights lie head after head: weights[head * keys.length + j].
   const attend = (query, keys, values, heads) => {
-    const width = query.length / heads, n = keys.length;
-    const scores = new Float64Array(heads * n), mixed = new Float64Array(query.length);
+    const width = query.length / heads,
+      n = keys.length;
+    const scores = new Float64Array(heads * n),
+      mixed = new Float64Array(query.length);
     for (let head = 0; head < heads; head++) {
       const at = head * width;
       for (let j = 0; j < n; j++) scores[head * n + j] = dot(query, at, keys[j], at, width) / Math.sqrt(width);
@@ -94,20 +128,25 @@ const transformer = (() => {
 
   // ---------------------------------------------------------------- the model
   const part = (tensors, name) => ({ weight: tensors[`${name}.weight`], bias: tensors[`${name}.bias`] });
-  const attentionParts = (tensors, name) => Object.fromEntries(["w_q", "w_k", "w_v", "w_o"].map((one) => [one, part(tensors, `${name}.${one}`)]));
-  const stack = (tensors, name, count, kinds) => Array.from({ length: count }, (_, n) => {
-    const at = `${name}.layers.${n}`;
-    return {
-      ...Object.fromEntries(kinds.map((kind) => [kind, attentionParts(tensors, `${at}.${kind}_attention`)])),
-      inner: part(tensors, `${at}.feed_forward.w_1`), outer: part(tensors, `${at}.feed_forward.w_2`),
-      norms: [...kinds, "feed"].map((_, i) => part(tensors, `${at}.residuals.${i}.norm`)),
-    };
-  });
+  const attentionParts = (tensors, name) =>
+    Object.fromEntries(["w_q", "w_k", "w_v", "w_o"].map((one) => [one, part(tensors, `${name}.${one}`)]));
+  const stack = (tensors, name, count, kinds) =>
+    Array.from({ length: count }, (_, n) => {
+      const at = `${name}.layers.${n}`;
+      return {
+        ...Object.fromEntries(kinds.map((kind) => [kind, attentionParts(tensors, `${at}.${kind}_attention`)])),
+        inner: part(tensors, `${at}.feed_forward.w_1`),
+        outer: part(tensors, `${at}.feed_forward.w_2`),
+        norms: [...kinds, "feed"].map((_, i) => part(tensors, `${at}.residuals.${i}.norm`)),
+      };
+    });
 
   class Transformer {
     constructor(config, tensors) {
       if (config.norm !== "pre" || config.positions !== "sinusoidal") {
-        throw new Error(`config: expected norm "pre" and positions "sinusoidal", got ${config.norm}, ${config.positions}; this script has only these.`);
+        throw new Error(
+          `config: expected norm "pre" and positions "sinusoidal", got ${config.norm}, ${config.positions}; this script has only these.`,
+        );
       }
       this.config = config;
       this.embedding = tensors["embedding.weight"];
@@ -119,10 +158,12 @@ const transformer = (() => {
 
     // Scaled token vectors plus positions, row after row.
     embed(ids, start = 0) {
-      const width = this.config.d_model, x = new Float32Array(ids.length * width), scale = Math.sqrt(width);
+      const width = this.config.d_model,
+        x = new Float32Array(ids.length * width),
+        scale = Math.sqrt(width);
       ids.forEach((id, i) => {
         for (let c = 0; c < width; c++) {
-          const angle = (start + i) * 10000 ** ((c % 2 - c) / width);
+          const angle = (start + i) * 10000 ** (((c % 2) - c) / width);
           x[i * width + c] = this.embedding[id * width + c] * scale + Math.fround(c % 2 ? Math.cos(angle) : Math.sin(angle));
         }
       });
@@ -135,10 +176,12 @@ const transformer = (() => {
 
     // The memory of a source and the encoder's weights: weights[layer][query][head * keys + key].
     encode(source) {
-      const { d_model: width, num_heads: heads } = this.config, weights = [];
+      const { d_model: width, num_heads: heads } = this.config,
+        weights = [];
       let x = this.embed(source);
       for (const layer of this.encoder) {
-        const { w_q, w_k, w_v, w_o } = layer.self, normed = layerNorm(x, layer.norms[0]);
+        const { w_q, w_k, w_v, w_o } = layer.self,
+          normed = layerNorm(x, layer.norms[0]);
         const [queries, keys, values] = [w_q, w_k, w_v].map((one) => rowsOf(linear(normed, one), width));
         const found = queries.map((query) => attend(query, keys, values, heads));
         weights.push(found.map((one) => one.weights));
@@ -155,22 +198,32 @@ const transformer = (() => {
       return this.step({ encoded, cache: empty, length: 0 }, this.config.bos_id);
     }
 
-    step(state, id) { return this.advance([state], [id])[0]; }
+    step(state, id) {
+      return this.advance([state], [id])[0];
+    }
 
     // Each state reads one more word, all with one pass over the weights: the next word's logits, and this row's attention weights
     // over the words read and over the source.
     advance(states, ids) {
       const { d_model: width, num_heads: heads, max_len: limit } = this.config;
       if (states.some((state) => state.length >= limit)) throw new Error(`The model writes at most ${limit - 1} pieces.`);
-      const next = states.map((state, r) => ({ encoded: state.encoded, id: ids[r], parent: state.length ? state : null,
-        length: state.length + 1, cache: [], self: [], cross: [] }));
+      const next = states.map((state, r) => ({
+        encoded: state.encoded,
+        id: ids[r],
+        parent: state.length ? state : null,
+        length: state.length + 1,
+        cache: [],
+        self: [],
+        cross: [],
+      }));
       const rows = (x, parts) => parts.map((one) => rowsOf(linear(x, one), width));
       let x = joined(states.map((state, r) => this.embed([ids[r]], state.length)));
       this.decoder.forEach((layer, n) => {
         const { w_q, w_k, w_v, w_o } = layer.self;
         const [queries, newKeys, newValues] = rows(layerNorm(x, layer.norms[0]), [w_q, w_k, w_v]);
         const own = next.map((one, r) => {
-          const keys = [...states[r].cache[n].keys, newKeys[r]], values = [...states[r].cache[n].values, newValues[r]];
+          const keys = [...states[r].cache[n].keys, newKeys[r]],
+            values = [...states[r].cache[n].values, newValues[r]];
           one.cache.push({ keys, values });
           return attend(queries[r], keys, values, heads);
         });
@@ -178,7 +231,10 @@ const transformer = (() => {
         const [consulting] = rows(layerNorm(x, layer.norms[1]), [layer.cross.w_q]);
         const read = next.map((one, r) => attend(consulting[r], ...one.encoded.cross[n], heads));
         x = this.#feed(layer, add(x, linear(joined(read.map(({ output }) => output)), layer.cross.w_o)));
-        next.forEach((one, r) => { one.self.push(own[r].weights); one.cross.push(read[r].weights); });
+        next.forEach((one, r) => {
+          one.self.push(own[r].weights);
+          one.cross.push(read[r].weights);
+        });
       });
       const logits = this.logits(layerNorm(x, this.norms.decoder));
       return next.map((one, r) => ({ ...one, logits: logits[r] }));
@@ -186,7 +242,8 @@ const transformer = (() => {
 
     // A row of logits for each row of x; <pad> and <bos> are never said.
     logits(x) {
-      const { vocab_size: size, pad_id, bos_id } = this.config, logits = rowsOf(linear(x, this.output), size);
+      const { vocab_size: size, pad_id, bos_id } = this.config,
+        logits = rowsOf(linear(x, this.output), size);
       for (const row of logits) row[pad_id] = row[bos_id] = -Infinity;
       return logits;
     }

@@ -2,13 +2,18 @@
 // page can breathe; both may begin after words that a reader chose. A path is {ids, states}: states[t] wrote ids[t].
 const search = (() => {
   const logSoftmax = (logits) => {
-    let top = -Infinity, total = 0;
+    let top = -Infinity,
+      total = 0;
     for (const value of logits) top = Math.max(top, value);
     for (const value of logits) total += Math.exp(value - top);
     const shift = top + Math.log(total);
     return logits.map((value) => value - shift);
   };
-  const argmax = (x) => { let best = 0; for (let i = 1; i < x.length; i++) if (x[i] > x[best]) best = i; return best; };
+  const argmax = (x) => {
+    let best = 0;
+    for (let i = 1; i < x.length; i++) if (x[i] > x[best]) best = i;
+    return best;
+  };
   // The `count` largest of several rows: {value, row, id}, best first; of equals the earlier.
   const largest = (rows, count) => {
     const best = [];
@@ -24,15 +29,21 @@ const search = (() => {
     });
     return best;
   };
-  const topWords = (state, count) => largest([logSoftmax(state.logits)], count).map(({ id, value }) => ({ id, probability: Math.exp(value) }));
+  const topWords = (state, count) =>
+    largest([logSoftmax(state.logits)], count).map(({ id, value }) => ({ id, probability: Math.exp(value) }));
 
   const probability = (state, id) => Math.exp(logSoftmax(state.logits)[id]);
 
   // As many words as twice the source and ten, at most the model's limit.
   const limitOf = (model, source) => Math.min(2 * source.length + 10, model.config.max_len - 1);
-  const statesTo = (state) => { const states = []; for (let at = state; at; at = at.parent) states.unshift(at); return states; };
+  const statesTo = (state) => {
+    const states = [];
+    for (let at = state; at; at = at.parent) states.unshift(at);
+    return states;
+  };
   const openings = (model, encoded, prefix) => {
-    let state = model.begin(encoded), total = 0;
+    let state = model.begin(encoded),
+      total = 0;
     for (const id of prefix) {
       total = Math.fround(total + logSoftmax(state.logits)[id]);
       state = model.step(state, id);
@@ -42,7 +53,9 @@ const search = (() => {
 
   // The likeliest word at each step; the path ends in <eos> unless the limit cut it.
   function* greedy(model, encoded, { prefix = [] } = {}) {
-    const { eos_id: eos } = model.config, limit = limitOf(model, encoded.source), ids = [...prefix];
+    const { eos_id: eos } = model.config,
+      limit = limitOf(model, encoded.source),
+      ids = [...prefix];
     let { state } = openings(model, encoded, prefix);
     while (true) {
       ids.push(argmax(state.logits));
@@ -54,16 +67,23 @@ const search = (() => {
 
   // Up to `size` finished hypotheses, best first: {ids, states, logProb, score}; score is log p / length ** penalty.
   function* beam(model, encoded, { size = 4, penalty = 1, prefix = [] } = {}) {
-    const { eos_id: eos } = model.config, limit = limitOf(model, encoded.source);
-    let rows = [{ ids: [...prefix], ...openings(model, encoded, prefix) }], best = [];
+    const { eos_id: eos } = model.config,
+      limit = limitOf(model, encoded.source);
+    let rows = [{ ids: [...prefix], ...openings(model, encoded, prefix) }],
+      best = [];
     const add = (found) => {
       const scored = found.map(({ ids, state, total }) => ({ ids, state, logProb: total, score: total / ids.length ** penalty }));
       best = [...best, ...scored].sort((a, b) => b.score - a.score).slice(0, size);
     };
     while (true) {
       const totals = rows.map(({ state, total }) => logSoftmax(state.logits).map((value) => total + value));
-      const found = largest(totals, size).map(({ value, row, id }) => ({ ids: [...rows[row].ids, id], state: rows[row].state, total: value }));
-      const live = found.filter(({ ids }) => ids.at(-1) !== eos), length = found[0].ids.length;
+      const found = largest(totals, size).map(({ value, row, id }) => ({
+        ids: [...rows[row].ids, id],
+        state: rows[row].state,
+        total: value,
+      }));
+      const live = found.filter(({ ids }) => ids.at(-1) !== eos),
+        length = found[0].ids.length;
       add(found.filter(({ ids }) => ids.at(-1) === eos));
       const cut = length >= limit;
       if (cut && !best.length) add(live); // none has ended: take those that were cut
@@ -72,7 +92,10 @@ const search = (() => {
         return best.map(({ state, ...one }) => ({ ...one, states: statesTo(state) }));
       }
       yield live.map(({ ids }) => ids);
-      const states = model.advance(live.map(({ state }) => state), live.map(({ ids }) => ids.at(-1)));
+      const states = model.advance(
+        live.map(({ state }) => state),
+        live.map(({ ids }) => ids.at(-1)),
+      );
       rows = live.map((row, r) => ({ ...row, state: states[r] }));
     }
   }
@@ -85,6 +108,10 @@ const search = (() => {
     return method === "beam" ? yield* beam(model, encoded, { prefix }) : [yield* greedy(model, encoded, { prefix })];
   }
 
-  const finish = (steps) => { let next = steps.next(); while (!next.done) next = steps.next(); return next.value; };
+  const finish = (steps) => {
+    let next = steps.next();
+    while (!next.done) next = steps.next();
+    return next.value;
+  };
   return { greedy, beam, decode, topWords, probability, limitOf, finish };
 })();

@@ -1,7 +1,8 @@
 // The book's byte-level tokenizer: text to ids and back, the same ids as xformer_lib.data.tokenizer gives.
 const tokens = (() => {
   // Inside the vocabulary each byte is a printable character: itself if it is one, else one from 256 on.
-  const LETTER_OF = [], BYTE_OF = new Map();
+  const LETTER_OF = [],
+    BYTE_OF = new Map();
   for (let byte = 0, moved = 256; byte < 256; byte++) {
     const plain = (byte > 32 && byte < 127) || (byte > 160 && byte < 173) || byte > 173;
     LETTER_OF.push(String.fromCharCode(plain ? byte : moved++));
@@ -10,9 +11,12 @@ const tokens = (() => {
 
   // A word takes the space before it; an apostrophe closes the word before it. White space is spelt out, for \s of JavaScript
   // has U+FEFF and lacks U+0085.
-  const SPACE = "\\t-\\r\\x85\\p{Z}", LETTER = "\\p{L}\\p{M}";
-  const WORDS = new RegExp([` ?[${LETTER}]+'?`, " ?\\p{N}", ` ?[^${SPACE}${LETTER}\\p{N}]+`,
-    `[${SPACE}]+(?![^${SPACE}])`, `[${SPACE}]+`].join("|"), "gu");
+  const SPACE = "\\t-\\r\\x85\\p{Z}",
+    LETTER = "\\p{L}\\p{M}";
+  const WORDS = new RegExp(
+    [` ?[${LETTER}]+'?`, " ?\\p{N}", ` ?[^${SPACE}${LETTER}\\p{N}]+`, `[${SPACE}]+(?![^${SPACE}])`, `[${SPACE}]+`].join("|"),
+    "gu",
+  );
   const HALF = /\p{Surrogate}/u; // half of a pair: no character
 
   const SPECIALS = 4; // <pad> <bos> <eos> <unk>
@@ -31,7 +35,9 @@ const tokens = (() => {
       this.known = new Map();
     }
 
-    get size() { return this.letters.length; }
+    get size() {
+      return this.letters.length;
+    }
 
     encode(text) {
       if (HALF.test(text)) throw new Error("The text has half of a surrogate pair, which is no character; type it again.");
@@ -45,7 +51,9 @@ const tokens = (() => {
       if (this.known.has(word)) return this.known.get(word);
       const ids = [...new TextEncoder().encode(word)].map((byte) => this.byteIds[byte]);
       while (ids.length > 1) {
-        let best = Infinity, place = -1, joined = 0;
+        let best = Infinity,
+          place = -1,
+          joined = 0;
         for (let i = 0; i + 1 < ids.length; i++) {
           const merge = this.merges.get(ids[i] * PAIR + ids[i + 1]);
           if (merge !== undefined && merge[0] < best) [best, joined, place] = [...merge, i];
@@ -62,7 +70,9 @@ const tokens = (() => {
       return Uint8Array.from(ids.filter((id) => id >= SPECIALS).flatMap((id) => [...this.letters[id]].map((one) => BYTE_OF.get(one))));
     }
 
-    decode(ids) { return new TextDecoder("utf-8", { ignoreBOM: true }).decode(this.bytes(ids)); }
+    decode(ids) {
+      return new TextDecoder("utf-8", { ignoreBOM: true }).decode(this.bytes(ids));
+    }
 
     // A piece as a person reads it: ▁ for a space, <0x..> for a loose byte.
     piece(id) {
@@ -75,7 +85,9 @@ const tokens = (() => {
       }
     }
 
-    pieces(ids) { return ids.map((id) => this.piece(id)); }
+    pieces(ids) {
+      return ids.map((id) => this.piece(id));
+    }
   }
   return { Tokenizer };
 })();
