@@ -95,6 +95,7 @@ def test_the_commands_in_their_order(folder):
         ["runs/small"],
         ["runs/two"],
         [],
+        [],
     ]
     assert (folder / "out.txt").read_text().splitlines()[1:] == ["", "Où se trouve la gare ?"]
     again = subprocess.run(["sh", "-c", shipped], cwd=folder, env=environment, capture_output=True, text=True)

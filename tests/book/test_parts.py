@@ -352,6 +352,6 @@ def test_citation_is_valid_and_up_to_date():
     assert work["authors"] == [{"name": "The authors of xformer-lib"}], "an entity has a name; a person would have a family name"
     assert work["version"] == xformer_lib.__version__
     assert work["license"] == ["MIT", "CC-BY-4.0"]
-    known = {"abstract", "authors", "cff-version", "keywords", "license", "message", "title", "type", "version"}
+    known = {"abstract", "authors", "cff-version", "date-released", "keywords", "license", "message", "title", "type", "version"}
     assert set(work) <= known
     assert f"Version {xformer_lib.__version__}." in parts.expanded("<!-- part citation -->")
