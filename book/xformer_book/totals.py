@@ -22,7 +22,8 @@ def totals(names):
 
 
 def add_totals(app, env):
-    app.add_js_file(None, body=f"window.bookTotals = {json.dumps(totals(env.found_docs), separators=(',', ':'))}", priority=620)
+    # Not None: Sphinx keeps the body once under None and once under "", and every page would hold it twice.
+    app.add_js_file("", body=f"window.bookTotals = {json.dumps(totals(env.found_docs), separators=(',', ':'))}", priority=620)
 
 
 def setup(app):
