@@ -18,10 +18,11 @@ def flat(config):
 @pytest.mark.parametrize("name", quality.TRIALS)
 def test_a_trial_differs_in_what_its_name_says(name):
     base, other = (flat(quality.config_of(which, 3, 1000)) for which in ("base", name))
-    named = {key.removeprefix("model.") for key in quality.TRIALS[name]} - {"muon"}
-    also = {"max_steps", "warmup_steps"} if "max_tokens" in named else set()  # as many tokens, in more steps
+    named = {key.removeprefix("model.") for key in quality.TRIALS[name]} - {"muon", "steps"}
+    longer = quality.TRIALS[name].get("steps", 1)
+    also = {"max_steps", "warmup_steps"} if "max_tokens" in named or longer > 1 else set()  # as many tokens, in more steps or fewer
     assert {key for key in base if base[key] != other[key]} - also == named
-    assert base["max_steps"] * base["max_tokens"] == other["max_steps"] * other["max_tokens"]
+    assert base["max_steps"] * base["max_tokens"] * longer == other["max_steps"] * other["max_tokens"]
 
 
 @pytest.mark.parametrize("shape", [(3, 13, 13), (2, 29, 7), (2, 7, 29)])
