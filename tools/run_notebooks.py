@@ -87,6 +87,7 @@ def run_with(path, environment):
         notebook,
         timeout=SECONDS_A_CELL,
         kernel_name="python3",
+        extra_arguments=["--log-level=ERROR"],  # each kernel would warn that it is reached without a cipher
         record_timing=False,
         coalesce_streams=True,
         resources={"metadata": {"path": str(path.parent)}},

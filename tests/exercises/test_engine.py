@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 
+from xformer_course.exercises import __main__ as printer
 from xformer_course.exercises import api, catalogue, check, hint, progress
 from xformer_course.exercises.authoring import code_cell, markdown_cell
 from xformer_course.exercises.exercise import Exercise, Misconception, Result, case
@@ -300,11 +301,18 @@ def test_an_unknown_number_lists_the_ids_of_the_chapter(capsys):
 
 def test_printed_cells_hold_the_heading_the_statement_and_the_link():
     text = markdown_cell(chapter(3), find("3.2"))
-    assert text.startswith("### Exercise 3.2 · A softmax that does not overflow\n\n*implement · 10 minutes · difficulty 2 of 3*")
-    assert find("3.2").statement in text
     anchor = "exercise-3-2-a-softmax-that-does-not-overflow"
+    heading = f'### Exercise 3.2 · A softmax that does not overflow <a id="{anchor}"></a>'
+    assert text.startswith(f"{heading}\n\n*implement · 10 minutes · difficulty 2 of 3*")
+    assert find("3.2").statement in text
     assert text.endswith(f"(solutions/03_scaled_dot_product_attention.ipynb#{anchor})")
     assert code_cell(find("3.2")).endswith('    return ...\n\n\ncheck("3.2", my_softmax)')
+
+
+def test_cells_are_printed_of_a_chapter_or_an_exercise_and_of_nothing_else(capsys):
+    assert printer.main(["3.2"]) == 0 and capsys.readouterr().out.count("### Exercise ") == 1
+    assert printer.main(["2"]) == 0 and capsys.readouterr().out.count("### Exercise 2.") == len(chapter(2).exercises)
+    assert printer.main(["3.99"]) == 2 and "got 3.99; `python -m xformer_course.exercises 3` prints" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

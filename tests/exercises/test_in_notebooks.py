@@ -1,7 +1,6 @@
 """Every exercise stands in its chapter as the catalogue has it, and is solved on the solutions page."""
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -19,12 +18,6 @@ def cells(path):
     return [(cell["cell_type"], "".join(cell["source"]), cell.get("outputs", [])) for cell in notebook["cells"]]
 
 
-def without_anchor(source):
-    """What the catalogue does not write: the anchor at the end of the heading, to which links lead."""
-    heading, _, rest = source.partition("\n")
-    return re.sub(r' <a id="[^"]*"></a>$', "", heading) + "\n" + rest
-
-
 def text_of(outputs):
     return "".join("".join(output.get("text", "")) for output in outputs)
 
@@ -34,7 +27,7 @@ def test_the_chapter_prints_the_exercise_word_for_word(chapter, exercise):
     found = cells(f"chapters/{exercise.page or chapter.slug}.ipynb")
     place = next((i for i, (_, source, _) in enumerate(found) if source.startswith(f"### {exercise.heading}")), None)
     assert place is not None, f"no cell begins with '### {exercise.heading}'"
-    assert without_anchor(found[place][1]).strip() == markdown_cell(chapter, exercise).strip()
+    assert found[place][1].strip() == markdown_cell(chapter, exercise).strip()
     kind, source, outputs = found[place + 1]
     assert (kind, source.strip()) == ("code", code_cell(exercise).strip())
     assert text_of(outputs).startswith(f"Exercise {exercise.id}: not attempted yet.")

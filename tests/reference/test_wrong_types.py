@@ -96,7 +96,7 @@ def swapped():
 
 def test_no_function_is_left_out():
     public = {name for name in reference.__all__ if inspect.isfunction(getattr(reference, name))}
-    assert public | {"self_attention"} == RIGHT.keys() == FUNCTIONS.keys()
+    assert public | {"self_attention"} == RIGHT.keys() == FUNCTIONS.keys(), "give a new function right arguments in RIGHT"
     for name, right in RIGHT.items():
         FUNCTIONS[name](**right)
         left = inspect.signature(FUNCTIONS[name]).parameters.keys() - right.keys()

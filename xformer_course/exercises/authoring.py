@@ -7,7 +7,7 @@ def markdown_cell(chapter: Chapter, exercise: Exercise) -> str:
     """The cell with heading, statement and link to the solution."""
     unit = "minute" if exercise.minutes == 1 else "minutes"
     return (
-        f"### {exercise.heading}\n\n"
+        f'### {exercise.heading} <a id="{exercise.anchor}"></a>\n\n'
         f"*{exercise.kind} · {exercise.minutes} {unit} · difficulty {exercise.difficulty} of 3*\n\n"
         f"{exercise.statement.strip()}\n\n"
         f'Stuck? `hint("{exercise.id}")`. '
