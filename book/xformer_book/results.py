@@ -36,7 +36,7 @@ GROUPS = {  # heading: (files, what they are, headings of figures that are worth
         {},
     ),
     "Studies": (
-        r"(captions|extrapolation|grouped-query|int8|scaling|variants).*",
+        r"(captions|extrapolation|grouped-query|int8|quality|scaling|variants).*",
         "One question each, with several seeds where chance plays a part; pages [9a](../09a_longer_than_trained.ipynb), "
         "[12e](../12e_how_good_is_it.ipynb), [13](../13_efficiency.ipynb), [14a](../14a_planning_a_run.ipynb), "
         "[15a](../15a_one_body_other_tasks.ipynb) and [15c](../15c_pixels_and_sounds.ipynb).",

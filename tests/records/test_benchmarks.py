@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import memory, peers
+from benchmarks import memory, peers, quality
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("attention-paths", "batch-size", "decoding", "growth", "memory", "memory-price", "one-change", "peers", "plan", "project")
@@ -70,3 +70,20 @@ class TestMemory:
         assert [block["given_back"] for block in record["blocks"]] == [True, False] * len(record["ratios"])
         assert memory.price(record["blocks"]) == record["ratios"]
         assert statistics.median(record["ratios"]) == record["median_ratio"]
+
+
+class TestQuality:
+    TRIALS = json.loads((ROOT / "results" / "quality.json").read_text(encoding="utf-8"))["trials"]
+
+    @pytest.mark.parametrize("trial", TRIALS, ids=lambda trial: f"{trial['name']}, seed {trial['seed']}")
+    def test_a_trial_is_what_its_name_says_and_learns(self, trial):
+        assert trial["changes"] == quality.TRIALS[trial["name"]] and re.fullmatch("[0-9a-f]{12}", trial["commit"])
+        config = quality.config_of(trial["name"], trial["seed"], 1000)
+        assert [look["step"] for look in trial["looks"]] == [config.max_steps // 2, config.max_steps * 4 // 5, config.max_steps]
+        for measure in ("tokens", "cpu_seconds"):
+            assert sorted(look[measure] for look in trial["looks"]) == [look[measure] for look in trial["looks"]]
+        losses = [look["weights"]["loss"] for look in trial["looks"]]
+        assert losses == sorted(losses, reverse=True) and all({*map(str, quality.MEANS)} < look.keys() for look in trial["looks"])
+
+    def test_none_is_there_twice(self):
+        assert len({(trial["name"], trial["seed"]) for trial in self.TRIALS}) == len(self.TRIALS) > 2

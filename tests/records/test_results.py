@@ -45,6 +45,7 @@ EVERY = (
     "multi30k-en-fr-30min",
     "multi30k-en-fr-60min",
     "multi30k-en-fr-60min-beam4",
+    "quality",
     "scaling",
     "tatoeba-en-fr",
     "variants",
