@@ -270,7 +270,7 @@ def test_without_documentation_and_assertions(unbroken, tmp_path):
         )
         assert ended.returncode == 0 and ended.stdout.count("\n") == 1, ended.stderr
     ended = subprocess.run([*run, "xformer_lib", "--help"], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True)
-    assert ended.returncode == 0 and "The command xformer: train, evaluate, translate, grade, doctor." in ended.stdout
+    assert ended.returncode == 0 and "The command xformer: train, evaluate, translate, grade, key, doctor." in ended.stdout
 
 
 # ---------------------------------------------------------------- in this process: what goes wrong before the work
