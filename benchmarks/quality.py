@@ -153,6 +153,13 @@ def trial(name: str, seed: int, steps: int, corpus: dict, **model: int) -> dict:
     return {"name": name, "seed": seed, "changes": TRIALS[name], "parameters": size, "looks": looks}
 
 
+def write(record: dict, path: Path | None) -> None:
+    """The record as a file; its commit is that of the trial made last."""
+    if path is not None:
+        record = {**record, "commit": record["trials"][-1]["commit"]}
+        path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=TRIALS, default=[*TRIALS], metavar="NAME")
@@ -185,8 +192,8 @@ def main(arguments: list[str] | None = None) -> None:
                 f"{name}, seed {seed}: {last['cpu_seconds']:.0f} s, {last['weights']}, means {[last[str(decay)] for decay in MEANS]}",
                 flush=True,
             )
-            if options.json:
-                options.json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+            write(record, options.json)
+    write(record, options.json)
 
 
 if __name__ == "__main__":
