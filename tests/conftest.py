@@ -5,7 +5,6 @@ No machine is too slow for them.
 """
 
 import os
-import shutil
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -19,8 +18,9 @@ settings.load_profile("exploring" if os.environ.get("CI") == "true" else "course
 @pytest.fixture(scope="session")
 def chromium():
     """The path of a Chromium; without one, the tests that need it are skipped."""
-    named = os.environ.get("CHROMIUM")
-    found = named or next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    from book.pdf import find_chromium  # which brings lxml; most tests need neither
+
+    found = find_chromium()
     if not found:
         pytest.skip("no Chromium on this machine: pages were parsed but not opened in a browser")
     return found

@@ -90,7 +90,7 @@ def _content(path: Path, file: dict) -> bytes:
 
 
 def _download(name: str, file: dict, path: Path) -> None:
-    """Fetch with pooch: under another name, which becomes the file's own when its checksum is right."""
+    """Fetch with pooch, which gives a file its name when its checksum is right; an archive is judged by its member."""
     try:
         import pooch
         import requests
