@@ -2,12 +2,12 @@
 
     python benchmarks/quality.py --json results/quality.json [--only NAME …] [--seeds 1 2 3] [--steps 1000]
 
-Every trial but one reads the same number of target tokens: ``--steps`` batches of 2,048, or as many more of smaller ones. The base has the
-settings of the short run: the preset with a dropout of 0.1 and a fall over half of the steps; its warm-up takes a quarter of them, at
-most 400. Every other trial changes one thing. At half of the steps, at four fifths and at the end the validation loss and BLEU are taken,
-of the weights and of means of the weights whose memory goes back about 50, 100 or 200 steps. The test part is not read. ``cpu_seconds``
-is the processor time of training alone. The file is rewritten after every trial, and a second call does only those that it lacks. A trial
-of 1,000 steps takes 10 to 20 minutes of one core.
+A trial reads ``--steps`` batches of 2,048 target tokens, or as many more of smaller ones; those that say ``steps`` read more, to last as
+long as the one they are held against. The base has the settings of the short run: the preset with a dropout of 0.1 and a fall over half
+of the steps; its warm-up takes a quarter of them, at most 400. Every other trial changes one thing. At half of the steps, at four fifths
+and at the end the validation loss and BLEU are taken, of the weights and of means of the weights whose memory goes back about 50, 100 or
+200 steps. The test part is not read. ``cpu_seconds`` is the processor time of training alone. The file is rewritten after every trial,
+and a second call does only those that it lacks. A trial of 1,000 steps takes 10 to 20 minutes of one core.
 """
 
 import argparse
@@ -41,6 +41,14 @@ TRIALS: dict[str, dict] = {  # what differs from the base; "model.x" is a settin
     "rate 0.003": {"peak_rate": 3e-3},
     "4,000 pieces": {"model.vocab_size": 4000},
     "two layers, wider": {"model.num_encoder_layers": 2, "model.num_decoder_layers": 2, "model.d_model": 320, "model.d_ff": 1280},
+    "narrower": {"steps": 1.45, "model.d_model": 192, "model.d_ff": 768},  # more steps, in the time of the base
+    "narrow, four layers": {
+        "steps": 1.85,
+        "model.d_model": 128,
+        "model.d_ff": 512,
+        "model.num_encoder_layers": 4,
+        "model.num_decoder_layers": 4,
+    },
     "Muon": {"muon": 2e-3},
     "as long as Muon": {"steps": 1.44},  # more steps, which take the time of Muon's
     "Muon, batches of 4,096": {"muon": 2e-3, "max_tokens": 4096},  # its step costs the same for more tokens
