@@ -9,7 +9,8 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3 /
 FULL := .venv/bin/python
 SMALL := .venv-book/bin/python
 PIP_FLAGS := --quiet --disable-pip-version-check --no-input
-JOBS ?= 2
+# Tests that run at the same time; empty: one more than there are cores, at most four.
+JOBS ?=
 # Where torch builds for CPUs lie; they are a twentieth of the size. For a CUDA build: make test TORCH_INDEX=
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 REACHABLE := import sys, urllib.request; urllib.request.urlopen(sys.argv[1] + "/torch/", timeout=5)
@@ -47,7 +48,7 @@ book: .venv-book/ready ## build the HTML book from the stored outputs and say wh
 
 test: .venv/ready ## check everything: library, notebooks, exercises, book
 	@$(FULL) book/fetch.py --tests
-	@$(FULL) tools/run_tests.py --jobs $(JOBS)
+	@$(FULL) tools/run_tests.py $(if $(JOBS),--jobs $(JOBS))
 
 # ------------------------------------------------------------------ the rest
 

@@ -4,7 +4,7 @@
     2. form      ruff format, which must find nothing to change
     3. types     mypy over the library
     4. book      the HTML build, warnings as errors
-    5. speed     Lighthouse over three pages, alone, since other work on the machine would cost points
+    5. speed     Lighthouse over a page, in the continuous integration three, alone, since other work on the machine would cost points
     6. tests     unit, parity, property and doctests, the re-export, every notebook against its stored outputs
                  (nbval), the built pages, in parallel
 
@@ -23,6 +23,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
+# One more than there are cores, since many a test waits for a browser or a process; each may take 2 GB.
+JOBS = min((os.cpu_count() or 1) + 1, 4)
 LIGHTHOUSE = "tests/book/test_lighthouse.py"
 # What is no test of the two packages: pages, notebooks, measurements, the project's own files, records and types, which follow
 # the exact versions of the lock file.
@@ -59,7 +61,7 @@ def environment(jobs):
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--jobs", type=int, default=2, help="tests that run at the same time (default: 2)")
+    parser.add_argument("--jobs", type=int, default=JOBS, help=f"tests that run at the same time (default: {JOBS})")
     every = list(steps(1))
     parser.add_argument(
         "--only", nargs="+", choices=[*every, "library"], default=every, metavar="STEP", help="these steps alone, or library"
