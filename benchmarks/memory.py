@@ -1,22 +1,18 @@
-"""How much memory a training run on a CPU holds, step by step, and what it costs to give back what lies unused.
+"""How much memory a training run on a CPU holds, step by step.
 
-    python -m benchmarks.memory --steps 5000 --json results/bench-memory.json
+    python -m benchmarks.memory --steps 2000 --json results/bench-memory.json
     python -m benchmarks.memory --steps 150 --never            # as if nothing were ever given back
-    python -m benchmarks.memory --price 12 --json results/bench-memory-price.json
 
 The preset is trained as `xformer train` trains it, validations included; its weights are thrown away. Resident memory is read after every
 25th step, and the highest so far is that of the whole process, by the system's own account. Stopped with Ctrl-C or SIGTERM, it writes
-what it
-has; with `--folder RUN` the run is kept there, and the same command goes on from it in a new process, whose readings are added to those in
-`--json`, each with the number of its sitting. `--price N` runs N pairs of forty steps instead, in turn with memory given back when it
-has grown and without; of each forty the first ten are not counted, and what is compared is processor time a target token.
+what it has; with `--folder RUN` the run is kept there, and the same command goes on from it in a new process, whose readings are added to
+those in `--json`, each with the number of its sitting.
 """
 
 import argparse
 import json
 import os
 import resource
-import statistics
 import sys
 import tempfile
 from dataclasses import replace
@@ -28,7 +24,6 @@ from xformer_lib.cli import cpu_name, git_commit
 from xformer_lib.training import loop, preset
 
 EVERY = 25  # steps from one reading to the next
-BLOCK, WARM = 40, 10  # steps of one half of a pair, and those of them that are not counted
 GIB = 2**30
 
 
@@ -61,56 +56,23 @@ class Watch:
         return self.train_step(run, batch)
 
 
-class Pairs:
-    """Stands in for `loop.train_step`, and switches the giving back on and off."""
-
-    def __init__(self, train_step, give_back):
-        self.train_step = train_step
-        self.give_back = give_back
-        self.blocks = []
-
-    def __call__(self, run, batch):
-        block, place = divmod(run.step, BLOCK)
-        if place == 0:
-            loop.return_unused_memory = (lambda: None) if block % 2 else self.give_back
-        if place == WARM:
-            self.before = run.cpu_seconds, run.tokens
-        answer = self.train_step(run, batch)
-        if place == BLOCK - 1:
-            seconds, tokens = run.cpu_seconds - self.before[0], run.tokens - self.before[1]
-            self.blocks.append({"given_back": block % 2 == 0, "microseconds_a_token": round(1e6 * seconds / tokens, 2)})
-            print(*self.blocks[-1].values(), flush=True)
-        return answer
-
-
-def price(blocks: list[dict]) -> list[float]:
-    """Processor time a token with the memory given back, over that without, pair by pair."""
-    times = [block["microseconds_a_token"] for block in blocks]
-    return [round(times[n] / times[n + 1], 4) for n in range(0, len(times) - 1, 2)]
-
-
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--preset", default="multi30k", help="fragment, multi30k (default) or tatoeba")
-    parser.add_argument("--steps", type=int, default=5000)
+    parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--never", action="store_true", help="never give anything back")
-    parser.add_argument("--price", type=int, metavar="N", help="pairs of forty steps, with and without")
     parser.add_argument("--folder", type=Path, help="where the run is kept, so that the same command goes on with it")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args(arguments)
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     config = preset(options.preset)
-    steps = 2 * BLOCK * options.price if options.price else options.steps
-    config = replace(
-        config, max_steps=steps, warmup_steps=min(config.warmup_steps, 1 + steps // 5), validate_every=min(config.validate_every, steps)
-    )
+    warmup, every = min(config.warmup_steps, 1 + options.steps // 5), min(config.validate_every, options.steps)
+    config = replace(config, max_steps=options.steps, warmup_steps=warmup, validate_every=every)
     if options.never:
         loop.return_unused_memory = lambda: None
-    plain, give_back = loop.train_step, loop.return_unused_memory
     goes_on = options.folder is not None and options.folder.exists()
     earlier = json.loads(options.json.read_text(encoding="utf-8"))["curve"] if goes_on else []
-    watch = Pairs(plain, give_back) if options.price else Watch(plain, earlier)
-    loop.train_step = watch
+    loop.train_step = watch = Watch(loop.train_step, earlier)
     with tempfile.TemporaryDirectory() as folder:
         try:
             if goes_on:
@@ -127,15 +89,12 @@ def main(arguments: list[str] | None = None) -> int:
         "seed": config.seed,
         "versions": {"torch": torch.__version__},
         "preset": options.preset,
+        "highest_gib": max([round(highest(), 3), *(row["highest_gib"] for row in watch.curve)]),
+        "curve": watch.curve,
     }
-    if options.price:
-        ratios = price(watch.blocks)
-        record |= {"blocks": watch.blocks, "ratios": ratios, "median_ratio": statistics.median(ratios)}
-    else:
-        record |= {"highest_gib": max([round(highest(), 3), *(row["highest_gib"] for row in watch.curve)]), "curve": watch.curve}
     if options.json:
         options.json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    print(json.dumps({name: value for name, value in record.items() if name not in ("curve", "blocks")}, indent=1))
+    print(json.dumps({name: value for name, value in record.items() if name != "curve"}, indent=1))
     return 0
 
 

