@@ -42,6 +42,9 @@ TRIALS: dict[str, dict] = {  # what differs from the base; "model.x" is a settin
     "4,000 pieces": {"model.vocab_size": 4000},
     "two layers, wider": {"model.num_encoder_layers": 2, "model.num_decoder_layers": 2, "model.d_model": 320, "model.d_ff": 1280},
     "narrower": {"steps": 1.45, "model.d_model": 192, "model.d_ff": 768},  # more steps, in the time of the base
+    "narrower, 4,000 pieces": {"steps": 1.55, "model.d_model": 192, "model.d_ff": 768, "model.vocab_size": 4000},
+    "narrower, no dropout": {"steps": 1.55, "model.d_model": 192, "model.d_ff": 768, "model.dropout": 0.0},
+    "narrower, batches of 1,024": {"steps": 1.27, "model.d_model": 192, "model.d_ff": 768, "max_tokens": 1024},
     "narrow, four layers": {
         "steps": 1.85,
         "model.d_model": 128,
