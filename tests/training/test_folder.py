@@ -282,7 +282,8 @@ here["begin" if what == "train" else "go_on"](folder)
 
 def start(what, folder, stop):
     """A process that trains up to a step and stands still there."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""}
+    threads = str(torch.get_num_threads())  # other numbers of threads add up in another order
+    environment = {**os.environ, "OMP_NUM_THREADS": threads, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""}
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, __file__, what, folder, str(stop)], env=environment, text=True, stdout=subprocess.PIPE
     )
