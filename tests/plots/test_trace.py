@@ -125,7 +125,7 @@ class TestNextWords:
         [ax, other] = plots.next_words(np.stack([row, row]), WORDS[:4], titles=list("ab"), top=4)
         assert texts(ax.texts) == ["0.93", "0.06", "0.01", "< 0.01"]
         for chart in (ax, other):
-            assert chart.get_xlim() == (0.0, 1.0) and chart.xaxis.get_tick_params()["labelbottom"]
+            assert chart.get_xlim() == (0.0, 1.0) and chart.xaxis.get_major_ticks()[0].label1.get_visible()
             left = [text.get_position()[0] + 0.1 * (text.get_ha() == "left") for text in chart.texts]
             assert max(left) < 1.0, "each number stands inside the chart"
 

@@ -67,6 +67,7 @@ class Group(Shares):
 
     patience = 2.0  # seconds: a terminal and torchrun both pass Ctrl-C on
     loss: DistributedDataParallel
+    sums: Tensor
 
     def __init__(self, device: str):
         super().__init__(dist.get_rank(), dist.get_world_size())
@@ -83,9 +84,9 @@ class Group(Shares):
 
     def total(self, *numbers: float) -> list[float]:
         """Each number, summed over the processes; all wait for all."""
-        sums = torch.tensor(numbers, dtype=torch.float64, device=self.device)
-        dist.all_reduce(sums)
-        return sums.tolist()
+        self.sums = torch.tensor(numbers, dtype=torch.float64, device=self.device)
+        dist.all_reduce(self.sums)  # kept: a thread that freed it would wait for Python
+        return self.sums.tolist()
 
     def begin_step(self, run: Run) -> None:
         """Draws that follow from seed, step and process: nothing to store for them."""
