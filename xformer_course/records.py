@@ -1,28 +1,23 @@
-"""What long runs and benchmarks have found, for the pages that read it: the files of ``results/``, where they are."""
+"""What long runs and benchmarks have found, for the pages that read it: the files of ``results/``."""
 
 import json
-from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-__all__ = ["recorded", "by_setting"]
+__all__ = ["RESULTS", "recorded", "by_setting"]
+
+_HERE = Path(__file__).parent
+#: The folder ``results/`` of the repository, or the copy that was installed with the course.
+RESULTS = _HERE / "results" if (_HERE / "results").is_dir() else _HERE.parent / "results"
 
 
 def recorded(name: str) -> dict[str, Any]:
-    """The record ``../results/NAME``, as seen from a page.
+    """The record ``results/NAME``.
 
-    Where the folder is not there (a chapter alone, as on Colab) a sentence is printed, and every key of what comes back
-    is an empty list, so that a loop over it does nothing.
-
-    >>> recorded("no-such-record.json")["rows"]
-    results/no-such-record.json is not on this machine.
-    []
+    >>> recorded("grouped-query.json")["runs"][0]["num_kv_heads"]
+    4
     """
-    path = Path("../results") / name
-    if path.exists():
-        return json.loads(path.read_text(encoding="utf-8"))
-    print(f"results/{name} is not on this machine.")
-    return defaultdict(list)
+    return json.loads((RESULTS / name).read_text(encoding="utf-8"))
 
 
 def by_setting(name: str, part: str) -> dict[str, list]:

@@ -1,9 +1,16 @@
-"""What a page reads of ``results/``, and what it gets where the folder is not there."""
+"""What a page reads of ``results/``: in a clone and, by the installed copy, without one."""
 
 import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
-from xformer_course.records import by_setting, recorded
+import pytest
 
+from xformer_course import records
+
+ROOT = Path(__file__).resolve().parents[2]
 RUNS = [
     {"part": "vision", "setting": "small", "seed": 0, "found": 3},
     {"part": "series", "setting": "small", "seed": 0, "found": 5},
@@ -12,18 +19,22 @@ RUNS = [
 ]
 
 
-def test_a_record_is_read_as_it_lies_beside_the_chapters(tmp_path, monkeypatch):
-    for folder in ("results", "chapters"):
-        (tmp_path / folder).mkdir()
-    (tmp_path / "results/some.json").write_text(json.dumps({"runs": RUNS}), encoding="utf-8")
-    monkeypatch.chdir(tmp_path / "chapters")
-    assert recorded("some.json") == {"runs": RUNS}
-    assert by_setting("some.json", "vision") == {"small": [3, 11], "large": [7]}
-    assert by_setting("some.json", "sound") == {}
+def test_a_record_is_read_and_sorted_by_setting(tmp_path, monkeypatch):
+    (tmp_path / "some.json").write_text(json.dumps({"runs": RUNS}), encoding="utf-8")
+    monkeypatch.setattr(records, "RESULTS", tmp_path)
+    assert records.recorded("some.json") == {"runs": RUNS}
+    assert records.by_setting("some.json", "vision") == {"small": [3, 11], "large": [7]}
+    assert records.by_setting("some.json", "sound") == {}
+    with pytest.raises(FileNotFoundError, match="none.json"):
+        records.recorded("none.json")
 
 
-def test_without_the_file_a_sentence_is_said_and_nothing_is_found(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert not recorded("none.json") and recorded("none.json")["rows"] == []
-    assert by_setting("none.json", "vision") == {}
-    assert capsys.readouterr().out == "results/none.json is not on this machine.\n" * 3
+@pytest.mark.parametrize("place", ["results", "xformer_course/results"])
+def test_the_records_are_found_beside_the_course_or_inside_it(place, tmp_path):
+    """As in a clone, and as in a wheel."""
+    shutil.copytree(ROOT / "xformer_course", tmp_path / "xformer_course", ignore=shutil.ignore_patterns("explorables", "__pycache__"))
+    (tmp_path / place).mkdir()
+    (tmp_path / place / "some.json").write_text('{"runs": 13}', encoding="utf-8")
+    program = "import sys; sys.path.insert(0, '.'); from xformer_course.records import recorded; print(recorded('some.json'))"
+    said = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert said == "{'runs': 13}\n"

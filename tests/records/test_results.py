@@ -44,6 +44,8 @@ EVERY = (
     "multi30k-en-fr-30min",
     "multi30k-en-fr-60min",
     "multi30k-en-fr-60min-beam4",
+    "multi30k-en-fr-hour-narrow",
+    "multi30k-en-fr-hour-wide",
     "quality",
     "scaling",
     "tatoeba-en-fr",
