@@ -20,6 +20,15 @@ def test_every_notebook_holds_the_same_cell():
     assert sync_bootstrap.main(["--check"]) == 0, "run tools/sync_bootstrap.py"
 
 
+def test_no_chapter_reaches_beside_itself():
+    """On Colab there is a notebook and the installed library, and nothing else."""
+    reaching = []
+    for path in sorted((ROOT / "chapters").glob("*.ipynb")):
+        cells = nbformat.read(path, as_version=4).cells
+        reaching += [f"{path.name}: {cell.id}" for cell in cells if cell.cell_type == "code" and "../" in cell.source]
+    assert reaching == []
+
+
 def test_address_stands_in_one_place():
     """Outside the bootstrap cells, only ``_config.yml`` says where the repository lives."""
     url = sync_bootstrap.repository_url()
