@@ -79,9 +79,9 @@ def link(name, site):
 def wheel(tmp_path_factory):
     """Our package as pip would install it, with the data that setuptools found."""
     folder = tmp_path_factory.mktemp("wheel")
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder)
-    for package in ("xformer_lib", "xformer_course"):
+    for package in ("xformer_lib", "xformer_course", "results"):
         shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
     built = subprocess.run(
         [sys.executable, "-c", "import setuptools.build_meta as b; b.build_wheel('.')"], cwd=folder, capture_output=True, text=True

@@ -159,9 +159,9 @@ print(notebook.cells[-1].outputs[0].text.strip())
 def package(tmp_path_factory):
     """What a release is made of, and its wheel."""
     source = tmp_path_factory.mktemp("release") / "source"
-    for name in ("xformer_lib", "xformer_course"):
+    for name in ("xformer_lib", "xformer_course", "results"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
     build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", source.parent, source]
     subprocess.run(build, check=True, stdout=subprocess.DEVNULL)
