@@ -45,6 +45,10 @@ TRIALS: dict[str, dict] = {  # what differs from the base; "model.x" is a settin
     "narrower, 4,000 pieces": {"steps": 1.55, "model.d_model": 192, "model.d_ff": 768, "model.vocab_size": 4000},
     "narrower, no dropout": {"steps": 1.55, "model.d_model": 192, "model.d_ff": 768, "model.dropout": 0.0},
     "narrower, batches of 1,024": {"steps": 1.27, "model.d_model": 192, "model.d_ff": 768, "max_tokens": 1024},
+    "narrower, 1,024, rate 0.003": {"steps": 1.27, "model.d_model": 192, "model.d_ff": 768, "max_tokens": 1024, "peak_rate": 3e-3},
+    "narrower, 1,024, longer fall": {"steps": 1.27, "model.d_model": 192, "model.d_ff": 768, "max_tokens": 1024, "decay": 0.8},
+    "narrower, 1,024, 12,000 pieces": {"steps": 1.1, "model.d_model": 192, "model.d_ff": 768, "max_tokens": 1024, "model.vocab_size": 12000},
+    "narrower, batches of 512": {"steps": 1.2, "model.d_model": 192, "model.d_ff": 768, "max_tokens": 512},
     "narrow, four layers": {
         "steps": 1.85,
         "model.d_model": 128,
