@@ -3,12 +3,15 @@
 import json
 import re
 import shlex
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 import ranges
 import yaml
+from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCKED = dict(re.findall(r"(?m)^([\w.-]+)==(\S+)", (ROOT / "requirements.lock").read_text(encoding="utf-8")))
@@ -33,6 +36,16 @@ def test_binder_pins_what_the_lock_file_pins():
     lines = [line for line in read(".binder/requirements.txt").splitlines() if line and not line.startswith(("#", "--"))]
     assert dict(line.split("==") for line in lines) == {name: LOCKED[name] for name in ("torch", "ipykernel")}
     assert "--extra-index-url https://download.pytorch.org/whl/cpu" in read(".binder/requirements.txt").splitlines()
+
+
+def test_the_lock_file_names_what_its_packages_need():
+    """Else two environments differ from one day to the next. Torch for a GPU needs more than torch for CPUs: it is left out."""
+    named, missing = {canonicalize_name(name) for name in LOCKED}, set()
+    for name in LOCKED.keys() - {"torch"}:
+        for needed in map(Requirement, metadata.distribution(name).requires or []):
+            if (needed.marker is None or needed.marker.evaluate({"extra": ""})) and canonicalize_name(needed.name) not in named:
+                missing.add(needed.name)
+    assert not missing, "requirements.lock: pin these, too"
 
 
 def test_after_the_build_the_course_is_installed_and_nothing_else():
