@@ -34,6 +34,7 @@ from xformer_lib.training import loop, preset  # noqa: E402
 from xformer_lib.training.config import TrainConfig  # noqa: E402
 
 TOKENS = 2048  # of a batch of the base
+NARROW = {"model.d_model": 192, "model.d_ff": 768}
 TRIALS: dict[str, dict] = {  # what differs from the base; "model.x" is a setting of the model
     "base": {},
     "batches of 1,024": {"max_tokens": 1024},
@@ -41,14 +42,14 @@ TRIALS: dict[str, dict] = {  # what differs from the base; "model.x" is a settin
     "rate 0.003": {"peak_rate": 3e-3},
     "4,000 pieces": {"model.vocab_size": 4000},
     "two layers, wider": {"model.num_encoder_layers": 2, "model.num_decoder_layers": 2, "model.d_model": 320, "model.d_ff": 1280},
-    "narrower": {"steps": 1.45, "model.d_model": 192, "model.d_ff": 768},  # more steps, in the time of the base
-    "narrower, 4,000 pieces": {"steps": 1.55, "model.d_model": 192, "model.d_ff": 768, "model.vocab_size": 4000},
-    "narrower, no dropout": {"steps": 1.55, "model.d_model": 192, "model.d_ff": 768, "model.dropout": 0.0},
-    "narrower, batches of 1,024": {"steps": 1.27, "model.d_model": 192, "model.d_ff": 768, "max_tokens": 1024},
-    "narrower, 1,024, rate 0.003": {"steps": 1.27, "model.d_model": 192, "model.d_ff": 768, "max_tokens": 1024, "peak_rate": 3e-3},
-    "narrower, 1,024, longer fall": {"steps": 1.27, "model.d_model": 192, "model.d_ff": 768, "max_tokens": 1024, "decay": 0.8},
-    "narrower, 1,024, 12,000 pieces": {"steps": 1.1, "model.d_model": 192, "model.d_ff": 768, "max_tokens": 1024, "model.vocab_size": 12000},
-    "narrower, batches of 512": {"steps": 1.2, "model.d_model": 192, "model.d_ff": 768, "max_tokens": 512},
+    "narrower": {"steps": 1.45, **NARROW},  # more steps, in the time of the base
+    "narrower, 4,000 pieces": {"steps": 1.55, **NARROW, "model.vocab_size": 4000},
+    "narrower, no dropout": {"steps": 1.55, **NARROW, "model.dropout": 0.0},
+    "narrower, batches of 1,024": {"steps": 1.27, **NARROW, "max_tokens": 1024},
+    "narrower, 1,024, rate 0.003": {"steps": 1.27, **NARROW, "max_tokens": 1024, "peak_rate": 3e-3},
+    "narrower, 1,024, longer fall": {"steps": 1.27, **NARROW, "max_tokens": 1024, "decay": 0.8},
+    "narrower, 1,024, 12,000 pieces": {"steps": 1.1, **NARROW, "max_tokens": 1024, "model.vocab_size": 12000},
+    "narrower, batches of 512": {"steps": 1.2, **NARROW, "max_tokens": 512},
     "narrow, four layers": {
         "steps": 1.85,
         "model.d_model": 128,
