@@ -49,7 +49,6 @@ TRIALS: dict[str, dict] = {  # what differs from the base; "model.x" is a settin
     "narrower, 1,024, rate 0.003": {"steps": 1.27, **NARROW, "max_tokens": 1024, "peak_rate": 3e-3},
     "narrower, 1,024, longer fall": {"steps": 1.27, **NARROW, "max_tokens": 1024, "decay": 0.8},
     "narrower, 1,024, 12,000 pieces": {"steps": 1.1, **NARROW, "max_tokens": 1024, "model.vocab_size": 12000},
-    "narrower, batches of 512": {"steps": 1.2, **NARROW, "max_tokens": 512},
     "narrow, four layers": {
         "steps": 1.85,
         "model.d_model": 128,
