@@ -12,6 +12,7 @@ import re
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from importlib import metadata
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -122,6 +123,7 @@ def build_parser() -> argparse.ArgumentParser:
     start = train.add_mutually_exclusive_group(required=True)
     start.add_argument("--preset", help="fragment, multi30k or tatoeba")
     start.add_argument("--resume", metavar="FOLDER", help="go on from this run's last checkpoint")
+    train.add_argument("--start", metavar="FOLDER", help="begin with the weights and the tokenizer of this model (fine-tuning)")
     train.add_argument("--out", metavar="FOLDER", help="where the run is written (default: runs/PRESET)")
     train.add_argument(
         "--set",
@@ -190,6 +192,7 @@ def add_search(command: argparse.ArgumentParser) -> None:
 
 def run_train(options) -> int:
     from xformer_lib.training._checks import check_memory
+    from xformer_lib.training.checkpoint import load_settings
     from xformer_lib.training.config import preset
     from xformer_lib.training.distributed import process_group
     from xformer_lib.training.loop import resume, train
@@ -198,18 +201,21 @@ def run_train(options) -> int:
     if options.out == "":
         raise ValueError(f"--out: expected the name of a folder, got ''; leave the option out for runs/{options.preset}")
     resumed = options.resume is not None
-    if resumed and (options.set or options.out is not None):
-        raise ValueError("--resume: expected no --set and no --out, the run keeps its settings; leave them out")
+    if resumed and (options.set or options.out is not None or options.start is not None):
+        raise ValueError("--resume: expected no --set, --start and --out, the run keeps its settings; leave them out")
     with process_group(options.device) as (processes, device):
         how: dict[str, Any] = dict(device=device, progress=not options.quiet, processes=processes)
         if resumed:
             run = resume(options.resume, **how)
         else:
             folder = Path(f"runs/{options.preset}" if options.out is None else options.out)
-            config = with_settings(preset(options.preset), options.set)
+            config = preset(options.preset)
+            if options.start is not None:
+                config = replace(config, model=load_settings(Path(options.start))[0].model)
+            config = with_settings(config, options.set)
             check_memory(config.model)
             origin = provenance(options, processes.world) if processes.rank == 0 else None
-            run = train(config, folder, provenance=origin, **how)
+            run = train(config, folder, provenance=origin, start=options.start, **how)
     if processes.rank == 0:
         print(
             f"{run.folder}: {run.step} steps, {run.tokens:,} target tokens in {run.seconds / 60:.1f} minutes; "

@@ -6,13 +6,13 @@ Written by hand: page w2 explains the run, and ``xformer_lib.training.loop`` is 
 import math
 import os
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.nn.transformer import TransformerConfig
 from xformer_lib.training.planning import parameter_count
 
-__all__ = ["check_corpus", "check_memory", "check_pairs", "check_specials"]
+__all__ = ["check_corpus", "check_memory", "check_pairs", "check_specials", "check_start"]
 
 SETS = ("train", "val")
 BYTES = 16  # of a parameter: itself, its gradient and Adam's two means, in float32
@@ -31,6 +31,16 @@ def check_specials(config: TransformerConfig, tokenizer: Tokenizer) -> None:
     given, written = (tuple(getattr(one, name) for name in names) for one in (config, tokenizer))
     if given != written:
         raise ValueError(f"{', '.join(names)}: expected {written}, those of the tokenizer, got {given}; leave them out")
+
+
+def check_start(config: TransformerConfig, there: TransformerConfig) -> None:
+    """ValueError unless a run has the model that it is to begin with, dropout aside."""
+    free = ("dropout", "attention_dropout")
+    asked, found = ({name: value for name, value in asdict(one).items() if name not in free} for one in (config, there))
+    differ = [name for name in found if found[name] != asked[name]]
+    if differ:
+        expected, got = (", ".join(f"{name}={one[name]}" for name in differ) for one in (found, asked))
+        raise ValueError(f"start: expected the model of that folder, with {expected}, got {got}; only dropout may differ")
 
 
 def check_pairs(encoded: dict, lengths: Callable[[str], list], *, max_len: int, max_tokens: int) -> None:

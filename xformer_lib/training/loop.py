@@ -32,7 +32,7 @@ from xformer_lib.nn.checks import check_choice
 from xformer_lib.nn.protocols import TrainableModel
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 from xformer_lib.training import checkpoint as files
-from xformer_lib.training._checks import check_corpus, check_memory, check_pairs, check_specials
+from xformer_lib.training._checks import check_corpus, check_memory, check_pairs, check_specials, check_start
 from xformer_lib.training._folder import check_free, taken
 from xformer_lib.training.checkpoint import load_checkpoint, save_checkpoint, save_setup
 from xformer_lib.training.config import TrainConfig
@@ -452,20 +452,36 @@ def continue_run(run: Run, progress: bool) -> Run:
 
 
 # %% page w2: The loop
+def start_from(run: Run, folder: Path) -> None:
+    """Give a run at step 0 the weights of a trained model."""
+    path = folder / "model.safetensors"
+    made = files.made_for(run.config.model, run.tokenizer)
+    weights, state = files.load_tensors(path, device=run.device)
+    files.check_made_for(path, state.get("made_for", {}), made)
+    files.check_weights(run.model, weights, folder)
+    run.model.load_state_dict(weights)
+
+
 def begin(config: TrainConfig, folder: Path, corpus: dict | None, device: str,
           build: Callable[[TransformerConfig], TrainableModel], processes: Processes,
-          engine: str) -> Run:
-    """A run at step 0, with a tokenizer and an id of its own; nothing is written."""
+          engine: str, start: str | Path | None) -> Run:
+    """A run at step 0, with an id of its own; nothing is written."""
     if corpus is None:
         corpus = {split: load_corpus(config.corpus, split)
                   for split in ("train", "val")}
     check_corpus(corpus)
-    sentences = [sentence for pair in corpus["train"] for sentence in pair]
-    tokenizer = Tokenizer.train(sentences, vocab_size=config.model.vocab_size)
-    config = replace(config,
-                     model=replace(config.model, vocab_size=tokenizer.vocab_size))
+    if start is None:
+        sentences = [sentence for pair in corpus["train"] for sentence in pair]
+        tokenizer = Tokenizer.train(sentences, vocab_size=config.model.vocab_size)
+        config = replace(config,
+                         model=replace(config.model, vocab_size=tokenizer.vocab_size))
+    else:
+        there, tokenizer = files.load_setup(Path(start))
+        check_start(config.model, there.model)
     run = build_run(config, folder, tokenizer, corpus, device, build=build,
                     processes=processes, engine=engine)
+    if start is not None:
+        start_from(run, Path(start))
     run.id = secrets.token_hex(8)  # from the system, so no generator moves
     return run
 
@@ -475,8 +491,8 @@ def train(config: TrainConfig, folder: str | Path, *, corpus: dict | None = None
           device: str | None = None, progress: bool = True,
           build: Callable[[TransformerConfig], TrainableModel] = Transformer,
           processes: Processes | None = None, provenance: dict | None = None,
-          engine: str = "fast") -> Run:
-    """Train from the start; ``folder`` gets config, tokenizer, checkpoint, best model.
+          engine: str = "fast", start: str | Path | None = None) -> Run:
+    """Train from step 0; ``folder`` gets config, tokenizer, checkpoint, best model.
 
     ``corpus`` may bring its own {"train": pairs, "val": pairs}, and ``build`` another
     model: it is called with ``config.model``, and what it returns is a
@@ -486,12 +502,14 @@ def train(config: TrainConfig, folder: str | Path, *, corpus: dict | None = None
     shares the work; it shares the folder, too. ``provenance`` is stored beside the
     settings. A folder that holds a run or a model is refused.
     ``engine="plain"`` computes the model by the definition, "fast" the same sooner.
+    ``start``, a folder with a model of the same settings, gives its weights and its
+    tokenizer to begin with (fine-tuning); the optimiser is new, dropout may differ.
     """
     folder, processes = Path(folder), processes or Processes()
     if processes.rank == 0:
         check_free(folder)
     run = begin(config, folder, corpus, pick_device(device), build, processes,
-                engine)
+                engine, start)
     with taken(folder, processes.rank, new=True):
         if processes.rank == 0:
             save_setup(folder, run.config, run.tokenizer, run=run.id)

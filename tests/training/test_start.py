@@ -1,0 +1,77 @@
+"""A run that begins with a trained model: its weights and tokenizer, a new optimiser, another corpus."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from tests.training.test_folder import CONFIG as SHORT
+from tests.training.test_folder import PAIRS
+from xformer_lib.cli import main
+from xformer_lib.training import train
+from xformer_lib.training.checkpoint import load_model, load_settings
+
+CONFIG = replace(SHORT, max_tokens=307, model=replace(SHORT.model, max_len=211))
+FIRST = {"train": PAIRS[:31], "val": PAIRS[31:]}
+OTHER = {"train": PAIRS[23:41], "val": PAIRS[:5]}
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("trained") / "run"
+    train(CONFIG, folder, corpus=FIRST, device="cpu", progress=False)
+    return folder
+
+
+def fine_tuned(trained, folder, steps=2, rate=1e-2, **changes):
+    there = load_settings(trained)[0].model
+    config = replace(CONFIG, max_steps=steps, warmup_steps=1, peak_rate=rate, seed=5, model=replace(there, **changes))
+    return train(config, folder, corpus=OTHER, device="cpu", progress=False, start=trained)
+
+
+def test_it_begins_where_the_other_run_ended(trained, tmp_path):
+    run = fine_tuned(trained, tmp_path / "run", rate=1e-12, dropout=0.0)
+    model, tokenizer = load_model(trained)
+    for name, weight in model.state_dict().items():
+        torch.testing.assert_close(run.model.state_dict()[name], weight, rtol=0, atol=1e-9)
+    assert run.tokenizer.fingerprint == tokenizer.fingerprint
+    assert (run.step, run.config.model.dropout) == (2, 0.0)
+
+
+def test_it_moves_and_can_be_loaded(trained, tmp_path):
+    fine_tuned(trained, tmp_path / "run")
+    before, after = load_model(trained)[0], load_model(tmp_path / "run")[0]
+    moved = [not torch.equal(weight, after.state_dict()[name]) for name, weight in before.state_dict().items()]
+    assert sum(moved) > len(moved) / 2
+
+
+def test_the_first_model_is_left_alone(trained, tmp_path):
+    before = {path.name: path.read_bytes() for path in trained.iterdir()}
+    fine_tuned(trained, tmp_path / "run")
+    assert {path.name: path.read_bytes() for path in trained.iterdir()} == before
+
+
+@pytest.mark.parametrize("changes", [{"d_model": 14}, {"norm": "post"}, {"max_len": 23}])
+def test_another_model_is_refused_before_anything_is_written(trained, tmp_path, changes):
+    (name, value), there = next(iter(changes.items())), load_settings(trained)[0].model
+    with pytest.raises(ValueError, match=f"that folder, with {name}={getattr(there, name)}, got {name}={value};"):
+        fine_tuned(trained, tmp_path / "run", **changes)
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_command_takes_the_sizes_of_the_model(trained, tmp_path, capsys):
+    settings = ["--set", "max_steps=3", "warmup_steps=1", "dropout=0.3"]
+    assert main(["train", "--preset", "fragment", "--start", str(trained), "--out", str(tmp_path / "run"), "--quiet", *settings]) == 0
+    model = load_settings(tmp_path / "run")[0].model
+    assert model == replace(load_settings(trained)[0].model, dropout=0.3)
+
+
+def test_a_run_goes_on_from_its_own_weights(trained, capsys):
+    assert main(["train", "--resume", str(trained), "--start", str(trained)]) == 2
+    assert "--resume: expected no --set, --start and --out" in capsys.readouterr().err
+
+
+def test_a_folder_without_a_model(tmp_path, capsys):
+    assert main(["train", "--preset", "fragment", "--start", str(tmp_path / "none"), "--out", str(tmp_path / "run"), "--quiet"]) == 2
+    assert "name the folder that xformer train wrote to" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
