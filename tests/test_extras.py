@@ -7,9 +7,7 @@ requires, with all that these require in turn, are linked from the environment o
 import ast
 import os
 import re
-import shutil
 import subprocess
-import sys
 import tomllib
 import venv
 import zipfile
@@ -21,6 +19,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from tests.extent import posix
+from tests.wheel import build_wheel, copy_source
 from xformer_lib import _needs
 
 ROOT = Path(__file__).parents[1]
@@ -79,16 +78,8 @@ def link(name, site):
 def wheel(tmp_path_factory):
     """Our package as pip would install it, with the data that setuptools found."""
     folder = tmp_path_factory.mktemp("wheel")
-    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, folder)
-    for package in ("xformer_lib", "xformer_course", "results"):
-        shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
-    built = subprocess.run(
-        [sys.executable, "-c", "import setuptools.build_meta as b; b.build_wheel('.')"], cwd=folder, capture_output=True, text=True
-    )
-    assert built.returncode == 0, built.stderr
-    (found,) = folder.glob("*.whl")
-    return found
+    copy_source(folder / "source")
+    return build_wheel(folder / "source", folder)
 
 
 class Environment:

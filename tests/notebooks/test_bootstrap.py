@@ -11,6 +11,8 @@ import nbformat
 import pytest
 import sync_bootstrap
 
+from tests.wheel import build_wheel, copy_source
+
 ROOT = Path(__file__).resolve().parents[2]
 TRACKED = ("chapters", "tests", "tools", "book", "xformer_lib", "README.md", "CONTRIBUTING.md", "pyproject.toml")
 TRACKED += (".binder", ".devcontainer", ".github", "CODE_OF_CONDUCT.md", "SECURITY.md")
@@ -159,14 +161,8 @@ print(notebook.cells[-1].outputs[0].text.strip())
 def package(tmp_path_factory):
     """What a release is made of, and its wheel."""
     source = tmp_path_factory.mktemp("release") / "source"
-    for name in ("xformer_lib", "xformer_course", "results"):
-        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, source)
-    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", source.parent, source]
-    subprocess.run(build, check=True, stdout=subprocess.DEVNULL)
-    [wheel] = source.parent.glob("*.whl")
-    return {"a local copy": source, "a wheel": wheel}
+    copy_source(source)
+    return {"a local copy": source, "a wheel": build_wheel(source, source.parent)}
 
 
 @pytest.mark.parametrize("kind, chapter", [("a local copy", "03_scaled_dot_product_attention"), ("a wheel", "02_dictionary_lookup")])
