@@ -91,6 +91,7 @@ def test_the_commands_in_their_order(folder):
         ["en-fr"],
         ["runs/small"],
         ["runs/small"],
+        ["runs/tuned"],
         ["runs/small"],
         ["en-fr"],
         ["runs/small"],
