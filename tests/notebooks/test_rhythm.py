@@ -66,7 +66,7 @@ PICTURE = nbformat.v4.new_output("display_data", {"image/png": "", "text/plain":
 BROKEN = {
     "long code": (ran("\n".join(["x = 1"] * 26)), "26 lines of code, at most 25"),
     "a long definition": (ran("#| export nn.layers\n" + "\n".join(["x = 1"] * 46)), "46 lines of code, at most 45"),
-    "long prose": (nbformat.v4.new_markdown_cell("word " * 151), "151 words"),
+    "long prose": (nbformat.v4.new_markdown_cell("word " * 221), "221 words"),
     "not run": (nbformat.v4.new_code_cell("x = 1"), "not run"),
     "standard error": (ran("x", outputs=[nbformat.v4.new_output("stream", name="stderr", text="oh")]), "standard error"),
     "no caption": (ran("plot()", outputs=[PICTURE]), "caption"),
@@ -84,11 +84,24 @@ def test_limit_is_noticed(name):
     assert any(sentence in problem for problem in problems), problems
 
 
+def test_two_cells_of_text_are_one_text():
+    halves = [nbformat.v4.new_markdown_cell("word " * 113), nbformat.v4.new_markdown_cell("word " * 109)]
+    assert any("222 words" in problem for problem in rhythm.broken_limits(notebook_of(*halves)))
+
+
+@pytest.mark.parametrize(
+    "between", ["## A heading", "| a | b |", "- a point", "1. first", "$$\na = b\n$$", "```\ncode\n```", "<details>fold</details>"]
+)
+def test_what_breaks_up_a_text(between):
+    text = nbformat.v4.new_markdown_cell(f"{'word ' * 151}\n\n{between}\n\n{'word ' * 149}")
+    assert rhythm.broken_limits(notebook_of(text)) == []
+
+
 def test_limits_let_good_cells_pass():
     described = {"mystnb": {"figure": {"caption": "Weights sum to one."}, "image": {"alt": "Four rows."}}}
     good = [
         ran("\n".join(["x = 1"] * 25)),
-        nbformat.v4.new_markdown_cell("word " * 150),
+        nbformat.v4.new_markdown_cell("word " * 220),
         ran("plot()", outputs=[PICTURE], metadata=described),
     ]
     assert rhythm.broken_limits(notebook_of(*good)) == []
