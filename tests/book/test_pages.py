@@ -173,6 +173,11 @@ def test_library_cells_are_marked_and_directives_hidden(articles):
     assert marked
 
 
+def test_every_fold_of_claims_counts_some(articles):
+    found = [fold.get_text() for page in articles.values() for fold in page.soup.select("details.claims > summary")]
+    assert len(found) > 100 and all(re.fullmatch(r"✓ (1 claim holds|([2-9]|[1-9]\d+) claims hold)", text) for text in found)
+
+
 def test_bootstrap_cell_is_folded(articles):
     for page in articles.values():
         if page.source and "back" not in page.path.parts and page.path.stem != "index":  # the first page does without
