@@ -201,9 +201,9 @@ WHO_CHANGES_WHAT = Exercise(
     difficulty=2,
     statement="""\
 Take a `Transformer` with three decoder layers, as `model` of this page, untrained, a source without padding and a \
-`target_in` (1, 6). Give its decoder a narrower mask: each place reads itself and the *one* place before it. Exchange \
-the token at one place p for another word and run the decoder again. Fill a boolean square `changed` (6, 6): \
-`changed[p, t]` says whether the logits at place t moved by more than a rounding error. How far does a word get?""",
+`target_in` (1, 6). Give its decoder a narrower mask: each place reads itself and the *one* place before it. For \
+each place p in turn, exchange its token for another word and run the decoder again. Fill a boolean square `changed` \
+(6, 6): `changed[p, t]` says whether the logits at place t moved by more than a rounding error. How far does a word get?""",
     hints=(
         "Word 0 changes what the first layer says at places 0 and 1. Where does the second layer hear of it?",
         "The mask is `torch.ones(6, 6).bool().tril().triu(-1)`; `model.decoder(model.embed(target_in), "
