@@ -159,7 +159,7 @@ JUDGED = Exercise(
     statement="""\
 `losses` (n, 2), an array of NumPy, says what each of n heads costs when it alone is silent: column 0 on the first half of the sentences, column 1 on the second. `cost` is a function: `cost(heads)` returns what it costs to silence several heads at once, named by their numbers from 0 to n − 1, on the second half. Each row of `draws` (r, k) names k heads drawn by chance.
 
-Write `judge(losses, cost, draws)`. Choose the k heads that look cheapest on the first half. Return three numbers: what these k cost one by one on the second half, added up; what they cost together; and the share of the r draws that cost no more than they do together.""",
+Write `judge(losses, cost, draws)`. Choose the k heads that look cheapest on the first half. Return three numbers: what these k cost one by one on the second half, added up; what they cost together; and the share of the r draws whose heads cost no more together than your k do.""",
     hints=(
         "Which half may the choice look at, and which half says what the choice is worth?",
         "`np.argsort(losses[:, 0])` lists the heads, the cheapest first; `draws.shape[1]` says how many to take.",

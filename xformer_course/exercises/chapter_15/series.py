@@ -69,8 +69,8 @@ SHARE = Exercise(
     difficulty=2,
     statement="""\
 `weights` (t, j) is a cross-attention map: each of t words shares a weight of 1 among j frames. `heard` (j,) holds, \
-for each frame, the number of the word that sounds in it, −1 in a pause. Write `own_share(weights, heard)`: for each \
-word the part of its weight that falls on its own frames, an array (t,). What falls on a pause is lost; a word that \
+for each frame, the place in the text (0 to t − 1) of the word that sounds in it, −1 in a pause. Write \
+`own_share(weights, heard)`: for each word the part of its weight that falls on its own frames, an array (t,). What falls on a pause is lost; a word that \
 is never heard gets 0.""",
     hints=(
         "For word 2, which columns of its row count?",

@@ -38,9 +38,9 @@ WINDOW = Exercise(
     difficulty=2,
     requires="torch",
     statement="""\
-Write `sink_mask(length, window, sinks)`: a boolean mask (length, length), rows are queries, True = may attend. A place reads \
-itself and the places just before it, `window` of them in all, and besides the first `sinks` places of the row; never \
-a place after its own. NumPy or torch, as you like.""",
+Write `sink_mask(length, window, sinks)`: a boolean mask (length, length), rows are queries, True = may attend. Each place \
+may read the last `window` places, itself included, and also the first `sinks` places of the row; it never reads a \
+later place. NumPy or torch, as you like.""",
     hints=(
         "With `window` = 2 and `sinks` = 0, which two places does the last one read?",
         "Three conditions on the query's place i and the key's place j: not in the future, near enough, or among the first.",
