@@ -132,9 +132,9 @@ SLOWED = Exercise(
     difficulty=2,
     page=PAGE,
     statement="""\
-Write `slowed(places, dim, factor, how)`: the angles, one row for each of the n places and one column for each of the \
-dim/2 pairs, of rotary positions for texts `factor` times as long as in training. A clock k has the frequency \
-base^(−2k/dim), k from 0. With `how="interpolate"` the base is 10000 and every place is divided by `factor`. With \
+Write `slowed(places, dim, factor, how)`, in NumPy, for an array of n places: the angles, one row for each of the n \
+places and one column for each of the dim/2 pairs, of rotary positions for texts `factor` times as long as in training. A \
+clock k has the frequency base^(−2k/dim), k from 0. With `how="interpolate"` the base is 10000 and every place is divided by `factor`. With \
 `how="base"` places stay, and the base is 10000 · factor^(dim/(dim − 2)).""",
     hints=(
         "What differs between the two ways: the places, or the frequencies?",
