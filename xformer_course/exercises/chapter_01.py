@@ -205,8 +205,8 @@ BOTH = Exercise(
     statement="""\
 A bidirectional layer gives each word t one row of 2m numbers: first the state after reading the words 1 to t from \
 the left, then the state after reading the words L to t from the right. (For brevity both directions share their \
-weights here.) The function below runs, and its shape is right, but only the first half of each row is. Find what \
-is lost, and mend it.""",
+weights here.) The function below runs, and the shape is right; but only the first half of each row holds the right \
+numbers. Find what is lost, and mend it.""",
     hints=(
         "In the faulty result, which words has the second half of row 0 read? Which ones should it have read?",
         "`read(x[::-1])` gives its states in the order of reading. Which word does its first row belong to?",

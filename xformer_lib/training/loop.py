@@ -464,7 +464,7 @@ def start_from(run: Run, folder: Path) -> None:
 
 def begin(config: TrainConfig, folder: Path, corpus: dict | None, device: str,
           build: Callable[[TransformerConfig], TrainableModel], processes: Processes,
-          engine: str, start: str | Path | None) -> Run:
+          engine: str, start: str | Path | None = None) -> Run:
     """A run at step 0, with an id of its own; nothing is written."""
     if corpus is None:
         corpus = {split: load_corpus(config.corpus, split)
