@@ -1,12 +1,10 @@
 """Score the shipped English–French model and record the run that made it.
 
-    python benchmarks/score_pretrained.py runs/tatoeba --began OLD.json     → results/tatoeba-en-fr.json
+    python benchmarks/score_pretrained.py runs/tatoeba     → results/tatoeba-en-fr.json
 
 Translates the held-out part of Tatoeba with the packed weights, those of ``xformer_lib/pretrained/en-fr``, and takes the settings,
 clocks and history from the training run. Tatoeba often has several French sentences for an English one. So there are two
 scores: every pair for itself, one reference each; and every English sentence once, against all its references.
-A run that began with the weights of another one (``xformer train --start``) names that one's record by ``--began``: its command,
-clocks, history and scores are kept, and the paired bootstrap says what the new run has brought.
 """
 
 import argparse
@@ -22,23 +20,9 @@ from sacrebleu.metrics import BLEU, CHRF
 from xformer_lib import load_pretrained
 from xformer_lib.cli import run_record
 from xformer_lib.data.corpora import load_corpus
-from xformer_lib.evaluation import bleu, chrf, exact_match, paired_bootstrap
+from xformer_lib.evaluation import bleu, chrf, exact_match
 
 ROOT = Path(__file__).parent.parent
-KEPT = (
-    "command",
-    "commit",
-    "device",
-    "threads",
-    "seed",
-    "minutes",
-    "cpu_minutes",
-    "config",
-    "history",
-    "bleu",
-    "multi_reference",
-    "beam_4",
-)
 LENGTHS = ((1, 4), (5, 6), (7, 8), (9, 12), (13, 99))  # English words
 
 
@@ -102,7 +86,7 @@ def data_facts() -> dict:
     }
 
 
-def main(folder: Path, out: Path, began: Path | None) -> None:
+def main(folder: Path, out: Path) -> None:
     start = time.perf_counter()
     translator = load_pretrained("en-fr")
     loading = time.perf_counter() - start
@@ -126,10 +110,6 @@ def main(folder: Path, out: Path, began: Path | None) -> None:
     record["data"] = data_facts()
     record |= run_record(folder)
     record["hypotheses"] = [translations[sentence] for sentence, _ in pairs]
-    if began is not None:
-        first = json.loads(began.read_text(encoding="utf-8"))
-        compared = paired_bootstrap(first["hypotheses"], record["hypotheses"], [french for _, french in pairs])
-        record["began_with"] = {**{key: first[key] for key in KEPT}, "against_it": vars(compared)}
     record["samples"] = [
         {"source": pairs[n][0], "hypothesis": record["hypotheses"][n], "reference": pairs[n][1]}
         for n in range(0, len(pairs), len(pairs) // 12)
@@ -145,6 +125,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("run", type=Path, help="folder of the training run")
     parser.add_argument("--out", type=Path, default=ROOT / "results" / "tatoeba-en-fr.json")
-    parser.add_argument("--began", type=Path, metavar="RECORD", help="of the run whose weights this one began with")
     options = parser.parse_args()
-    main(options.run, options.out, options.began)
+    main(options.run, options.out)
