@@ -206,8 +206,8 @@ WHAT_SURVIVES = Exercise(
     difficulty=2,
     statement="""\
 As in exercise 5.10, the words x are reordered by `p` and the table e stays. Write, in NumPy, `holds(x, e, p)`: three \
-truth values, one for each line that the proof needs; the first depends on e and p, the others you can prove. Is what \
-the layer reads equal to p (x + e)? Is softmax(p s pᵀ) = p softmax(s) pᵀ, whatever the scores s? Is pᵀ p = I? And write \
+truth values, one for each line that the proof needs. Is what the layer reads equal to p (x + e)? Is \
+softmax(p s pᵀ) = p softmax(s) pᵀ, whatever the scores s? Is pᵀ p = I? (Prove what you do not compute.) And write \
 `repair(e, p)`: the table to add to p x, in place of e, so that the layer reads p (x + e).""",
     hints=(
         "Which of the three lines mentions the table at all?",

@@ -239,7 +239,7 @@ as padding, gives logits (b, t, v):
 
 - pre-norm, a LayerNorm at the end of both stacks, max(0, ·) in the feed-forward net, no dropout;
 - one `nn.Embedding` for all three uses, times √m at the input; sines and cosines side by side;
-- no place reads padding, and none of the decoder a later one.
+- no place reads padding, and no decoder place reads a later one.
 
 The check copies weights by shape, and by the order in which your `__init__`s name them: encoder before decoder, \
 self-attention before cross-attention, W_Q, W_K, W_V, W_O each an `nn.Linear`. It makes offsets 0 and compares logits.""",
