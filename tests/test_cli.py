@@ -317,7 +317,7 @@ def test_a_damaged_provenance_is_named_before_the_work(run, tmp_path, capsys, mo
             "--set max_steps: expected a whole number, got 'many'; for example max_steps=800",
         ),
         (["train", "--resume", "nowhere"], "run: no nowhere/config.json; name the folder that xformer train wrote to"),
-        (["train", "--resume", "nowhere", "--set", "seed=2"], "--resume: expected no --set, --start and --out"),
+        (["train", "--resume", "nowhere", "--set", "seed=2"], "--resume: expected no --set, --start-from and --out"),
         (["translate", "--model", "nowhere", "Hello world"], "run: no nowhere/config.json"),
         (["translate", "--input", "nowhere.txt"], "No such file or directory: 'nowhere.txt'"),
         (["translate", "--input", "nowhere.txt", "Hello world"], "--input: expected no sentences beside it, got both"),

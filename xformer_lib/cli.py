@@ -123,7 +123,8 @@ def build_parser() -> argparse.ArgumentParser:
     start = train.add_mutually_exclusive_group(required=True)
     start.add_argument("--preset", help="fragment, multi30k or tatoeba")
     start.add_argument("--resume", metavar="FOLDER", help="go on from this run's last checkpoint")
-    train.add_argument("--start", metavar="FOLDER", help="begin with the weights and the tokenizer of this model (fine-tuning)")
+    # torchrun takes a bare --start for an abbreviation of its own options
+    train.add_argument("--start-from", dest="start", metavar="FOLDER", help="fine-tune: begin with the weights and tokenizer of this model")
     train.add_argument("--out", metavar="FOLDER", help="where the run is written (default: runs/PRESET)")
     train.add_argument(
         "--set",
@@ -202,7 +203,7 @@ def run_train(options) -> int:
         raise ValueError(f"--out: expected the name of a folder, got ''; leave the option out for runs/{options.preset}")
     resumed = options.resume is not None
     if resumed and (options.set or options.out is not None or options.start is not None):
-        raise ValueError("--resume: expected no --set, --start and --out, the run keeps its settings; leave them out")
+        raise ValueError("--resume: expected no --set, --start-from and --out, the run keeps its settings; leave them out")
     with process_group(options.device) as (processes, device):
         how: dict[str, Any] = dict(device=device, progress=not options.quiet, processes=processes)
         if resumed:

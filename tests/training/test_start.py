@@ -7,7 +7,7 @@ import torch
 
 from tests.training.test_folder import CONFIG as SHORT
 from tests.training.test_folder import PAIRS
-from xformer_lib.cli import main
+from xformer_lib.cli import build_parser, main
 from xformer_lib.training import train
 from xformer_lib.training.checkpoint import load_model, load_settings
 
@@ -61,17 +61,30 @@ def test_another_model_is_refused_before_anything_is_written(trained, tmp_path, 
 
 def test_the_command_takes_the_sizes_of_the_model(trained, tmp_path, capsys):
     settings = ["--set", "max_steps=3", "warmup_steps=1", "dropout=0.3"]
-    assert main(["train", "--preset", "fragment", "--start", str(trained), "--out", str(tmp_path / "run"), "--quiet", *settings]) == 0
+    assert main(["train", "--preset", "fragment", "--start-from", str(trained), "--out", str(tmp_path / "run"), "--quiet", *settings]) == 0
     model = load_settings(tmp_path / "run")[0].model
     assert model == replace(load_settings(trained)[0].model, dropout=0.3)
 
 
 def test_a_run_goes_on_from_its_own_weights(trained, capsys):
-    assert main(["train", "--resume", str(trained), "--start", str(trained)]) == 2
-    assert "--resume: expected no --set, --start and --out" in capsys.readouterr().err
+    assert main(["train", "--resume", str(trained), "--start-from", str(trained)]) == 2
+    assert "--resume: expected no --set, --start-from and --out" in capsys.readouterr().err
 
 
 def test_a_folder_without_a_model(tmp_path, capsys):
-    assert main(["train", "--preset", "fragment", "--start", str(tmp_path / "none"), "--out", str(tmp_path / "run"), "--quiet"]) == 2
+    assert main(["train", "--preset", "fragment", "--start-from", str(tmp_path / "none"), "--out", str(tmp_path / "run"), "--quiet"]) == 2
     assert "name the folder that xformer train wrote to" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
+
+
+def test_torchrun_leaves_every_option_of_training_alone():
+    """It takes an option that abbreviates two of its own for a mistake, even behind the name of our module."""
+    from torch.distributed.run import get_args_parser
+
+    (commands,) = (action.choices for action in build_parser()._actions if action.dest == "command")
+    options = [option for action in commands["train"]._actions for option in action.option_strings if option != "-h"]
+    assert {"--preset", "--start-from", "--resume"} <= set(options)
+    for option in options:
+        words = ["xformer_lib.cli", "train", option, "x"]
+        found = get_args_parser().parse_args(["--nproc-per-node", "2", "-m", *words])
+        assert [found.training_script, *found.training_script_args] == words
