@@ -134,7 +134,7 @@ async def walk(tab, pages, *, shared, kept=None, audit=True, whole=()):
 
 async def settled(tab, scheme):
     """Wait until the page has taken the reader's scheme; what went wrong, or nothing."""
-    for _ in range(40):
+    for _ in range(400):
         if await tab.evaluate(THEME) == scheme:
             return []
         await asyncio.sleep(0.05)

@@ -203,15 +203,19 @@ def holds(node: ast.AST, part: ast.AST) -> bool:
     return any(one is part for one in ast.walk(node))
 
 
+@cache
+def functions_of(tree: ast.Module) -> list[ast.FunctionDef | ast.Lambda]:
+    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.Lambda)]
+
+
 def node_of(function: Callable, tree: ast.Module) -> ast.AST:
     """Where a function stands in its module: of the definitions in its line with its arguments the smallest with all its instructions."""
     code = function.__code__
     places = [place for place in code.co_positions() if None not in place and place[2] < place[3]]
     found = [
         node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.Lambda)
-        and node.lineno == code.co_firstlineno
+        for node in functions_of(tree)
+        if node.lineno == code.co_firstlineno
         and [one.arg for one in (*node.args.posonlyargs, *node.args.args)] == [*code.co_varnames[: code.co_argcount]]
         and all((node.lineno, node.col_offset) <= (a, c) and (b, d) <= (node.end_lineno, node.end_col_offset) for a, b, c, d in places)
     ]
