@@ -49,6 +49,7 @@ EVERY = (
     "quality",
     "scaling",
     "tatoeba-en-fr",
+    "trained-further",
     "variants",
     "variants-text",
 )
