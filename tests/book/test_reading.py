@@ -166,7 +166,6 @@ def test_a_link_to_a_section_leads_there(chromium, articles):
 
     async def work(tab):
         await tab.screen(1280, 900)
-        found = {}
         for name, place in places.items():
             await tab.visit(page_of(articles, name).path.as_uri() + f"#{place}")
             await tab.wait_for_function(RESTS_AT_THE_TOP, arg=place, polling=500)  # the page glides there

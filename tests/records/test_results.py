@@ -114,6 +114,19 @@ def test_stored_translations_give_the_stored_scores_against_all_references():
         assert found == pytest.approx(stored[name]["value"]), name
 
 
+@pytest.mark.parametrize("number", range(4))
+def test_the_model_that_was_trained_further_has_the_stored_scores(number):
+    record = FILES[ROOT / "results" / "trained-further.json"]
+    found = record["scores"][number]
+    pairs = pairs_of(found)
+    assert found["further"] == {name: pytest.approx(score) for name, score in scores(found["translations"], pairs).items()}
+    assert found["paired_bootstrap"]["second"] == pytest.approx(found["further"]["bleu"]["value"])
+    shipped = FILES[ROOT / "results" / "tatoeba-en-fr.json"]
+    stored = {1: shipped, 4: shipped["beam_4"]}[found["beam"]]["bleu"]
+    assert found["corpus"] != "tatoeba" or found["shipped"]["bleu"] == pytest.approx(stored)
+    assert record["run"]["config"]["seed"] == record["run"]["seed"] and len(record["run"]["commit"]) == len(record["commit"]) == 12
+
+
 def test_counts_of_captions_give_the_scores_of_their_runs():
     """On any machine: the sums of the counts are the scores, the groups share the sentences out, and chance moves the gaps as said."""
     words = np.array(COMPARED["source_words"])
