@@ -45,14 +45,10 @@ def measure(path):
 
 
 def seconds(path, code, record):
-    """Seconds of a processor and on the clock; those of a notebook with other cells are not shown."""
+    """Seconds of a processor and on the clock; None without any, and for a notebook that has other cells since."""
     name = path.relative_to(ROOT).as_posix()
     row = next((row for row in (record or {}).get("notebooks", []) if row["notebook"] == name), None)
-    if row is None:
-        return [UNKNOWN, UNKNOWN]
-    if row["code_cells"] != code:
-        return [f"{UNKNOWN} since its cells changed"] * 2
-    return [f"{row['cpu_seconds']:.1f}", f"{row['wall_seconds']:.1f}"]
+    return None if row is None or row["code_cells"] != code else [f"{row['cpu_seconds']:.1f}", f"{row['wall_seconds']:.1f}"]
 
 
 def words(record):
@@ -61,25 +57,26 @@ def words(record):
         return "No seconds have been recorded for this edition."
     return (
         f"Seconds: `{record['command']}`, commit `{record['commit']}`, {record['device']}, {record['threads']} thread, "
-        f"Python {record['python']}."
+        f"Python {record['python']}. A notebook that has got or lost cells since then shows none."
     )
 
 
 def table(file=RECORD):
     """A table for each part of the book, with its sums."""
     record = json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
-    headings = ["page", "cells", "code cells", "assertions", "exercise checks"] + ["seconds of a processor", "seconds on the clock"] * bool(
-        record
-    )
     lines = [words(record), ""] if record else []
     for part, folder in PARTS.items():
-        rows, totals = [], [0, 0, 0, 0]
+        rows, times, totals = [], [], [0, 0, 0, 0]
         for path in [ROOT / name for name in notebooks() if name.rpartition("/")[0] == folder]:
             found = measure(path)
             numbers = [found["cells"], found["code"], found["assertions"], found["exercises"]]
             totals = [a + b for a, b in zip(totals, numbers)]
             link = f"[{escaped(found['title'])}](../../{path.relative_to(ROOT).as_posix()})"
-            rows.append([link, *map(str, numbers), *(seconds(path, found["code"], record) if record else [])])
-        rows.append(["**all**", *map(str, totals), *([""] * (len(headings) - 5))])
-        lines += [f"## {part}", "", *(f"| {' | '.join(row)} |" for row in (headings, ["---"] * len(headings), *rows)), ""]
+            rows.append([link, *map(str, numbers)])
+            times.append(seconds(path, found["code"], record))
+        rows = [["page", "cells", "code cells", "assertions", "exercise checks"], ["---"] * 5, *rows, ["**all**", *map(str, totals)]]
+        if any(times):
+            more = [["seconds of a processor", "seconds on the clock"], ["---"] * 2, *(time or [UNKNOWN] * 2 for time in times), [""] * 2]
+            rows = [row + its for row, its in zip(rows, more)]
+        lines += [f"## {part}", "", *(f"| {' | '.join(row)} |" for row in rows), ""]
     return "\n".join(lines if record else [*lines, words(record)])
