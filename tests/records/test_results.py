@@ -42,6 +42,8 @@ EVERY = (
     "multi30k-en-fr-10min-seed2",
     "multi30k-en-fr-10min-seed3",
     "multi30k-en-fr-30min",
+    "multi30k-en-fr-30min-seed2",
+    "multi30k-en-fr-30min-seed3",
     "multi30k-en-fr-60min",
     "multi30k-en-fr-60min-beam4",
     "multi30k-en-fr-hour-narrow",
