@@ -17,13 +17,13 @@ settings.register_profile("exploring", derandomize=False, print_blob=True, **PRO
 settings.load_profile("exploring" if os.environ.get("CI") == "true" else "course")
 
 ROOT = Path(__file__).resolve().parent.parent
-LONG = [f"chapters/{name}.ipynb" for name in ("11_training", "15_what_next", "15b_other_ways_to_step", "09_encoder_decoder")]
-LONG += [f"tests/{name}.py" for name in ("book/test_browser", "book/test_live", "exercises/test_hostile_answers", "test_readme")]
+LONG = {ROOT / f"chapters/{name}.ipynb" for name in ("11_training", "15_what_next", "15b_other_ways_to_step", "09_encoder_decoder")}
+LONG |= {ROOT / f"tests/{name}.py" for name in ("book/test_browser", "book/test_live", "exercises/test_hostile_answers", "test_readme")}
 
 
 def pytest_collection_modifyitems(items):
     """Files of a minute and more go first, so that nobody waits for one of them at the end."""
-    items.sort(key=lambda item: item.path not in [ROOT / name for name in LONG])
+    items.sort(key=lambda item: item.path not in LONG)
 
 
 @pytest.fixture(scope="session")
