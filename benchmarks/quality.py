@@ -35,16 +35,23 @@ from xformer_lib.training.config import TrainConfig  # noqa: E402
 
 TOKENS = 2048  # of a batch of the base
 NARROW = {"model.d_model": 192, "model.d_ff": 768}
+SMALL = {**NARROW, "max_tokens": 1024}
 TRIALS: dict[str, dict] = {  # what differs from the base; "model.x" is a setting of the model
     "base": {},
     "batches of 1,024": {"max_tokens": 1024},
     "narrower": {"steps": 1.45, **NARROW},  # more steps, in the time of the base
     "narrower, 4,000 pieces": {"steps": 1.55, **NARROW, "model.vocab_size": 4000},
     "narrower, no dropout": {"steps": 1.55, **NARROW, "model.dropout": 0.0},
-    "narrower, batches of 1,024": {"steps": 1.27, **NARROW, "max_tokens": 1024},
-    "narrower, 1,024, rate 0.003": {"steps": 1.27, **NARROW, "max_tokens": 1024, "peak_rate": 3e-3},
-    "narrower, 1,024, longer fall": {"steps": 1.27, **NARROW, "max_tokens": 1024, "decay": 0.8},
-    "narrower, 1,024, 12,000 pieces": {"steps": 1.1, **NARROW, "max_tokens": 1024, "model.vocab_size": 12000},
+    "narrower, batches of 1,024": {"steps": 1.27, **SMALL},
+    "narrower, 1,024, rate 0.003": {"steps": 1.27, **SMALL, "peak_rate": 3e-3},
+    "narrower, 1,024, longer fall": {"steps": 1.27, **SMALL, "decay": 0.8},
+    "narrower, 1,024, 12,000 pieces": {"steps": 1.1, **SMALL, "model.vocab_size": 12000},
+    "narrower, 1,024, rotary": {"steps": 1.21, **SMALL, "model.positions": "rotary"},
+    "narrower, 1,024, relative": {"steps": 1.22, **SMALL, "model.positions": "relative"},
+    "narrower, 1,024, Muon": {"steps": 0.84, **SMALL, "muon": 2e-3},
+    "narrower, 1,024, two decoder layers": {"steps": 1.44, **SMALL, "model.num_decoder_layers": 2},
+    "narrower still, 1,024": {"steps": 1.62, **SMALL, "model.d_model": 160, "model.d_ff": 640},
+    "narrower, 512": {"steps": 1.19, **NARROW, "max_tokens": 512},
     "narrow, four layers": {
         "steps": 1.85,
         "model.d_model": 128,
