@@ -44,6 +44,8 @@ TRIALS: dict[str, dict] = {  # what differs from the base; "model.x" is a settin
     "narrower, no dropout": {"steps": 1.55, **NARROW, "model.dropout": 0.0},
     "narrower, batches of 1,024": {"steps": 1.27, **SMALL},
     "narrower, 1,024, rate 0.003": {"steps": 1.27, **SMALL, "peak_rate": 3e-3},
+    "narrower, 1,024, rate 0.0014": {"steps": 1.27, **SMALL, "peak_rate": 1.4e-3},
+    "narrower, 1,024, shorter fall": {"steps": 1.27, **SMALL, "decay": 0.3},
     "narrower, 1,024, longer fall": {"steps": 1.27, **SMALL, "decay": 0.8},
     "narrower, 1,024, 12,000 pieces": {"steps": 1.1, **SMALL, "model.vocab_size": 12000},
     "narrower, 1,024, rotary": {"steps": 1.21, **SMALL, "model.positions": "rotary"},
