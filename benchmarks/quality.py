@@ -113,7 +113,7 @@ def config_of(name: str, seed: int, steps: int) -> TrainConfig:
     changes = {key: value for key, value in TRIALS[name].items() if key not in ("muon", "steps")}
     model = {key.removeprefix("model."): changes.pop(key) for key in [*changes] if key.startswith("model.")}
     steps = round(steps * TRIALS[name].get("steps", 1)) * TOKENS // changes.get("max_tokens", TOKENS)
-    model = replace(base.model, **{"d_model": 256, "d_ff": 1024, "dropout": 0.1, **model})
+    model = replace(base.model, **{"d_model": 256, "d_ff": 1024, "dropout": 0.1, "positions": "sinusoidal", **model})
     warmup = min(400, steps // 4)
     changes = {"max_steps": steps, "max_tokens": TOKENS, "decay": 0.5, "seed": seed, "warmup_steps": warmup, "model": model, **changes}
     return replace(base, **changes)

@@ -46,9 +46,10 @@ PRESETS = {
                                 num_encoder_layers=2,
                                 num_decoder_layers=2, max_len=64)),
     "multi30k": TrainConfig(
-        corpus="multi30k", max_steps=11000, peak_rate=2e-3, precision="auto",
+        corpus="multi30k", max_steps=10500, peak_rate=2e-3, precision="auto",
         max_tokens=1024,
-        model=TransformerConfig(vocab_size=8000, d_model=192, d_ff=768, dropout=0.2)),
+        model=TransformerConfig(vocab_size=8000, d_model=192, d_ff=768, dropout=0.2,
+                                positions="rotary")),
     "tatoeba": TrainConfig(
         corpus="tatoeba", max_steps=15000, peak_rate=2e-3, decay=0.4,
         validate_every=1000, precision="auto",
