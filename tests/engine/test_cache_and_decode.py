@@ -142,7 +142,7 @@ def test_cached_steps_equal_the_whole(choice, num_kv_heads, path):
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "none"])
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "none", "rotary"])
 @pytest.mark.parametrize("columns", [True, False])
 def test_joint_steps_equal_the_whole(norm, positions, columns):
     """Words of any number at once, taken back and said again, rows that change places, words of padding."""

@@ -14,7 +14,7 @@ from xformer_lib.engine.modules import FastAttention, FastTransformer, accelerat
 from xformer_lib.nn import GroupedQueryAttention, LanguageModel, MultiHeadAttention, Transformer
 from xformer_lib.nn.attention import attention
 from xformer_lib.nn.masks import padding_mask
-from xformer_lib.nn.positions import AlibiPositions
+from xformer_lib.nn.positions import AlibiPositions, RotaryPositions
 from xformer_lib.nn.recurrent import GRUAttentionTranslator
 
 # ---------------------------------------------------------------- both paths of attention
@@ -270,6 +270,7 @@ EXCHANGED = {
     "another scheme": lambda model: exchange(model, "decoder.layers.0.self_attention.positions", Halved()),
     "no scheme of ours": lambda model: exchange(model, "encoder.layers.1.self_attention.positions", Strange()),
     "a scheme in cross-attention": lambda model: exchange(model, "decoder.layers.2.cross_attention.positions", Strange()),
+    "a scheme of ours in cross-attention": lambda model: exchange(model, "decoder.layers.2.cross_attention.positions", RotaryPositions(22)),
     "another norm": lambda model: exchange(model, "decoder.norm", nn.RMSNorm(44)),
     "another residual": lambda model: exchange(model, "decoder.layers.1.residuals.2.dropout", nn.Tanh()),
     "more layers": lambda model: exchange(model, "encoder.norm", nn.Sequential(nn.LayerNorm(44), nn.Linear(44, 44))),

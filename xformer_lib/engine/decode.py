@@ -165,6 +165,7 @@ class JointLayer:
     def __init__(self, layer: Any, caches: tuple[Any, Any], memory: Float[Tensor, "b s m"]):
         own, read, net = layer.self_attention, layer.cross_attention, layer.feed_forward
         self.d_head, self.norm_first = own.d_head, layer.residuals[0].norm_first
+        self.num_heads, self.turn = own.num_heads, None if own.positions is None else own.positions.turn
         self.norms = [normalizer(residual.norm) for residual in layer.residuals]
         self.project, self.w_o = joint(own.w_q, own.w_k, own.w_v), joint(own.w_o)
         self.w_q, self.read_w_o = joint(read.w_q), joint(read.w_o)
@@ -177,7 +178,10 @@ class JointLayer:
         return x.view(*x.shape[:2], x.shape[2] // self.d_head, self.d_head).transpose(1, 2)
 
     def look_back(self, x, _):
-        q, k, v = self.heads(self.project(x)).chunk(3, 1)
+        turned, v = self.heads(self.project(x)).split(2 * self.num_heads, 1)
+        if self.turn is not None:  # queries and keys at once
+            turned = self.turn(turned, self.kept.length)
+        q, k = turned.chunk(2, 1)
         mixed = F.scaled_dot_product_attention(q, *self.kept.update(k, v))
         return self.w_o(mixed.transpose(1, 2).flatten(2))
 
@@ -238,18 +242,22 @@ KNOWN = {*FAST, *FAST.values(), Encoder, Decoder, EncoderLayer, DecoderLayer, Po
 
 
 def is_known(model: TranslationModel) -> TypeGuard[Transformer]:
-    """Whether every part is the library's own and nobody looks on: no hook, no subclass, no part exchanged."""
+    """Whether every part is the library's own and nobody looks on: no hook, no subclass, no part exchanged or added."""
+    parts: Any = list(model.named_modules())
     return type(model) in (Transformer, FastTransformer) and all(
-        type(part) in KNOWN and not part._forward_hooks and not part._forward_pre_hooks for part in model.modules())
+        type(part) in KNOWN and not part._forward_hooks and not part._forward_pre_hooks for _, part in parts
+    ) and all(part.positions is None for name, part in parts if name.endswith("cross_attention"))
 
 
 def is_usual(model: Transformer, source: Int[Tensor, "b s"]) -> bool:
-    """Whether `JointLayer` can do what the decoder does: usual attention, no dropout, a word to read in each sentence."""
+    """Whether `JointLayer` can do what the decoder does: usual attention, plain or rotary, no dropout, a word to read in each
+    sentence."""
     layers: Any = [part for layer in model.decoder.layers for part in (layer.self_attention, layer.cross_attention)]
+    schemes = {type(part.positions) for part in layers} - {type(None)}
     has_words = bool((source != model.config.pad_id).any(dim=1).all())
-    return has_words and not model.training and all(
+    return schemes <= {RotaryPositions} and has_words and not model.training and all(
         type(part) in (MultiHeadAttention, FastAttention) and getattr(part, "path", "auto") == "auto"
-        and part.positions is None and part.d_head == part.d_value for part in layers)
+        and part.d_head == part.d_value for part in layers)
 
 
 # %% chapter 13a: As few operations as possible
