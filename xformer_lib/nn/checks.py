@@ -171,7 +171,7 @@ def check_mask(mask: Tensor | None, wanted: tuple[int, int, int, int]) -> None:
     fits = all(n in (1, w) for n, w in zip(sizes, wanted))
     if given.ndim not in (2, 4) or not fits:
         raise ValueError("mask: expected a shape that broadcasts to (b, h, i, j) = "
-                         f"{wanted}, got {tuple(given.shape)}; rows are queries, columns "
+                         f"{wanted}, got {tuple(mask.shape)}; rows are queries, columns "
                          "are keys")
 
 

@@ -28,10 +28,10 @@ def check_train_config(config) -> None:
         if getattr(config, name) < 1:
             raise ValueError(f"{name}: expected a positive number, got "
                              f"{getattr(config, name)}; see TrainConfig")
-    for name in ("peak_rate", "clip"):
+    for name, usual in (("peak_rate", "1e-3"), ("clip", "1.0")):
         if not getattr(config, name) > 0:
             raise ValueError(f"{name}: expected a number above 0, got "
-                             f"{getattr(config, name)}; 1e-3 and 1.0 are usual")
+                             f"{getattr(config, name)}; {usual} is usual")
     if not 0 < config.decay <= 1:
         raise ValueError(f"decay: expected 0 < decay ≤ 1, got {config.decay}; 0.5 is "
                          "usual")

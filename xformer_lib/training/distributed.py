@@ -65,7 +65,7 @@ class Group(Shares):
     the step of one process alone, up to rounding and to what dropout draws.
     """
 
-    patience = 2.0  # seconds: a terminal and torchrun both pass Ctrl-C on
+    patience = 2.0  # seconds: a terminal and a launcher may both pass Ctrl-C on
     loss: DistributedDataParallel
     sums: Tensor
 
