@@ -70,7 +70,7 @@ def fused_attention(
     q: Float[Tensor, "*b i d"], k: Float[Tensor, "*g j d"], v: Float[Tensor, "*g j e"],
     *, mask: Tensor | None = None, dropout: float = 0.0, bias: Tensor | None = None,
 ) -> Float[Tensor, "*b i e"]:
-    """The same output from PyTorch's one kernel, which never stores the weights.
+    """The same output from PyTorch's one operation, which need not store the weights.
 
     Rows that may attend to nothing are opened for the kernel and closed after it,
     so that neither the output nor a gradient can become NaN.
