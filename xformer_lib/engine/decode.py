@@ -165,7 +165,7 @@ class JointLayer:
     def __init__(self, layer: Any, caches: tuple[Any, Any], memory: Float[Tensor, "b s m"]):
         own, read, net = layer.self_attention, layer.cross_attention, layer.feed_forward
         self.d_head, self.norm_first = own.d_head, layer.residuals[0].norm_first
-        self.num_heads, self.turn = own.num_heads, None if own.positions is None else own.positions.turn
+        self.turn = None if own.positions is None else own.positions.turn
         self.norms = [normalizer(residual.norm) for residual in layer.residuals]
         self.project, self.w_o = joint(own.w_q, own.w_k, own.w_v), joint(own.w_o)
         self.w_q, self.read_w_o = joint(read.w_q), joint(read.w_o)
@@ -178,10 +178,10 @@ class JointLayer:
         return x.view(*x.shape[:2], x.shape[2] // self.d_head, self.d_head).transpose(1, 2)
 
     def look_back(self, x, _):
-        turned, v = self.heads(self.project(x)).split(2 * self.num_heads, 1)
+        heads = self.heads(self.project(x))
+        q, k, v = heads.chunk(3, 1)
         if self.turn is not None:  # queries and keys at once
-            turned = self.turn(turned, self.kept.length)
-        q, k = turned.chunk(2, 1)
+            q, k = self.turn(heads[:, :2 * q.shape[1]], self.kept.length).chunk(2, 1)
         mixed = F.scaled_dot_product_attention(q, *self.kept.update(k, v))
         return self.w_o(mixed.transpose(1, 2).flatten(2))
 
