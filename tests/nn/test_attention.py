@@ -154,6 +154,7 @@ def test_the_projections_are_pytorchs_own():
             lambda: layer_on(torch.randn(B, I, M), mask=torch.ones(J, I, dtype=torch.bool)),
             r"broadcasts to \(b, h, i, j\) = \(2, 3, 5, 5\), got \(7, 5\); rows are queries",
         ),
+        (lambda: layer_on(torch.randn(B, I, M), mask=torch.ones(B, J, I, dtype=torch.bool)), r"= \(2, 3, 5, 5\), got \(2, 7, 5\); rows"),
         (lambda: layer_on(torch.randn(B, I, M), mask=torch.ones(B, H, 2, I, I, dtype=torch.bool)), r"mask: expected"),
     ],
 )

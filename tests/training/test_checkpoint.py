@@ -286,6 +286,8 @@ def test_nothing_changes_before_everything_fits(tmp_path, tokenizer, lost, how):
         ({"model": {"d_model": 22.0}}, "d_model: expected int"),
         ({"model": 7}, "cannot be read"),
         ({"max_steps": 0}, "max_steps: expected a positive number"),
+        ({"peak_rate": 0.0}, "peak_rate: expected a number above 0, got 0.0; 1e-3 is usual"),
+        ({"clip": 0.0}, "clip: expected a number above 0, got 0.0; 1.0 is usual"),
     ],
 )
 def test_a_setting_of_a_wrong_kind_is_one_line(tmp_path, tokenizer, change, said):
