@@ -690,6 +690,12 @@ def clipped_with_a_little_more(gradients, largest):
 
 
 @wrong("11.6")
+def clipped_with_a_factor_of_nothing(gradients, largest):
+    factor = largest / norm_of(gradients)  # fails on a norm of 0
+    return [one * min(1.0, factor) for one in gradients]
+
+
+@wrong("11.6")
 def clipped_by_the_mean_square(gradients, largest):
     norm = norm_of(gradients) / math.sqrt(sum(np.size(one) for one in gradients))
     return [one * min(1.0, largest / max(norm, 1e-300)) for one in gradients]

@@ -199,7 +199,7 @@ def rate(step, peak, warmup, total):
 
 def _clipped(gradients, largest):
     norm = np.sqrt(sum((g**2).sum() for g in gradients))
-    return [g * min(1.0, largest / norm) for g in gradients]
+    return [g * (largest / norm) if norm > largest else g for g in gradients]
 
 
 def _clip_cases(rng):
@@ -209,6 +209,7 @@ def _clip_cases(rng):
         case([rng.normal(size=(2, 3)), rng.normal(size=5)], 1.5),
         case([rng.normal(size=(5, 7)), 0.01 * rng.normal(size=(7, 2)), rng.normal(size=3)], 0.25),
         case([0.01 * rng.normal(size=(3, 4)), 0.01 * rng.normal(size=2)], 1.0, note="a norm below the limit"),
+        case([np.zeros((2, 3)), np.zeros(5)], 1.5, note="a norm of 0"),
     ]
 
 
