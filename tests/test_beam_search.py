@@ -223,6 +223,8 @@ def test_no_sentence_no_hypothesis():
     [
         ({"beam_size": 0}, r"^beam_size: expected at least 1, got 0; 1 is greedy decoding$"),
         ({"beam_size": -2}, "got -2"),
+        ({"beam_size": 2.0}, "^beam_size: expected at least 1, got 2.0"),
+        ({"max_len": 3.5}, f"^max_len: expected from 1 to {MAX_LEN - 1} tokens, got 3.5; "),
         ({"length_penalty": -0.5}, r"^length_penalty: expected 0 or more, got -0.5; 0 compares"),
         ({"length_penalty": math.nan}, "length_penalty: expected 0 or more, got nan"),
         ({"max_len": 0}, f"^max_len: expected from 1 to {MAX_LEN - 1} tokens, got 0; "),

@@ -160,6 +160,8 @@ def test_a_run_is_used_when_it_is_named_and_never_otherwise(run, tmp_path, capsy
     captured = capsys.readouterr()
     assert captured.out == load_pretrained("en-fr").translate("Where is the station?") + "\n"
     assert captured.err == "xformer translate: model en-fr, which comes with the library\n"
+    assert main(["translate", "--model", "en-fr", "Where is the station?"]) == 0
+    assert capsys.readouterr() == captured
     assert main(["translate", "--model", "runs/toy run", "Where is the station?"]) == 0
     captured = capsys.readouterr()
     assert captured.out != "Où se trouve la gare ?\n" and captured.err == "xformer translate: model 'runs/toy run'\n"

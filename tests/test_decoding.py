@@ -162,6 +162,14 @@ def test_a_max_len_that_no_model_can_keep(max_len):
         greedy(build(), sources(), max_len=max_len)
 
 
+@pytest.mark.errors
+def test_one_sentence_is_a_batch_of_one():
+    with pytest.raises(
+        ValueError, match=r"^source: expected integer ids \(batch, length\), .*; one sentence is a batch of one: ids\[None\]$"
+    ):
+        greedy(build(), sources()[0])
+
+
 @by_engine
 def test_finished_rows_leave_the_batch(monkeypatch, engine):
     seen = answering(monkeypatch)
@@ -321,6 +329,13 @@ def test_a_sentence_longer_than_the_model_allows_is_named(translator, tokenizer)
     message = f"^text: expected at most 36 tokens, got {count} in sentence 2, '{unit} I am an engin'…; split it into"
     with pytest.raises(ValueError, match=message):
         translate(translator, tokenizer, ["I am", text])
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("batch_size", (0, -1, 2.5))
+def test_a_batch_that_holds_nothing(translator, tokenizer, batch_size):
+    with pytest.raises(ValueError, match=f"^batch_size: expected a whole number, 1 or more, got {batch_size}; 64 is usual$"):
+        translate(translator, tokenizer, ["cat"], batch_size=batch_size)
 
 
 def test_the_longest_sentence_that_fits(translator, tokenizer):

@@ -262,6 +262,7 @@ def test_groups_by_length_hold_each_sentence_once():
     assert groups[0].score == bleu(hypotheses[:4], references[:4])
     assert groups[-1].score == bleu(hypotheses[-1:], references[-1:])
     assert sum(g.count for g in bleu_by_length(sources, hypotheses, references, limits=(99,))) == 8
+    assert bleu_by_length(sources, hypotheses, references, limits=(7, 3, 10, 9, 5)) == groups
     draws = resampled_bleu(bleu_counts(hypotheses[:4], references[:4]))[0]
     assert [groups[0].low, groups[0].high] == [*np.percentile(draws, [2.5, 97.5])]
 

@@ -47,6 +47,14 @@ def test_a_sentence_gives_a_sentence_and_a_list_a_list(translator):
     assert translator.translate(["Good morning.", "I am an engineer."])[1] == one
 
 
+def test_typed_quotes_and_loose_spaces_are_read_as_the_corpus_has_them(translator):
+    plain = "I don't know."
+    assert translator.translate(plain) == "Je ne sais pas."
+    for typed in ("I don\u2019t know.", " I  don't\u00a0know.\n"):
+        assert translator.translate(typed) == translator.translate(plain)
+        torch.testing.assert_close(*(torch.from_numpy(translator.attention(text).cross) for text in (typed, plain)))
+
+
 def test_it_is_the_run_of_the_preset():
     shipped, tokenizer = load_setup(FOLDER)
     wanted = preset("tatoeba")

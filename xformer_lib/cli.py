@@ -1,7 +1,7 @@
 """The command ``xformer``: train, evaluate, translate, grade, key, doctor.
 
-Every mistake a user can make ends in one line on stderr and exit status 2; ``XFORMER_TRACEBACK=1``
-shows where it came from. Ctrl-C ends with exit status 130, and a training run with a checkpoint.
+Every mistake a user can make ends in one line on stderr, after the usage where the call itself is not understood, and exit status 2;
+``XFORMER_TRACEBACK=1`` shows where it came from. Ctrl-C ends with exit status 130, and a training run with a checkpoint.
 """
 
 import argparse
@@ -211,12 +211,13 @@ def run_train(options) -> int:
         else:
             folder = Path(f"runs/{options.preset}" if options.out is None else options.out)
             config = preset(options.preset)
-            if options.start is not None:
-                config = replace(config, model=load_settings(Path(options.start))[0].model)
+            start = None if options.start is None else chosen_model(options.start)
+            if start is not None:
+                config = replace(config, model=load_settings(start)[0].model)
             config = with_settings(config, options.set)
             check_memory(config.model)
             origin = provenance(options, processes.world) if processes.rank == 0 else None
-            run = train(config, folder, provenance=origin, start=options.start, **how)
+            run = train(config, folder, provenance=origin, start=start, **how)
     if processes.rank == 0:
         print(
             f"{run.folder}: {run.step} steps, {run.tokens:,} target tokens in {run.seconds / 60:.1f} minutes; "
@@ -312,8 +313,8 @@ def check_no_folder(option: str, file: str | None) -> None:
 
 
 def chosen_model(folder: str | None) -> Path:
-    """The folder asked for, or the model that comes with the library; a run is never taken unasked."""
-    return SHIPPED if folder is None else Path(folder)
+    """The folder asked for, or the model that comes with the library, unasked or by its name; a run is never taken unasked."""
+    return SHIPPED if folder is None or folder == SHIPPED.name and not Path(folder).exists() else Path(folder)
 
 
 def name_model(options, folder: Path) -> None:

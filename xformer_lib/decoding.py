@@ -13,11 +13,14 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
+from xformer_lib._checks import check_whole, is_whole
 from xformer_lib.data.batching import pad_rows
+from xformer_lib.data.corpora import normalise
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.engine.decode import begin
 from xformer_lib.engine.modules import accelerate
 from xformer_lib.nn.attention import MultiHeadAttention
+from xformer_lib.nn.checks import check_ids
 from xformer_lib.nn.protocols import Module, SomeModule, TranslationModel
 from xformer_lib.nn.transformer import TransformerConfig
 from xformer_lib.shapes import Float, Int
@@ -43,11 +46,12 @@ def evaluation_mode(model: Module):
 def length_limits(model: TranslationModel, source: Int[Tensor, "b s"],
                   max_len: int | None) -> Int[Tensor, "b"]:
     """Tokens each sentence may get: ``max_len``, or twice its source and ten."""
+    check_ids("source", source, model.config)
     lengths = (source != model.config.pad_id).sum(dim=1)
     longest = model.config.max_len - 1
     if max_len is None:
         return (2 * lengths + 10).clamp(max=longest)
-    if not 1 <= max_len <= longest:
+    if not is_whole(max_len) or not 1 <= max_len <= longest:
         raise ValueError(f"max_len: expected from 1 to {longest} tokens, "
                          f"got {max_len}; leave it out for a limit that follows "
                          "the source")
@@ -129,7 +133,7 @@ class Hypothesis:
 # %% page w5: When may the search stop?
 def check_beam(beam_size: int, length_penalty: float) -> None:
     """Raise ValueError for a search that cannot be."""
-    if beam_size < 1:
+    if not is_whole(beam_size) or beam_size < 1:
         raise ValueError(f"beam_size: expected at least 1, got {beam_size}; "
                          "1 is greedy decoding")
     if not length_penalty >= 0:
@@ -228,12 +232,14 @@ def beam_search(model: TranslationModel, source: Int[Tensor, "b s"], *,
 # %% page w5: From text to text
 def encode_sentences(model: TranslationModel, tokenizer: Tokenizer,
                      texts: list[str]) -> list[list[int]]:
-    """Source ids ending in <eos>; an empty or overlong sentence is an error."""
+    """Source ids ending in <eos>, of sentences made plain as those of training were;
+    an empty or overlong one is an error."""
     if isinstance(texts, str):
         raise TypeError("texts: expected a list of sentences, got one string; "
                         "write [text]")
     limit, encoded = model.config.max_len, []
-    for number, ids in enumerate(tokenizer.encode_batch(texts), start=1):
+    plain = [normalise(text) for text in texts]
+    for number, ids in enumerate(tokenizer.encode_batch(plain), start=1):
         text = texts[number - 1]
         if not text.strip():
             raise ValueError("text: expected a sentence, got an empty one "
@@ -257,6 +263,7 @@ def translate(model: TranslationModel, tokenizer: Tokenizer, texts: list[str], *
 
     ``beam_size`` 1 is greedy decoding. ``progress`` shows a bar on standard error.
     """
+    check_whole("batch_size", batch_size, least=1, advice="64 is usual")
     encoded = encode_sentences(model, tokenizer, texts)
     results: dict[int, str] = {}
     order = sorted(range(len(texts)), key=lambda n: len(encoded[n]))

@@ -194,6 +194,7 @@ def bleu_by_length(
     check_lines(hypotheses, references)
     check_lines(sources, references)
     lengths, groups = [max(1, len(source.split())) for source in sources], []
+    limits = tuple(sorted(limits))
     for low, high in zip((0, *limits), (*limits, max(lengths))):
         chosen = [n for n, length in enumerate(lengths) if low < length <= high]
         if chosen:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from xformer_lib._inspection_checks import check_editable, check_heads
+from xformer_lib.data.corpora import normalise
 from xformer_lib.data.tokenizer import Tokenizer, piece_words
 from xformer_lib.nn.attention import MultiHeadAttention
 from xformer_lib.nn.protocols import Module, TranslationModel
@@ -78,7 +79,7 @@ def attention_links(weights: Float[np.ndarray, "t s"]) -> set[tuple[int, int]]:
     return {(int(column), row) for row, column in enumerate(best) if column != eos}
 
 
-# %% chapter 12b: Exercise 12.10 · One map, one error rate
+# %% chapter 12b: The rate in the library
 def alignment_error_rate(proposed: Iterable[Collection[tuple[int, int]]],
                          sure: Iterable[Collection[tuple[int, int]]],
                          possible: Iterable[Collection[tuple[int, int]]]
@@ -242,7 +243,7 @@ def attention_maps(model: TranslationModel, tokenizer: Tokenizer, text: str,
     config = model.config
     target = (tokenizer.encode(translation) if isinstance(translation, str)
               else list(translation))
-    source = [*tokenizer.encode(text), config.eos_id]
+    source = [*tokenizer.encode(normalise(text)), config.eos_id]
     read, written = [config.bos_id, *target], [*target, config.eos_id]
     device = model.embedding.weight.device
     batch = (torch.tensor([ids], device=device) for ids in (source, read))

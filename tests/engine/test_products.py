@@ -3,6 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from xformer_lib.engine import products
@@ -175,3 +176,31 @@ def test_the_whole_model_learns_as_with_pytorchs_product(calls, monkeypatch):
     monkeypatch.setattr(products, "HAS_ONEDNN", False)
     for mine, wanted in zip(ours, gradients(), strict=True):
         torch.testing.assert_close(mine, wanted, atol=1e-6, rtol=1e-4)
+
+
+class Weights(TorchDispatchMode):
+    """The matrices that oneDNN is given."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if func._schema.name == "mkldnn::_linear_pointwise":
+            self.seen.append(args[1])
+        return func(*args, **(kwargs or {}))
+
+
+@needs_onednn
+@pytest.mark.parametrize("part", ["rows", "columns"])
+def test_onednn_gets_no_part_of_a_wider_matrix(monkeypatch, part):
+    """With AVX2 alone it multiplies such a one by a loop that is slower by far."""
+    monkeypatch.setattr(products, "PREFERS_ONEDNN", True)
+    block = torch.randn(263, 811)
+    w = (block[:, :271] if part == "rows" else block[:, 300:571].t()).requires_grad_()
+    x = torch.randn(37, 997)[:, : w.shape[1]].requires_grad_()
+    with Weights() as given:
+        y = products.product(x, w)
+        y.square().sum().backward()
+    assert len(given.seen) == 3 and all(one.is_contiguous() or one.t().is_contiguous() for one in given.seen)
+    torch.testing.assert_close(y, F.linear(x, w), atol=1e-3, rtol=1e-4)

@@ -13,7 +13,7 @@ from tests.extent import extent
 from xformer_course.explorables import translator as figure
 from xformer_course.explorables.translator import LOOKS, NEXT, SOURCE, SOURCE_IDS, WRITTEN
 from xformer_lib import load_pretrained
-from xformer_lib.data import Tokenizer
+from xformer_lib.data import Tokenizer, normalise
 from xformer_lib.decoding import beam_search, greedy
 from xformer_lib.inspection import attention_maps
 
@@ -21,6 +21,8 @@ browser = pytest.mark.browser
 TEXTS = live.any_texts(200, seed=3)
 WHOLE = extent(live.SENTENCES, live.SENTENCES[::3])  # translated in the page: fifty, or seventeen of them
 CLOSELY = ("She lives in Lyon.", "I will be there in five minutes 🙂.", live.SENTENCES[13], "日本語")
+
+LOOSE = ["\u2018a\u2019 \u201cb\u201d", "\u3000 a\x1c\x1d\x1e\x1f\x85b\u200bc\u2028\n", "I don\u2019t know. ", " \xa0\u202f"]
 
 TRANSLATE = """
 const { tokenizer, model, search } = engine;
@@ -62,6 +64,7 @@ def answers(chromium, page):
             found["translations"] += await live.ask(tab, TRANSLATE, WHOLE[start : start + 5])
         found["close"] = [await live.ask(tab, LOOK, text) for text in CLOSELY]
         found["ids"] = await live.ask(tab, "return value.map((text) => engine.tokenizer.encode(text));", TEXTS)
+        found["plain"] = await live.ask(tab, "return value.map((text) => tokens.plain(text).normalize('NFC'));", [*TEXTS, *LOOSE])
         lists = [list(map(int, row)) for row in RANDOM_IDS]
         found["decoded"] = await live.ask(tab, "return value.map((ids) => engine.tokenizer.decode(ids));", lists)
         found["pieces"] = await live.ask(tab, "return engine.tokenizer.pieces(Array.from({ length: 8000 }, (_, id) => id));", 0)
@@ -91,6 +94,7 @@ def test_a_click_leads_to_a_translation_from_a_folder(answers):
 def test_the_same_pieces_for_any_text(answers, pytorch):
     tokenizer = pytorch[1]
     assert answers["ids"] == tokenizer.encode_batch(TEXTS)
+    assert answers["plain"] == [normalise(text) for text in [*TEXTS, *LOOSE]]
     assert answers["decoded"] == [tokenizer.decode(ids) for ids in RANDOM_IDS]
     assert answers["pieces"] == tokenizer.pieces(range(8000))
     assert "half of a surrogate pair" in answers["half"]

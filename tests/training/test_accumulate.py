@@ -72,5 +72,8 @@ def test_steps_end_at_the_same_weights(tmp_path, tokenizer):
 
 @pytest.mark.errors
 def test_parts_are_counted_from_one():
-    with pytest.raises(ValueError, match="accumulate: expected a positive number, got 0"):
+    for name, value, least in (("max_steps", 3.5, 1), ("warmup_steps", "7", 1), ("validate_every", True, 1), ("seed", None, 0)):
+        with pytest.raises(ValueError, match=f"{name}: expected a whole number, {least} or more, got {value!r}; "):
+            replace(CONFIG, **{name: value})
+    with pytest.raises(ValueError, match="accumulate: expected a whole number, 1 or more, got 0"):
         replace(CONFIG, accumulate=0)

@@ -45,6 +45,14 @@ def test_it_moves_and_can_be_loaded(trained, tmp_path):
     assert sum(moved) > len(moved) / 2
 
 
+def test_the_settings_that_trained_a_model_begin_with_it(trained, tmp_path):
+    """They ask for a vocabulary; the tokenizer of the folder has learned a smaller one."""
+    asked = replace(CONFIG, model=replace(CONFIG.model, vocab_size=1009))
+    assert load_settings(trained)[0].model.vocab_size < 1009
+    run = train(asked, tmp_path / "run", corpus=OTHER, device="cpu", progress=False, start=trained)
+    assert run.config.model == load_settings(trained)[0].model
+
+
 def test_the_first_model_is_left_alone(trained, tmp_path):
     before = {path.name: path.read_bytes() for path in trained.iterdir()}
     fine_tuned(trained, tmp_path / "run")

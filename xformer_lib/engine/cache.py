@@ -10,7 +10,7 @@ from torch import Tensor
 __all__ = ["KeyValueCache"]
 
 
-# %% chapter 13a: Exercise 12.2 · The same word at every place
+# %% chapter 13a: A cache with spare room
 def append(room: Tensor | None, new: Tensor, start: int, *, spare: bool) -> Tensor:
     """Write ``new`` (b h n d) at place ``start`` of ``room``, or of a larger room.
 
@@ -27,7 +27,7 @@ def append(room: Tensor | None, new: Tensor, start: int, *, spare: bool) -> Tens
     return room
 
 
-# %% chapter 13a: Exercise 12.2 · The same word at every place
+# %% chapter 13a: A cache with spare room
 class KeyValueCache:
     """Projected keys (b h j d) and values (b h j e) of one layer, kept between steps.
 

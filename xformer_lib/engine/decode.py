@@ -29,7 +29,7 @@ from xformer_lib.shapes import Bool, Float, Int
 __all__ = ["Steps", "PlainSteps", "CachedSteps", "JointSteps", "begin"]
 
 
-# %% chapter 13a: Exercise 12.2 · The same word at every place
+# %% chapter 13a: A cache with spare room
 @runtime_checkable
 class Steps(Protocol):
     """Sentences that are being translated: what was read, and what is kept between words."""
@@ -60,7 +60,7 @@ class PlainSteps:
         self.source, self.memory = self.source[rows], self.memory[rows]
 
 
-# %% chapter 13a: Exercise 12.2 · The same word at every place
+# %% chapter 13a: A cache with spare room
 class CachedSteps:
     """A `Transformer` that computes only what is new in a word: its own place in each layer."""
 
@@ -115,7 +115,7 @@ class CachedSteps:
             cache.keep(rows)
 
 
-# %% chapter 13a: Exercise 12.2 · The same word at every place
+# %% chapter 13a: A cache with spare room
 def later_mask(new: Int[Tensor, "b n"], start: int) -> Tensor | None:
     """For n words behind ``start`` others: each reads all before it. None for one, which reads all."""
     length = new.shape[1]

@@ -20,6 +20,8 @@ def onednn(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x Wᵀ + b by oneDNN, in full float32 precision, without gradients."""
     if bias is not None:
         bias = bias.contiguous()  # oneDNN reads it as one row of memory
+    if not (weight.is_contiguous() or weight.t().is_contiguous()):
+        weight = weight.contiguous()  # a part of a wider block takes it far longer
     return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
 
 

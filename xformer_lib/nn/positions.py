@@ -129,6 +129,7 @@ def rotary(
     Angles are computed in 32 bits at least, the products in the dtype of x.
     """
     dtype = torch.promote_types(x.dtype, torch.float32)
+    x = x if x.is_floating_point() else x.to(dtype)
     places = torch.arange(start, start + x.shape[-2], dtype=dtype, device=x.device)
     angles = clock_angles(places, x.shape[-1], base=base)
     cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)

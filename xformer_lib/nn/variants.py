@@ -134,9 +134,10 @@ def write(model: Configured, start: Int[Tensor, "b t"], *, max_len: int,
 
     Draws each token from the model's probabilities with a ``generator``, else takes
     the likeliest. Every step reads the whole row again: there is no cache here.
+    Dropout acts unless the model is in evaluation mode: call ``model.eval()`` before.
     """
     ids, config = start, model.config
-    done = torch.zeros(len(ids), dtype=torch.bool)
+    done = torch.zeros(len(ids), dtype=torch.bool, device=ids.device)
     while ids.shape[1] < max_len and not done.all():
         logits = model(ids)[:, -1]
         logits[:, [config.pad_id, config.bos_id]] = -math.inf

@@ -246,7 +246,7 @@ def alibi_slopes(num_heads: int) -> Float[np.ndarray, "h"]:
     """
     advice = "each head has a slope of its own"
     check_whole("num_heads", num_heads, least=1, advice=advice)
-    power = 2 ** (num_heads.bit_length() - 1)  # the largest one within num_heads
+    power = 2 ** (int(num_heads).bit_length() - 1)  # the largest one within num_heads
     slopes = 2.0 ** (-8.0 * np.arange(1, power + 1) / power)
     between = 2.0 ** (-4.0 * np.arange(1, 2 * power + 1, 2) / power)
     return np.concatenate([slopes, between[: num_heads - power]])

@@ -7,6 +7,9 @@ __all__ = ["check_warmup"]
 
 
 # %% page w2: Settings that fail at once
+from xformer_lib._checks import check_whole
+
+
 def check_warmup(warmup: int, total: int, decay: float) -> None:
     """Refuse a warm-up that ends after the trapezoid's fall has begun."""
     latest = int(total * (1 - decay) + 1e-6)
@@ -25,9 +28,8 @@ def check_train_config(config) -> None:
     """Raise ValueError for settings that no run can have."""
     for name in ("max_steps", "max_tokens", "warmup_steps", "validate_every",
                  "accumulate"):
-        if getattr(config, name) < 1:
-            raise ValueError(f"{name}: expected a positive number, got "
-                             f"{getattr(config, name)}; see TrainConfig")
+        check_whole(name, getattr(config, name), least=1, advice="see TrainConfig")
+    check_whole("seed", config.seed, advice="1 is usual")
     for name, usual in (("peak_rate", "1e-3"), ("clip", "1.0")):
         if not getattr(config, name) > 0:
             raise ValueError(f"{name}: expected a number above 0, got "

@@ -23,7 +23,7 @@ import torch
 from tqdm import tqdm
 
 from xformer_lib.data.batching import Batch, batches
-from xformer_lib.data.corpora import load_corpus
+from xformer_lib.data.corpora import load_corpus, normalise
 from xformer_lib.data.files import write_atomically
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.engine.modules import accelerate
@@ -86,8 +86,8 @@ def encode_pairs(pairs: list[tuple[str, str]], tokenizer: Tokenizer,
                  max_len: int) -> list:
     """Ids of both sides; a training pair that exceeds the model's length is left
     out."""
-    sources = tokenizer.encode_batch([source for source, _ in pairs])
-    targets = tokenizer.encode_batch([target for _, target in pairs])
+    sources, targets = (tokenizer.encode_batch([normalise(pair[side]) for pair in pairs])
+                        for side in (0, 1))
     return [(s, t) for s, t in zip(sources, targets) if max(len(s), len(t)) < max_len]
 
 
@@ -471,12 +471,13 @@ def begin(config: TrainConfig, folder: Path, corpus: dict | None, device: str,
                   for split in ("train", "val")}
     check_corpus(corpus)
     if start is None:
-        sentences = [sentence for pair in corpus["train"] for sentence in pair]
+        sentences = [normalise(text) for pair in corpus["train"] for text in pair]
         tokenizer = Tokenizer.train(sentences, vocab_size=config.model.vocab_size)
-        config = replace(config,
-                         model=replace(config.model, vocab_size=tokenizer.vocab_size))
     else:
         there, tokenizer = files.load_setup(Path(start))
+    config = replace(config,
+                     model=replace(config.model, vocab_size=tokenizer.vocab_size))
+    if start is not None:
         check_start(config.model, there.model)
     run = build_run(config, folder, tokenizer, corpus, device, build=build,
                     processes=processes, engine=engine)
@@ -494,8 +495,8 @@ def train(config: TrainConfig, folder: str | Path, *, corpus: dict | None = None
           engine: str = "fast", start: str | Path | None = None) -> Run:
     """Train from step 0; ``folder`` gets config, tokenizer, checkpoint, best model.
 
-    ``corpus`` may bring its own {"train": pairs, "val": pairs}, and ``build`` another
-    model: it is called with ``config.model``, and what it returns is a
+    ``corpus`` may bring its own {"train": pairs, "val": pairs}, whose quotes and spaces
+    are made plain (`data.normalise`), and ``build`` another model: it is called with ``config.model``, and what it returns is a
     `nn.protocols.TrainableModel`, as `Transformer` is one. The tokenizer learns from the
     training sentences alone. Two runs with equal settings give equal weights on one CPU,
     with the same versions and number of threads. ``processes`` may be a group that

@@ -19,6 +19,11 @@ const tokens = (() => {
   );
   const HALF = /\p{Surrogate}/u; // half of a pair: no character
 
+  // A typed sentence as the corpus was made plain: straight quotes, single spaces, none at the ends.
+  const straight = (text) => text.replace(/[\u2018\u2019]/g, "'").replace(/[\u201c\u201d]/g, '"');
+  const GAP = new RegExp(`[${SPACE}\\x1c-\\x1f]+`, "gu");
+  const plain = (text) => straight(text).replace(GAP, " ").replace(/^ | $/g, "");
+
   const SPECIALS = 4; // <pad> <bos> <eos> <unk>
   const PAIR = 2 ** 20; // more than there are ids
 
@@ -89,5 +94,5 @@ const tokens = (() => {
       return ids.map((id) => this.piece(id));
     }
   }
-  return { Tokenizer };
+  return { Tokenizer, plain, straight };
 })();
