@@ -245,6 +245,8 @@ def test_what_is_shown_says_whose_translation_it_is(chromium, page):
         await examples.select_option(index=1)
         await tab.wait_for_function(DONE)
         seen["list"] += [await field.input_value(), await tab.evaluate(shown)]
+        await write(tab, "I don\u2019t know. ")
+        seen["phone"] = await tab.evaluate(shown)
         await write(tab, " ")
         seen["none"] = await tab.evaluate(shown), (await tab.evaluate(ALERT))[:21]
 
@@ -253,6 +255,7 @@ def test_what_is_shown_says_whose_translation_it_is(chromium, page):
     assert seen["busy"] == ["translating…", "0.5"]
     assert seen["last"] == ("You are late. → Vous êtes en retard.", ["", "1"])
     assert seen["list"] == ["", "I am an engineer.", "I am an engineer. → Je suis ingénieur."]
+    assert seen["phone"].endswith(" → Je ne sais pas.")
     assert seen["none"] == (None, "Type a sentence first")
 
 
