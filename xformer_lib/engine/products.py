@@ -62,10 +62,12 @@ COUNTED = flop_registry.setdefault(ONEDNN, shape_wrapper(product_flops))
 
 
 def is_plain(x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
-    """Ordinary float32 tensors on a CPU whose sizes meet: what oneDNN may be given."""
+    """Ordinary float32 tensors on a CPU whose sizes meet, the matrix no part of a wider
+    block: what oneDNN may be given."""
     given = (x, weight) if bias is None else (x, weight, bias)
     fits = x.shape[-1:] == weight.shape[1:] and (bias is None or bias.shape == weight.shape[:1])
-    return fits and all(one.dtype == torch.float32 and one.layout == torch.strided
+    own = weight.is_contiguous() or weight.t().is_contiguous()
+    return fits and own and all(one.dtype == torch.float32 and one.layout == torch.strided
                         and one.device.type == "cpu" for one in given)
 
 
