@@ -33,7 +33,7 @@ class Recorded(torch.nn.Module):
         super().__init__()
         pieces = sorted({piece for row in following.values() for piece, _ in row} - {END})
         self.pieces = ["<pad>", "<bos>", END, *pieces]
-        self.following, self.config = following, SimpleNamespace(pad_id=0, bos_id=1, eos_id=2, max_len=64)
+        self.following, self.config = following, SimpleNamespace(pad_id=0, bos_id=1, eos_id=2, max_len=64, vocab_size=101)
 
     def encode(self, source):
         return source.double()

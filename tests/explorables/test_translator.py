@@ -64,7 +64,7 @@ def answers(chromium, page):
             found["translations"] += await live.ask(tab, TRANSLATE, WHOLE[start : start + 5])
         found["close"] = [await live.ask(tab, LOOK, text) for text in CLOSELY]
         found["ids"] = await live.ask(tab, "return value.map((text) => engine.tokenizer.encode(text));", TEXTS)
-        found["plain"] = await live.ask(tab, "return value.map((text) => tokens.plain(text).normalize('NFC'));", [*TEXTS, *LOOSE])
+        found["plain"] = await live.ask(tab, "return value.map((text) => engine.tokenizer.plain(text).normalize('NFC'));", [*TEXTS, *LOOSE])
         lists = [list(map(int, row)) for row in RANDOM_IDS]
         found["decoded"] = await live.ask(tab, "return value.map((ids) => engine.tokenizer.decode(ids));", lists)
         found["pieces"] = await live.ask(tab, "return engine.tokenizer.pieces(Array.from({ length: 8000 }, (_, id) => id));", 0)

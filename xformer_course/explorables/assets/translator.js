@@ -143,7 +143,7 @@ const start = ({ stage, data, say }) => {
   const solve = async (run) => {
     const { tokenizer, model } = engine,
       { text, prefix, chosen, at } = wanted,
-      ids = tokenizer.encode(tokens.plain(text)),
+      ids = tokenizer.encode(tokenizer.plain(text)),
       longest = model.config.max_len - 1;
     if (ids.length > longest)
       throw new Error(`The model reads at most ${longest} pieces, this text has ${ids.length}; split it into shorter sentences.`);
@@ -264,7 +264,7 @@ const start = ({ stage, data, say }) => {
   const typedPieces = (typed) => {
     const { tokenizer, model } = engine,
       before = tokenizer.decode(path().ids.slice(0, state.at));
-    const text = tokens.straight(typed).replaceAll("▁", " ").trimEnd();
+    const text = tokenizer.straight(typed).replaceAll("▁", " ").trimEnd();
     if (text === tokenizer.piece(model.config.eos_id)) return [model.config.eos_id];
     if (/^\+./.test(text)) return tokenizer.encode(text.slice(1));
     return tokenizer.encode(/^[\p{L}\p{N}]/u.test(text) && before && !/['’(\- ]$/.test(before) ? ` ${text}` : text);

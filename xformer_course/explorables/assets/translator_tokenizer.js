@@ -19,10 +19,7 @@ const tokens = (() => {
   );
   const HALF = /\p{Surrogate}/u; // half of a pair: no character
 
-  // A typed sentence as the corpus was made plain: straight quotes, single spaces, none at the ends.
-  const straight = (text) => text.replace(/[\u2018\u2019]/g, "'").replace(/[\u201c\u201d]/g, '"');
   const GAP = new RegExp(`[${SPACE}\\x1c-\\x1f]+`, "gu");
-  const plain = (text) => straight(text).replace(GAP, " ").replace(/^ | $/g, "");
 
   const SPECIALS = 4; // <pad> <bos> <eos> <unk>
   const PAIR = 2 ** 20; // more than there are ids
@@ -42,6 +39,15 @@ const tokens = (() => {
 
     get size() {
       return this.letters.length;
+    }
+
+    straight(text) {
+      return text.replace(/[\u2018\u2019]/g, "'").replace(/[\u201c\u201d]/g, '"');
+    }
+
+    // A typed sentence as the corpus was made plain: straight quotes, single spaces, none at the ends.
+    plain(text) {
+      return this.straight(text).replace(GAP, " ").replace(/^ | $/g, "");
     }
 
     encode(text) {
@@ -94,5 +100,5 @@ const tokens = (() => {
       return ids.map((id) => this.piece(id));
     }
   }
-  return { Tokenizer, plain, straight };
+  return { Tokenizer };
 })();
