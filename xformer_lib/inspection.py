@@ -241,7 +241,7 @@ def attention_maps(model: TranslationModel, tokenizer: Tokenizer, text: str,
         raise ValueError("model: expected a model in evaluation mode, got one in "
                          "training mode, where dropout acts; call model.eval()")
     config = model.config
-    target = (tokenizer.encode(translation) if isinstance(translation, str)
+    target = (tokenizer.encode(normalise(translation)) if isinstance(translation, str)
               else list(translation))
     source = [*tokenizer.encode(normalise(text)), config.eos_id]
     read, written = [config.bos_id, *target], [*target, config.eos_id]

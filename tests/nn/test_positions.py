@@ -83,6 +83,12 @@ def test_two_sided_alibi_cannot_tell_left_from_right():
         assert torch.allclose(model.encode(source.flip(1)), model.encode(source).flip(1), atol=1e-10) == blind
 
 
+@pytest.mark.errors  # the signature promises floating-point numbers
+def test_rotary_turns_whole_numbers_as_it_turns_others():
+    whole = torch.arange(3 * 10).reshape(3, 10)
+    torch.testing.assert_close(rotary(whole, 7), rotary(whole.float(), 7))
+
+
 def test_rotary_scores_depend_on_the_offset_alone():
     q, k = torch.randn(2, 1, 10, dtype=torch.float64)
     score = lambda i, j: float(rotary(q[None], i) @ rotary(k[None], j).mT)

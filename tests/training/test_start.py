@@ -74,6 +74,14 @@ def test_the_command_takes_the_sizes_of_the_model(trained, tmp_path, capsys):
     assert model == replace(load_settings(trained)[0].model, dropout=0.3)
 
 
+def test_the_shipped_model_is_known_by_its_name(trained, tmp_path, monkeypatch):
+    monkeypatch.setattr("xformer_lib.cli.SHIPPED", trained)
+    monkeypatch.chdir(tmp_path)
+    settings = ["--set", "max_steps=3", "warmup_steps=1"]
+    assert main(["train", "--preset", "fragment", "--start-from", trained.name, "--out", "tuned", "--quiet", *settings]) == 0
+    assert load_settings(tmp_path / "tuned")[0].model == load_settings(trained)[0].model
+
+
 def test_a_run_goes_on_from_its_own_weights(trained, capsys):
     assert main(["train", "--resume", str(trained), "--start-from", str(trained)]) == 2
     assert "--resume: expected no --set, --start-from and --out" in capsys.readouterr().err
@@ -96,3 +104,16 @@ def test_torchrun_leaves_every_option_of_training_alone():
         words = ["xformer_lib.cli", "train", option, "x"]
         found = get_args_parser().parse_args(["--nproc-per-node", "2", "-m", *words])
         assert [found.training_script, *found.training_script_args] == words
+
+
+def test_quotes_and_spaces_of_a_corpus_are_made_plain(tmp_path):
+    """By the tokenizer and in the pairs; as a sentence is that is translated."""
+    typed = [(source.replace(" ", "\u00a0 "), f"l\u2019{target} ") for source, target in PAIRS]
+    plain = [(source, f"l'{target}") for source, target in PAIRS]
+    runs = [
+        train(CONFIG, tmp_path / name, corpus={"train": pairs[:31], "val": pairs[31:]}, device="cpu", progress=False)
+        for name, pairs in (("typed", typed), ("plain", plain))
+    ]
+    assert runs[0].tokenizer.fingerprint == runs[1].tokenizer.fingerprint
+    for one, other in zip(runs[0].model.parameters(), runs[1].model.parameters(), strict=True):
+        assert torch.equal(one, other)

@@ -20,8 +20,6 @@ def onednn(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x Wᵀ + b by oneDNN, in full float32 precision, without gradients."""
     if bias is not None:
         bias = bias.contiguous()  # oneDNN reads it as one row of memory
-    if not (weight.is_contiguous() or weight.t().is_contiguous()):
-        weight = weight.contiguous()  # a part of a wider block takes it far longer
     return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
 
 
@@ -39,7 +37,7 @@ class OneDnnProduct(torch.autograd.Function):
         x, weight = ctx.saved_tensors
         wanted, rows = ctx.needs_input_grad, grad.flatten(0, -2)
         return (onednn(grad, weight.t()) if wanted[0] else None,
-                onednn(rows.t(), x.flatten(0, -2).t()) if wanted[1] else None,
+                onednn(rows.t(), x.flatten(0, -2).contiguous().t()) if wanted[1] else None,
                 rows.sum(dim=0) if wanted[2] else None)
 
 

@@ -34,8 +34,8 @@ def check_specials(config: TransformerConfig, tokenizer: Tokenizer) -> None:
 
 
 def check_start(config: TransformerConfig, there: TransformerConfig) -> None:
-    """ValueError unless a run has the model that it is to begin with, dropout aside."""
-    free = ("dropout", "attention_dropout")
+    """ValueError unless a run has the model that it is to begin with, dropout aside; the tokenizer settles the vocabulary."""
+    free = ("dropout", "attention_dropout", "vocab_size")
     asked, found = ({name: value for name, value in asdict(one).items() if name not in free} for one in (config, there))
     differ = [name for name in found if found[name] != asked[name]]
     if differ:

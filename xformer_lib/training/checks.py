@@ -3,13 +3,12 @@
 """``xformer_lib.training.checks``, from page w2, Runs that survive (``chapters/w2_runs_that_survive.ipynb``).
 Edit the page and run ``make export``; what is changed here is lost."""
 
+from xformer_lib._checks import check_whole
+
 __all__ = ["check_warmup"]
 
 
 # %% page w2: Settings that fail at once
-from xformer_lib._checks import check_whole
-
-
 def check_warmup(warmup: int, total: int, decay: float) -> None:
     """Refuse a warm-up that ends after the trapezoid's fall has begun."""
     latest = int(total * (1 - decay) + 1e-6)

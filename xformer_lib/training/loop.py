@@ -475,10 +475,9 @@ def begin(config: TrainConfig, folder: Path, corpus: dict | None, device: str,
         tokenizer = Tokenizer.train(sentences, vocab_size=config.model.vocab_size)
     else:
         there, tokenizer = files.load_setup(Path(start))
+        check_start(config.model, there.model)
     config = replace(config,
                      model=replace(config.model, vocab_size=tokenizer.vocab_size))
-    if start is not None:
-        check_start(config.model, there.model)
     run = build_run(config, folder, tokenizer, corpus, device, build=build,
                     processes=processes, engine=engine)
     if start is not None:
@@ -496,12 +495,12 @@ def train(config: TrainConfig, folder: str | Path, *, corpus: dict | None = None
     """Train from step 0; ``folder`` gets config, tokenizer, checkpoint, best model.
 
     ``corpus`` may bring its own {"train": pairs, "val": pairs}, whose quotes and spaces
-    are made plain (`data.normalise`), and ``build`` another model: it is called with ``config.model``, and what it returns is a
-    `nn.protocols.TrainableModel`, as `Transformer` is one. The tokenizer learns from the
-    training sentences alone. Two runs with equal settings give equal weights on one CPU,
-    with the same versions and number of threads. ``processes`` may be a group that
-    shares the work; it shares the folder, too. ``provenance`` is stored beside the
-    settings. A folder that holds a run or a model is refused.
+    are made plain (`data.normalise`), and ``build`` another model: it is called with
+    ``config.model``, and what it returns is a `nn.protocols.TrainableModel`, as
+    `Transformer` is one. The tokenizer learns from the training sentences alone.
+    Two runs with equal settings give equal weights on one CPU, with the same versions
+    and number of threads. ``processes`` may be a group that shares the work; it shares
+    the folder, too. ``provenance`` is stored beside the settings. A folder that holds a run or a model is refused.
     ``engine="plain"`` computes the model by the definition, "fast" the same sooner.
     ``start``, a folder with a model of the same settings, gives its weights and its
     tokenizer to begin with (fine-tuning); the optimiser is new, dropout may differ.
