@@ -500,7 +500,8 @@ def train(config: TrainConfig, folder: str | Path, *, corpus: dict | None = None
     `Transformer` is one. The tokenizer learns from the training sentences alone.
     Two runs with equal settings give equal weights on one CPU, with the same versions
     and number of threads. ``processes`` may be a group that shares the work; it shares
-    the folder, too. ``provenance`` is stored beside the settings. A folder that holds a run or a model is refused.
+    the folder, too. ``provenance`` is stored beside the settings. A folder that holds
+    a run or a model is refused.
     ``engine="plain"`` computes the model by the definition, "fast" the same sooner.
     ``start``, a folder with a model of the same settings, gives its weights and its
     tokenizer to begin with (fine-tuning); the optimiser is new, dropout may differ.
