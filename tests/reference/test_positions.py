@@ -212,7 +212,10 @@ class TestAlibi:
         power = heads - len(between)
         np.testing.assert_allclose(alibi_slopes(heads), [*alibi_slopes(power), *between], rtol=1e-14)
         assert len(set(alibi_slopes(heads).round(12))) == heads
-        np.testing.assert_array_equal(alibi_slopes(np.int64(heads)), alibi_slopes(heads))
+
+    @pytest.mark.errors  # the signature promises an int
+    def test_slopes_for_a_number_of_numpys(self):
+        np.testing.assert_array_equal(alibi_slopes(np.int64(6)), alibi_slopes(6))
 
     def test_bias_is_minus_slope_times_distance(self):
         bias = alibi_bias(H + 1, I, J, start=2)
