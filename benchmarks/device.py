@@ -1,11 +1,12 @@
 """What one device does with the library: tokens a second, share of its peak, memory, and the two attention paths by length.
 
-    python benchmarks/device.py [--device cuda|mps|cpu] [--smoke] [--json results/bench-device-NAME.json]
+    python benchmarks/device.py [--device cuda|mps|cpu] [--widths 192 256] [--smoke] [--json results/bench-device-NAME.json]
 
-One command for any device that PyTorch knows, so that whoever has one can record it: the name of the device is in the file. Training is
-the library's own step, with the sizes of the multi30k preset, in float32 and in bfloat16 where the device multiplies such numbers; batches
-are of random ids, all rows full, so that no corpus is needed and no padding counts as work. The peak is the fastest of a few large
-matrix products at the same precision on the same device. Medians; on a GPU the clock waits for the device.
+One command for any device that PyTorch knows, so that whoever has one can record it: the name of the device is in the file. Training is the
+library's own step with the multi30k preset, at its own width and at wider ones (the feed-forward nets four times as wide, heads of at most
+64), in float32 and in bfloat16 where the device multiplies such numbers; batches are of random ids, all rows full, so that no corpus is
+needed and no padding counts as work. The peak is the fastest of a few large matrix products at the same precision on the same device.
+Medians; on a GPU the clock waits for the device.
 """
 
 import argparse
@@ -35,6 +36,7 @@ TYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 ROW = 24  # tokens a sentence, about that of a caption
 PEAK_SIDES = {"cpu": (512, 1024, 2048), "other": (2048, 4096, 8192)}
 LENGTHS = (16, 32, 64, 128, 256, 512, 1024)
+WIDTHS = {"cpu": (192, 256), "other": (192, 256, 512, 1024)}  # the preset's first
 
 
 def wait(device: str) -> None:
@@ -57,6 +59,11 @@ def median_seconds(work, device: str, rounds: int) -> float:
     return statistics.median(found[1:])
 
 
+def three_digits(value: float) -> float:
+    """``value`` with three significant digits, so that a busy moment's tiny speed is not rounded to none."""
+    return float(f"{value:.3g}")
+
+
 def precisions(device: str) -> list[str]:
     """float32 everywhere, bfloat16 where the device has it in hardware."""
     return ["float32"] + ["bfloat16"] * has_bfloat16(device)
@@ -72,14 +79,14 @@ def matrix_peak(device: str, precision: str, rounds: int, sides: tuple) -> dict:
         a, b = (torch.randn(side, side, device=device, dtype=TYPES[precision]) for _ in range(2))
         speeds[side] = 2 * side**3 / median_seconds(lambda a=a, b=b: a @ b, device, rounds) / 1e12
     best = max(speeds, key=speeds.get)
-    return {"side": best, "teraflop_per_second": round(speeds[best], 3)}
+    return {"side": best, "teraflop_per_second": three_digits(speeds[best])}
 
 
 # ---------------------------------------------------------------- training
 
 
 def memory_mb(device: str) -> int:
-    """The most that was held: by the device's allocator on a GPU, by the process on a CPU."""
+    """The most that was held: by the device's allocator on a GPU, by the process so far on a CPU."""
     if device.startswith("cuda"):
         return round(torch.cuda.max_memory_allocated() / 2**20)
     if device.startswith("mps"):
@@ -87,10 +94,10 @@ def memory_mb(device: str) -> int:
     return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if platform.system() == "Darwin" else 2**10))
 
 
-def training_row(device: str, precision: str, max_tokens: int, rounds: int, small: bool, peak: dict) -> dict:
+def training_row(device: str, precision: str, width: int, max_tokens: int, rounds: int, peak: dict) -> dict:
     """The library's own step on full batches of random ids."""
     config = preset("multi30k")
-    model = replace(config.model, d_model=32, num_heads=2, d_ff=64, num_encoder_layers=1, num_decoder_layers=1) if small else config.model
+    model = replace(config.model, d_model=width, num_heads=max(4, width // 64), d_ff=4 * width)
     config = replace(config, model=model, precision=precision, max_tokens=max_tokens)
     torch.manual_seed(config.seed)
     tokenizer, pair = Tokenizer.load(SHIPPED / "tokenizer.json"), [("a", "a")]
@@ -108,10 +115,11 @@ def training_row(device: str, precision: str, max_tokens: int, rounds: int, smal
     speed = useful_flops(sizes, [(ROW, ROW)] * len(rows)) / seconds / 1e12
     return {
         "precision": precision,
+        "width": width,
         "batch_tokens": tokens,
         "tokens_per_second": round(tokens / seconds),
-        "teraflop_per_second": round(speed, 4),
-        "fraction_of_peak": round(speed / peak["teraflop_per_second"], 3),
+        "teraflop_per_second": three_digits(speed),
+        "fraction_of_peak": three_digits(speed / peak["teraflop_per_second"]),
         "memory_mb": memory_mb(device),
         "first_loss": round(losses[0] / tokens, 3),
         "last_loss": round(losses[-1] / tokens, 3),
@@ -160,6 +168,7 @@ def main(arguments: list[str] | None = None) -> dict:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", help="cuda, mps or cpu (default: the best one here)")
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--widths", type=int, nargs="+", help="of the trained models (default: what the device can be expected to hold)")
     parser.add_argument("--smoke", action="store_true", help="tiny sizes, seconds: does it run?")
     parser.add_argument("--json")
     options = parser.parse_args(arguments)
@@ -167,11 +176,12 @@ def main(arguments: list[str] | None = None) -> dict:
     rounds, is_cpu = 3 if options.smoke else options.rounds, device == "cpu"
     sides = (64, 128) if options.smoke else PEAK_SIDES["cpu" if is_cpu else "other"]
     budgets = (240,) if options.smoke else (2048, 8192) if is_cpu else (2048, 8192, 32768)
+    widths = options.widths or ((32, 48) if options.smoke else WIDTHS["cpu" if is_cpu else "other"])
     lengths, tokens = (LENGTHS[:2], 256) if options.smoke else (LENGTHS, 4096 if is_cpu else 65536)
     if is_cpu:
         keep_freed_memory()
     record = {
-        "command": f"python -m benchmarks.device --device {device} --rounds {rounds}",
+        "command": f"python -m benchmarks.device --device {device} --rounds {rounds} --widths {' '.join(map(str, widths))}",
         "commit": git_commit(),
         "device": device_name(device),
         "threads": torch.get_num_threads(),
@@ -179,8 +189,9 @@ def main(arguments: list[str] | None = None) -> dict:
         "peaks": {name: matrix_peak(device, name, rounds, sides) for name in precisions(device)},
     }
     record["training"] = [
-        training_row(device, name, budget, rounds, options.smoke, record["peaks"][name])
+        training_row(device, name, width, budget, rounds, record["peaks"][name])
         for name in precisions(device)
+        for width in widths
         for budget in budgets
     ]
     record["attention"] = [attention_row(device, name, length, tokens, rounds) for name in precisions(device) for length in lengths]

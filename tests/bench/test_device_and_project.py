@@ -25,11 +25,21 @@ class TestDevice:
     def test_it_learns_and_is_held_against_the_peak(self, smoke):
         """Below 1 on a quiet machine; on a busy one the peak may have been measured at the worse moment."""
         rows = smoke[0]["training"]
-        assert [row["precision"] for row in rows] == device.precisions("cpu")
+        expected = [(precision, width) for precision in device.precisions("cpu") for width in (32, 48)]
+        assert [(row["precision"], row["width"]) for row in rows] == expected
         for row in rows:
             assert row["last_loss"] < row["first_loss"]
             assert row["fraction_of_peak"] > 0 and row["memory_mb"] > 1 and row["tokens_per_second"] > 1
         assert set(smoke[0]["peaks"]) == {row["precision"] for row in rows}
+
+    def test_a_busy_moment_is_no_division_by_zero(self):
+        assert device.matrix_peak("cpu", "float32", 1, (3,))["teraflop_per_second"] > 0
+
+    def test_the_widths_are_those_asked_for(self, monkeypatch):
+        asked = []
+        monkeypatch.setattr(device, "training_row", lambda kind, precision, width, *rest: asked.append(width) or {"width": width})
+        command = device.main(["--device", "cpu", "--smoke", "--widths", "40", "72"])["command"]
+        assert asked == [40, 72] * len(device.precisions("cpu")) and command.endswith("--widths 40 72")
 
     def test_both_paths_by_length(self, smoke):
         for row in smoke[0]["attention"]:
