@@ -45,6 +45,8 @@ EVERY = (
     "multi30k-en-fr-10min-sinusoidal-seed2",
     "multi30k-en-fr-10min-sinusoidal-seed3",
     "multi30k-en-fr-30min",
+    "multi30k-en-fr-30min-seed2",
+    "multi30k-en-fr-30min-seed3",
     "multi30k-en-fr-30min-sinusoidal",
     "multi30k-en-fr-30min-sinusoidal-seed2",
     "multi30k-en-fr-30min-sinusoidal-seed3",
