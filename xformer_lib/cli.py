@@ -140,7 +140,7 @@ def build_parser() -> argparse.ArgumentParser:
 
     evaluate = commands.add_parser("evaluate", help="score a trained model with sacreBLEU and chrF")
     evaluate.add_argument("model", nargs="?", help=MODEL_HELP)
-    evaluate.add_argument("--corpus", help="fragment, multi30k or tatoeba (default: the one trained on)")
+    evaluate.add_argument("--corpus", help="fragment, multi30k or tatoeba, with -fr-en behind it from French (default: the one trained on)")
     evaluate.add_argument("--split", default="test", help="train, val or test (default: test)")
     evaluate.add_argument("--json", metavar="FILE", help="write everything there is to know about the run")
     evaluate.add_argument("--device", help="cpu, cuda or mps (default: the best one here)")

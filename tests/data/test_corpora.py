@@ -85,6 +85,17 @@ def test_fragment_is_a_corpus():
     assert load_corpus("fragment", split="val") == load_corpus("fragment", "val")
 
 
+def test_a_corpus_is_turned_round():
+    assert load_corpus("fragment-fr-en", "val") == [(french, english) for english, french in load_corpus("fragment", "val")]
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("name", ["wmt-fr-en", "-fr-en", "fragment-fr-en-fr-en", "fragment-en-fr", None])
+def test_nothing_else_is_turned_round(name):
+    with pytest.raises(ValueError, match=f"name: expected one of fragment, multi30k, tatoeba, got {name!r}; .* with -fr-en behind it"):
+        load_corpus(name)
+
+
 @pytest.mark.errors
 def test_unknown_names_list_the_valid_ones():
     with pytest.raises(ValueError, match="name: expected one of fragment, multi30k, tatoeba, got 'wmt'"):

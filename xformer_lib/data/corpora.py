@@ -161,14 +161,18 @@ def load_corpus(name: str, split: str = "train") -> list[tuple[str, str]]:
     ``fragment`` is generated here. ``multi30k`` (image captions, for research and
     education only) and ``tatoeba`` (CC BY 2.0, credit to tatoeba.org and
     manythings.org) come from the folder that ``XFORMER_DATA`` names, or are downloaded
-    once; both are checked against what was published.
+    once; both are checked against what was published. With ``-fr-en`` behind it a name
+    stands for the same pairs turned round, French first.
 
     >>> len(load_corpus("fragment", "test"))
     500
     """
-    known = {"name": (name, [*_CORPORA]), "split": (split, ["train", "val", "test"])}
-    for argument, (given, valid) in known.items():
-        if given not in valid:
-            raise ValueError(f"{argument}: expected one of {', '.join(valid)}, got "
-                             f"{given!r}; choose one of these")
-    return _CORPORA[name](split)
+    corpus, parts = str(name).removesuffix("-fr-en"), ("train", "val", "test")
+    if corpus not in _CORPORA:
+        raise ValueError(f"name: expected one of {', '.join(_CORPORA)}, got {name!r}; "
+                         "choose one of these, for French first with -fr-en behind it")
+    if split not in parts:
+        raise ValueError(f"split: expected one of {', '.join(parts)}, got {split!r}; "
+                         "choose one of these")
+    pairs = _CORPORA[corpus](split)
+    return pairs if corpus == name else [(french, english) for english, french in pairs]
