@@ -97,7 +97,7 @@ def logit_difference(found: list[dict]) -> float:
 def measure(chromium: str, repeats: int) -> dict:
     with tempfile.TemporaryDirectory() as folder:
         page = live.write_book(Path(folder))
-        loaded = sum(path.stat().st_size for path in (Path(folder) / "_static" / "translator").iterdir())
+        loaded = sum(path.stat().st_size for path in (Path(folder) / "_static" / "translator" / "en-fr").iterdir())
         visits = [visit(chromium, page, sentences if n == repeats - 1 else None) for n in range(repeats)]
     times, found = visits[-1][1]
     firsts = {domain: sorted(round(first[domain]) for first, _ in visits) for domain in ("clock", "processor")}

@@ -162,6 +162,8 @@ def test_a_run_is_used_when_it_is_named_and_never_otherwise(run, tmp_path, capsy
     assert captured.err == "xformer translate: model en-fr, which comes with the library\n"
     assert main(["translate", "--model", "en-fr", "Where is the station?"]) == 0
     assert capsys.readouterr() == captured
+    assert main(["translate", "--model", "fr-en", "Où est la gare ?"]) == 0
+    assert capsys.readouterr() == ("Where's the train station?\n", "xformer translate: model fr-en, which comes with the library\n")
     assert main(["translate", "--model", "runs/toy run", "Where is the station?"]) == 0
     captured = capsys.readouterr()
     assert captured.out != "Où se trouve la gare ?\n" and captured.err == "xformer translate: model 'runs/toy run'\n"

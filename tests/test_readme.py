@@ -89,6 +89,7 @@ def test_the_commands_in_their_order(folder):
     assert list(models.values()) == [
         [],
         ["en-fr"],
+        ["fr-en"],
         ["runs/small"],
         ["runs/small"],
         ["runs/tuned"],

@@ -24,9 +24,9 @@ from xformer_lib._settings import with_settings
 
 ABOUT = "The command xformer: train, evaluate, translate, grade, key, doctor."  # python -OO takes the text above away
 GRADE_STATUS = "Exit status: 0 when every exercise is passed, 1 when one is open, 2 when nothing could be graded."
-MODEL_HELP = "folder of a run (default: the model that comes with the library)"
+MODEL_HELP = "folder of a run, or en-fr or fr-en, which come with the library (default: en-fr)"
 HERE = Path(__file__).resolve().parent
-SHIPPED = HERE / "pretrained" / "en-fr"
+SHIPPED = HERE / "pretrained"
 WIDEST, STRONGEST = 100, 10  # of beams and of length penalties: beyond, numbers overflow and memory ends
 MISTAKES = (ValueError, TypeError, OSError, ImportError, FloatingPointError)  # ours: they say what to do
 OF_OTHERS = (RuntimeError, MemoryError, ArithmeticError)  # torch's and Python's; a RecursionError is a RuntimeError
@@ -313,13 +313,16 @@ def check_no_folder(option: str, file: str | None) -> None:
 
 
 def chosen_model(folder: str | None) -> Path:
-    """The folder asked for, or the model that comes with the library, unasked or by its name; a run is never taken unasked."""
-    return SHIPPED if folder is None or folder == SHIPPED.name and not Path(folder).exists() else Path(folder)
+    """The folder asked for, or a model that comes with the library, unasked or by its name; a run is never taken unasked."""
+    name = "en-fr" if folder is None else folder
+    known = name in {path.parent.name for path in SHIPPED.glob("*/model.safetensors")}
+    return SHIPPED / name if known and (folder is None or not Path(folder).exists()) else Path(name)
 
 
 def name_model(options, folder: Path) -> None:
     """Say on standard error which model it was."""
-    say(options, "model en-fr, which comes with the library" if folder == SHIPPED else f"model {shlex.quote(str(folder))}")
+    shipped = folder.parent == SHIPPED
+    say(options, f"model {folder.name}, which comes with the library" if shipped else f"model {shlex.quote(str(folder))}")
 
 
 def check_device(name: str | None) -> None:

@@ -1,4 +1,4 @@
-"""The translator's files as scripts, so that a page can load them even from a folder, where browsers refuse ``fetch``.
+"""The translators' files as scripts, so that a page can load them even from a folder, where browsers refuse ``fetch``.
 
 Each part of about a megabyte is one script whose string carries one byte a character; read as windows-1252, which gives
 every byte a character of its own, nothing is lost. ``list.js`` has the sizes and a CRC-32 of each part. No page loads them
@@ -10,7 +10,8 @@ import re
 import zlib
 from pathlib import Path
 
-MODEL = Path(__file__).resolve().parents[2] / "xformer_lib" / "pretrained" / "en-fr"
+MODELS = Path(__file__).resolve().parents[2] / "xformer_lib" / "pretrained"
+DIRECTIONS = ("en-fr", "fr-en")
 NAMES = ("config.json", "tokenizer.json", "model.safetensors")
 PART = 1_000_000
 # What may not stand in a string as it is. A digit behind \0 would make it another number.
@@ -40,8 +41,8 @@ def write_parts(folder, contents, receiver="receiveModelFile", part=PART):
     return written + (folder / "list.js").write_bytes(f"{receiver}({text});\n".encode())
 
 
-def write_files(folder, model=MODEL, part=PART):
-    """The translator's files as scripts; returns the bytes written."""
+def write_files(folder, model, part=PART):
+    """One translator's files as scripts; returns the bytes written."""
     missing = [name for name in NAMES if not (model / name).is_file()]
     if missing:
         raise FileNotFoundError(f"{model}: expected {', '.join(NAMES)}, got no {missing[0]}; restore it from the repository")
@@ -50,7 +51,8 @@ def write_files(folder, model=MODEL, part=PART):
 
 def write_with_the_book(app, exception):
     if exception is None and app.builder.format == "html":
-        write_files(Path(app.outdir) / "_static" / "translator")
+        for name in DIRECTIONS:
+            write_files(Path(app.outdir) / "_static" / "translator" / name, MODELS / name)
 
 
 def setup(app):

@@ -47,8 +47,11 @@ HARD = (
     "\ufeffA mark",
     "I am 🇫🇷",
 )
-SENTENCES = ((ROOT / "benchmarks" / "everyday.txt").read_text(encoding="utf-8").splitlines(), HARD)
-SENTENCES = tuple(one for part in SENTENCES for one in part)
+EVERYDAY = {
+    name: tuple((ROOT / "benchmarks" / file).read_text(encoding="utf-8").splitlines())
+    for name, file in (("en-fr", "everyday.txt"), ("fr-en", "everyday-fr.txt"))
+}
+SENTENCES = (*EVERYDAY["en-fr"], *HARD)
 
 SPACES = "\t\n\v\f\r\x1c\x1f\x20\x85\xa0\u1680\u180e\u2000\u2009\u200b\u2028\u2029\u202f\u205f\u3000\ufeff"
 POOLS = (
@@ -91,15 +94,17 @@ def writer():
 def write_book(folder, *, files=True):
     """A page with the figure, as in the built book, with the model's files beside it; its path."""
     if files:
-        writer().write_files(folder / "_static" / "translator")
+        books = writer()
+        for name in books.DIRECTIONS:
+            books.write_files(folder / "_static" / "translator" / name, books.MODELS / name)
     page = folder / "page.html"
     page.write_text(PAGE.format(root=' data-content_root="./"' if files else "", figure=translator()._repr_html_()), encoding="utf-8")
     return page
 
 
-async def click_and_wait(tab, name="Load the model (15.4 MB) and translate"):
-    """Press the button, and wait until there is a translation, or a sentence that says why not."""
-    await press(tab, name)
+async def click_and_wait(tab, name=None, *, way=0):
+    """Press the button that loads a model, or another, and wait until there is a translation, or a sentence that says why not."""
+    await press(tab, name or f"Load the model ({translator().data['ways'][way]['megabytes']:.1f} MB) and translate")
     # Asked ten times a second: at every frame, it would cost the page time that a benchmark counts.
     await tab.wait_for_function(
         f"!!({FIGURE}.querySelector('.xf-said') || {FIGURE}.querySelector('[role=alert]').textContent)", polling=100

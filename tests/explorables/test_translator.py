@@ -1,7 +1,6 @@
 """The model in the page against the model in PyTorch: the same pieces, words, logits and weights."""
 
 import base64
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +8,7 @@ import torch
 
 from tests.book.browser import browse
 from tests.explorables import live_model as live
+from tests.explorables.gestures import press
 from tests.extent import extent
 from xformer_course.explorables import translator as figure
 from xformer_course.explorables.translator import LOOKS, NEXT, SOURCE, SOURCE_IDS, WRITTEN
@@ -19,8 +19,14 @@ from xformer_lib.inspection import attention_maps
 
 browser = pytest.mark.browser
 TEXTS = live.any_texts(200, seed=3)
-WHOLE = extent(live.SENTENCES, live.SENTENCES[::3])  # translated in the page: fifty, or seventeen of them
-CLOSELY = ("She lives in Lyon.", "I will be there in five minutes 🙂.", live.SENTENCES[13], "日本語")
+WHOLE = {  # translated in the page: fifty and twenty, or a third of them
+    "en-fr": extent(live.SENTENCES, live.SENTENCES[::3]),
+    "fr-en": extent(live.EVERYDAY["fr-en"], live.EVERYDAY["fr-en"][::3]),
+}
+CLOSELY = [
+    *(("en-fr", text) for text in ("She lives in Lyon.", "I will be there in five minutes 🙂.", live.SENTENCES[13], "日本語")),
+    *(("fr-en", text) for text in (live.EVERYDAY["fr-en"][4], "Où est-il ? 🙂")),
+]
 
 LOOSE = ["\u2018a\u2019 \u201cb\u201d", "\u3000 a\x1c\x1d\x1e\x1f\x85b\u200bc\u2028\n", "I don\u2019t know. ", " \xa0\u202f"]
 
@@ -59,16 +65,21 @@ def answers(chromium, page):
         await tab.visit(page.as_uri())
         found = {"before": [request.url for request in tab.requests if "translator/" in request.url]}
         found["first"] = await live.click_and_wait(tab)
-        found["translations"] = []
-        for start in range(0, len(WHOLE), 5):
-            found["translations"] += await live.ask(tab, TRANSLATE, WHOLE[start : start + 5])
-        found["close"] = [await live.ask(tab, LOOK, text) for text in CLOSELY]
         found["ids"] = await live.ask(tab, "return value.map((text) => engine.tokenizer.encode(text));", TEXTS)
         found["plain"] = await live.ask(tab, "return value.map((text) => engine.tokenizer.plain(text).normalize('NFC'));", [*TEXTS, *LOOSE])
         lists = [list(map(int, row)) for row in RANDOM_IDS]
         found["decoded"] = await live.ask(tab, "return value.map((ids) => engine.tokenizer.decode(ids));", lists)
         found["pieces"] = await live.ask(tab, "return engine.tokenizer.pieces(Array.from({ length: 8000 }, (_, id) => id));", 0)
         found["half"] = await live.ask(tab, "try { return engine.tokenizer.encode('a\\ud83d'); } catch (e) { return e.message; }", 0)
+        found["translations"], found["close"] = {}, []
+        for way, texts in WHOLE.items():
+            if way == "fr-en":
+                await press(tab, "French → English")
+                found["french"] = await live.click_and_wait(tab, way=1)
+            found["translations"][way] = [
+                one for start in range(0, len(texts), 5) for one in await live.ask(tab, TRANSLATE, texts[start : start + 5])
+            ]
+            found["close"] += [await live.ask(tab, LOOK, text) for name, text in CLOSELY if name == way]
         return {**found, "complaints": tab.complaints}
 
     return browse(chromium, work)
@@ -79,20 +90,21 @@ RANDOM_IDS = np.random.default_rng(7).integers(0, 500, (101, 13))
 
 @pytest.fixture(scope="module")
 def pytorch():
-    translator = load_pretrained("en-fr")
-    return translator.model.eval(), translator.tokenizer
+    """Model and tokenizer of each direction."""
+    return {name: (one.model.eval(), one.tokenizer) for name in WHOLE for one in [load_pretrained(name)]}
 
 
 @browser
 def test_a_click_leads_to_a_translation_from_a_folder(answers):
     assert answers["first"]["translation"] == "Je suis ingénieur."
     assert answers["before"] == [], "nothing of the model is loaded before the click"
+    assert answers["french"]["translation"] == "Where's the train station?"
     assert answers["complaints"] == []
 
 
 @browser
 def test_the_same_pieces_for_any_text(answers, pytorch):
-    tokenizer = pytorch[1]
+    _, tokenizer = pytorch["en-fr"]
     assert answers["ids"] == tokenizer.encode_batch(TEXTS)
     assert answers["plain"] == [normalise(text) for text in [*TEXTS, *LOOSE]]
     assert answers["decoded"] == [tokenizer.decode(ids) for ids in RANDOM_IDS]
@@ -101,11 +113,12 @@ def test_the_same_pieces_for_any_text(answers, pytorch):
 
 
 @browser
-def test_the_same_words_as_pytorch(answers, pytorch):
+@pytest.mark.parametrize("way", WHOLE)
+def test_the_same_words_as_pytorch(answers, pytorch, way):
     """Greedily, and every hypothesis of a beam of four with its log probability and score."""
-    model, tokenizer = pytorch
+    model, tokenizer = pytorch[way]
     assert len(live.SENTENCES) == 50
-    for text, found in zip(WHOLE, answers["translations"], strict=True):
+    for text, found in zip(WHOLE[way], answers["translations"][way], strict=True):
         source = torch.tensor([[*tokenizer.encode(text), 2]])
         assert found["source"] == source[0].tolist()
         written = [*greedy(model, source)[0], 2]
@@ -120,8 +133,8 @@ def test_the_same_words_as_pytorch(answers, pytorch):
 @browser
 @pytest.mark.parametrize("number", range(len(CLOSELY)))
 def test_logits_and_every_head_are_pytorchs(answers, pytorch, number):
-    model, tokenizer = pytorch
-    text, found = CLOSELY[number], answers["close"][number]
+    (way, text), found = CLOSELY[number], answers["close"][number]
+    model, tokenizer = pytorch[way]
     source, read = ([*tokenizer.encode(text), 2], [1, *found["ids"][:-1]])
     with torch.inference_mode():
         logits = model(torch.tensor([source]), torch.tensor([read]))[0].numpy()
@@ -142,8 +155,8 @@ def test_logits_and_every_head_are_pytorchs(answers, pytorch, number):
 
 def test_the_stored_picture_is_the_models(pytorch):
     """What stands there without a script: pieces, probabilities in percent, one head's weights in hundredths."""
-    model, tokenizer = pytorch
-    text = figure().data["examples"][0]
+    model, tokenizer = pytorch["en-fr"]
+    text = figure().data["ways"][0]["examples"][0]
     source = [*tokenizer.encode(text), 2]
     assert (tuple(tokenizer.pieces(source)), tuple(source)) == (SOURCE, SOURCE_IDS)
     ids = [*greedy(model, torch.tensor([source]))[0], 2]
@@ -156,20 +169,22 @@ def test_the_stored_picture_is_the_models(pytorch):
     np.testing.assert_allclose(np.array(LOOKS) / 100, attention_maps(model, tokenizer, text, ids[:-1]).cross[1, 1], atol=0.0051)
 
 
-def test_the_scripts_carry_every_byte(tmp_path):
+@pytest.mark.parametrize("name", WHOLE)
+def test_the_scripts_carry_every_byte(tmp_path, name):
     """Written as strings of one byte a character, and read again, the files are what they were; at most 16 MB."""
     writer = live.writer()
-    assert writer.write_files(tmp_path) == sum(path.stat().st_size for path in tmp_path.iterdir()) <= 16_000_000
+    model = writer.MODELS / name
+    assert writer.write_files(tmp_path, model) == sum(path.stat().st_size for path in tmp_path.iterdir()) <= 16_000_000
     data = b""
     for path in sorted(tmp_path.glob("part-*.js")):
         text = path.read_bytes().removeprefix(b'receiveModelFile("').removesuffix(b'");\n')
         assert not set(b"\r\n\0") & set(text)
         data += text.decode("latin-1").encode("latin-1").decode("unicode_escape").encode("latin-1")
-    assert data == b"".join((writer.MODEL / name).read_bytes() for name in writer.NAMES)
-    assert Tokenizer.load(Path(writer.MODEL) / "tokenizer.json").vocab_size == 8000
+    assert data == b"".join((model / file).read_bytes() for file in writer.NAMES)
+    assert Tokenizer.load(model / "tokenizer.json").vocab_size == 8000
 
 
 @pytest.mark.errors
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="got no config.json; restore it"):
-        live.writer().write_files(tmp_path / "out", model=tmp_path)
+        live.writer().write_files(tmp_path / "out", tmp_path)

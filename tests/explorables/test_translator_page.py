@@ -13,6 +13,7 @@ from tests.explorables import live_model as live
 from tests.explorables.gestures import focus, keys, press, read, said
 from tests.explorables.stage import FIGURE
 from tests.explorables.test_every import AUDIT
+from xformer_course.explorables import translator
 from xformer_lib import load_pretrained
 from xformer_lib.decoding import next_logits
 
@@ -38,7 +39,7 @@ def page(tmp_path_factory):
 def test_damage_gives_a_sentence_and_another_try(chromium, tmp_path):
     """One byte changed, half a file, no file: each is named, and the second click asks for that part alone."""
     page = live.write_book(tmp_path)
-    parts = {n: tmp_path / "_static" / "translator" / f"part-{n:02d}.js" for n in (2, 5, 11)}
+    parts = {n: tmp_path / "_static" / "translator" / "en-fr" / f"part-{n:02d}.js" for n in (2, 5, 11)}
     whole = {n: path.read_bytes() for n, path in parts.items()}
     middle = len(whole[2]) // 2
     letter = next(at for at in range(middle, 2 * middle) if whole[2][at : at + 2].isalnum() and whole[2][at - 3 : at].isalnum())
@@ -257,6 +258,57 @@ def test_what_is_shown_says_whose_translation_it_is(chromium, page):
     assert seen["list"] == ["", "I am an engineer.", "I am an engineer. → Je suis ingénieur."]
     assert seen["phone"].endswith(" → Je ne sais pas.")
     assert seen["none"] == (None, "Type a sentence first")
+
+
+def test_there_and_back(chromium, page):
+    """Another direction has its own model, languages and list; what was typed stays; what was written becomes the other's source."""
+    shown, seen = f"{FIGURE}.querySelector('.xf-said').textContent", {}
+    tongues = f"(() => {{ const f = {FIGURE}; return ['input', 'select', '.xf-said strong', 'input[size]'].map((one) => f.querySelector(one).lang); }})()"
+
+    async def work(tab):
+        await press(tab, "French → English")
+        field = tab.locator("figure.xf input").first
+        seen["example"] = await field.input_value(), await tab.evaluate(f"{FIGURE}.querySelector('form label').textContent")
+        await field.fill("Bonjour le monde !")
+        await press(tab, "English → French")
+        await press(tab, "French → English")
+        seen["kept"] = await field.input_value()
+        await field.fill("Vous êtes en retard.")
+        await live.click_and_wait(tab, way=1)
+        seen["there"] = await tab.evaluate(shown), await tab.evaluate(tongues)
+        seen["open"] = await audits(tab)
+        await press(tab, "translate it back")
+        await tab.wait_for_function(DONE)
+        seen["back"] = await tab.evaluate(shown), await tab.evaluate(tongues), await field.input_value()
+        await press(tab, "translate it back")
+        await tab.wait_for_function(DONE)
+        seen["again"] = (await read(tab))["way"], await tab.evaluate(shown)
+
+    _, problems = visit(chromium, page.as_uri(), work)
+    assert (problems, seen["open"]) == ([], {})
+    assert seen["example"] == ("Où est la gare ?", "French sentence") and seen["kept"] == "Bonjour le monde !"
+    assert seen["there"] == ("Vous êtes en retard. → You're late.", ["fr", "fr", "en", "en"])
+    assert seen["back"] == ("You're late. → Vous êtes en retard.", ["en", "en", "fr", "fr"], "You're late.")
+    assert seen["again"] == ("fr-en", seen["there"][0])
+
+
+def test_two_models_asked_for_at_once(chromium, page):
+    """They come one after the other, and the last direction is shown."""
+
+    async def work(tab):
+        for way, name in enumerate(("English → French", "French → English")):
+            await press(tab, name)
+            await press(tab, f"Load the model ({translator().data['ways'][way]['megabytes']:.1f} MB) and translate")
+        await tab.wait_for_function(f"!!{FIGURE}.querySelector('.xf-said')")
+        french = await read(tab)
+        await press(tab, "English → French")
+        await press(tab, "Translate")
+        await tab.wait_for_function(DONE)
+        return french, await read(tab)
+
+    (french, english), problems = visit(chromium, page.as_uri(), work)
+    assert problems == []
+    assert (french["translation"], english["translation"]) == ("Where's the train station?", "Je suis ingénieur.")
 
 
 def check_choice(seen):

@@ -57,11 +57,12 @@ EVERY = (
     "quality",
     "scaling",
     "tatoeba-en-fr",
+    "tatoeba-fr-en",
     "trained-further",
     "variants",
     "variants-text",
 )
-RUNS = [name for name in EVERY if "-en-fr" in name]
+RUNS = [name for name in EVERY if "-en-fr" in name or "-fr-en" in name]
 RECORDS = [pytest.param(FILES.get(ROOT / "results" / f"{name}.json"), id=name) for name in RUNS]
 COMPARED = FILES.get(ROOT / "results" / "captions-compared.json")
 
@@ -80,13 +81,13 @@ def scores(hypotheses, pairs):
 
 
 def multi_reference_scores(hypotheses, pairs):
-    """Each English sentence once, against all its French ones; where there are fewer, the first is repeated."""
-    said, french = {}, {}
+    """Each sentence once, against all its translations; where there are fewer, the first is repeated."""
+    said, references = {}, {}
     for (source, target), hypothesis in zip(pairs, hypotheses, strict=True):
         assert said.setdefault(source, hypothesis) == hypothesis, "one sentence, one translation"
-        french.setdefault(source, []).append(target)
-    most = max(map(len, french.values()))
-    streams = list(zip(*(found + found[:1] * (most - len(found)) for found in french.values()), strict=True))
+        references.setdefault(source, []).append(target)
+    most = max(map(len, references.values()))
+    streams = list(zip(*(found + found[:1] * (most - len(found)) for found in references.values()), strict=True))
     return {name: metric.corpus_score(list(said.values()), streams).score for name, metric in (("bleu", BLEU()), ("chrf", CHRF()))}
 
 
@@ -97,7 +98,7 @@ def test_no_record_is_missing_or_unknown():
 
 @pytest.mark.parametrize("record", RECORDS)
 def test_a_record_says_where_it_comes_from(record):
-    assert record["command"].startswith(f"xformer train --preset {record['corpus']}")
+    assert record["command"].startswith(f"xformer train --preset {record['corpus'].removesuffix('-fr-en')}")
     assert len(record["commit"]) == 12, "recorded from a clean clone"
     for name in ("device", "threads", "versions", "seed", "minutes", "cpu_minutes", "tokens_per_second"):
         assert record[name], name
@@ -115,8 +116,9 @@ def test_stored_translations_give_the_stored_scores(record):
     assert {(one["source"], one["reference"], one["hypothesis"]) for one in record["samples"]} <= translations
 
 
-def test_stored_translations_give_the_stored_scores_against_all_references():
-    record = FILES[ROOT / "results" / "tatoeba-en-fr.json"]
+@pytest.mark.parametrize("name", ["en-fr", "fr-en"])
+def test_stored_translations_give_the_stored_scores_against_all_references(name):
+    record = FILES[ROOT / "results" / f"tatoeba-{name}.json"]
     stored = record["multi_reference"]
     for name, found in multi_reference_scores(record["hypotheses"], pairs_of(record)).items():
         assert found == pytest.approx(stored[name]["value"]), name

@@ -1,4 +1,4 @@
-"""The English–French model of the book in the reader's browser."""
+"""The English–French models of the book in the reader's browser."""
 
 from html import escape
 from pathlib import Path
@@ -9,7 +9,7 @@ import xformer_lib
 from xformer_course.explorables.explorable import Explorable, asset
 from xformer_course.explorables.pictures import matrix_table
 
-MODEL = Path(xformer_lib.__file__).parent / "pretrained" / "en-fr"
+MODELS = Path(xformer_lib.__file__).parent / "pretrained"
 EXAMPLES = (
     "I am an engineer.",
     "The black cat is sleeping in the garden.",
@@ -19,6 +19,15 @@ EXAMPLES = (
     "I think that the man who sold me the car that broke down yesterday has moved to another city with his wife.",
     "You are late.",
     "I will be there in five minutes 🙂.",
+)
+FROM_FRENCH = (
+    "Où est la gare ?",
+    "Ma sœur habite un petit appartement près de la gare.",
+    "Nous allons chez nous.",
+    "Il s'assit sur la rive du fleuve.",
+    "Elle me manque.",
+    "L'infirmière est en retard.",
+    "Le gros chat jaune dort sur mon ordinateur.",
 )
 ELSEWHERE = (
     'The weights come with the built book and do not lie beside this page; in a notebook, write load_pretrained("en-fr").translate("…").'
@@ -75,20 +84,25 @@ def _picture() -> str:
     )
 
 
-def translator() -> Explorable:
-    """The shipped model, live: a click loads its weights from the built book.
+def _way(name: str, examples: tuple[str, ...]) -> dict:
+    """A direction, what to try in it, and how much it loads."""
+    size = sum((MODELS / name / file).stat().st_size for file in ("config.json", "tokenizer.json", "model.safetensors"))
+    return {"name": name, "examples": list(examples), "megabytes": round(size / 1e6, 1)}
 
-    >>> translator().data["megabytes"]
-    15.4
+
+def translator() -> Explorable:
+    """The shipped models, live: a click loads the weights of one from the built book.
+
+    >>> [way["name"] for way in translator().data["ways"]]
+    ['en-fr', 'fr-en']
     """
-    size = sum((MODEL / name).stat().st_size for name in ("config.json", "tokenizer.json", "model.safetensors"))
     return Explorable(
         name="translator",
-        label="The English–French model of this book, running in the page",
+        label="The English–French models of this book, running in the page",
         caption="Type a sentence, or take one, and press the button: the model comes from the book itself and runs here; nothing you type "
-        "leaves the page. Step through the translation, take another word than the model's, one of the five or your own, and watch it go on from there. Then "
+        "leaves the page. A second model translates from French, and back what the first one wrote. Step through the translation, take another word than the model's, one of the five or your own, and watch it go on from there. Then "
         "go through the heads: some have clear habits.",
-        data={"examples": list(EXAMPLES), "megabytes": round(size / 1e6, 1), "elsewhere": ELSEWHERE},
+        data={"ways": [_way("en-fr", EXAMPLES), _way("fr-en", FROM_FRENCH)], "elsewhere": ELSEWHERE},
         picture=_picture(),
         scripts=tuple(f"translator_{part}.js" for part in ("tokenizer", "model", "search", "load", "views")),
         style=asset("translator.css"),

@@ -1,4 +1,5 @@
-// Our English–French model in the page: type, see the pieces, follow each step, choose another word, look at every head.
+// Our English–French models in the page: type, see the pieces, follow each step, choose another word, look at every head, and let the
+// other model translate it back.
 const start = ({ stage, data, say }) => {
   const { h } = kit;
   const PARTS = [
@@ -7,37 +8,53 @@ const start = ({ stage, data, say }) => {
     ["cross", "cross-attention"],
   ];
   const LONGEST = 100; // pieces on an axis of the large map
-  const state = { text: data.examples[0], method: "greedy", prefix: [], chosen: [], at: 0, shown: 0, part: "cross", layer: 1, head: 1 };
-  const kept = {}; // the parts of the model that have arrived
-  let engine = null,
-    arriving = null,
+  const LANGUAGES = { en: "English", fr: "French" };
+  // `kept`: the parts of a model that have arrived
+  const ways = data.ways.map((one) => ({ ...one, languages: one.name.split("-"), kept: {}, engine: null, arriving: null }));
+  let way = ways[0],
     result = null,
     runs = 0;
+  const state = {
+    way: way.name,
+    text: way.examples[0],
+    method: "greedy",
+    prefix: [],
+    chosen: [],
+    at: 0,
+    shown: 0,
+    part: "cross",
+    layer: 1,
+    head: 1,
+  };
   let wanted = { text: state.text, prefix: [], chosen: [], at: 0 }; // what was asked for last
   const times = {};
 
   // ---------------------------------------------------------------- controls
   const id = kit.fresh("text"),
     picker = kit.fresh("examples");
-  const field = h("input", { type: "text", id, maxlength: 600, value: state.text, autocomplete: "off", lang: "en" });
-  const examples = h(
-    "select",
-    { id: picker },
-    h("option", { value: "" }, "an example"),
-    data.examples.map((text) => h("option", {}, text)),
-  );
+  const field = h("input", { type: "text", id, maxlength: 600, value: state.text, autocomplete: "off" });
+  const caption = h("label", { for: id });
+  const examples = h("select", { id: picker });
   // The list names the example that stands in the field, else none, so that every example can be chosen again.
   const follow = () => {
-    examples.value = data.examples.includes(field.value) ? field.value : "";
+    examples.value = way.examples.includes(field.value) ? field.value : "";
   };
-  follow();
   field.addEventListener("input", follow);
   examples.addEventListener("change", () => {
     if (!examples.value) return follow();
     field.value = examples.value;
-    if (engine || arriving) ask();
+    if (way.engine || way.arriving) ask();
   });
-  const go = kit.button(`Load the model (${data.megabytes} MB) and translate`, null, { type: "submit", onclick: null });
+  const go = kit.button("", null, { type: "submit", onclick: null });
+  const name = () => {
+    go.textContent = way.engine ? "Translate" : `Load the model (${kit.number(way.megabytes, 1)} MB) and translate`;
+  };
+  const direction = kit.choice({
+    label: "direction",
+    options: ways.map((one) => [one.name, one.languages.map((each) => LANGUAGES[each]).join(" → ")]),
+    value: way.name,
+    onchange: (value) => turn(value),
+  });
   const method = kit.choice({
     label: "decoding",
     options: [
@@ -47,13 +64,14 @@ const start = ({ stage, data, say }) => {
     value: state.method,
     onchange: (value) => {
       state.method = value;
-      if (engine) ask(field.value === wanted.text ? wanted : {});
+      if (way.engine) ask(field.value === wanted.text ? wanted : {});
     },
   });
   const form = h(
     "form",
     { class: "xf-say-it" },
-    h("label", { for: id }, "English sentence"),
+    direction,
+    caption,
     field,
     h("div", { class: "xf-row" }, go, h("p", { class: "xf-control" }, h("label", { for: picker }, "or take"), examples), method),
   );
@@ -81,7 +99,6 @@ const start = ({ stage, data, say }) => {
     autocomplete: "off",
     autocapitalize: "off",
     spellcheck: "false",
-    lang: "fr",
     size: 14,
     "aria-describedby": `${mine}-hint`,
   });
@@ -110,10 +127,31 @@ const start = ({ stage, data, say }) => {
   const complain = (text, retry) =>
     trouble.replaceChildren(...(text ? [h("p", {}, text)] : []), ...(retry ? [kit.button("Try again", retry)] : []));
 
+  // A direction has its model, its languages and its examples. What the reader typed stays.
+  const turn = (value, text = way.examples.includes(field.value) ? undefined : field.value) => {
+    way = ways.find((one) => one.name === value);
+    const [from, to] = way.languages;
+    Object.assign(state, { way: value, text: text || way.examples[0], prefix: [], chosen: [], at: 0, shown: 0 });
+    runs += 1; // what is being translated will not be shown
+    direction.set(value);
+    caption.textContent = `${LANGUAGES[from]} sentence`;
+    field.lang = examples.lang = from;
+    own.lang = to;
+    field.value = state.text;
+    examples.replaceChildren(h("option", { value: "", lang: "en" }, "an example"), ...way.examples.map((one) => h("option", {}, one)));
+    follow();
+    name();
+    complain("");
+    busy("");
+    forget();
+  };
+  turn(way.name);
+
   // ---------------------------------------------------------------- loading, on a click
-  const load = async (again) => {
-    const base = loader.folder();
+  const load = async (way, again) => {
+    const base = loader.folder(way.name);
     if (base === null) throw new Error(data.elsewhere);
+    await Promise.allSettled(ways.filter((one) => one !== way).map((one) => one.arriving)); // one at a time
     const bar = h("progress", { "aria-label": "Loading the model", max: 1, value: 0 }),
       text = h("span", {});
     loading.replaceChildren(h("p", { class: "xf-control" }, bar, text));
@@ -121,7 +159,7 @@ const start = ({ stage, data, say }) => {
     try {
       const files = await loader.load(
         base,
-        kept,
+        way.kept,
         (done, total) => {
           bar.max = total;
           bar.value = done;
@@ -129,19 +167,19 @@ const start = ({ stage, data, say }) => {
         },
         again,
       );
-      engine = loader.build(files);
-      kept.parts = null; // the weights have been widened; the bytes may go
+      way.engine = loader.build(files);
+      way.kept.parts = null; // the weights have been widened; the bytes may go
     } finally {
       loading.replaceChildren();
     }
-    go.textContent = "Translate";
+    name();
     opening.remove();
   };
 
   // ---------------------------------------------------------------- from a sentence to paths
   const pause = () => new Promise((resolve) => setTimeout(resolve));
   const solve = async (run) => {
-    const { tokenizer, model } = engine,
+    const { tokenizer, model } = way.engine,
       { text, prefix, chosen, at } = wanted,
       ids = tokenizer.encode(tokenizer.plain(text)),
       longest = model.config.max_len - 1;
@@ -168,7 +206,8 @@ const start = ({ stage, data, say }) => {
   const ask = async ({ text = field.value, prefix = [], chosen = [], at = 0, again = false } = {}) => {
     const run = ++runs,
       clicked = performance.now(),
-      first = !engine;
+      here = way,
+      first = !here.engine;
     wanted = { text, prefix, chosen, at };
     complain(text.trim() ? "" : "Type a sentence first: there is nothing to translate.");
     if (!text.trim()) {
@@ -176,11 +215,11 @@ const start = ({ stage, data, say }) => {
       forget();
       return;
     }
-    busy(engine ? "translating…" : "loading…");
+    busy(first ? "loading…" : "translating…");
     try {
-      if (!engine)
-        await (arriving ??= load(again).finally(() => {
-          arriving = null;
+      if (first)
+        await (here.arriving ??= load(here, again).finally(() => {
+          here.arriving = null;
         }));
       if (run !== runs) return;
       busy("translating…");
@@ -195,7 +234,7 @@ const start = ({ stage, data, say }) => {
     } catch (reason) {
       if (run !== runs) return;
       forget();
-      complain(reason.message, engine || loader.folder() === null ? null : () => ask({ again: true }));
+      complain(reason.message, here.engine || loader.folder(here.name) === null ? null : () => ask({ again: true }));
     } finally {
       if (run === runs) busy("");
     }
@@ -203,18 +242,19 @@ const start = ({ stage, data, say }) => {
 
   // ---------------------------------------------------------------- what is shown
   const path = () => result.paths[state.shown];
-  const ended = ({ ids }) => ids.at(-1) === engine.model.config.eos_id;
-  const said = (one) => engine.tokenizer.decode(one.ids);
+  const ended = ({ ids }) => ids.at(-1) === way.engine.model.config.eos_id;
+  const target = () => LANGUAGES[way.languages[1]];
+  const said = (one) => way.engine.tokenizer.decode(one.ids);
   const matrixOf = (part, layer, head) => {
     const rows =
       part === "encoder" ? result.encoded.weights[layer] : path().states.map((one) => one[part === "decoder" ? "self" : "cross"][layer]);
     return rows.map((row) => {
-      const n = row.length / engine.model.config.num_heads;
+      const n = row.length / way.engine.model.config.num_heads;
       return Array.from(row.subarray(head * n, (head + 1) * n));
     });
   };
   const names = () => {
-    const { tokenizer, model } = engine,
+    const { tokenizer, model } = way.engine,
       pieces = (ids) => tokenizer.pieces(ids).map(views.bare);
     const source = pieces(result.source),
       written = pieces(path().ids),
@@ -230,16 +270,16 @@ const start = ({ stage, data, say }) => {
     encoder: "Every piece of the source looks at every other, before and behind it.",
     decoder:
       "A row is named by the piece it is about to write, a column by the piece that was read there; the last cell of a row is the piece just read. A dash: not yet read.",
-    cross: "A row is named by the French piece it is about to write; it looks at the English pieces.",
+    cross: "A row is named by the piece it is about to write; it looks at the pieces of the source.",
   };
-  const topFive = () => search.topWords(path().states[state.at], 5).map((one) => ({ ...one, piece: engine.tokenizer.piece(one.id) }));
+  const topFive = () => search.topWords(path().states[state.at], 5).map((one) => ({ ...one, piece: way.engine.tokenizer.piece(one.id) }));
   // The five, and the piece that was written if it is none of them.
   const offered = () => {
     const five = topFive(),
       id = path().ids[state.at];
     return five.some((one) => one.id === id)
       ? five
-      : [...five, { id, probability: search.probability(path().states[state.at], id), piece: engine.tokenizer.piece(id) }];
+      : [...five, { id, probability: search.probability(path().states[state.at], id), piece: way.engine.tokenizer.piece(id) }];
   };
   const go_to = (t) => {
     state.at = Math.min(path().ids.length - 1, Math.max(0, t));
@@ -249,7 +289,7 @@ const start = ({ stage, data, say }) => {
   const tellStep = () => {
     const [best] = topFive();
     say(
-      `Step ${state.at + 1} of ${path().ids.length}: the model gives ${views.percent(best.probability)} to ${best.piece}; written: ${engine.tokenizer.piece(path().ids[state.at])}.`,
+      `Step ${state.at + 1} of ${path().ids.length}: the model gives ${views.percent(best.probability)} to ${best.piece}; written: ${way.engine.tokenizer.piece(path().ids[state.at])}.`,
     );
   };
   // Take one piece or several, from the present step on.
@@ -258,11 +298,11 @@ const start = ({ stage, data, say }) => {
       { at } = state,
       steps = words.map((_, n) => at + n);
     await ask({ text, prefix: [...path().ids.slice(0, at), ...words], chosen: [...state.chosen.filter((t) => t < at), ...steps], at });
-    if (result) say(`You took ${engine.tokenizer.pieces(words).join(" ")} at step ${at + 1}; the model goes on: ${said(path())}`);
+    if (result) say(`You took ${way.engine.tokenizer.pieces(words).join(" ")} at step ${at + 1}; the model goes on: ${said(path())}`);
   };
   // What is typed as pieces: a new word where one may begin; after a plus it goes on with the word before.
   const typedPieces = (typed) => {
-    const { tokenizer, model } = engine,
+    const { tokenizer, model } = way.engine,
       before = tokenizer.decode(path().ids.slice(0, state.at));
     const text = tokenizer.straight(typed).replaceAll("▁", " ").trimEnd();
     if (text === tokenizer.piece(model.config.eos_id)) return [model.config.eos_id];
@@ -273,8 +313,8 @@ const start = ({ stage, data, say }) => {
     complain("");
     try {
       const words = typedPieces(own.value),
-        most = search.limitOf(engine.model, result.source) - state.at;
-      if (!words.length) throw new Error("Type a French piece or word first: there is nothing to take.");
+        most = search.limitOf(way.engine.model, result.source) - state.at;
+      if (!words.length) throw new Error(`Type a ${target()} piece or word first: there is nothing to take.`);
       if (words.length > most)
         throw new Error(`At this step the translation has room for ${most} pieces, yours are ${words.length}; type less.`);
       own.value = "";
@@ -284,8 +324,15 @@ const start = ({ stage, data, say }) => {
     }
   };
 
+  // What was written becomes the source of the other model; a press loads that one first, where it has not come yet.
+  const back = () => {
+    turn(ways.find((one) => one !== way).name, said(path()));
+    ask();
+    field.focus({ preventScroll: true });
+  };
+
   const spelling = () => {
-    const bytes = engine.tokenizer.pieces(result.source).filter((piece) => piece.startsWith("<0x")).length;
+    const bytes = way.engine.tokenizer.pieces(result.source).filter((piece) => piece.startsWith("<0x")).length;
     return h(
       "p",
       {},
@@ -296,21 +343,23 @@ const start = ({ stage, data, say }) => {
     );
   };
   const draw = () => {
-    const { tokenizer } = engine,
+    const { tokenizer } = way.engine,
       { ids } = path(),
       { at, chosen } = state,
+      [from, to] = way.languages,
       active = document.activeElement;
     const inside = body.contains(active) && (active === own ? own : nameOf(active));
     const written = tokenizer.pieces(ids),
       before = tokenizer.decode(ids.slice(0, at));
     body.replaceChildren(
-      h("p", { class: "xf-said" }, h("span", { lang: "en" }, result.text), " → ", h("strong", { lang: "fr" }, said(path()) || "(nothing)")),
+      h("p", { class: "xf-said" }, h("span", { lang: from }, result.text), " → ", h("strong", { lang: to }, said(path()) || "(nothing)")),
+      h("p", {}, kit.button("translate it back", back, { disabled: !said(path()) })),
       ended(path()) ? "" : h("p", {}, `Cut after ${ids.length} pieces: no <eos> came within twice the source and ten.`),
       h("h3", {}, "What the model reads"),
-      views.pieceList("Pieces of the source", tokenizer.pieces(result.source), result.source, "en"),
+      views.pieceList("Pieces of the source", tokenizer.pieces(result.source), result.source, from),
       spelling(),
       h("h3", {}, "How it writes"),
-      views.steps(written, { at, chosen: (t) => chosen.includes(t), onstep: go_to }),
+      views.steps(written, { at, lang: to, chosen: (t) => chosen.includes(t), onstep: go_to }),
       h(
         "div",
         { class: "xf-row" },
@@ -320,6 +369,7 @@ const start = ({ stage, data, say }) => {
       ),
       views.candidates(offered(), {
         caption: `Step ${at + 1} of ${ids.length}, ${at ? `after “${before}”` : "at the beginning"}`,
+        lang: to,
         taken: ids[at],
         ontake: take,
       }),
@@ -327,6 +377,7 @@ const start = ({ stage, data, say }) => {
       path().score !== undefined
         ? views.hypotheses(result.paths, {
             shown: state.shown,
+            lang: to,
             text: said,
             onshow: (n) => {
               state.shown = n;
@@ -351,7 +402,7 @@ const start = ({ stage, data, say }) => {
     });
   };
   const drawHeads = () => {
-    const { num_heads: heads, num_encoder_layers: m, num_decoder_layers: n } = engine.model.config,
+    const { num_heads: heads, num_encoder_layers: m, num_decoder_layers: n } = way.engine.model.config,
       { part, layer, head } = state;
     const [rows, columns] = names(),
       kind = Object.fromEntries(PARTS)[part];
@@ -428,6 +479,7 @@ const start = ({ stage, data, say }) => {
   // ---------------------------------------------------------------- for tests and for other scripts
   const set = async (next) => {
     const { text = state.text, prefix = [], chosen = [], at = 0, shown = 0, ...rest } = next;
+    if (rest.way && rest.way !== way.name) turn(rest.way, text);
     Object.assign(state, rest);
     method.set(state.method);
     field.value = text;
@@ -441,7 +493,7 @@ const start = ({ stage, data, say }) => {
     ...state,
     times,
     trouble: trouble.textContent,
-    ...(result && engine
+    ...(result && way.engine
       ? {
           source: result.source,
           written: path().ids,
@@ -453,5 +505,5 @@ const start = ({ stage, data, say }) => {
         }
       : {}),
   });
-  return { set, read, engine: () => ({ ...engine, search }) };
+  return { set, read, engine: () => ({ ...way.engine, search }) };
 };

@@ -54,9 +54,9 @@ const loader = (() => {
   };
 
   // Where the built book keeps the files, from any of its pages; null where there is no book around the figure.
-  const folder = () => {
+  const folder = (name) => {
     const root = document.documentElement.dataset.content_root;
-    return root === undefined ? null : new URL(`${root}_static/translator/`, document.baseURI).href;
+    return root === undefined ? null : new URL(`${root}_static/translator/${name}/`, document.baseURI).href;
   };
 
   // All files by name. `kept` holds the parts that arrived whole, so that a second try asks for the others alone.

@@ -1,5 +1,5 @@
-// The Transformer of the book in plain arithmetic: pre-norm, sinusoidal positions, one embedding for three uses. Vectors are
-// Float32Array, sums are doubles. The same numbers as xformer_lib.nn gives, to rounding.
+// The Transformer of the book in plain arithmetic: pre-norm, sinusoidal or rotary positions, one embedding for three uses. Vectors
+// are Float32Array, sums are doubles. The same numbers as xformer_lib.nn gives, to rounding.
 const transformer = (() => {
   // ---------------------------------------------------------------- weights: a safetensors file of float16
   const half = (bits) => {
@@ -143,9 +143,9 @@ const transformer = (() => {
 
   class Transformer {
     constructor(config, tensors) {
-      if (config.norm !== "pre" || config.positions !== "sinusoidal") {
+      if (config.norm !== "pre" || !["sinusoidal", "rotary"].includes(config.positions)) {
         throw new Error(
-          `config: expected norm "pre" and positions "sinusoidal", got ${config.norm}, ${config.positions}; this script has only these.`,
+          `config: expected norm "pre" and positions "sinusoidal" or "rotary", got ${config.norm}, ${config.positions}; this script has only these.`,
         );
       }
       this.config = config;
@@ -156,18 +156,34 @@ const transformer = (() => {
       this.norms = { encoder: part(tensors, "encoder.norm"), decoder: part(tensors, "decoder.norm") };
     }
 
-    // Scaled token vectors plus positions, row after row.
+    // Scaled token vectors, row after row, plus sinusoids where these are the positions.
     embed(ids, start = 0) {
       const width = this.config.d_model,
         x = new Float32Array(ids.length * width),
         scale = Math.sqrt(width);
       ids.forEach((id, i) => {
-        for (let c = 0; c < width; c++) {
-          const angle = (start + i) * 10000 ** (((c % 2) - c) / width);
-          x[i * width + c] = this.embedding[id * width + c] * scale + Math.fround(c % 2 ? Math.cos(angle) : Math.sin(angle));
-        }
+        for (let c = 0; c < width; c++) x[i * width + c] = this.embedding[id * width + c] * scale;
       });
-      return x;
+      if (this.config.positions !== "sinusoidal") return x;
+      return x.map((value, n) => {
+        const c = n % width,
+          angle = (start + Math.floor(n / width)) * 10000 ** (((c % 2) - c) / width);
+        return value + Math.fround(c % 2 ? Math.cos(angle) : Math.sin(angle));
+      });
+    }
+
+    // A query or key of the place `position`, turned pair by pair in each head where the positions are rotary.
+    turn(x, position) {
+      if (this.config.positions !== "rotary") return x;
+      const width = x.length / this.config.num_heads,
+        turned = new Float32Array(x.length);
+      for (let c = 0; c < x.length; c += 2) {
+        const angle = position * 10000 ** (-(c % width) / width),
+          [cos, sin] = [Math.cos(angle), Math.sin(angle)];
+        turned[c] = x[c] * cos - x[c + 1] * sin;
+        turned[c + 1] = x[c] * sin + x[c + 1] * cos;
+      }
+      return turned;
     }
 
     #feed(layer, x) {
@@ -183,7 +199,8 @@ const transformer = (() => {
         const { w_q, w_k, w_v, w_o } = layer.self,
           normed = layerNorm(x, layer.norms[0]);
         const [queries, keys, values] = [w_q, w_k, w_v].map((one) => rowsOf(linear(normed, one), width));
-        const found = queries.map((query) => attend(query, keys, values, heads));
+        const turned = keys.map((key, i) => this.turn(key, i));
+        const found = queries.map((query, i) => attend(this.turn(query, i), turned, values, heads));
         weights.push(found.map((one) => one.weights));
         x = this.#feed(layer, add(x, linear(joined(found.map(({ output }) => output)), w_o)));
       }
@@ -222,10 +239,11 @@ const transformer = (() => {
         const { w_q, w_k, w_v, w_o } = layer.self;
         const [queries, newKeys, newValues] = rows(layerNorm(x, layer.norms[0]), [w_q, w_k, w_v]);
         const own = next.map((one, r) => {
-          const keys = [...states[r].cache[n].keys, newKeys[r]],
-            values = [...states[r].cache[n].values, newValues[r]];
+          const { length: at, cache } = states[r],
+            keys = [...cache[n].keys, this.turn(newKeys[r], at)],
+            values = [...cache[n].values, newValues[r]];
           one.cache.push({ keys, values });
-          return attend(queries[r], keys, values, heads);
+          return attend(this.turn(queries[r], at), keys, values, heads);
         });
         x = add(x, linear(joined(own.map(({ output }) => output)), w_o));
         const [consulting] = rows(layerNorm(x, layer.norms[1]), [layer.cross.w_q]);

@@ -12,7 +12,7 @@ const views = (() => {
     );
 
   // The words written, as buttons that lead to their steps.
-  const steps = (pieces, { at, chosen, onstep }) =>
+  const steps = (pieces, { at, lang, chosen, onstep }) =>
     h(
       "div",
       { class: "xf-pieces", role: "group", "aria-label": "Steps of the translation" },
@@ -20,14 +20,14 @@ const views = (() => {
         kit.button(piece, () => onstep(t), {
           "aria-pressed": String(t === at),
           "aria-label": `step ${t + 1}, ${piece}${chosen(t) ? ", your choice" : ""}`,
-          lang: "fr",
+          lang,
           class: chosen(t) ? "xf-yours" : null,
         }),
       ),
     );
 
   // The next words of one step, and a button to take each.
-  const candidates = (rows, { caption, taken, ontake }) =>
+  const candidates = (rows, { caption, lang, taken, ontake }) =>
     kit.scroll(
       caption,
       h(
@@ -52,7 +52,7 @@ const views = (() => {
             h(
               "tr",
               {},
-              h("th", { scope: "row", lang: "fr" }, piece),
+              h("th", { scope: "row", lang }, piece),
               h("td", { class: "xf-id" }, id),
               h("td", { class: "xf-bar", style: `--share:${number(100 * probability, 1)}%` }, percent(probability)),
               h("td", {}, id === taken ? "written" : kit.button("take it", () => ontake(id), { "aria-label": `take ${piece}` })),
@@ -62,7 +62,7 @@ const views = (() => {
       ),
     );
 
-  const hypotheses = (paths, { shown, text, onshow }) =>
+  const hypotheses = (paths, { shown, lang, text, onshow }) =>
     h(
       "table",
       { class: "xf-next" },
@@ -83,7 +83,7 @@ const views = (() => {
           h(
             "tr",
             {},
-            h("th", { scope: "row", lang: "fr" }, text(path)),
+            h("th", { scope: "row", lang }, text(path)),
             h("td", {}, number(path.logProb)),
             h("td", {}, number(path.score)),
             h("td", {}, n === shown ? "shown" : kit.button("show", () => onshow(n), { "aria-label": `show translation ${n + 1}` })),
