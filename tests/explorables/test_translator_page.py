@@ -235,9 +235,10 @@ def test_what_is_shown_says_whose_translation_it_is(chromium, page):
         await press(tab, "Translate")
         seen["busy"] = await tab.evaluate(
             f"(() => {{ const f = {FIGURE}; f.querySelector('input').value = 'The cat is in the garden. ' + 'I am here. '.repeat(9);"
-            f" f.querySelector('form button').click(); const said = {busy}; f.querySelector('input').value = 'You are late.'; f.querySelector('form button').click(); return said; }})()"
+            f" f.querySelector('[type=submit]').click(); const said = {busy}; f.querySelector('input').value = 'You are late.'; f.querySelector('[type=submit]').click(); return said; }})()"
         )
         await tab.wait_for_function(DONE)
+        await press(tab, "English → French")  # which it is already
         seen["last"] = await tab.evaluate(shown), await tab.evaluate(busy)
         await field.focus()
         await tab.keyboard.insert_text("!")

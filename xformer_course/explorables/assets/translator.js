@@ -53,7 +53,9 @@ const start = ({ stage, data, say }) => {
     label: "direction",
     options: ways.map((one) => [one.name, one.languages.map((each) => LANGUAGES[each]).join(" → ")]),
     value: way.name,
-    onchange: (value) => turn(value),
+    onchange: (value) => {
+      if (value !== way.name) turn(value);
+    },
   });
   const method = kit.choice({
     label: "decoding",
