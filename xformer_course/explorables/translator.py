@@ -100,7 +100,7 @@ def translator() -> Explorable:
         name="translator",
         label="The English–French models of this book, running in the page",
         caption="Type a sentence, or take one, and press the button: the model comes from the book itself and runs here; nothing you type "
-        "leaves the page. A second model translates from French, and back what the first one wrote. Step through the translation, take another word than the model's, one of the five or your own, and watch it go on from there. Then "
+        "leaves the page. A second model translates from French; each can translate back what the other wrote. Step through the translation, take another word than the model's, one of the five or your own, and watch it go on from there. Then "
         "go through the heads: some have clear habits.",
         data={"ways": [_way("en-fr", EXAMPLES), _way("fr-en", FROM_FRENCH)], "elsewhere": ELSEWHERE},
         picture=_picture(),
