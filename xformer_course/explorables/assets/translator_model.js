@@ -160,16 +160,16 @@ const transformer = (() => {
     embed(ids, start = 0) {
       const width = this.config.d_model,
         x = new Float32Array(ids.length * width),
-        scale = Math.sqrt(width);
+        scale = Math.sqrt(width),
+        sinusoids = this.config.positions === "sinusoidal";
       ids.forEach((id, i) => {
-        for (let c = 0; c < width; c++) x[i * width + c] = this.embedding[id * width + c] * scale;
+        for (let c = 0; c < width; c++) {
+          const angle = (start + i) * 10000 ** (((c % 2) - c) / width);
+          x[i * width + c] = this.embedding[id * width + c] * scale;
+          if (sinusoids) x[i * width + c] += Math.fround(c % 2 ? Math.cos(angle) : Math.sin(angle));
+        }
       });
-      if (this.config.positions !== "sinusoidal") return x;
-      return x.map((value, n) => {
-        const c = n % width,
-          angle = (start + Math.floor(n / width)) * 10000 ** (((c % 2) - c) / width);
-        return value + Math.fround(c % 2 ? Math.cos(angle) : Math.sin(angle));
-      });
+      return x;
     }
 
     // A query or key of the place `position`, turned pair by pair in each head where the positions are rotary.
