@@ -61,7 +61,7 @@ def single_reference(pairs: list[tuple[str, str]], translations: dict[str, str])
     }
 
 
-def words(sentence: str) -> int:
+def word_count(sentence: str) -> int:
     """Its words; the mark that French sets apart is none."""
     return sum(any(map(str.isalnum, part)) for part in sentence.split())
 
@@ -70,7 +70,7 @@ def by_length(translations: dict[str, str], grouped: dict[str, list[str]]) -> li
     """Multi-reference scores of short and of long sentences."""
     rows = []
     for low, high in LENGTHS:
-        part = {source: references for source, references in grouped.items() if low <= words(source) <= high}
+        part = {source: references for source, references in grouped.items() if low <= word_count(source) <= high}
         score = multi_reference(translations, part)
         rows.append({"words": [low, high], "sentences": score["sentences"], "bleu": score["bleu"]["value"], "chrf": score["chrf"]["value"]})
     return rows

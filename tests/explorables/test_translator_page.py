@@ -91,10 +91,14 @@ def test_a_notebook_without_the_book(chromium, tmp_path):
 
     async def work(tab):
         await live.click_and_wait(tab)
-        return await tab.evaluate(ALERT)
+        alerts = [await tab.evaluate(ALERT)]
+        await press(tab, "French → English")
+        await live.click_and_wait(tab, way=1)
+        return [*alerts, await tab.evaluate(ALERT)]
 
-    alert, problems = visit(chromium, page.as_uri(), work)
-    assert "come with the built book" in alert and 'load_pretrained("en-fr").translate(' in alert and "Try again" not in alert
+    alerts, problems = visit(chromium, page.as_uri(), work)
+    for name, alert in zip(("en-fr", "fr-en"), alerts, strict=True):
+        assert "come with the built book" in alert and f'load_pretrained("{name}").translate(' in alert and "Try again" not in alert
     assert problems == []
 
 

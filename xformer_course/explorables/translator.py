@@ -30,7 +30,7 @@ FROM_FRENCH = (
     "Le gros chat jaune dort sur mon ordinateur.",
 )
 ELSEWHERE = (
-    'The weights come with the built book and do not lie beside this page; in a notebook, write load_pretrained("en-fr").translate("…").'
+    'The weights come with the built book and do not lie beside this page; in a notebook, write load_pretrained("{name}").translate("…").'
 )
 
 # The first state, as the Python model computes it for EXAMPLES[0]; tests/explorables/test_translator.py compares.
@@ -87,7 +87,7 @@ def _picture() -> str:
 def _way(name: str, examples: tuple[str, ...]) -> dict:
     """A direction, what to try in it, and how much it loads."""
     size = sum((MODELS / name / file).stat().st_size for file in ("config.json", "tokenizer.json", "model.safetensors"))
-    return {"name": name, "examples": list(examples), "megabytes": round(size / 1e6, 1)}
+    return {"name": name, "examples": list(examples), "megabytes": round(size / 1e6, 1), "elsewhere": ELSEWHERE.format(name=name)}
 
 
 def translator() -> Explorable:
@@ -102,7 +102,7 @@ def translator() -> Explorable:
         caption="Type a sentence, or take one, and press the button: the model comes from the book itself and runs here; nothing you type "
         "leaves the page. A second model translates from French; each can translate back what the other wrote. Step through the translation, take another word than the model's, one of the five or your own, and watch it go on from there. Then "
         "go through the heads: some have clear habits.",
-        data={"ways": [_way("en-fr", EXAMPLES), _way("fr-en", FROM_FRENCH)], "elsewhere": ELSEWHERE},
+        data={"ways": [_way("en-fr", EXAMPLES), _way("fr-en", FROM_FRENCH)]},
         picture=_picture(),
         scripts=tuple(f"translator_{part}.js" for part in ("tokenizer", "model", "search", "load", "views")),
         style=asset("translator.css"),

@@ -46,7 +46,7 @@ const start = ({ stage, data, say }) => {
     if (way.engine || way.arriving) ask();
   });
   const go = kit.button("", null, { type: "submit", onclick: null });
-  const name = () => {
+  const nameButton = () => {
     go.textContent = way.engine ? "Translate" : `Load the model (${kit.number(way.megabytes, 1)} MB) and translate`;
   };
   const direction = kit.choice({
@@ -142,7 +142,7 @@ const start = ({ stage, data, say }) => {
     field.value = state.text;
     examples.replaceChildren(h("option", { value: "", lang: "en" }, "an example"), ...way.examples.map((one) => h("option", {}, one)));
     follow();
-    name();
+    nameButton();
     complain("");
     busy("");
     forget();
@@ -150,10 +150,10 @@ const start = ({ stage, data, say }) => {
   turn(way.name);
 
   // ---------------------------------------------------------------- loading, on a click
-  const load = async (way, again) => {
-    const base = loader.folder(way.name);
-    if (base === null) throw new Error(data.elsewhere);
-    await Promise.allSettled(ways.filter((one) => one !== way).map((one) => one.arriving)); // one at a time
+  const load = async (here, again) => {
+    const base = loader.folder(here.name);
+    if (base === null) throw new Error(here.elsewhere);
+    await Promise.allSettled(ways.filter((one) => one !== here).map((one) => one.arriving)); // one at a time
     const bar = h("progress", { "aria-label": "Loading the model", max: 1, value: 0 }),
       text = h("span", {});
     loading.replaceChildren(h("p", { class: "xf-control" }, bar, text));
@@ -161,7 +161,7 @@ const start = ({ stage, data, say }) => {
     try {
       const files = await loader.load(
         base,
-        way.kept,
+        here.kept,
         (done, total) => {
           bar.max = total;
           bar.value = done;
@@ -169,12 +169,12 @@ const start = ({ stage, data, say }) => {
         },
         again,
       );
-      way.engine = loader.build(files);
-      way.kept.parts = null; // the weights have been widened; the bytes may go
+      here.engine = loader.build(files);
+      here.kept.parts = null; // the weights have been widened; the bytes may go
     } finally {
       loading.replaceChildren();
     }
-    name();
+    nameButton();
     opening.remove();
   };
 
