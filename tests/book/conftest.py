@@ -1,5 +1,6 @@
 """The built book, as the tests see it."""
 
+import gc
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +24,12 @@ class Page:
 
     @cached_property
     def soup(self):
-        return BeautifulSoup(self.path.read_text(encoding="utf-8"), "lxml")
+        """Kept to the end, so the collector of garbage looks at none of its thousands of parts; that takes as long as the parsing."""
+        gc.disable()
+        made = BeautifulSoup(self.path.read_text(encoding="utf-8"), "lxml")
+        gc.freeze()
+        gc.enable()
+        return made
 
     @cached_property
     def ids(self):

@@ -25,6 +25,7 @@ axe.run(document, { resultTypes: ["violations"], preload: false, ...%s }).then((
 COLOURS = '{ runOnly: ["color-contrast", "link-in-text-block"] }'  # what the other scheme changes in a page that stays as it is
 FONTS = "[...document.fonts].filter((f) => f.family.startsWith('KaTeX') && f.status === 'loaded').length"
 FORMULAS = "[...document.querySelectorAll('.katex')].filter((one) => one.checkVisibility()).length"  # none in a closed fold
+PATIENCE = 20  # seconds for a page to take the scheme that the reader prefers
 THEME = "document.documentElement.dataset.theme"
 
 
@@ -134,7 +135,7 @@ async def walk(tab, pages, *, shared, kept=None, audit=True, whole=()):
 
 async def settled(tab, scheme):
     """Wait until the page has taken the reader's scheme; what went wrong, or nothing."""
-    for _ in range(400):
+    for _ in range(int(PATIENCE / 0.05)):
         if await tab.evaluate(THEME) == scheme:
             return []
         await asyncio.sleep(0.05)

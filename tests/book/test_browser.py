@@ -46,11 +46,11 @@ def leads_elsewhere(page):
 
 @pytest.fixture(scope="module")
 def findings(chromium, pages):
-    """What one walk through the pages found, by page name: through all with CI=true, else through every ninth and those that were changed
+    """What one walk through the pages found, by page name: through all with CI=true, else through every twentieth and those that were changed
     by the last commit or since, if they changed since they were faultless."""
     kept = extent(None, ROOT / "_build" / "walked.json")
     those = [page for page in pages.values() if not leads_elsewhere(page)]
-    some = {page.name for page in those[::9]} | changed_pages() | set(WHOLE)
+    some = {page.name for page in those[::20]} | changed_pages() | set(WHOLE)
     those = extent(those, [page for page in those if page.name in some])
     shared = survey.common(HTML, chromium)
     return browse(chromium, lambda tab: survey.walk(tab, those, shared=shared, kept=kept, audit=survey.AXE.is_file(), whole=WHOLE))
@@ -200,10 +200,11 @@ BROKEN = """<!doctype html><html><head><title></title><style>article { width: 30
 <script>console.error('told'); throw new Error('thrown')</script></article></body></html>"""
 
 
-def test_a_broken_page_is_noticed(chromium, tmp_path):
+def test_a_broken_page_is_noticed(chromium, tmp_path, monkeypatch):
     """The checks above can fail: a page with each kind of trouble is reported."""
     page = tmp_path / "broken.html"
     page.write_text(BROKEN)
+    monkeypatch.setattr(survey, "PATIENCE", 1)
     found = browse(chromium, lambda tab: survey.look(tab, page, audit=survey.AXE.is_file(), whole=True))
     errors, layout = "\n".join(found.errors), "\n".join(found.layout["wider phone"])
     for sign in (

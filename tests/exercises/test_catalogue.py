@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.extent import extent
 from xformer_course.exercises import catalogue, check
 from xformer_course.exercises.authoring import code_cell
 from xformer_course.exercises.chapter_12.heads import Team
@@ -10,6 +11,7 @@ from xformer_course.exercises.exercise import FUNCTION_KINDS, IMPLEMENTABLE_MISC
 from xformer_course.exercises.registry import chapters
 
 SEEDS = (0, 1, 2)
+FIRST = extent(SEEDS, SEEDS[:1])  # for the many wrong answers
 EXERCISES = list(catalogue())
 
 
@@ -47,7 +49,7 @@ def test_right_answers_pass(exercise, answer):
 
 @pytest.mark.parametrize(("exercise", "known", "answer"), WRONG)
 def test_misconceptions_get_their_own_diagnosis(exercise, known, answer):
-    for seed in SEEDS:
+    for seed in FIRST:
         result = check(exercise.id, answer, rng=np.random.default_rng(seed))
         assert result.status == "misconception", f"seed {seed}: {result.message}"
         assert result.misconception == known.name, f"seed {seed}: {result.message}"
