@@ -61,6 +61,14 @@ def test_an_unknown_name_lists_the_known_ones():
         xformer_lib.load_pretrained("en-de")
 
 
+@pytest.mark.errors
+@pytest.mark.parametrize("device", ("cuda", "gpu"))
+def test_a_device_that_is_not_here_is_one_line(monkeypatch, device):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(ValueError, match=f"^device: expected cpu, cuda or mps, and one that is here, got '{device}'"):
+        xformer_lib.load_pretrained(device=device)
+
+
 def test_a_sentence_gives_a_sentence_and_a_list_a_list(translator, record):
     first, second = list(record["everyday"])[:2]
     one = translator.translate(second)

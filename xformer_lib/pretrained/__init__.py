@@ -15,6 +15,7 @@ from pathlib import Path
 from xformer_lib.decoding import Translator
 from xformer_lib.engine.quantized import quantize_int8
 from xformer_lib.training.checkpoint import load_model
+from xformer_lib.training.loop import pick_device
 
 __all__ = ["available", "load_pretrained"]
 
@@ -37,7 +38,7 @@ def load_pretrained(name: str = "en-fr", *, device: str = "cpu", weights: str = 
     memory; ``results/int8.json`` has the effect on BLEU and on time.
 
     Raises:
-        ValueError: for a name that is not in `available`, or weights that are neither "float32" nor "int8".
+        ValueError: for a name that is not in `available`, or weights that are neither "float32" nor "int8", or a device that is not here.
     """
     if weights not in ("float32", "int8"):
         raise ValueError(f'weights: expected "float32" or "int8", got {weights!r}; "float32" is the default')
@@ -46,5 +47,5 @@ def load_pretrained(name: str = "en-fr", *, device: str = "cpu", weights: str = 
             f"name: expected one of {', '.join(available())}, got {name!r}; choose one of these, "
             "or load a run of your own with training.checkpoint.load_model"
         )
-    model, tokenizer = load_model(FOLDER / name, device=device)
+    model, tokenizer = load_model(FOLDER / name, device=pick_device(device))
     return Translator(quantize_int8(model) if weights == "int8" else model, tokenizer)
