@@ -1,11 +1,10 @@
-"""What all tests share: the examples of property tests, the order of the files, the collector of garbage, the browser.
+"""What all tests share: the examples of property tests, the order of the files, the browser.
 
 Property tests take the same examples on every reader's machine, others in every run of the continuous integration (CI=true).
 Nothing is kept between two runs; what fails is printed as a line that, put above the test, fails again. No machine is too slow for
 them.
 """
 
-import gc
 import os
 from pathlib import Path
 
@@ -25,11 +24,6 @@ LONG |= {ROOT / f"tests/{name}.py" for name in ("book/test_browser", "book/test_
 def pytest_collection_modifyitems(items):
     """Files of a minute and more go first, so that nobody waits for one of them at the end."""
     items.sort(key=lambda item: item.path not in LONG)
-
-
-def pytest_collection_finish():
-    """What is there now stays to the end; the collector need not look at it again and again."""
-    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -26,10 +26,11 @@ class Page:
     def soup(self):
         """Kept to the end, so the collector of garbage looks at none of its thousands of parts; that takes as long as the parsing."""
         gc.disable()
-        made = BeautifulSoup(self.path.read_text(encoding="utf-8"), "lxml")
-        gc.freeze()
-        gc.enable()
-        return made
+        try:
+            return BeautifulSoup(self.path.read_text(encoding="utf-8"), "lxml")
+        finally:
+            gc.freeze()
+            gc.enable()
 
     @cached_property
     def ids(self):
