@@ -261,7 +261,7 @@ SET_ENCODER = Exercise(
     difficulty=2,
     statement="""\
 The function below should describe a *set* of words: the mean of their self-attention outputs, the same for every \
-order. Its author tried two words in both orders and was content. With three words, order leaks. Find the three \
+order. Its author tried two words in both orders and was content. With three words, the order shows. Find the three \
 weights that it gives to the three outputs, mend it, and keep the rest.""",
     hints=(
         "Do the loop on paper for three outputs a, b, c. What does it return?",

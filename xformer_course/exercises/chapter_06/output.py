@@ -403,9 +403,9 @@ BUSY_HEAD = Exercise(
     statement="""\
 Can a head with sharp weights be removed at no cost? Build a layer of two heads for words of width 4, a dict with \
 `w_q`, `w_k`, `w_v` of shape (2, 4, 2) and `w_o` of shape (4, 4), in which head 1, the first, looks busy and is not \
-heard. For sentences of five words with entries drawn from `rng.normal`, the largest weight of a word in it shall be at \
-least 0.8 on average over the words, none of its four matrices may be all zeros (of `w_o` it has the first two rows), \
-and yet silencing it leaves every output as it was. Head 2 shall be heard.""",
+heard. For sentences of five words with entries drawn from `rng.normal`, the largest weight in each row of its map shall \
+be at least 0.8, as a mean over the rows; none of its four matrices may be all zeros (of `w_o` it has the first two \
+rows), and yet silencing it leaves every output as it was. Silencing head 2 shall change the outputs.""",
     hints=(
         "Between the values that head 1 reads and the output stand two matrices. Which product of them decides what is heard?",
         "The contribution of head 1 is weights · x · (W_V W_O), with its own W_V (4, 2) and its own two rows of W_O. "

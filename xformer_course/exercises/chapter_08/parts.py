@@ -318,9 +318,9 @@ NORM = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-Write `layer_norm(x, gain, shift, eps=1e-5)` for `x` (b, i, m) and `gain`, `shift` (m,). Each token's m features get \
-mean 0 and variance 1, then each feature is multiplied by its gain and moved by its shift. The variance is the mean \
-squared deviation, and `eps` is added to it under the root.""",
+Write, in NumPy, `layer_norm(x, gain, shift, eps=1e-5)` for `x` (b, i, m) and `gain`, `shift` (m,). Each token's m \
+features get mean 0 and variance 1, then each feature is multiplied by its gain and moved by its shift. The variance is \
+the mean squared deviation, and `eps` is added to it under the root.""",
     hints=(
         "How many means are there for x of shape (b, i, m)?",
         "One token is one vector x[b, i, :]. Over which axis run its mean and its variance?",
@@ -405,8 +405,8 @@ PARAMETERS = Exercise(
     minutes=5,
     difficulty=2,
     statement="""\
-An encoder layer has d_model = 10 and d_ff = 40. All projections have a bias; each of the two norms has a gain and \
-a shift. How many numbers does it learn in its attention with 2 heads of width 5, how many with 5 heads of width 2, \
+An encoder layer has d_model = 10 and d_ff = 40. Every `nn.Linear`, in attention and in the net, has a bias; each \
+of the two norms has a gain and a shift. How many numbers does it learn in its attention with 2 heads of width 5, how many with 5 heads of width 2, \
 how many in its feed-forward net, and how many in its two norms?""",
     hints=(
         "Which four matrices does attention learn, and how large is each of them with all heads side by side?",

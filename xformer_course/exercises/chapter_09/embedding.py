@@ -140,8 +140,8 @@ EMBEDDING_SIZE = Exercise(
     requires="torch",
     statement="""\
 The shared matrix `weight` (v, m) has entries of variance 1/m, as suits the softmax at the end; at the input, \
-vectors of that size would drown among the positions. Write `embed(ids, weight, positions)`: for `ids` (b, i) and a \
-table `positions` (max_len, m) with at least i rows, the input of the first layer (b, i, m), scaled as in \
+vectors of that size would drown among the positions. Write, with tensors, `embed(ids, weight, positions)`: for `ids` \
+(b, i) and a table `positions` (max_len, m) with at least i rows, the input of the first layer (b, i, m), scaled as in \
 "Attention Is All You Need".""",
     hints=(
         "A row of `weight` has variance 1/m in each entry. Which factor makes that 1?",
