@@ -273,6 +273,13 @@ def test_nothing_changes_before_everything_fits(tmp_path, tokenizer, lost, how):
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
 
 
+@pytest.mark.parametrize("name, value", [("clip", float("inf")), ("peak_rate", float("inf")), ("clip", float("nan")), ("corpus", None)])
+def test_what_could_not_be_read_again_is_refused_at_once(name, value):
+    with pytest.raises(ValueError, match=f"^{name}: expected a (finite number above 0|name), got {value}; .*") as error:
+        dataclasses.replace(CONFIG, **{name: value})
+    assert "\n" not in str(error.value)
+
+
 @pytest.mark.parametrize(
     "change, said",
     [
@@ -287,8 +294,8 @@ def test_nothing_changes_before_everything_fits(tmp_path, tokenizer, lost, how):
         ({"model": 7}, "cannot be read"),
         ({"max_steps": 3.5}, "max_steps: expected int, got 3.5"),
         ({"max_steps": 0}, "max_steps: expected a whole number, 1 or more, got 0; see TrainConfig"),
-        ({"peak_rate": 0.0}, "peak_rate: expected a number above 0, got 0.0; 1e-3 is usual"),
-        ({"clip": 0.0}, "clip: expected a number above 0, got 0.0; 1.0 is usual"),
+        ({"peak_rate": 0.0}, "peak_rate: expected a finite number above 0, got 0.0; 1e-3 is usual"),
+        ({"clip": 0.0}, "clip: expected a finite number above 0, got 0.0; 1.0 is usual"),
     ],
 )
 def test_a_setting_of_a_wrong_kind_is_one_line(tmp_path, tokenizer, change, said):

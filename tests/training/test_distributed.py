@@ -299,6 +299,15 @@ def test_an_error_on_one_process_ends_all_with_one_sentence(runner, tmp_path, ra
     assert read(tmp_path)[1]["step"] == 7
 
 
+def test_after_a_restart_an_error_is_said_again(monkeypatch):
+    """`torchrun --max-restarts` keeps its store while it starts the processes anew."""
+    store, said = torch.distributed.HashStore(), []
+    for restarts in "011":
+        monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", restarts)
+        said.append(distributed.speaks_first(store))
+    assert said == [True, True, False]
+
+
 def test_a_loss_that_overflows_on_one_process(runner, tmp_path):
     """All see the same sum; one of them says so, and nothing is written."""
     poison = "run.model.embedding.weight.data[5, 3] = float('nan')"

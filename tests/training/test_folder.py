@@ -449,6 +449,26 @@ def test_settings_of_a_twin_are_refused(run, twin):
             read(run)
 
 
+@pytest.mark.errors
+@pytest.mark.parametrize("other", [{"val": PAIRS[30:]}, {"train": PAIRS[30::-1]}], ids=["one pair more", "another order"])
+def test_other_pairs_are_refused(run, other):
+    """They would be trained on in silence; what they are is seen before anything is changed."""
+    before = holds(run)
+    said = "checkpoint.safetensors was written by a run with other pairs; give resume the corpus that train had$"
+    with pytest.raises(ValueError, match=said):
+        go_on(run, corpus={**CORPUS, **other})
+    assert holds(run) == before and go_on(run).step == CONFIG.max_steps
+
+
+def test_pairs_that_are_left_out_are_counted(tmp_path):
+    config = replace(CONFIG, model=replace(CONFIG.model, max_len=43))
+    long = [("le chat dort ici " * 47, "le gros chat"), ("jardin", "jaune gros " * 59)]
+    said = "^max_len: 2 of 33 pairs of the train set do not fit into 43 ids and are left out; raise it to keep them$"
+    with pytest.warns(UserWarning, match=said) as warned:
+        begin(tmp_path, config, {**CORPUS, "train": [*CORPUS["train"], *long]})
+    assert len(warned) == 1
+
+
 def test_every_file_of_weights_and_the_settings_hold_the_same_id(run, twin):
     ids = {json.loads((folder / "config.json").read_text())["run"] for folder in (run, twin)}
     assert len(ids) == 2 and all(re.fullmatch("[0-9a-f]{16}", one) for one in ids)

@@ -134,8 +134,9 @@ def save_checkpoint(folder: Path, model: Module, optimizer: torch.optim.Optimize
     """Everything a run needs to go on as if it had never stopped, in one file."""
     tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
     tensors |= optimizer_tensors(model, optimizer) | {"rng.cpu": torch.get_rng_state()}
-    if torch.cuda.is_available():
-        tensors["rng.cuda"] = torch.cuda.get_rng_state()
+    device = next(iter(model.state_dict().values())).device
+    if device.type == "cuda":
+        tensors["rng.cuda"] = torch.cuda.get_rng_state(device)
     save_tensors(folder / "checkpoint.safetensors", tensors, state)
 
 
@@ -156,8 +157,8 @@ def load_checkpoint(folder: Path, model: Module, optimizer: torch.optim.Optimize
     model.load_state_dict(weights)
     restore_optimizer(model, optimizer, tensors)
     torch.set_rng_state(tensors["rng.cpu"].cpu())
-    if "rng.cuda" in tensors and torch.cuda.is_available():
-        torch.cuda.set_rng_state(tensors["rng.cuda"].cpu())
+    if "rng.cuda" in tensors and torch.device(device).type == "cuda":
+        torch.cuda.set_rng_state(tensors["rng.cuda"].cpu(), device)
     return state
 
 

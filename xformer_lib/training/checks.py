@@ -3,6 +3,8 @@
 """``xformer_lib.training.checks``, from page w2, Runs that survive (``chapters/w2_runs_that_survive.ipynb``).
 Edit the page and run ``make export``; what is changed here is lost."""
 
+import math
+
 from xformer_lib._checks import check_whole
 
 __all__ = ["check_warmup"]
@@ -25,13 +27,16 @@ CHOICES = {"schedule": ("trapezoid", "inverse_sqrt"),
 
 def check_train_config(config) -> None:
     """Raise ValueError for settings that no run can have."""
+    if not isinstance(config.corpus, str):
+        raise ValueError(f"corpus: expected a name, got {config.corpus!r}; for pairs of "
+                         "your own any name will do")
     for name in ("max_steps", "max_tokens", "warmup_steps", "validate_every",
                  "accumulate"):
         check_whole(name, getattr(config, name), least=1, advice="see TrainConfig")
     check_whole("seed", config.seed, advice="1 is usual")
     for name, usual in (("peak_rate", "1e-3"), ("clip", "1.0")):
-        if not getattr(config, name) > 0:
-            raise ValueError(f"{name}: expected a number above 0, got "
+        if not 0 < getattr(config, name) < math.inf:
+            raise ValueError(f"{name}: expected a finite number above 0, got "
                              f"{getattr(config, name)}; {usual} is usual")
     if not 0 < config.decay <= 1:
         raise ValueError(f"decay: expected 0 < decay ≤ 1, got {config.decay}; 0.5 is "

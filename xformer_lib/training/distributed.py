@@ -115,7 +115,8 @@ def own_device(name: str | None) -> str:
 def speaks_first(store: "dist.Store") -> bool:
     """Whether no other process has reported an error yet."""
     try:
-        return store.add("failed", 1) == 1
+        restarts = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")  # the store outlives them
+        return store.add(f"failed {restarts}", 1) == 1
     except RuntimeError:  # the store went with a process that did
         return False
 

@@ -4,6 +4,7 @@
 Edit the page and run ``make export``; what is changed here is lost."""
 
 import ctypes
+import hashlib
 import json
 import math
 import platform
@@ -11,6 +12,7 @@ import secrets
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -84,7 +86,7 @@ def has_bfloat16(device: str) -> bool:
 
 def encode_pairs(pairs: list[tuple[str, str]], tokenizer: Tokenizer,
                  max_len: int) -> list:
-    """Ids of both sides; a training pair that exceeds the model's length is left
+    """Ids of both sides; a pair that exceeds the model's length is left
     out."""
     sources, targets = (tokenizer.encode_batch([normalise(pair[side]) for pair in pairs])
                         for side in (0, 1))
@@ -123,6 +125,7 @@ class Run:
     history: list[dict] = field(default_factory=list)  # one dict a validation
     processes: "Processes" = field(default_factory=lambda: Processes())
     id: str | None = None     # drawn when the run began, in all its files
+    pairs: str = ""           # a checksum of what it trains on and is validated with
 
 
 # %% page w2: One step
@@ -132,8 +135,15 @@ KEPT = ("step", "epoch", "batch", "tokens", "seconds", "cpu_seconds", "loss_sum"
 
 def state_of(run: Run) -> dict:
     """What a checkpoint's header stores."""
-    return {"run": run.id, "made_for": files.made_for(run.config.model, run.tokenizer),
+    return {"run": run.id, "pairs": run.pairs,
+            "made_for": files.made_for(run.config.model, run.tokenizer),
             **{name: getattr(run, name) for name in KEPT}}
+
+
+def checksum(corpus: dict) -> str:
+    """Of the pairs for training and validation, in their order."""
+    pairs = [[tuple(pair) for pair in corpus[name]] for name in ("train", "val")]
+    return hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
 
 
 def encode_sets(config: TrainConfig, tokenizer: Tokenizer, corpus: dict) -> dict:
@@ -147,6 +157,11 @@ def encode_sets(config: TrainConfig, tokenizer: Tokenizer, corpus: dict) -> dict
     sets = {name: encoded(name) for name in ("train", "val")}
     check_pairs(sets, partial(encoded, max_len=math.inf),
                 max_len=config.model.max_len, max_tokens=config.max_tokens)
+    for name, left in sets.items():
+        if more := len(corpus[name]) - len(left):
+            warnings.warn(f"max_len: {more} of {len(corpus[name])} pairs of the {name} set "
+                          f"do not fit into {config.model.max_len} ids and are left "
+                          "out; raise it to keep them", stacklevel=2)
     return sets
 
 
@@ -178,7 +193,8 @@ def build_run(config: TrainConfig, folder: Path, tokenizer: Tokenizer,
                                  betas=(0.9, 0.98), eps=1e-9, fused=True)
     computing = accelerate(model) if engine == "fast" else model
     run = Run(config, folder, tokenizer, device, sets["train"], sets["val"], model,
-              computing, optimizer, processes=processes or Processes())
+              computing, optimizer, processes=processes or Processes(),
+              pairs=checksum(corpus))
     run.processes.join(run)
     return run
 
@@ -524,11 +540,14 @@ def train(config: TrainConfig, folder: str | Path, *, corpus: dict | None = None
 def restore(run: Run) -> None:
     """Put a run where its checkpoint stood; one of another run is a ValueError."""
     path, fresh = run.folder / "checkpoint.safetensors", state_of(run)
-    made_for, run_id = fresh.pop("made_for"), fresh.pop("run")
+    made_for, run_id, pairs = map(fresh.pop, ("made_for", "run", "pairs"))
 
     def check(state: dict) -> None:
         files.check_made_for(path, state.get("made_for", {}), made_for)
         files.check_run(path, state, run_id)
+        if state.get("pairs", pairs) != pairs:
+            raise ValueError(f"checkpoint: {path} was written by a run with other pairs; "
+                             "give resume the corpus that train had")
         if missing := fresh.keys() - state.keys():
             raise ValueError(f"checkpoint: {path} lacks {', '.join(sorted(missing))}; "
                              "restore it from a copy or train again")
@@ -553,8 +572,8 @@ def resume(folder: str | Path, *, corpus: dict | None = None, device: str | None
            progress: bool = True,
            build: Callable[[TransformerConfig], TrainableModel] = Transformer,
            processes: Processes | None = None, engine: str = "fast") -> Run:
-    """Go on from a run's last checkpoint, with its ``build``: on a CPU, to the very
-    weights of an unbroken run, if as many ``processes`` share it."""
+    """Go on from a run's last checkpoint, with its ``corpus`` and ``build``: on a CPU, to
+    the very weights of an unbroken run, if as many ``processes`` share it."""
     folder, processes = Path(folder), processes or Processes()
     files.load_settings(folder)  # if it is no run, it is left alone
     with taken(folder, processes.rank):
