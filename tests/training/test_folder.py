@@ -460,15 +460,6 @@ def test_other_pairs_are_refused(run, other):
     assert holds(run) == before and go_on(run).step == CONFIG.max_steps
 
 
-def test_pairs_that_are_left_out_are_counted(tmp_path):
-    config = replace(CONFIG, model=replace(CONFIG.model, max_len=43))
-    long = [("le chat dort ici " * 47, "le gros chat"), ("jardin", "jaune gros " * 59)]
-    said = "^max_len: 2 of 33 pairs of the train set do not fit into 43 ids and are left out; raise it to keep them$"
-    with pytest.warns(UserWarning, match=said) as warned:
-        begin(tmp_path, config, {**CORPUS, "train": [*CORPUS["train"], *long]})
-    assert len(warned) == 1
-
-
 def test_every_file_of_weights_and_the_settings_hold_the_same_id(run, twin):
     ids = {json.loads((folder / "config.json").read_text())["run"] for folder in (run, twin)}
     assert len(ids) == 2 and all(re.fullmatch("[0-9a-f]{16}", one) for one in ids)

@@ -12,7 +12,6 @@ import secrets
 import signal
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterable
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -157,11 +156,6 @@ def encode_sets(config: TrainConfig, tokenizer: Tokenizer, corpus: dict) -> dict
     sets = {name: encoded(name) for name in ("train", "val")}
     check_pairs(sets, partial(encoded, max_len=math.inf),
                 max_len=config.model.max_len, max_tokens=config.max_tokens)
-    for name, left in sets.items():
-        if more := len(corpus[name]) - len(left):
-            warnings.warn(f"max_len: {more} of {len(corpus[name])} pairs of the {name} set "
-                          f"do not fit into {config.model.max_len} ids and are left "
-                          "out; raise it to keep them", stacklevel=2)
     return sets
 
 
