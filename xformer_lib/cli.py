@@ -221,7 +221,8 @@ def run_train(options) -> int:
     if processes.rank == 0:
         print(
             f"{run.folder}: {run.step} steps, {run.tokens:,} target tokens in {run.seconds / 60:.1f} minutes; "
-            f"validation loss {run.history[-1]['validation_loss']:.3f} nats a token",
+            f"validation loss {run.history[-1]['validation_loss']:.3f} nats a token"
+            + (f"; {run.left_out:,} pairs longer than max_len were left out" if run.left_out else ""),
             flush=True,
         )
         name = shlex.quote(str(run.folder))

@@ -125,6 +125,7 @@ class Run:
     processes: "Processes" = field(default_factory=lambda: Processes())
     id: str | None = None     # drawn when the run began, in all its files
     pairs: str = ""           # a checksum of what it trains on and is validated with
+    left_out: int = 0         # pairs of both sets that are longer than the model allows
 
 
 # %% page w2: One step
@@ -188,7 +189,8 @@ def build_run(config: TrainConfig, folder: Path, tokenizer: Tokenizer,
     computing = accelerate(model) if engine == "fast" else model
     run = Run(config, folder, tokenizer, device, sets["train"], sets["val"], model,
               computing, optimizer, processes=processes or Processes(),
-              pairs=checksum(corpus))
+              pairs=checksum(corpus),
+              left_out=sum(len(corpus[name]) - len(sets[name]) for name in sets))
     run.processes.join(run)
     return run
 

@@ -233,19 +233,19 @@ RETYPE = Exercise(
     difficulty=3,
     requires="torch",
     statement="""\
-Close this page and chapter 8. In a blank cell, with `torch` and nothing of ours, write the whole Transformer. \
-`build(vocab_size, d_model, num_heads, d_ff, num_layers)` returns it; `model(source, target_in)`, ids (b, s) and (b, t) with 0 \
-as padding, gives logits (b, t, v):
+Close this page and chapter 8. In a blank cell, with `torch` alone, write the whole Transformer. \
+`build(vocab_size, d_model, num_heads, d_ff, num_layers)` returns it (`num_layers` in each stack); \
+`model(source, target_in)`, ids (b, s) and (b, t) with 0 as padding, gives logits (b, t, v):
 
-- pre-norm, a LayerNorm at the end of both stacks, max(0, ·) in the feed-forward net, no dropout;
+- pre-norm, a LayerNorm ending both stacks, max(0, ·) in the feed-forward net, no dropout;
 - one `nn.Embedding` for all three uses, times √m at the input; sines and cosines side by side;
 - no place reads padding, and no decoder place reads a later one.
 
-The check copies weights by shape, and by the order in which your `__init__`s name them: encoder before decoder, \
-self-attention before cross-attention, W_Q, W_K, W_V, W_O each an `nn.Linear`. It makes offsets 0 and compares logits.""",
+The check copies weights by shape, in the order of your `__init__`s: encoder before decoder, self-attention \
+before cross-attention, W_Q, W_K, W_V, W_O each an `nn.Linear`. It makes offsets 0 and compares logits of at most ten ids.""",
     hints=(
         "Begin at the top: which three lines does `forward` have, and which two methods do they call?",
-        "One class each for attention, feed-forward net, encoder layer, decoder layer and the model is enough, and each stack has num_layers layers. Print every shape.",
+        "One class each for attention, feed-forward net, encoder layer, decoder layer and the model is enough. Print every shape.",
         "Compare with the library as you go: `xformer_lib.nn` has each of these classes, and `state_dict()` copies weights across.",
     ),
     stub="""\
