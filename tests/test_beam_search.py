@@ -6,10 +6,11 @@ import math
 
 import pytest
 import torch
+from torch import nn
 
 from tests.test_decoding import CONFIG, LENGTHS, MAX_LEN, answering, build, by_engine, sources
 from xformer_lib.decoding import Hypothesis, beam_search, greedy
-from xformer_lib.nn.transformer import Transformer, TransformerConfig
+from xformer_lib.nn.transformer import TokenEmbedding, Transformer, TransformerConfig
 
 TINY = TransformerConfig(
     vocab_size=7, d_model=10, num_heads=2, d_ff=11, num_encoder_layers=1, num_decoder_layers=1, dropout=0.0, positions="learned", max_len=13
@@ -233,3 +234,32 @@ def test_no_sentence_no_hypothesis():
 def test_searches_that_cannot_be(arguments, message):
     with pytest.raises(ValueError, match=message):
         beam_search(build(), sources(), **arguments)
+
+
+class Echo(nn.Module):
+    """A model whose memory is the ids themselves."""
+
+    def __init__(self):
+        super().__init__()
+        self.config, self.embedding = TransformerConfig(vocab_size=23, max_len=11), TokenEmbedding(23, 8)
+
+    def encode(self, source):
+        return source
+
+    def decode(self, target_in, memory, source):
+        return self.embedding.logits(self.embedding(target_in))
+
+
+def test_a_memory_of_whole_numbers():
+    model, source = Echo(), torch.tensor([[5, 6, 2]])
+    assert beam_search(model, source, beam_size=1, max_len=5)[0][0].ids == greedy(model, source, max_len=5)[0]
+
+
+def test_log_p_of_a_model_in_16_bits_is_added_up_in_32():
+    torch.manual_seed(4)
+    model, source = Echo().bfloat16(), torch.tensor([[5, 6, 2]])
+    for found in beam_search(model, source, beam_size=3, max_len=9)[0]:
+        said = found.ids if len(found.ids) == 9 else [*found.ids, 2]
+        logits = model.decode(torch.tensor([[1, *said[:-1]]]), source, source)[0].float()
+        logits[:, :2] = -torch.inf
+        assert found.log_prob == pytest.approx(float(logits.detach().log_softmax(-1)[torch.arange(len(said)), said].sum()), rel=1e-5)

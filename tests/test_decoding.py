@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from xformer_lib import decoding
 from xformer_lib.data.tokenizer import Tokenizer
@@ -363,3 +364,28 @@ def test_the_everyday_sentences_of_the_pages_are_those_of_the_benchmark():
     (cell,) = ["".join(cell["source"]) for cell in cells if "".join(cell["source"]).startswith("everyday = [")]
     listed = ast.literal_eval(cell.partition("]")[0].removeprefix("everyday = ") + "]")
     assert len(listed) == 6 and set(listed) <= set(lines)
+
+
+class Adapted(nn.Module):
+    """A linear layer with a small change beside it (LoRA)."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner, self.down, self.up = inner, nn.Linear(22, 3).double(), nn.Linear(3, 22).double()
+
+    def forward(self, x):
+        return self.inner(x) + self.up(self.down(x))
+
+
+def test_a_translator_takes_every_model_that_greedy_takes(tokenizer):
+    model = build(2, config=dataclasses.replace(CONFIG, vocab_size=tokenizer.vocab_size)).eval()
+    model.encoder.layers[0].self_attention.w_q = Adapted(model.encoder.layers[0].self_attention.w_q)
+    fast, plain = (Translator(model, tokenizer, engine=engine) for engine in ("fast", "plain"))
+    assert fast.translate(TEXTS) == plain.translate(TEXTS) == translate(model, tokenizer, TEXTS)
+
+
+def test_what_cannot_be_is_said_first(tokenizer):
+    with pytest.raises(ValueError, match='engine: expected "fast" or "plain", got \'quick\''):
+        Translator(build(), tokenizer, engine="quick")
+    with pytest.raises(ValueError, match="source: expected a torch.Tensor"):
+        greedy(build(), [[4, 5, 2]])

@@ -1,5 +1,6 @@
 """Looking inside: labels and axes, pieces into words, alignment error, ablated and edited heads."""
 
+import copy
 import dataclasses
 from contextlib import nullcontext
 
@@ -10,6 +11,7 @@ import torch
 from xformer_lib.data import sample_pairs, split_words
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.decoding import Translator, greedy
+from xformer_lib.engine import accelerate
 from xformer_lib.inspection import (
     ablate_heads,
     alignment_error_rate,
@@ -22,6 +24,7 @@ from xformer_lib.inspection import (
     word_maps,
     word_numbers,
 )
+from xformer_lib.nn.recurrent import GRUTranslator
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 
 ENGLISH, FRENCH = "The big yellow cat sleeps", "Le gros chat jaune"
@@ -321,3 +324,32 @@ class TestEdit:
         with pytest.raises(ValueError, match="encoder.layers.0.self_attention: expected a layer whose values depend"):
             with edit_attention(Transformer(config), {"encoder.layers.0.self_attention": torch.zeros_like}):
                 pass
+
+
+def test_edits_in_half_precision_and_with_dropout(model):
+    same = {"encoder.layers.0.self_attention": lambda weights: weights}
+    source, target = torch.tensor([[5, 7, 2]]), torch.tensor([[1, 9]])
+    for kind in (torch.float16, torch.bfloat16):
+        half = accelerate(copy.deepcopy(model).to(kind))
+        with edit_attention(half, same):
+            torch.testing.assert_close(half(source, target), accelerate(half)(source, target), atol=0.05, rtol=0.05)
+    layer = copy.deepcopy(model).encoder.layers[0].train()
+    layer.self_attention.dropout, x = 0.9, torch.randn(1, 13, 70).double()
+    for part in layer.residuals:
+        part.dropout.p = 0.0
+    layer.feed_forward.dropout.p = 0.0
+    with edit_attention(layer, {"self_attention": lambda weights: weights}):
+        assert not torch.equal(layer(x), layer(x))
+
+
+def test_maps_of_16_bits_and_of_a_model_that_was_copied_while_training(model, tokenizer):
+    assert attention_maps(copy.deepcopy(model).bfloat16(), tokenizer, ENGLISH, FRENCH).cross.shape[0] == LAYERS[1]
+    translator = Translator(copy.deepcopy(model).train(), tokenizer)
+    assert len(translator.attention(ENGLISH).written) > 0 and translator.model.training
+
+
+def test_a_model_without_attention_is_refused(tokenizer):
+    recurrent = GRUTranslator(TransformerConfig(tokenizer.vocab_size, d_model=12, num_encoder_layers=1, num_decoder_layers=1)).eval()
+    for look in (lambda: attention_maps(recurrent, tokenizer, ENGLISH, FRENCH), lambda: ablate_heads(recurrent, [("x", 0)]).__enter__()):
+        with pytest.raises(ValueError, match="model: expected one with layers of attention, got GRUTranslator; take a Transformer"):
+            look()

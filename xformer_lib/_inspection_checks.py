@@ -5,6 +5,12 @@ from collections.abc import Collection, Sequence
 from xformer_lib.nn.attention import MultiHeadAttention
 
 
+def check_attends(model: object, layers: dict[str, MultiHeadAttention]) -> None:
+    """Raise ValueError for a model without layers of attention."""
+    if not layers:
+        raise ValueError(f"model: expected one with layers of attention, got {type(model).__name__}; take a Transformer")
+
+
 def check_heads(heads: Collection[tuple[str, int]], known: Sequence[tuple[str, int]]) -> None:
     """Raise ValueError for a head that is not among those of the model."""
     for head in heads:

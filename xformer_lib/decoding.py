@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from tqdm import tqdm
 
 from xformer_lib._checks import check_whole, is_whole
@@ -20,7 +20,7 @@ from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.engine.decode import begin
 from xformer_lib.engine.modules import accelerate
 from xformer_lib.nn.attention import MultiHeadAttention
-from xformer_lib.nn.checks import check_ids
+from xformer_lib.nn.checks import check_choice, check_ids
 from xformer_lib.nn.protocols import Module, SomeModule, TranslationModel
 from xformer_lib.nn.transformer import TransformerConfig
 from xformer_lib.shapes import Float, Int
@@ -85,10 +85,10 @@ def greedy(model: TranslationModel, source: Int[Tensor, "b s"], *,
     ``engine``: "fast", or "plain" for the definition; see `engine.decode.begin`.
     """
     eos_id = model.config.eos_id
-    results: list[list[int]] = [[] for _ in source]
-    rows = torch.arange(len(source), device=source.device)
     with evaluation_mode(model):
         limits = length_limits(model, source, max_len)
+        results: list[list[int]] = [[] for _ in source]
+        rows = torch.arange(len(source), device=source.device)
         steps = begin(model, source, engine=engine)
         tokens = torch.full_like(source[:, :1], model.config.bos_id)
         done = torch.zeros_like(rows, dtype=torch.bool)
@@ -176,7 +176,7 @@ def start(model: TranslationModel, source: Int[Tensor, "b s"], k: int, engine: s
     steps.keep(sentences.to(source.device).repeat_interleave(k))
     tokens = torch.full_like(source[:, :1], model.config.bos_id).repeat(k, 1)
     totals = torch.full((len(source), k), -torch.inf, device=source.device,
-                        dtype=steps.memory.dtype)
+                        dtype=torch.promote_types(steps.memory.dtype, torch.float32))
     totals[:, 0] = 0.0
     return steps, tokens, totals
 
@@ -186,7 +186,7 @@ def extend(totals: Float[Tensor, "b k"], tokens: Int[Tensor, "r t"],
     """The k best extensions of each sentence: log p, tokens, old rows; r = b·k."""
     (batch_size, k), vocab_size = totals.shape, logits.shape[1]
     alive = totals.flatten().masked_fill(tokens[:, -1] == eos_id, -torch.inf)
-    extended = alive[:, None] + logits.log_softmax(dim=-1)
+    extended = alive[:, None] + logits.log_softmax(dim=-1, dtype=totals.dtype)
     totals, places = extended.view(batch_size, k * vocab_size).topk(k)
     first = k * torch.arange(batch_size, device=totals.device)[:, None]
     rows, words = (first + places // vocab_size).flatten(), places % vocab_size
@@ -288,8 +288,10 @@ def translate(model: TranslationModel, tokenizer: Tokenizer, texts: list[str], *
 def by_columns(model: SomeModule) -> SomeModule:
     """Store each matrix column by column, as products with few rows like it, and the
     matrices of one attention side by side, for `engine.JointSteps`."""
-    groups = [[part.w_q.weight, part.w_k.weight, part.w_v.weight]
-              for part in model.modules() if isinstance(part, MultiHeadAttention)]
+    beside = [(part.w_q, part.w_k, part.w_v) for part in model.modules()
+              if isinstance(part, MultiHeadAttention)]
+    groups = [[matrix.weight for matrix in three] for three in beside
+              if all(isinstance(matrix, nn.Linear) for matrix in three)]
     grouped = {weight for group in groups for weight in group}
     alone = [[one] for one in model.parameters() if one.ndim == 2 and one not in grouped]
     for group in groups + alone:
@@ -308,6 +310,7 @@ class Translator:
 
     def __init__(self, model: TranslationModel, tokenizer: Tokenizer, *,
                  engine: str = "fast"):
+        check_choice("engine", engine, ("fast", "plain"), '"plain" is the definition')
         model = copy.deepcopy(model)
         self.model = accelerate(by_columns(model)) if engine == "fast" else model
         self.tokenizer, self.engine = tokenizer, engine
@@ -329,4 +332,5 @@ class Translator:
         from xformer_lib.inspection import attention_maps
 
         said = self.translate(text)
-        return attention_maps(self.model, self.tokenizer, text, said)
+        with evaluation_mode(self.model):
+            return attention_maps(self.model, self.tokenizer, text, said)

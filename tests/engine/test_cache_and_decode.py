@@ -14,12 +14,14 @@ from tests.test_decoding import sources
 from tests.whole_models import CONFIG, SIX, B, S, T, build, by_choice, by_path, ids
 from xformer_lib.decoding import beam_search, by_columns, greedy
 from xformer_lib.engine.cache import KeyValueCache
-from xformer_lib.engine.decode import CachedSteps, JointSteps, OwnSteps, PlainSteps, begin, later_mask, stacked
+from xformer_lib.engine.decode import CachedSteps, JointSteps, OwnSteps, PlainSteps, begin, later_mask, parts_of, stacked
 from xformer_lib.engine.modules import accelerate
 from xformer_lib.engine.quantized import Int8Linear, joined, quantize_int8
 from xformer_lib.inspection import ablate_heads, attention_heads, edit_attention, record_attention
 from xformer_lib.nn import GroupedQueryAttention, LanguageModel, MultiHeadAttention, Transformer
+from xformer_lib.nn.layers import Residual
 from xformer_lib.nn.masks import padding_mask
+from xformer_lib.nn.positions import AlibiPositions
 from xformer_lib.nn.recurrent import GRUTranslator
 
 H, D, E, I, J, M = 3, 11, 13, 5, 7, 17
@@ -403,3 +405,114 @@ def test_a_model_in_int8_is_cached_too():
     assert type(begin(small, PADDED)) is JointSteps
     assert type(begin(quantize_int8(accelerate(Transformer(CONFIG))), PADDED)) is JointSteps
     assert not hasattr(LanguageModel, "new_cache")
+
+
+def exchange(layer, path, other):
+    """The same layer with another part at a place in it."""
+    *parents, name = path.split(".")
+    setattr(layer.get_submodule(".".join(parents)), name, other)
+
+
+ODD = {  # parts of known classes that are built otherwise
+    "other heads in cross-attention": ("cross_attention", lambda: MultiHeadAttention(CONFIG.d_model, 1)),
+    "other heads in self-attention": ("self_attention", lambda: MultiHeadAttention(CONFIG.d_model, 1)),
+    "one post-norm residual": ("residuals.2", lambda: Residual(CONFIG.d_model, norm="post")),
+    "no offset in w_q": ("self_attention.w_q", lambda: nn.Linear(CONFIG.d_model, CONFIG.d_model, bias=False)),
+    "no offset in w_k": ("cross_attention.w_k", lambda: nn.Linear(CONFIG.d_model, CONFIG.d_model, bias=False)),
+    "no feed-forward net": ("feed_forward", nn.Identity),
+    "no w_o": ("self_attention.w_o", nn.Identity),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("int8", [False, True])
+def test_known_parts_with_other_settings_act_while_decoding(name, int8):
+    """The joint way supposes that a layer is built alike throughout: here one is not, and the words stay those of the definition."""
+    place, made = ODD[name]
+    for seed in (1, 2, 3):
+        torch.manual_seed(seed)
+        model, target = build(), ids(T, 1)
+        for weight in (layer.w_v.bias for layer in model.modules() if isinstance(layer, MultiHeadAttention)):
+            nn.init.normal_(weight)
+        exchange(model.decoder.layers[0], place, made().double())
+        model = quantize_int8(model.eval()) if int8 else model.eval()
+        steps = begin(model, PADDED)
+        assert type(steps) is not JointSteps
+        for end in range(1, T + 1):
+            wanted = model.decode(target[:, :end], model.encode(PADDED), PADDED)[:, -1]
+            torch.testing.assert_close(steps.next_logits(target[:, :end]), wanted, atol=1e-12, rtol=0)
+
+
+def test_a_forward_of_one_layer_alone_and_positions_left_out_act_while_decoding():
+    for change in (
+        lambda model: setattr(model.decoder.layers[0].feed_forward, "forward", torch.zeros_like),
+        lambda model: setattr(model, "positions", nn.Identity()),
+    ):
+        model = talker(3).eval()
+        change(model)
+        assert type(begin(model, sources())) is PlainSteps
+        same_words(model, sources())
+
+
+def test_one_layer_that_trains_is_heard():
+    model = talker(3, config=dataclasses.replace(TALKING, dropout=0.3)).eval()
+    model.decoder.layers[1].residuals[0].dropout.train()
+    steps = begin(model, sources())
+    assert type(steps) is CachedSteps
+    first = steps.next_logits(torch.ones(len(sources()), 1, dtype=torch.int64))
+    steps.logits_from(torch.ones(len(sources()), 1, dtype=torch.int64), 0)
+    assert not torch.equal(first, steps.logits_from(torch.ones(len(sources()), 1, dtype=torch.int64), 0)[:, 0])
+
+
+def test_a_shared_layer_is_known():
+    model = talker(2).eval()
+    model.encoder.layers[1] = model.encoder.layers[0]
+    assert type(begin(model, sources())) is JointSteps
+    same_words(model, sources())
+
+
+def test_to_ask_whether_a_model_is_known_draws_nothing():
+    parts_of.cache_clear()
+    torch.manual_seed(7)
+    state = torch.get_rng_state()
+    assert set(parts_of(CONFIG)) == {name for name, _ in build().named_modules()}
+    torch.manual_seed(7)
+    parts_of.cache_clear()
+    parts_of(CONFIG)
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_words_that_were_never_read_are_read_now():
+    model, target = build().eval(), ids(T, 1)
+    whole = model(PADDED, target)
+    for steps in (begin(model, PADDED), CachedSteps(model, PADDED)):
+        torch.testing.assert_close(steps.logits_from(target, 4), whole[:, 4:], atol=1e-12, rtol=0)
+        steps.logits_from(target[:, :2], 0)
+        torch.testing.assert_close(steps.logits_from(target, 4), whole[:, 4:], atol=1e-12, rtol=0)
+
+
+class Halved(AlibiPositions):
+    """A scheme of a reader's own."""
+
+    def forward(self, q, k, v, *, mask=None, dropout=0.0):
+        return super().forward(q / 2, k, v, mask=mask, dropout=dropout)
+
+
+def test_the_joint_way_refuses_what_it_cannot_do():
+    with pytest.raises(ValueError, match="take CachedSteps, or let begin choose"):
+        JointSteps(build(positions="relative"), PADDED)
+    layer = accelerate(MultiHeadAttention(M, 1, positions=Halved()).double())
+    x = torch.randn(B, I, M).double()
+    with pytest.raises(ValueError, match="cache: expected none with positions whose forward is their own"):
+        layer(x, x, x, cache=KeyValueCache(grows=True))
+
+
+def test_in_16_bits_the_sums_of_the_layers_stay_wide():
+    """Under autocast the residual stream is float32 in the definition and in the joint way alike."""
+    model, seen = talker(3).float().eval(), []
+    with torch.inference_mode(), torch.autocast("cpu", dtype=torch.bfloat16):
+        steps = begin(model, sources())
+        steps.joint[-1].norms[0] = lambda x: seen.append(x.dtype) or torch.layer_norm(x, x.shape[-1:])
+        steps.next_logits(torch.ones(len(sources()), 1, dtype=torch.int64))
+        steps.next_logits(torch.ones(len(sources()), 2, dtype=torch.int64))
+    assert seen and set(seen) == {torch.float32}

@@ -94,6 +94,15 @@ def test_tiles_in_other_precisions(dtype):
     torch.testing.assert_close(ours.double(), explicit_attention(*(x.double() for x in (q, k, v)), mask=mask)[0], rtol=0.03, atol=0.03)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_far_keys_count_in_16_bits(dtype):
+    """Sums of 16 bits stop growing when what is added is less than half of their last digit."""
+    q, k = torch.zeros(1, 4, dtype=dtype), torch.zeros(1024, 4, dtype=dtype)
+    v = (torch.arange(1024) >= 512).to(dtype)[:, None]
+    found = tiled_attention(q, k, v, tile=1)
+    assert found.dtype == dtype and float(found) == 0.5
+
+
 def test_tiles_never_make_the_square():
     inputs = tensors(*[(2, 331, 5)] * 3)
 

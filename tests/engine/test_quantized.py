@@ -29,6 +29,26 @@ def test_no_number_moves_by_more_than_half_a_scale():
     assert ((whole * scale - x).abs() <= scale * 0.5001).all()
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_other_precisions_are_rounded_as_float32_is(dtype):
+    """Neither does 127.5 turn into -128, nor does a sum pass the end of float16."""
+    torch.manual_seed(1)
+    x = torch.randn(331, 29).to(dtype)
+    whole, scale = quantize_rows(x)
+    assert (whole.abs().amax(dim=-1) == 127).all() and ((whole * scale - x).abs() <= scale * 0.5001).all()
+    linear = nn.Linear(257, 7).to(dtype)
+    wide, x = Int8Linear(linear.weight.float(), linear.bias.float()), 100 * torch.randn(5, 257).to(dtype)
+    found = Int8Linear(linear.weight, linear.bias)(x)
+    assert found.dtype == dtype
+    torch.testing.assert_close(found.float(), wide(x.float()), rtol=0.02, atol=0.02 * float(wide(x.float()).detach().abs().max()))
+    table = Int8Embedding(torch.randn(11, 6, dtype=dtype))
+    assert table(torch.tensor([3])).dtype == table.logits(torch.randn(2, 6, dtype=dtype)).dtype == dtype
+
+
+def test_no_rows_give_no_rows():
+    assert Int8Linear(torch.randn(7, 5))(torch.randn(0, 3, 5)).shape == (0, 3, 7)
+
+
 @pytest.mark.parametrize("kernel", [True, False])
 @pytest.mark.parametrize("n,k,o", [(1, 3, 5), (7, 1031, 11), (2, 4096, 3)])
 def test_products_are_exact(n, k, o, kernel, monkeypatch):
@@ -118,3 +138,22 @@ def test_it_is_for_inference(model):
 def test_errors_say_what_to_do(model, found):
     with pytest.raises(ValueError, match="model: expected floating-point weights on the CPU, " + found):
         quantize_int8(model)
+
+
+class Louder(nn.Linear):
+    def forward(self, x):
+        return super().forward(x) + 100
+
+
+def test_what_has_a_way_of_its_own_keeps_it(model):
+    """A subclass, and a layer with a hook, stay as they are; a layer in two places stays one."""
+    net, other = model.encoder.layers[0].feed_forward, model.decoder.layers[0].self_attention
+    kept = net.w_1, net.w_2, other.w_k
+    net.w_1, other.w_k = Louder(net.w_1.in_features, net.w_1.out_features), other.w_q
+    hook = net.w_2.register_forward_hook(lambda layer, args, output: 0 * output)
+    small = quantize_int8(model)
+    there, here = small.encoder.layers[0].feed_forward, small.decoder.layers[0].self_attention
+    assert type(there.w_1) is Louder and type(there.w_2) is nn.Linear and there.w_2._forward_hooks
+    assert type(here.w_q) is Int8Linear and here.w_k is here.w_q
+    hook.remove()
+    net.w_1, net.w_2, other.w_k = kept

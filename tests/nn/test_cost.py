@@ -6,6 +6,7 @@ import torch.nn.functional as F
 
 from xformer_lib.nn import MultiHeadAttention
 from xformer_lib.nn.cost import Cost, measure_cost
+from xformer_lib.nn.layers import EncoderLayer
 
 
 @pytest.fixture(autouse=True)
@@ -75,3 +76,21 @@ def test_the_backward_pass_counts_when_it_is_in_the_call():
             (torch.randn(3, 5, requires_grad=True) @ w).sum().backward()
 
     assert measure_cost(both_ways).products == 3 * 105
+
+
+def test_inference_mode_counts_what_no_grad_counts():
+    """There an operation such as F.linear arrives whole."""
+    layer, x = EncoderLayer(20, 5, 28), torch.randn(3, 7, 20)
+    costs = []
+    for mode in (torch.no_grad, torch.inference_mode):
+        with mode():
+            costs.append(measure_cost(layer, x).products)
+    assert costs[0] == costs[1] == 3 * (7 * 20 * (4 * 20 + 2 * 28) + 2 * 7 * 7 * 20)
+
+
+def test_the_kernel_going_back():
+    """Five products: the scores again, then d_q, d_k, d_v and those of the weights."""
+    q, k = (torch.randn(2, 3, length, 8, requires_grad=True) for length in (11, 13))
+    with torch.enable_grad():
+        cost = measure_cost(lambda: F.scaled_dot_product_attention(q, k, k).sum().backward())
+    assert cost.products == 7 * 2 * 3 * 11 * 13 * 8

@@ -183,3 +183,13 @@ def test_names_and_draws_of_the_default_model_are_those_of_trained_models():
 def test_schemes_that_cannot_be_built(change, message):
     with pytest.raises(ValueError, match=message):
         Transformer(dataclasses.replace(CONFIG, **change))
+
+
+@pytest.mark.parametrize("scheme", ["sinusoidal", "learned"])
+def test_places_that_no_row_stands_for(scheme):
+    """Slices beyond the table would be empty, or repeat one row."""
+    table = POSITIONS[scheme](12, 7)
+    assert table(torch.zeros(2, 3, 12), start=4).shape == (2, 3, 12)
+    for length, start in ((8, 0), (3, 5), (1, 7)):
+        with pytest.raises(ValueError, match=f"x: expected at most max_len=7 places, got {length + start}; shorten x"):
+            table(torch.zeros(2, length, 12), start=start)

@@ -203,6 +203,12 @@ def test_writing_stops_at_the_limit():
     assert write(Scripted(), torch.tensor([[4]]), max_len=4) == [[5, 6, 7]]
 
 
+def test_a_limit_beyond_the_models_own_is_refused_at_once():
+    longest = config().max_len
+    with pytest.raises(ValueError, match=f"max_len: expected at most the model's {longest}, got {longest + 1}"):
+        write(Scripted(), torch.tensor([[4]]), max_len=longest + 1)
+
+
 def test_the_same_generator_writes_the_same():
     model, start = LanguageModel(config()).eval(), torch.ones(5, 1, dtype=torch.long)
     once, again, other = (write(model, start, max_len=11, generator=torch.Generator().manual_seed(seed)) for seed in (1, 1, 2))
@@ -315,3 +321,10 @@ def test_without_positions_frames_are_a_set():
     order = torch.randperm(J)
     with torch.inference_mode():
         torch.testing.assert_close(reader(words, series[:, order], real[:, order]), reader(words, series, real))
+
+
+def test_an_image_may_be_of_two_kinds():
+    machine = VisionTransformer(config(), num_patches=15, patch_size=2, num_classes=2)
+    assert machine(torch.randn(B, 6, 10)).shape == (B, 2)
+    with pytest.raises(ValueError, match="x: expected at most max_len=16 places, got 17"):
+        machine(torch.randn(B, 8, 8))

@@ -191,3 +191,14 @@ def test_errors_say_what_to_do(call, fragment):
     with pytest.raises(ValueError) as caught:
         call()
     assert fragment in str(caught.value)
+
+
+def test_an_infinity_equals_itself_and_nothing_else():
+    x = drawn(4)
+    assert check_invariant(lambda x: np.array([-np.inf, x.sum(), np.inf]), x)
+    assert not check_invariant(lambda x: np.array([-np.inf, x[0, 0]]), x)
+    assert not check_invariant(lambda x: np.array([np.inf if x[0, 0] > x[1, 0] else -np.inf]), x)
+
+
+def test_a_long_row_can_be_shown():
+    assert repr(check_invariant(lambda x: x.sum(), np.ones((2000, 1)))).endswith("of more than 10^15 orders tried, all agree")

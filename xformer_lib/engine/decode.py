@@ -5,7 +5,7 @@ Edit the page and run ``make export``; what is changed here is lost."""
 
 import math
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from itertools import accumulate
 from typing import Any, Protocol, TypeGuard, runtime_checkable
 
@@ -19,11 +19,10 @@ from xformer_lib.engine.products import PREFERS_ONEDNN, product
 from xformer_lib.engine.quantized import Int8Embedding, Int8Linear, joined
 from xformer_lib.nn.attention import MultiHeadAttention
 from xformer_lib.nn.checks import check_choice, check_ids
-from xformer_lib.nn.layers import DecoderLayer, EncoderLayer, PositionwiseFeedForward, Residual
 from xformer_lib.nn.masks import padding_mask, target_mask
-from xformer_lib.nn.positions import AlibiPositions, LearnedPositions, NoPositions, RelativePositions, RotaryPositions, SinusoidalPositions
+from xformer_lib.nn.positions import RotaryPositions
 from xformer_lib.nn.protocols import CachingModel, TranslationModel
-from xformer_lib.nn.transformer import Decoder, Encoder, Transformer
+from xformer_lib.nn.transformer import TokenEmbedding, Transformer, TransformerConfig
 from xformer_lib.shapes import Bool, Float, Int
 
 __all__ = ["Steps", "PlainSteps", "CachedSteps", "JointSteps", "begin"]
@@ -78,10 +77,10 @@ class CachedSteps:
 
     def logits_from(self, tokens: Int[Tensor, "b t"], start: int) -> Float[Tensor, "b n v"]:
         """The same as `PlainSteps` gives; what was kept of the first ``start`` words serves, the rest is forgotten."""
+        self.length = known = min(start, self.length)
         for own, _ in self.caches:
-            own.cut(start)
-        self.length = start
-        return self.model.embedding.logits(self.states(tokens[:, start:]))
+            own.cut(known)
+        return self.model.embedding.logits(self.states(tokens[:, known:])[:, start - known:])
 
     def states(self, new: Int[Tensor, "b n"]) -> Float[Tensor, "b n m"]:
         """The decoder's vectors for words that follow those of earlier calls."""
@@ -147,6 +146,18 @@ def joint(*layers: Any) -> Callable[[Tensor], Tensor]:
 
 
 # %% chapter 13a: As few operations as possible
+def fits(layer: Any) -> bool:
+    """Whether a `JointLayer` can stand for a known `DecoderLayer`: usual attention, plain or rotary, all of one kind."""
+    own, read = layer.self_attention, layer.cross_attention
+    stacks = ((own.w_q, own.w_k, own.w_v), (read.w_k, read.w_v))
+    return (all(type(part) in (MultiHeadAttention, FastAttention) and getattr(part, "path", "auto") == "auto" for part in (own, read))
+            and type(own.positions) in (RotaryPositions, type(None))
+            and len({own.d_head, own.d_value, read.d_head, read.d_value}) == 1
+            and len({residual.norm_first for residual in layer.residuals}) == 1
+            and all(len({(type(part), part.bias is None) for part in stack}) == 1 for stack in stacks))
+
+
+# %% chapter 13a: As few operations as possible
 def normalizer(norm: Any) -> Callable[[Tensor], Tensor]:
     """A norm without the module around it."""
     if not isinstance(norm, nn.LayerNorm):
@@ -163,6 +174,8 @@ class JointLayer:
     """What `CachedSteps.through` does for one new word, in a `DecoderLayer` whose attention is the usual one."""
 
     def __init__(self, layer: Any, caches: tuple[Any, Any], memory: Float[Tensor, "b s m"]):
+        if not fits(layer):
+            raise ValueError("layer: expected usual attention with settings alike, got another; take CachedSteps, or let begin choose")
         own, read, net = layer.self_attention, layer.cross_attention, layer.feed_forward
         self.d_head, self.norm_first = own.d_head, layer.residuals[0].norm_first
         self.turn = None if own.positions is None else own.positions.turn
@@ -194,7 +207,7 @@ class JointLayer:
 
     def __call__(self, x: Float[Tensor, "b 1 m"], hidden: Float[Tensor, "b 1 1 s"] | None) -> Float[Tensor, "b 1 m"]:
         for norm, sublayer in zip(self.norms, (self.look_back, self.consult, self.think)):
-            x = sublayer(norm(x), hidden).add_(x) if self.norm_first else norm(sublayer(x, hidden).add_(x))
+            x = x + sublayer(norm(x), hidden) if self.norm_first else norm(x + sublayer(x, hidden))
         return x
 
 
@@ -236,28 +249,33 @@ class OwnSteps:
 
 
 # %% chapter 13a: As few operations as possible
-KNOWN = {*FAST, *FAST.values(), Encoder, Decoder, EncoderLayer, DecoderLayer, PositionwiseFeedForward, Residual,
-         nn.ModuleList, nn.LayerNorm, nn.Identity, Int8Linear, Int8Embedding, SinusoidalPositions, LearnedPositions,
-         NoPositions, RotaryPositions, AlibiPositions, RelativePositions}
+INT8: dict[type, type] = {nn.Linear: Int8Linear, TokenEmbedding: Int8Embedding}
+
+
+@lru_cache
+def parts_of(config: TransformerConfig) -> dict[str, type]:
+    """The class of each part, by its name, of the model that these settings describe."""
+    with torch.device("meta"):  # without numbers
+        return {name: type(part) for name, part in Transformer(config).named_modules()}
 
 
 def is_known(model: TranslationModel) -> TypeGuard[Transformer]:
-    """Whether every part is the library's own and nobody looks on: no hook, no subclass, no part exchanged or added."""
-    parts: Any = list(model.named_modules())
-    return type(model) in (Transformer, FastTransformer) and all(
-        type(part) in KNOWN and not part._forward_hooks and not part._forward_pre_hooks for _, part in parts
-    ) and all(part.positions is None for name, part in parts if name.endswith("cross_attention"))
+    """Whether each part is what the settings say and nobody looks on: no hook, no subclass, no part exchanged or added."""
+    if type(model) not in (Transformer, FastTransformer):
+        return False
+    whole: Any = model
+    kinds, parts = parts_of(model.config), dict(whole.named_modules(remove_duplicate=False))
+    parts.pop("embedding.table", None)  # of an Int8Embedding
+    return parts.keys() == kinds.keys() and all(
+        type(part) in (kinds[name], FAST.get(kinds[name]), INT8.get(kinds[name]))
+        and not (part._forward_hooks or part._forward_pre_hooks or "forward" in vars(part)) for name, part in parts.items())
 
 
 def is_usual(model: Transformer, source: Int[Tensor, "b s"]) -> bool:
-    """Whether `JointLayer` can do what the decoder does: usual attention, plain or rotary, no dropout, a word to read in each
-    sentence."""
-    layers: Any = [part for layer in model.decoder.layers for part in (layer.self_attention, layer.cross_attention)]
-    schemes = {type(part.positions) for part in layers} - {type(None)}
+    """Whether `JointSteps` can do what a known model does: its layers fit, no dropout, a word to read in each sentence."""
     has_words = bool((source != model.config.pad_id).any(dim=1).all())
-    return schemes <= {RotaryPositions} and has_words and not model.training and all(
-        type(part) in (MultiHeadAttention, FastAttention) and getattr(part, "path", "auto") == "auto"
-        and part.d_head == part.d_value for part in layers)
+    is_training = any(part.training for part in model.modules())
+    return has_words and not is_training and all(map(fits, model.decoder.layers))
 
 
 # %% chapter 13a: As few operations as possible

@@ -147,14 +147,15 @@ def tiled_attention(
 
     Running maximum and sum: Milakov & Gimelshein (2018). Recomputing the weights for
     the gradients: Dao et al. (2022). ``mask`` (True = may attend) broadcasts to
-    (*b i j); a row that may attend to nothing gives zeros. float16 is computed in
+    (*b i j); a row that may attend to nothing gives zeros. 16 bits are computed in
     float32; inside torch.func's transforms all scores are made at once.
     """
     if tile < 1:
         raise ValueError(f"tile: expected at least 1 key, got {tile}; 128 is usual")
     if is_transformed(q, k, v):
         return explicit_attention(q, k, v, mask=mask)[0]
-    if q.dtype != torch.float16:
+    if q.dtype not in (torch.float16, torch.bfloat16):
         return TiledAttention.apply(q, k, v, mask, tile)
     with in_full_precision(q):
-        return TiledAttention.apply(q.float(), k.float(), v.float(), mask, tile).half()
+        wide = TiledAttention.apply(q.float(), k.float(), v.float(), mask, tile)
+    return wide.to(q.dtype)

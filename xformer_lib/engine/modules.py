@@ -130,6 +130,9 @@ class FastAttention(MultiHeadAttention):
     def forward(self, query, key, value, *, mask=None, need_weights=False, cache=None):
         scheme = self.positions
         if not is_own(scheme):
+            if cache is not None:
+                raise ValueError("cache: expected none with positions whose forward is their own, got one; "
+                                 "give the whole sentence")
             return super().forward(query, key, value, mask=mask, need_weights=need_weights)
         start = cache.length if cache is not None and cache.grows else 0
         check_attention(self, query, key, value, mask, kept=start)
@@ -216,10 +219,12 @@ def accelerate(model: SomeModule, *, path: str = "auto") -> SomeModule:
     A class that is not known here stays as it is. ``path``: of `attend`.
     """
     check_choice("path", path, PATHS, '"auto" takes the faster')
+    if "_orig_mod" in vars(model)["_modules"]:  # torch.compile's wrapper, whose program is the old one
+        return accelerate(vars(model)["_modules"]["_orig_mod"], path=path)
     if type(model) is FastTransformer and path == "auto":
         return model
     swapped: Any = object.__new__(FAST.get(type(model), type(model)))
-    swapped.__dict__ = {**vars(model), "_modules": {
+    swapped.__dict__ = {**vars(model), "_compiled_call_impl": None, "_modules": {
         name: part if part is None else accelerate(part, path=path) for name, part in vars(model)["_modules"].items()}}
     if isinstance(swapped, FastAttention):
         swapped.path = path

@@ -10,6 +10,8 @@ from functools import cache
 import torch
 from torch import Tensor, nn
 
+from xformer_lib.engine.modules import FastEmbedding
+from xformer_lib.engine.products import Linear
 from xformer_lib.nn.protocols import SomeModule
 from xformer_lib.nn.transformer import TokenEmbedding
 from xformer_lib.shapes import Float, Int
@@ -24,7 +26,9 @@ def quantize_rows(
     """Whole numbers from -127 to 127 (int8) and a scale a row: x ≈ scale · whole.
 
     The largest number of a row becomes ±127; no number moves by more than scale / 2.
+    Computed in float32 at least, as 16 bits could not hold a half step beside 127.
     """
+    x = x.to(torch.promote_types(x.dtype, torch.float32))
     largest = x.abs().amax(dim=-1, keepdim=True)
     scale = (largest / 127).clamp(min=1e-12)  # a row of zeros stays one
     return (x / scale).round_().to(torch.int8), scale
@@ -57,15 +61,15 @@ class Int8Linear(nn.Module):
         super().__init__()
         whole, scale = quantize_rows(weight.detach().contiguous())
         self.register_buffer("weight", whole)
-        self.register_buffer("scale", scale[:, 0])
+        self.register_buffer("scale", scale[:, 0].to(weight.dtype))
         self.register_buffer("bias", None if bias is None else bias.detach().clone())
 
     def forward(self, x: Float[Tensor, "*b k"]) -> Float[Tensor, "*b o"]:
         whole, scale = quantize_rows(x.reshape(-1, x.shape[-1]))
-        y = int_product(whole, self.weight.t()).to(x.dtype).mul_(scale).mul_(self.scale)
+        y = int_product(whole, self.weight.t()).to(scale.dtype).mul_(scale).mul_(self.scale)
         if self.bias is not None:
             y = y.add_(self.bias)
-        return y.view(*x.shape[:-1], -1)
+        return y.to(x.dtype).view(*x.shape[:-1], len(self.weight))
 
 
 # %% chapter 13a: Whole numbers in a layer
@@ -103,8 +107,8 @@ class Int8Embedding(nn.Module):
 def quantize_int8(model: SomeModule) -> SomeModule:
     """A copy for inference on a CPU whose matrices are int8; the model itself stays.
 
-    Every nn.Linear and the embedding are replaced; norms, biases, softmax and attention
-    stay in floating point. It has no file of its own: save the model, and round what
+    Every nn.Linear and the embedding are replaced, but for subclasses and what has a hook;
+    norms, biases, softmax and attention stay in floating point. It has no file of its own: save the model, and round what
     is loaded. Raises ValueError for a model on another device.
     """
     devices = {parameter.device.type for parameter in model.parameters()}
@@ -112,11 +116,14 @@ def quantize_int8(model: SomeModule) -> SomeModule:
         found = ", ".join(sorted(devices)) or "no weights in floating point"
         raise ValueError("model: expected floating-point weights on the CPU, got "
                          f"{found}; move it with model.to('cpu') before")
-    model = copy.deepcopy(model).eval()
+    model = copy.deepcopy(model)
+    made: dict[nn.Module | None, nn.Module] = {}  # a part in two places stays one
     for parent in list(model.modules()):
-        for name, child in list(parent.named_children()):
-            if isinstance(child, nn.Linear):
-                setattr(parent, name, Int8Linear(child.weight, child.bias))
-            elif isinstance(child, TokenEmbedding):
-                setattr(parent, name, Int8Embedding(child.weight))
-    return model
+        for name, child in vars(parent)["_modules"].items():
+            has_hook = child is not None and (child._forward_hooks or child._forward_pre_hooks)
+            if type(child) in (nn.Linear, Linear) and not has_hook:
+                made.setdefault(child, Int8Linear(child.weight, child.bias))
+            elif type(child) in (TokenEmbedding, FastEmbedding) and not has_hook:
+                made.setdefault(child, Int8Embedding(child.weight))
+            parent._modules[name] = made.get(child, child)
+    return model.eval()

@@ -156,6 +156,15 @@ def check_inputs(d_model: int, query: Tensor, key: Tensor, value: Tensor) -> Non
 
 
 # %% page w1: Arrays
+def check_places(x: Tensor, start: int, table: Tensor) -> None:
+    """Raise ValueError unless a table of positions has a row for each place of x
+    (b i m), from ``start`` on."""
+    end = start + x.shape[1]
+    if end > len(table):
+        raise ValueError(f"x: expected at most max_len={len(table)} places, got {end}; "
+                         "shorten x or build the positions with a larger max_len")
+
+
 def check_mask(mask: Tensor | None, wanted: tuple[int, int, int, int]) -> None:
     """Raise an error unless a mask is (i j), (b i j) or (b h i j) and broadcasts to the
     scores."""

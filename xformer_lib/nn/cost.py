@@ -43,6 +43,9 @@ def products_of(operation, args: tuple, out) -> int:
     if name == "_scaled_dot_product_flash_attention_for_cpu":
         q, k, v = args[:3]
         return q[..., 0].numel() * k.shape[-2] * (k.shape[-1] + v.shape[-1])
+    if name == "_scaled_dot_product_flash_attention_for_cpu_backward":
+        _, q, k, v = args[:4]  # the scores are made again; d_q, d_k; d_v, d_weights
+        return q[..., 0].numel() * k.shape[-2] * (3 * k.shape[-1] + 2 * v.shape[-1])
     known = packet in flop_registry
     return flop_registry[packet](*args, out_val=out) // 2 if known else 0
 
@@ -72,6 +75,10 @@ class Meter(TorchDispatchMode):
         self.products = self.moved = self.largest = self.calls = 0
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        with self:  # under torch.inference_mode an operation may come whole
+            parts = operation.decompose(*args, **(kwargs or {}))
+        if parts is not NotImplemented:
+            return parts
         out = operation(*args, **(kwargs or {}))
         read, made = tensors_in(args), tensors_in(out)
         places = {x.untyped_storage().data_ptr() for x in read}

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from xformer_lib.nn.attention import masked_softmax
+from xformer_lib.nn.checks import check_places
 from xformer_lib.shapes import Float
 
 __all__ = [
@@ -65,6 +66,7 @@ class SinusoidalPositions(nn.Module):
         self.register_buffer("table", table, persistent=False)
 
     def forward(self, x: Float[Tensor, "b i m"], start: int = 0) -> Float[Tensor, "b i m"]:
+        check_places(x, start, self.table)
         return x + self.table[start:start + x.shape[1]].to(x.dtype)
 
 
@@ -76,6 +78,7 @@ class LearnedPositions(nn.Module):
         self.table = nn.Parameter(torch.randn(max_len, d_model) / math.sqrt(d_model))
 
     def forward(self, x: Float[Tensor, "b i m"], start: int = 0) -> Float[Tensor, "b i m"]:
+        check_places(x, start, self.table)
         return x + self.table[start:start + x.shape[1]]
 
 

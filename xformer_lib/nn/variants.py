@@ -137,6 +137,8 @@ def write(model: Configured, start: Int[Tensor, "b t"], *, max_len: int,
     Dropout acts unless the model is in evaluation mode: call ``model.eval()`` before.
     """
     ids, config = start, model.config
+    if max_len > config.max_len:
+        raise ValueError(f"max_len: expected at most the model's {config.max_len}, got {max_len}; it reads no more")
     done = torch.zeros(len(ids), dtype=torch.bool, device=ids.device)
     while ids.shape[1] < max_len and not done.all():
         logits = model(ids)[:, -1]
@@ -170,12 +172,12 @@ def patches(images: Float[Tensor, "b y x"], size: int) -> Float[Tensor, "b i p"]
 class VisionTransformer(nn.Module):
     """Images (b y x) → logits (b c): patches are the words, an encoder reads them.
 
-    ``config.vocab_size`` is c, the number of answers. ``pool``: "token" reads a class
+    ``num_classes`` is c, or else ``config.vocab_size``. ``pool``: "token" reads a class
     token put in front (Dosovitskiy et al. 2021), "mean" the mean of all patches.
     """
 
     def __init__(self, config: TransformerConfig, *, num_patches: int, patch_size: int,
-                 pool: str = "token"):
+                 pool: str = "token", num_classes: int | None = None):
         super().__init__()
         check_given(config, TransformerConfig)
         check_choice("pool", pool, ("token", "mean"), "use one")
@@ -184,7 +186,7 @@ class VisionTransformer(nn.Module):
         self.positions = POSITIONS[config.positions](width, num_patches + 1)
         self.token = nn.Parameter(torch.zeros(width)) if pool == "token" else None
         self.encoder, self.dropout = Encoder(config), nn.Dropout(config.dropout)
-        self.classify = nn.Linear(width, config.vocab_size)
+        self.classify = nn.Linear(width, num_classes or config.vocab_size)
 
     def forward(self, images: Float[Tensor, "b y x"]) -> Float[Tensor, "b c"]:
         return self.read(patches(images, self.patch_size))
