@@ -4,11 +4,14 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
+import sys
 
 import pytest
 
+from tests.extent import posix
 from xformer_lib.cli import main
 
 SMALL = [
@@ -344,8 +347,8 @@ def test_a_damaged_provenance_is_named_before_the_work(run, tmp_path, capsys, mo
         (["translate", "--output", "folder", "Hi"], "--output: expected a file, got the folder folder; name a file in it"),
         (["translate", "--output", "", "Hi"], "--output: expected the name of a file, got ''; leave the option out"),
         (["evaluate", "--json", "folder"], "--json: expected a file, got the folder folder; name a file in it"),
-        (["grade", "x.ipynb", "--csv", "folder"], "--csv: expected a file for the report, got the folder folder; name a file in it"),
-        (["grade", "x.ipynb", "--json", "folder"], "--json: expected a file for the report, got the folder folder; name a file in it"),
+        (["grade", "x.ipynb", "--csv", "folder"], "--csv: expected a file, got the folder folder; name a file in it"),
+        (["grade", "x.ipynb", "--json", "folder"], "--json: expected a file, got the folder folder; name a file in it"),
         (["translate", "--input", "folder"], "--input: expected a file, got the folder folder; name a file in it"),
         (["translate", "--model", "deep", "Hi"], "run: deep/config.json cannot be read (maximum recursion depth exceeded"),
         (["train", "--resume", "deep"], "run: deep/config.json cannot be read (maximum recursion depth exceeded"),
@@ -401,7 +404,7 @@ def test_a_sentence_is_named_by_the_line_it_stands_in(run, tmp_path, capsys, mon
     text = "Hello world\n\n  \n" + "cat " * 40 + "\n"
     (tmp_path / "in.txt").write_text(text)
     options = ["translate", "--model", str(run), "--quiet"]
-    assert "expected at most 30 tokens, got 42 in line 4, 'cat cat" in fails(capsys, *options, "--input", str(tmp_path / "in.txt"))
+    assert "expected at most 30 tokens, got 41 in line 4, 'cat cat" in fails(capsys, *options, "--input", str(tmp_path / "in.txt"))
     monkeypatch.setattr("sys.stdin", io.StringIO(text))
     assert " in line 4, 'cat cat" in fails(capsys, *options)
     assert " in sentence 2, 'cat cat" in fails(capsys, *options, "Hello world", "cat " * 40)
@@ -573,3 +576,60 @@ def test_the_library_alone_says_where_grading_comes_from(monkeypatch, capsys):
         "xformer grade: xformer_course: expected the course to be installed, found the library alone; "
         "run pip install . in the course's folder\n"
     )
+
+
+# ---------------------------------------------------------------- where the output goes
+
+
+def shell(command, folder, **environment):
+    """What a command line leaves: its exit status and standard error."""
+    done = subprocess.run(
+        command, shell=True, cwd=folder, capture_output=True, env={**os.environ, **environment}, encoding="utf-8", executable="/bin/sh"
+    )
+    return done.returncode, done.stderr
+
+
+XFORMER = f"{shlex.quote(sys.executable)} -m xformer_lib.cli"
+
+
+@posix
+def test_standard_output_by_its_name_keeps_what_a_file_held(run, tmp_path):
+    (tmp_path / "log.txt").write_text("precious\n")
+    status, _ = shell(f"{XFORMER} translate --model {run} 'Hello world' --output /dev/stdout >> log.txt", tmp_path)
+    first, second, end = (tmp_path / "log.txt").read_text(encoding="utf-8").split("\n")
+    assert status == 0 and first == "precious" and second and end == ""
+
+
+@posix
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_a_pipe_gets_utf8(run, tmp_path, encoding):
+    """What the command writes it can read, on Windows, too; there the usual encoding of a pipe is another."""
+    (tmp_path / "in.txt").write_text("I am an engineer\n")
+    status, error = shell(f"{XFORMER} translate --model {run} --quiet < in.txt > out.txt", tmp_path, PYTHONIOENCODING=encoding)
+    assert status == 0, error
+    (tmp_path / "out.txt").read_bytes().decode("utf-8")
+
+
+@pytest.mark.parametrize("command", ["evaluate --json", "translate Hello --output"])
+def test_a_place_that_cannot_be_written_is_refused_before_the_work(run, tmp_path, capsys, monkeypatch, command):
+    monkeypatch.setattr("xformer_lib.decoding.translate", None)
+    name, *options = command.split()
+    long = tmp_path / ("x" * 245 + ".json")  # a name that the system takes, but not with what is written beside it
+    said = fails(capsys, name, *options, str(long))
+    assert said.startswith(f"xformer {name}: {options[-1]}: {long} could not be written (") and said.endswith("; name another file\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_spaces_at_the_end_of_a_line_are_no_tokens(run, tmp_path, capsys):
+    (tmp_path / "in.txt").write_text("Hello world" + " " * 500 + "\nHello world\n")
+    assert main(["translate", "--model", str(run), "--input", str(tmp_path / "in.txt"), "--quiet"]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == second
+
+
+def test_a_model_whose_checkpoint_was_deleted_is_recorded_without_its_history(run, tmp_path, capsys):
+    shutil.copytree(run, tmp_path / "lean")
+    (tmp_path / "lean" / "checkpoint.safetensors").unlink()
+    assert main(["evaluate", str(tmp_path / "lean"), "--split", "val", "--quiet", "--json", str(tmp_path / "l.json")]) == 0
+    record = json.loads((tmp_path / "l.json").read_text(encoding="utf-8"))
+    assert record["config"]["model"] and record["commit"] and "history" not in record and "minutes" not in record

@@ -25,7 +25,10 @@ def read_lines(path: str | None) -> list[str]:
 
 def check_sentences(tokenizer, limit: int, sentences: dict[str, str]) -> None:
     """Raise ValueError for a sentence that is empty or too long, under the name that its reader knows: "line 4"."""
-    for (name, text), ids in zip(sentences.items(), tokenizer.encode_batch(list(sentences.values()))):
+    from xformer_lib.data.corpora import normalise
+
+    encoded = tokenizer.encode_batch([normalise(text) for text in sentences.values()])  # as they are translated
+    for (name, text), ids in zip(sentences.items(), encoded):
         if not text.strip():
             raise ValueError(f"text: expected a sentence, got an empty one ({name}); leave it out")
         if len(ids) > limit:

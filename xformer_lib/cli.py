@@ -36,6 +36,7 @@ NO_MEMORY = re.compile("can't allocate memory|out of memory|not enough memory")
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; returns the exit status."""
     closed = open_closed_streams()
+    speak_utf8()
     options = build_parser().parse_args(arguments)
     try:
         check_streams(options, closed)
@@ -88,6 +89,12 @@ def open_closed_streams() -> set[str]:
                 os.open(os.devnull, os.O_RDWR)
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))
     return closed
+
+
+def speak_utf8() -> None:
+    """A file or a pipe gets UTF-8, which the command also reads, and not what Windows takes for usual. A terminal knows its own letters."""
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(**{"errors": "backslashreplace"} if sys.stdout.isatty() else {"encoding": "utf-8"})
 
 
 def check_streams(options, closed: set[str]) -> None:
@@ -239,7 +246,7 @@ def provenance(options, processes: int = 1) -> dict:
     device = pick_device(options.device)
     return {
         "command": ("xformer " if processes == 1 else f"torchrun --nproc-per-node {processes} -m xformer_lib.cli ")
-        + " ".join(sys.argv[1:]),
+        + shlex.join(sys.argv[1:]),
         "commit": git_commit(),
         "device": torch.cuda.get_device_name(device) if device.startswith("cuda") else cpu_name(),
         "threads": torch.get_num_threads(),
@@ -290,19 +297,41 @@ def write_text(path: Path, text: str) -> None:
     """The whole file or, if the disk is full or the user presses Ctrl-C, the one that was there."""
     from xformer_lib.data.files import write_atomically
 
-    if path.exists() and not path.is_file():  # a pipe or a device is written to, not replaced
+    if is_stdout(path):  # /dev/stdout
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    elif path.exists() and not path.is_file():  # a pipe or a device is written to, not replaced
         path.write_text(text, encoding="utf-8")
     else:
         write_atomically(path.resolve(), text.encode("utf-8"))
 
 
+def is_stdout(path: Path) -> bool:
+    """Whether a path leads to where standard output goes, be that a file."""
+    try:
+        return path.exists() and os.path.samestat(path.stat(), os.fstat(sys.stdout.fileno()))
+    except OSError:  # a notebook's standard output has no number
+        return False
+
+
 def check_output(option: str, file: str | None) -> None:
-    """Refuse an output file that cannot be written there before the work, not after it."""
+    """Refuse an output file that cannot be written there before the work, not after it: a file beside it is made, and removed."""
     if file == "":
         raise ValueError(f"{option}: expected the name of a file, got ''; leave the option out for none")
     check_no_folder(option, file)
-    if file and not Path(file).resolve().parent.is_dir():
+    if file is None:
+        return
+    target = Path(file).resolve()
+    if not target.parent.is_dir():
         raise FileNotFoundError(f"{option}: no folder {Path(file).parent}; make it first")
+    if target.exists() and not target.is_file() or is_stdout(target):
+        return
+    part = target.with_name(f"{target.name}.{os.getpid()}.part")  # as `write_atomically` names it
+    try:
+        part.touch()
+        part.unlink()
+    except OSError as error:
+        raise OSError(f"{option}: {file} could not be written ({error.strerror or error}); name another file") from error
 
 
 def check_no_folder(option: str, file: str | None) -> None:
@@ -424,13 +453,15 @@ def record_of(folder: Path, options) -> dict:
 
 
 def run_record(folder: Path) -> dict:
-    """Settings, provenance and history of a finished run."""
+    """Settings, provenance and history of a finished run; of one whose checkpoint was deleted, without clocks and history."""
     from xformer_lib.training.checkpoint import load_tensors
 
     origin = read_provenance(folder / "provenance.json")
-    _, state = load_tensors(folder / "checkpoint.safetensors")
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     config.pop("run", None)  # the id is no setting
+    if not (folder / "checkpoint.safetensors").exists():
+        return {**origin, "seed": config["seed"], "config": config}
+    _, state = load_tensors(folder / "checkpoint.safetensors")
     return {
         **origin,
         "seed": config["seed"],

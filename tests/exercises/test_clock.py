@@ -35,6 +35,21 @@ def test_an_endless_loop_is_stopped_with_one_sentence(capsys):
     assert signal.getsignal(signal.SIGALRM) == signal.SIG_DFL and signal.getitimer(signal.ITIMER_REAL)[0] == 0
 
 
+def test_an_instruction_without_a_line_is_named_by_the_line_before_it(capsys):
+    """The jump back at the end of such a loop stands in no line, and there the alarm is heard."""
+
+    def far_too_many_rows(scores, axis=-1):
+        found = []
+        for row in range(10**12):
+            if row < 0:
+                found.append(row)
+        return found
+
+    result = check("3.2", far_too_many_rows)
+    assert result.status == "timed out"
+    assert re.search(r"0\.2 s: it was stopped in line [345] of your function\. Is", result.message)
+
+
 def test_the_step_of_a_proof_is_stopped_too():
     steps = {"product": lambda a, b: a * b, "total": lambda v, d: [0 for _ in iter(int, 1)], "score": 1, "divisor": 1}
     assert "stopped in line 1 of your function" in check("3.5", steps).message

@@ -1,5 +1,6 @@
 """The engine by itself: what it accepts, what it says, what it remembers."""
 
+import io
 import subprocess
 import sys
 
@@ -92,6 +93,16 @@ def test_a_wrong_answer_is_described_in_plain_words(answer, words):
     result = check("3.2", answer)
     assert result.status == "wrong"
     assert words.lower() in result.message.lower()
+
+
+def test_numbers_that_differ_in_a_late_digit_are_shown_with_it():
+    result = check("3.2", lambda scores, axis=-1: stable(scores, axis) + 1e-8)
+    assert "weights[0, 0]: expected 0.0900305732, got 0.0900305832 (6 of 6 entries differ)" in result.message
+
+
+def test_what_a_probe_cannot_read_is_what_was_returned():
+    result = check("11.6", lambda gradients, largest: [{} for _ in gradients])
+    assert result.status == "wrong" and ": you returned a dict where an array was expected." in result.message
 
 
 def test_inputs_of_the_failing_case_are_shown_when_small(capsys):
@@ -278,6 +289,18 @@ def test_hints_climb_a_ladder(session, capsys):
     assert all(line.startswith(f"Exercise 3.2: {start}") for line, start in zip(said, starts, strict=True))
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_letters_that_standard_output_lacks_are_printed_as_escapes(session, monkeypatch, encoding):
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding=encoding))
+    hint("11.7", level=3)
+    check("13.3", find("13.3").misconceptions[0].implementation)
+    progress()
+    sys.stdout.flush()
+    said = written.getvalue().decode(encoding)
+    assert "\\u03a3 tokens" in said and "L\n" in said and "13 " in said
+
+
 def test_progress_counts_what_was_tried_and_passed(session, capsys):
     check("3.1", [0.25] * 4)
     check("3.2", lambda scores, axis=-1: scores)
@@ -354,7 +377,8 @@ def test_importing_the_engine_loads_neither_torch_nor_any_exercise():
         "import sys, xformer_course.exercises as e\n"
         "assert not any('chapter_' in m for m in sys.modules), 'a chapter was loaded'\n"
         "e.check('3.1'); e.progress(); e.catalogue()\n"
-        "assert not {'torch', 'matplotlib'} & set(sys.modules), 'torch was loaded'"
+        "assert not {'torch', 'matplotlib'} & set(sys.modules), 'torch was loaded'\n"
+        "assert 'xformer_course.exercises.grading' not in sys.modules, 'the book has no grader in its pages'"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

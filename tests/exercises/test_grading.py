@@ -57,7 +57,11 @@ HAZARDS = {
     ],
     "raises": ['check("3.2", lambda scores, axis=-1: scores.nothing)'],
     "loop": ["while True:\n    pass", SOFTMAX],
-    "loop in a check": ['def my_softmax(scores, axis=-1):\n    while True:\n        pass\n\n\ncheck("3.2", my_softmax)', MASK],
+    "loop in a check": [
+        "def my_softmax(scores, axis=-1):\n    for row in range(10**15):\n        if row < 0:\n            print(row)\n\n\n"
+        'check("3.2", my_softmax)',
+        MASK,
+    ],
     "loop that ignores the interrupt": [
         'import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True:\n    time.sleep(1)\ncheck("3.1", [0.25] * 4)',
         SOFTMAX,

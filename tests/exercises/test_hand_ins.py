@@ -17,7 +17,7 @@ import pytest
 from xformer_course.exercises.grading import command, run
 from xformer_course.exercises.grading.kernel import KernelDied, Reply, Stopped
 from xformer_course.exercises.grading.limits import Limits, Workplace
-from xformer_course.exercises.grading.report import Grade, NotebookGrade, as_csv
+from xformer_course.exercises.grading.report import Grade, NotebookGrade, Table, as_csv
 from xformer_course.exercises.grading.source import Unreadable, parse, read_notebook
 from xformer_lib import cli
 
@@ -227,8 +227,9 @@ def test_a_report_never_takes_the_place_of_a_notebook(tmp_path, option, target, 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--json", "."], "--json: expected a file for the report, got the folder .; name a file in it"),
-        (["--csv", "."], "--csv: expected a file for the report, got the folder .; name a file in it"),
+        (["--json", "."], "--json: expected a file, got the folder .; name a file in it"),
+        (["--csv", "."], "--csv: expected a file, got the folder .; name a file in it"),
+        (["--json", ""], "--json: expected the name of a file, got ''; leave the option out for none"),
         (["--csv", "out", "--json", "out"], "--json, --csv: expected two files, got out for both; name another for one"),
     ],
 )
@@ -238,6 +239,37 @@ def test_a_report_that_cannot_be_is_refused_before_the_work(tmp_path, monkeypatc
     write(tmp_path / "one.ipynb", HONEST)
     assert grade("one.ipynb", *options) == 2
     assert capsys.readouterr().err == f"xformer grade: {words}\n"
+
+
+@pytest.mark.errors
+@pytest.mark.skipif(not Path("/sys/kernel").is_dir(), reason="this system has no folder in which nobody can make a file")
+@pytest.mark.parametrize("option", ["--json", "--csv"])
+def test_a_place_that_takes_no_file_is_refused_before_the_work(tmp_path, monkeypatch, option, capsys):
+    monkeypatch.setattr(command, "grade_notebook", lambda *anything, **more: pytest.fail("too late"))
+    write(tmp_path / "class" / "one.ipynb", HONEST)
+    assert grade(tmp_path / "class" / "one.ipynb", option, "/sys/report") == 2
+    assert grade(tmp_path / "class", option, "/sys/report") == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2 and all("/sys/report" in line for line in lines)
+
+
+@pytest.mark.errors
+def test_a_full_disk_leaves_the_reports_that_were_there(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(command, "grade_notebook", lambda path, limits, **more: graded_as(path.name))
+    notebook, reports = write(tmp_path / "one.ipynb", HONEST), [tmp_path / "all.json", tmp_path / "table.csv"]
+    assert grade(notebook, "--json", reports[0], "--csv", reports[1]) == 0
+    assert json.loads(reports[0].read_text())["notebooks"][0]["passed"] == 1
+    assert reports[1].read_bytes().startswith(b"\xef\xbb\xbfnotebook,status,"), "the mark by which Excel knows UTF-8"
+    before = [report.read_bytes() for report in reports]
+
+    def full(file):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)  # what was written so far is in the file, and the rest has no room
+    for option, report in zip(("--json", "--csv"), reports, strict=True):
+        assert grade(notebook, option, report) == 2
+        assert f"{report}: could not be written (No space left on device)" in capsys.readouterr().err
+    assert [report.read_bytes() for report in reports] == before
 
 
 def graded_as(name, status="passed"):
@@ -445,8 +477,8 @@ def test_an_ordinary_name_stays_as_it_is():
 
 @LINKS
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
-def test_a_class_goes_on_where_standard_output_knows_fewer_letters(tmp_path, encoding):
-    """As on Windows, when the table is sent into a file."""
+def test_a_table_that_is_sent_into_a_file_is_utf_8_where_something_else_is_usual(tmp_path, encoding):
+    """As on Windows."""
     for name in ("Łukasz", "Ωμέγα", "anna"):
         write(tmp_path / "class" / f"{name}.ipynb", "1")
     done = subprocess.run(
@@ -455,13 +487,16 @@ def test_a_class_goes_on_where_standard_output_knows_fewer_letters(tmp_path, enc
         env={**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"},
         timeout=120,
     )
-    assert done.returncode == 1, done.stderr.decode(encoding)
-    assert [line.split(",")[0] for line in done.stdout.decode(encoding).splitlines()] == [
-        "notebook",
-        "anna.ipynb",
-        r"\u0141ukasz.ipynb",
-        r"\u03a9\u03bc\u03ad\u03b3\u03b1.ipynb",
-    ]
+    assert done.returncode == 1, done.stderr
+    rows = done.stdout.decode("utf-8").splitlines()
+    assert [line.split(",")[0] for line in rows] == ["notebook", "anna.ipynb", "Łukasz.ipynb", "Ωμέγα.ipynb"]
+
+
+def test_letters_that_a_terminal_lacks_stand_in_the_table_as_escapes():
+    written = io.BytesIO()
+    table = Table(io.TextIOWrapper(written, encoding="cp1252"), set())
+    table.add(NotebookGrade("Łukasz – Übung.ipynb"))
+    assert written.getvalue().decode("cp1252").splitlines()[1].startswith(r"\u0141ukasz – Übung.ipynb,")
 
 
 @pytest.mark.errors

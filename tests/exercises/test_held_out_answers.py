@@ -198,6 +198,12 @@ def mean_by_average(losses, real):
 
 
 @right("11.3")
+def mean_in_single_precision(losses, real):
+    torch = pytest.importorskip("torch")
+    return torch.tensor(losses, dtype=torch.float32)[torch.tensor(real)].mean().item()
+
+
+@right("11.3")
 def mean_by_masked_array(losses, real):
     return float(np.ma.masked_array(losses, ~real).mean())
 
@@ -232,6 +238,65 @@ def scores_from_one_array_of_pairs(q, k, w, w_v):
 def scores_by_einsum_over_pairs(q, k, w, w_v):
     pairs = np.concatenate([np.repeat(q[:, None], len(k), axis=1), np.repeat(k[None], len(q), axis=0)], axis=-1)
     return np.einsum("a,ija->ij", w_v, np.tanh(np.einsum("ijd,da->ija", pairs, w)))
+
+
+@wrong("3.10", "every pair projected")
+def scores_of_pairs_by_the_method_dot(q, k, w, w_v):
+    return additive(q, k, w, w_v, lambda query, key, w: np.array([*query, *key]).dot(w))
+
+
+@wrong("3.10", "every pair projected")
+def scores_of_pairs_by_numbers_times_rows(q, k, w, w_v):
+    return additive(q, k, w, w_v, lambda query, key, w: sum(x * row for x, row in zip(np.concatenate([query, key]), w, strict=True)))
+
+
+@wrong("3.10", "every pair projected")
+def scores_of_pairs_by_an_ellipsis(q, k, w, w_v):
+    pairs = np.concatenate([np.repeat(q[:, None], len(k), axis=1), np.repeat(k[None], len(q), axis=0)], axis=-1)
+    return np.tanh(np.einsum("...d, da -> ...a", pairs, np.concatenate([w[:1], w[1:]]))) @ w_v
+
+
+@wrong("3.10", "every pair projected")
+def scores_of_pairs_by_numbered_axes(q, k, w, w_v):
+    pairs = np.concatenate([np.repeat(q[:, None], len(k), axis=1), np.repeat(k[None], len(q), axis=0)], axis=-1)
+    return np.tanh(np.einsum(pairs, [0, 1, 2], w.copy(), [2, 3])) @ w_v
+
+
+@right("3.10")
+def scores_in_loops_by_the_method_dot(q, k, w, w_v):
+    from_queries, from_keys = q.dot(w[: q.shape[1]]), k.dot(w[q.shape[1] :])
+    scores = np.zeros((len(q), len(k)))
+    for i, j in np.ndindex(scores.shape):
+        scores[i, j] = np.tanh(from_queries[i] + from_keys[j]).dot(w_v)
+    return scores
+
+
+@right("3.10")
+def scores_of_repeated_projections(q, k, w, w_v):
+    hidden = np.repeat(q.dot(w[: q.shape[1]]), len(k), axis=0)
+    hidden += np.tile(k.dot(w[q.shape[1] :]), (len(q), 1))
+    np.tanh(hidden, out=hidden)
+    return hidden.dot(w_v).reshape(len(q), len(k))
+
+
+@right("3.10")
+def scores_by_numbers_times_rows(q, k, w, w_v):
+    from_queries = [sum(x * row for x, row in zip(query, w[: len(query)], strict=True)) for query in q]
+    from_keys = [sum(x * row for x, row in zip(key, w[-len(key) :], strict=True)) for key in k]
+    return [[float(np.tanh(a + b) @ w_v) for b in from_keys] for a in from_queries]
+
+
+@right("3.10")
+def scores_column_by_column(q, k, w, w_v):
+    upper, lower = w[: q.shape[1]], w[q.shape[1] :]
+    columns = [np.tanh((q @ upper[:, a])[:, None] + k.dot(lower[:, a])) for a in range(len(w_v))]
+    return np.stack(columns, axis=-1) @ w_v
+
+
+@right("3.10")
+def scores_in_single_precision(q, k, w, w_v):
+    q, k, w, w_v = (one.astype(np.float32) for one in (q, k, w, w_v))
+    return np.tanh(q.dot(w[: q.shape[1]])[:, None] + k.dot(w[q.shape[1] :])).dot(w_v)
 
 
 @right("3.10")
@@ -274,6 +339,30 @@ def scores_by_torch(q, k, w, w_v):
     return torch.tanh((q @ w[: q.shape[1]])[:, None] + k @ w[q.shape[1] :]) @ w_v
 
 
+def summary_of(x, w_q, w_k, w_v):
+    scores = (x @ w_q) @ (x @ w_k).T / w_q.shape[1] ** 0.5
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return weights / weights.sum(axis=1, keepdims=True) @ (x @ w_v)
+
+
+@right("5.6")
+def summary_in_single_precision(*arrays):
+    return summary_of(*(one.astype(np.float32) for one in arrays)).mean(axis=0)
+
+
+@right("5.6")
+def summary_by_torch_in_single_precision(*arrays):
+    torch = pytest.importorskip("torch")
+    x, w_q, w_k, w_v = (torch.tensor(one, dtype=torch.float32, requires_grad=True) for one in arrays)
+    return torch.nn.functional.scaled_dot_product_attention(x @ w_q, x @ w_k, x @ w_v).sum(dim=0)
+
+
+@wrong("5.6")
+def summary_with_a_faint_order_in_single_precision(*arrays):
+    rows = summary_of(*(one.astype(np.float32) for one in arrays))
+    return rows.mean(axis=0) + np.float32(0.01) * rows[0]
+
+
 @wrong("13.3", "a whole matrix first")
 def band_of_the_matrix(q, k, window):
     whole = q @ k.T / np.sqrt(q.shape[1])
@@ -296,6 +385,24 @@ def band_by_a_mask(q, k, window):
 def band_of_lists(q, k, window):
     whole = [(row @ k.T / len(row) ** 0.5).tolist() for row in q]
     return [[row[j] if 0 <= j < len(row) else -np.inf for j in range(i - window, i + window + 1)] for i, row in enumerate(whole)]
+
+
+@wrong("13.3", "a whole matrix first")
+def band_of_the_matrix_by_torch(q, k, window):
+    torch = pytest.importorskip("torch")
+    whole = (torch.from_numpy(q) @ torch.from_numpy(k).T / q.shape[1] ** 0.5).numpy()
+    j = np.arange(len(q))[:, None] + np.arange(-window, window + 1)
+    return np.where((j >= 0) & (j < len(q)), whole[np.arange(len(q))[:, None], j.clip(0, len(q) - 1)], -np.inf)
+
+
+@wrong("13.3", "a whole matrix first")
+def band_by_a_mask_of_torch(q, k, window):
+    torch = pytest.importorskip("torch")
+    near = torch.ones(len(q), len(q), dtype=torch.bool).triu(-window).tril(window)
+    band = np.full((len(q), 2 * window + 1), -np.inf)
+    for i, j in near.nonzero().tolist():
+        band[i, j - i + window] = q[i] @ k[j] / q.shape[1] ** 0.5
+    return band
 
 
 @right("13.3")

@@ -678,6 +678,20 @@ def clipped_in_place(gradients, largest):
     return gradients
 
 
+@right("11.6")
+def clipped_in_single_precision(gradients, largest):
+    gradients = [np.asarray(one, dtype=np.float32) for one in gradients]
+    norm = np.sqrt(sum((one**2).sum() for one in gradients))
+    return [one * np.float32(min(1.0, largest / max(norm, 1e-30))) for one in gradients]
+
+
+@right("11.6")
+def clipped_by_torch_in_half_precision(gradients, largest):
+    torch = pytest.importorskip("torch")
+    factor = min(1.0, largest / max(norm_of(gradients), 1e-30))
+    return [(torch.tensor(one) * factor).bfloat16().requires_grad_() for one in gradients]
+
+
 @wrong("11.6")
 def clipped_by_the_largest_array(gradients, largest):
     norm = max(np.linalg.norm(one) for one in gradients)
@@ -828,6 +842,12 @@ def beam_by_torch(totals, log_probs):
     torch = pytest.importorskip("torch")
     sums, best = (torch.as_tensor(totals)[:, None] + torch.as_tensor(log_probs)).flatten().topk(len(totals))
     return sums, best // log_probs.shape[1], best % log_probs.shape[1]
+
+
+@right("12.3")
+def beam_by_torch_in_half_precision(totals, log_probs):
+    sums, parents, words = beam_by_torch(totals, log_probs)
+    return sums.bfloat16().requires_grad_(), parents, words
 
 
 @wrong("12.3")
@@ -1114,6 +1134,17 @@ def scattered_in_place(vectors):
         for p, piece in enumerate([held[p][(p - k) % count].copy() for p in range(count)]):
             held[(p + 1) % count][(p - k) % count] += piece
     return [held[p][(p + 1) % count] for p in range(count)]
+
+
+@right("14.2")
+def scattered_in_single_precision(vectors):
+    return scattered([vector.astype(np.float32) for vector in vectors], lambda p: p + 1)
+
+
+@right("14.2")
+def scattered_by_torch(vectors):
+    torch = pytest.importorskip("torch")
+    return [torch.tensor(part, dtype=torch.float32, requires_grad=True) for part in scattered(vectors, lambda p: p + 1)]
 
 
 @wrong("14.2")

@@ -115,3 +115,20 @@ def test_a_run_read_with_another_build_is_one_line(tmp_path):
         with pytest.raises(ValueError, match=r"^checkpoint: .* do not fit the model .*; .*give the build it was") as error:
             read()
         assert "\n" not in str(error.value)
+
+
+class Tied(Transformer):
+    """Its output matrix is the embedding under another name, as in many a model."""
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.output = nn.Linear(config.d_model, config.vocab_size, bias=False)
+        self.output.weight = self.embedding.weight
+
+
+def test_a_model_with_tied_weights_is_saved_goes_on_and_is_loaded(tmp_path):
+    run = begin(tmp_path / "run", build=Tied)
+    model, _ = load_model(tmp_path / "run", build=Tied)
+    assert model.output.weight is model.embedding.weight and len(run.history) == 3
+    again = loop.resume(tmp_path / "run", corpus=CORPUS, device="cpu", progress=False, build=Tied)
+    assert again.step == 13 and again.model.output.weight is again.model.embedding.weight and same(again.model, run.model)

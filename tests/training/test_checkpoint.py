@@ -9,6 +9,7 @@ import pickle
 import struct
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
@@ -584,3 +585,35 @@ def test_names_are_those_of_the_parameters():
     names = checkpoint.optimizer_tensors(model, optimizer)
     assert len(names) == 3 * len(list(model.parameters()))
     assert "optimizer.exp_avg.embedding.weight" in names and "optimizer.step.decoder.norm.bias" in names
+
+
+@pytest.mark.parametrize("name", ["label_smoothing", "clip", "peak_rate", "decay"])
+@pytest.mark.parametrize("value", [True, False, "0.1", None])
+def test_what_is_no_number_is_refused_at_once(name, value):
+    """A finished run could not be read again: True is no number to `config_from_json`."""
+    with pytest.raises(ValueError, match=f"^{name}: expected .*, got {value}; .* is usual$"):
+        dataclasses.replace(CONFIG, **{name: value})
+
+
+def test_a_seed_that_torch_has_no_room_for():
+    dataclasses.replace(CONFIG, seed=2**63 - 1)
+    with pytest.raises(ValueError, match=r"seed: expected less than 2\*\*63, got 9223372036854775808; 1 is usual"):
+        dataclasses.replace(CONFIG, seed=2**63)
+
+
+def test_numbers_of_numpy_are_written_as_pythons(tmp_path, tokenizer):
+    config = dataclasses.replace(
+        CONFIG, seed=np.int64(7), peak_rate=np.float32(0.5), model=dataclasses.replace(CONFIG.model, d_model=np.int32(CONFIG.model.d_model))
+    )
+    save_setup(tmp_path, config, tokenizer)
+    assert load_setup(tmp_path)[0] == config
+    save_tensors(tmp_path / "x.safetensors", {}, {"made_for": made_for(config.model, tokenizer)})
+    assert load_tensors(tmp_path / "x.safetensors")[1]["made_for"] == made_for(CONFIG.model, tokenizer)
+
+
+def test_weights_in_two_places(tmp_path):
+    """A matrix tied to another, and one that is a part of it."""
+    whole = torch.randn(5, 3)
+    save_tensors(tmp_path / "x.safetensors", {"a": whole, "b": whole, "c": whole[2:], "d": torch.empty(0)}, {})
+    found = load_tensors(tmp_path / "x.safetensors")[0]
+    assert all(torch.equal(found[name], there) for name, there in (("a", whole), ("b", whole), ("c", whole[2:])))

@@ -166,6 +166,13 @@ def refused(folder, message):
 
 
 @pytest.mark.errors
+def test_the_command_that_goes_on_can_be_copied(run, tmp_path):
+    """As into Colab's "My Drive"."""
+    shutil.copytree(run, tmp_path / "my drive")
+    refused(tmp_path / "my drive", f"; go on with xformer train --resume '{tmp_path}/my drive', or name another folder$")
+
+
+@pytest.mark.errors
 def test_a_run_is_not_begun_over_another(run):
     refused(
         run, "^folder: expected one without a run, .* holds a checkpoint; go on with xformer train --resume .*, or name another folder$"

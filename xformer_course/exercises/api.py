@@ -1,6 +1,7 @@
 """The functions that readers call."""
 
 import importlib.util
+import sys
 import textwrap
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from xformer_course.exercises import checks, clock, guard, registry
 from xformer_course.exercises.exercise import Chapter, Exercise, Result
 from xformer_course.exercises.functions import Verdict
+from xformer_course.exercises.printing import fitting
 from xformer_course.exercises.session import Session
 
 WIDTH = 88
@@ -105,7 +107,11 @@ def _report(result: Result, *, record: bool = True) -> Result:
 
 def _say(message: str) -> None:
     first, *rest = message.split("\n")
-    print("\n".join([textwrap.fill(first, WIDTH, break_long_words=False, break_on_hyphens=False), *rest]))
+    _print("\n".join([textwrap.fill(first, WIDTH, break_long_words=False, break_on_hyphens=False), *rest]))
+
+
+def _print(text: str) -> None:
+    print(fitting(text, sys.stdout))
 
 
 def hint(id: str, *, level: int | None = None) -> None:
@@ -125,7 +131,7 @@ def hint(id: str, *, level: int | None = None) -> None:
 
 def progress() -> None:
     """Prints what was solved since the kernel started, a line for each chapter."""
-    print(SESSION.table(registry.chapters()))
+    _print(SESSION.table(registry.chapters()))
 
 
 def catalogue(chapter: int | None = None) -> tuple[Exercise, ...]:

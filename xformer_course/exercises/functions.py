@@ -152,6 +152,8 @@ def explain_failure(task: Task, answer: Callable, given: Case, wanted: guard.Out
         return Verdict("wrong", f"{head}your function returned None; is there a `return`?")
     if isinstance(got.error, Complaint):
         return Verdict("wrong", f"{head}{got.error}.")
+    if isinstance(got.error, values.Unreadable):  # a probe could not read it
+        return Verdict("wrong", f"{head}you returned {got.error}.")
     if got.error is not None:
         return Verdict("crashed", f"{head}your function raised {guard.explain_error(got.error, answer)}.")
     try:

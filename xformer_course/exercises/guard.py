@@ -123,9 +123,15 @@ def line_reached(error: BaseException, function: Any) -> int | None:
     trace, line = error.__traceback__, None
     while trace is not None:
         if trace.tb_frame.f_code is code:
-            line = trace.tb_lineno - code.co_firstlineno + 1
+            line = line_of(code, trace.tb_lasti) - code.co_firstlineno + 1
         trace = trace.tb_next
     return line
+
+
+def line_of(code: types.CodeType, place: int) -> int:
+    """The line of an instruction, or of the last one before it that has a line: the jump at the end of a loop may have none."""
+    lines = [line for start, _, line in code.co_lines() if start <= place and line is not None]
+    return lines[-1] if lines else code.co_firstlineno
 
 
 def is_untouched(answer: Any, stub: str, name: str) -> bool:

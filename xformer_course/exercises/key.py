@@ -17,7 +17,7 @@ from types import CodeType
 
 from xformer_course.exercises import registry
 from xformer_course.exercises.exercise import Chapter, Exercise
-from xformer_course.exercises.grading.report import fitting
+from xformer_course.exercises.printing import fitting
 from xformer_lib.cli import check_output, write_text
 
 WIDTH = 100

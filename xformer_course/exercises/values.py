@@ -50,6 +50,14 @@ def as_array(value: Any) -> tuple[np.ndarray, str]:
     return array, str(array.dtype)
 
 
+def as_floats(value: Any) -> np.ndarray:
+    """A copy as an array of floats whose dtype still says how exact they are; bfloat16, which NumPy lacks, becomes float16."""
+    array, dtype = as_array(value)
+    if dtype == "bfloat16":
+        return array.astype(np.float16)
+    return array.astype(array.dtype if array.dtype.kind == "f" else float)
+
+
 def is_plain(value: Any, depth: int = 0) -> bool:
     """Whether a value is made of numbers, strings and arrays alone, finite in number, so that it is safe to read."""
     if value is None or value is Ellipsis or isinstance(value, (numbers.Number, str, np.generic)):
@@ -95,9 +103,16 @@ def show(value: Any) -> str:
     return " " + text if array.ndim == 1 else "\n    " + text.replace("\n", "\n    ")
 
 
-def number(value: Any) -> str:
+def number(value: Any, digits: int = 6) -> str:
     """One number, short."""
-    return str(value) if isinstance(value, (bool, np.bool_)) else f"{value:.6g}"
+    return str(value) if isinstance(value, (bool, np.bool_)) else f"{value:.{digits}g}"
+
+
+def apart(want: Any, have: Any) -> str:
+    """Two numbers that differ, with as many digits as it takes to see it."""
+    pairs = [(number(want, digits), number(have, digits)) for digits in (6, 9, 17)]
+    one, other = next((pair for pair in pairs if pair[0] != pair[1]), pairs[-1])
+    return f"expected {one}, got {other}"
 
 
 def difference(expected: Any, got: Any, *, tolerance: float = 1e-9, name: str = "result") -> str | None:
@@ -195,9 +210,9 @@ def _numbers(expected: Any, got: Any, tolerance: float, name: str) -> str | None
 
 def _where(want: np.ndarray, have: np.ndarray, close: np.ndarray) -> str:
     if want.ndim == 0:
-        return f": expected {number(want[()])}, got {number(have[()])}"
+        return f": {apart(want[()], have[()])}"
     index = tuple(int(i) for i in np.argwhere(~close)[0])
     place = "[" + ", ".join(map(str, index)) + "]"
     count = int((~close).sum())
     more = "" if count == 1 else f" ({count} of {close.size} entries differ)"
-    return f"{place}: expected {number(want[index])}, got {number(have[index])}{more}"
+    return f"{place}: {apart(want[index], have[index])}{more}"

@@ -19,7 +19,7 @@ from xformer_lib.data.files import write_atomically
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.nn.protocols import Module, TranslationModel
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
-from xformer_lib.training.config import TrainConfig, config_from_json, config_to_json
+from xformer_lib.training.config import TrainConfig, config_from_json, config_to_json, to_plain
 
 __all__ = [
     "save_tensors",
@@ -54,8 +54,12 @@ def save_tensors(path: Path, tensors: dict[str, Tensor], state: dict) -> None:
     with the file's checksum."""
     tensors = {name: tensor.detach().cpu().contiguous()
                for name, tensor in tensors.items()}
+    owners: dict[int, str] = {}  # the format refuses weights that share their memory
+    for name, tensor in tensors.items():
+        if owners.setdefault(tensor.untyped_storage().data_ptr(), name) != name:
+            tensors[name] = tensor.clone()
     state = {"sha256": "0" * 64} | state
-    data = save(tensors, metadata={"state": json.dumps(state)})
+    data = save(tensors, metadata={"state": json.dumps(state, default=to_plain)})
     place, digest = find_checksum(data)
     assert place is not None  # two lines above it was written
     write_atomically(path, data[:place.start(1)] + digest.encode()

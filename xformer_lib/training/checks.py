@@ -5,7 +5,7 @@ Edit the page and run ``make export``; what is changed here is lost."""
 
 import math
 
-from xformer_lib._checks import check_whole
+from xformer_lib._checks import check_whole, is_number
 
 __all__ = ["check_warmup"]
 
@@ -23,6 +23,10 @@ def check_warmup(warmup: int, total: int, decay: float) -> None:
 # %% page w2: Settings that fail at once
 CHOICES = {"schedule": ("trapezoid", "inverse_sqrt"),
            "precision": ("float32", "bfloat16", "auto")}
+SPANS = {"peak_rate": ("a finite number above 0", lambda x: 0 < x < math.inf, "1e-3"),
+         "clip": ("a finite number above 0", lambda x: 0 < x < math.inf, "1.0"),
+         "decay": ("0 < decay ≤ 1", lambda x: 0 < x <= 1, "0.5"),
+         "label_smoothing": ("0 ≤ ε < 1", lambda x: 0 <= x < 1, "0.1")}
 
 
 def check_train_config(config) -> None:
@@ -34,18 +38,14 @@ def check_train_config(config) -> None:
                  "accumulate"):
         check_whole(name, getattr(config, name), least=1, advice="see TrainConfig")
     check_whole("seed", config.seed, advice="1 is usual")
-    for name, usual in (("peak_rate", "1e-3"), ("clip", "1.0")):
-        if not 0 < getattr(config, name) < math.inf:
-            raise ValueError(f"{name}: expected a finite number above 0, got "
-                             f"{getattr(config, name)}; {usual} is usual")
-    if not 0 < config.decay <= 1:
-        raise ValueError(f"decay: expected 0 < decay ≤ 1, got {config.decay}; 0.5 is "
-                         "usual")
+    if config.seed >= 2**63:
+        raise ValueError(f"seed: expected less than 2**63, got {config.seed}; 1 is usual")
+    for name, (expected, holds, usual) in SPANS.items():
+        value = getattr(config, name)
+        if not is_number(value) or not holds(value):
+            raise ValueError(f"{name}: expected {expected}, got {value}; {usual} is usual")
     if config.schedule == "trapezoid":
         check_warmup(config.warmup_steps, config.max_steps, config.decay)
-    if not 0 <= config.label_smoothing < 1:
-        raise ValueError("label_smoothing: expected 0 ≤ ε < 1, got "
-                         f"{config.label_smoothing}; 0.1 is usual")
     for name, valid in CHOICES.items():
         if getattr(config, name) not in valid:
             raise ValueError(f"{name}: expected one of {', '.join(valid)}, got "

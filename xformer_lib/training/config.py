@@ -3,6 +3,7 @@
 """``xformer_lib.training.config``, from page w2, Runs that survive (``chapters/w2_runs_that_survive.ipynb``).
 Edit the page and run ``make export``; what is changed here is lost."""
 
+import json
 from dataclasses import asdict, dataclass, fields
 from math import isfinite
 from typing import Any
@@ -68,7 +69,7 @@ def preset(name: str) -> TrainConfig:
 # %% page w2: Settings that fail at once
 def config_to_json(config: TrainConfig) -> dict:
     """Plain numbers and strings, as stored beside a checkpoint."""
-    return asdict(config)
+    return json.loads(json.dumps(asdict(config), default=to_plain))
 
 
 _RETIRED = ("attention_path",)  # of the first edition: how to compute, not what
@@ -83,6 +84,11 @@ def config_from_json(data: dict) -> TrainConfig:
 
 
 # %% page w2: Settings that fail at once
+def to_plain(number):
+    """A number of NumPy's as Python's, which JSON can write."""
+    return number.item()
+
+
 def checked_types(settings: type, data: dict) -> dict:
     """The same data, where every value has the type of the field it is for."""
     types: dict[str, Any] = {field.name: field.type for field in fields(settings)}

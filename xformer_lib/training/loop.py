@@ -9,6 +9,7 @@ import json
 import math
 import platform
 import secrets
+import shlex
 import signal
 import threading
 import time
@@ -431,7 +432,7 @@ def save_or_stop(run: Run, asked: list) -> None:
         return_unused_memory()  # before the next step asks for its own
     if stop:
         raise Stopped(f"stopped after step {run.step} of {run.config.max_steps}, all "
-                      f"is saved; go on with: xformer train --resume {run.folder}")
+                      f"is saved; go on with: xformer train --resume {shlex.quote(str(run.folder))}")
 
 
 # %% page w2: The loop

@@ -4,7 +4,7 @@ import numpy as np
 
 from xformer_course.exercises.chapter_05.layers import all_orders, attend
 from xformer_course.exercises.exercise import Alternative, Complaint, Exercise, Misconception, case
-from xformer_course.exercises.values import describe, is_plain
+from xformer_course.exercises.values import as_floats, describe, is_plain
 
 _SWAPS = {"keys and values": 6.0, "keys alone": 2.0, "values alone": 2.0, "queries alone": (2.0, 6.0)}
 
@@ -70,7 +70,7 @@ answer = {"keys and values": ..., "keys alone": ..., "values alone": ...,
 def _numbers(value):
     if not is_plain(value):
         raise Complaint(f"you returned {describe(value)}; one vector is asked for, as an array")
-    return np.array(value, dtype=float)
+    return as_floats(value)
 
 
 def _looked_at(function):
@@ -87,7 +87,8 @@ def _looked_at(function):
             other[row] += 1.0
             influence.append(not np.allclose(_numbers(function(other, w_q, w_k, w_v)), result))
         asked = not np.allclose(_numbers(function(x, w_q + 1.0, w_k, w_v)), result)
-        change = np.round([other - result for other in again], 12) + 0.0  # no last bits, no minus zero
+        change = np.array([other - result for other in again])
+        change[np.abs(change) < 1e-12] = 0.0  # no last bits
         return np.array(result.shape), change, np.array(influence), asked
 
     return looked_at

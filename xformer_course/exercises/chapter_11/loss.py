@@ -287,6 +287,7 @@ token, in which every real token counts the same and padding counts nothing.""",
     reference=_token_mean,
     cases=_mean_cases,
     returns=("mean",),
+    tolerance=1e-6,  # a plain number that may have been computed in float32
     pure=True,
     misconceptions=(
         Misconception(

@@ -3,6 +3,7 @@
 import numpy as np
 
 from xformer_course.exercises.exercise import Alternative, Complaint, Exercise, Misconception, case
+from xformer_course.exercises.values import as_floats
 
 
 def _same_size_but_wrong(answer):
@@ -246,21 +247,21 @@ def _clip_concatenated(gradients, largest):
     return gradients if norm <= largest else [largest / norm * g for g in gradients]
 
 
-def _as_one_vector(function):
-    """Runs the learner's function and lays its arrays end to end."""
+def _array_by_array(function):
+    """Runs the learner's function and compares shapes, so that a wrong one is named by its place."""
 
-    def laid_out(gradients, largest):
+    def looked_at(gradients, largest):
         shapes = [g.shape for g in gradients]
         clipped = function(gradients, largest)
         if not isinstance(clipped, (list, tuple)) or len(clipped) != len(shapes):
             raise Complaint(f"expected a list of {len(shapes)} arrays, one for each that came in")
-        arrays = [np.asarray(g, dtype=float) for g in clipped]
+        arrays = tuple(as_floats(g) for g in clipped)
         for place, (array, shape) in enumerate(zip(arrays, shapes, strict=True)):
             if array.shape != shape:
                 raise Complaint(f"array {place} came in with shape {shape} and returned with {array.shape}")
-        return np.concatenate([array.ravel() for array in arrays])
+        return arrays
 
-    return laid_out
+    return looked_at
 
 
 CLIP = Exercise(
@@ -281,7 +282,7 @@ unchanged if that norm is at most `largest`; otherwise multiply all arrays by th
     reference=_clipped,
     cases=_clip_cases,
     returns=("clipped",),
-    probe=_as_one_vector,
+    probe=_array_by_array,
     misconceptions=(
         Misconception(
             "each array alone",

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.values import as_array, as_floats, difference
 
 
 def _log_softmax(x):
@@ -84,9 +85,9 @@ def _same_step(expected, got):
     """Sums as numbers; parents and words where the place is filled."""
     if len(got) != 3:
         return f"expected sums, parents and words, got {len(got)} values"
-    sums, *places = (np.asarray(part) for part in got)
+    sums, places = as_floats(got[0]), [as_array(part)[0] for part in got[1:]]
     filled = np.isfinite(expected[0])
-    if sums.shape != expected[0].shape or not np.allclose(sums[filled], expected[0][filled], atol=1e-6):
+    if sums.shape != expected[0].shape or difference(expected[0][filled], sums[filled], tolerance=1e-6):
         return f"the sums should be {np.round(expected[0], 3).tolist()}, got {np.round(sums, 3).tolist()}"
     for name, right, answer in zip(("parents", "words"), expected[1:], places, strict=True):
         if answer.shape != right.shape or (answer[filled] != right[filled]).any():

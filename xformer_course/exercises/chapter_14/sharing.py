@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from xformer_course.exercises import values
 from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
 
 
@@ -204,13 +205,13 @@ def _compare_lists(expected, got):
     if len(got) != len(expected):  # before anything is read: an answer may be huge
         return f"expected {len(expected)} arrays, one for each process, and got {len(got)}"
     try:
-        got = [np.asarray(part, dtype=float) for part in got]
-    except (TypeError, ValueError):
+        got = [values.as_floats(part) for part in got]
+    except values.Unreadable:
         return "your answer is not a list with one array for each process"
     for p, (one, other) in enumerate(zip(expected, got, strict=True)):
         if one.shape != other.shape:
             return f"process {p} should end with {one.size} numbers and has {other.size}"
-        if not np.allclose(one, other, rtol=1e-9, atol=1e-9):
+        if values.difference(one, other) is not None:
             return f"process {p} should end with {np.round(one, 4).tolist()} and has {np.round(other, 4).tolist()}"
     return None
 

@@ -17,9 +17,11 @@ from types import MappingProxyType
 
 from xformer_course.exercises.grading.kernel import Stopped
 from xformer_course.exercises.grading.limits import Limits
-from xformer_course.exercises.grading.report import NotebookGrade, Table, as_csv, as_json, as_text, fitting, from_json, one_line
+from xformer_course.exercises.grading.report import NotebookGrade, Table, as_csv, as_json, as_text, from_json, one_line
 from xformer_course.exercises.grading.run import grade_notebook
 from xformer_course.exercises.grading.source import Unreadable, read_notebook
+from xformer_course.exercises.printing import fitting
+from xformer_lib.cli import check_output, write_text
 
 ALL_PASSED, SOMETHING_OPEN = 0, 1  # and 2, by way of an error, when nothing could be graded
 NEEDED = ("ipykernel", "jupyter_client", "zmq", "psutil")
@@ -64,7 +66,7 @@ def grade_and_report(options) -> int:
         graded = [grade_alone(path, limits, options.seed)]
         write_json(options, graded)
         if options.csv:
-            Path(options.csv).write_text(as_csv(graded), encoding=FOR_SPREADSHEETS)
+            write_text(Path(options.csv), as_csv(graded).encode(FOR_SPREADSHEETS).decode("utf-8"))
         print(fitting(as_text(graded[0]), sys.stdout))
     return ALL_PASSED if all(one.complete for one in graded) else SOMETHING_OPEN
 
@@ -76,18 +78,12 @@ def check_targets(options, hand_ins: list[Path]) -> None:
     """Looks at the files for the reports before any work: no notebook is overwritten.
 
     Raises:
-        FileNotFoundError, ValueError: if a report cannot or must not be written there.
+        OSError, ValueError: if a report cannot or must not be written there.
     """
     for option, target in (("--json", options.json), ("--csv", options.csv)):
-        if not target:
-            continue
-        file = Path(target)
-        if not file.absolute().parent.is_dir():
-            raise FileNotFoundError(f"{option}: no folder {file.parent}; make it first, or name another file")
-        if file.is_dir():
-            raise IsADirectoryError(f"{option}: expected a file for the report, got the folder {file}; name a file in it")
-        if holds_notebook(file) or any(is_same(file, one) for one in hand_ins):
-            raise ValueError(f"{option}: expected a file for the report, got the notebook {file}; name another file")
+        if target and (holds_notebook(Path(target)) or any(is_same(Path(target), one) for one in hand_ins)):
+            raise ValueError(f"{option}: expected a file for the report, got the notebook {target}; name another file")
+        check_output(option, target)
     if options.json and options.csv and Path(options.json).resolve() == Path(options.csv).resolve():
         raise ValueError(f"--json, --csv: expected two files, got {options.json} for both; name another for one")
 
@@ -114,7 +110,7 @@ def write_json(options, graded: list[NotebookGrade]) -> None:
     """Writes every verdict; what no encoding can write stands there as its escape."""
     if options.json:
         text = json.dumps(as_json(graded, options.seed), ensure_ascii=False, indent=1) + "\n"
-        Path(options.json).write_text(text, encoding="utf-8", errors="backslashreplace")
+        write_text(Path(options.json), text.encode("utf-8", "backslashreplace").decode("utf-8"))
 
 
 # ---------------------------------------------------------------- one notebook, or a class

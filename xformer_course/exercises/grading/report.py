@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import TextIO
 
 from xformer_course.exercises.grading.source import in_order, known
+from xformer_course.exercises.printing import fitting
 from xformer_lib import __version__
 
 WIDTH = 100
@@ -176,12 +177,6 @@ def as_csv(notebooks: list[NotebookGrade], ids: Collection[str] | None = None) -
     for one in notebooks:
         table.add(one)
     return text.getvalue()
-
-
-def fitting(text: str, file: TextIO) -> str:
-    """Text that a file can take: letters that its encoding lacks are written as their escapes."""
-    encoding = getattr(file, "encoding", None) or "utf-8"
-    return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def harmless(value):
