@@ -3,7 +3,7 @@
 The browser's Python has NumPy and the parts of the course that need nothing else. `prepare` looks at the cells of a notebook
 and takes out, statement by statement, what needs more (torch, matplotlib, a figure); it serves the build of the book, which
 marks the cells that run whole, and the page, which runs them. `Page.run` runs one cell: first, once and without a word, the
-cells above that it needs, then the text as it stands in the editor.
+cells above that it needs, as the reader left them, then the text as it stands in the editor.
 """
 
 import ast
@@ -12,8 +12,8 @@ import io
 import json
 import sys
 import traceback
-from contextlib import redirect_stdout
-from dataclasses import dataclass, field
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from dataclasses import dataclass, field, replace
 
 OURS = ("xformer_lib", "xformer_course")
 OURS_HERE = ("xformer_lib._checks", "xformer_lib.reference", "xformer_lib.shapes", "xformer_course.exercises")
@@ -201,38 +201,95 @@ def needed(cells: list[Cell], number: int, names: set[str]) -> list[int]:
     return found[::-1]
 
 
+def with_typed(cells: list[Cell], typed: dict[int, str]) -> list[Cell]:
+    """The cells with the reader's texts in their places."""
+    made, taught = [], set()
+    for number, cell in enumerate(cells):
+        made.append(_edited(cell, typed[number], taught) if number in typed else cell)
+        taught |= made[-1].binds if cell.kind != "exercise" else set()
+    return made
+
+
+def _edited(cell, text, taught):
+    """Nothing is left out of what a reader typed but the check of an answer, and an answer gives no name that the lesson has given."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:  # told to the cell that needs what stood here
+        return replace(cell, source=text, kept=text)
+    binds, uses, touches = targets(tree), loads(tree), changes(tree) & taught | cell.touches & loads(tree)
+    if cell.kind == "exercise":
+        tree.body = [part for part in tree.body if not isinstance(part, ast.Expr) or base(part.value) not in ("check", "hint")]
+        binds, touches = binds - taught, set()
+    return replace(cell, source=text, kept=ast.unparse(tree), binds=binds, uses=uses, touches=touches)
+
+
 class Page:
     """The names of one page and the cells that have run."""
 
     def __init__(self, cells: list[dict]):
         self.cells = prepare(cells)
-        self.names = {"__name__": "__main__", "__builtins__": builtins}
-        self.done: set[int] = set()
+        self.spoken: list[str] = []  # by a check or a hint
+        self.begin()
 
-    def run(self, number: int, source: str) -> dict:
-        """Runs a cell as it is typed: ``{"text", "error", "trace", "status"}``, the last two where there is one."""
+    def begin(self) -> None:
+        """Forget what has run."""
+        self.names = {"__name__": "__main__", "__builtins__": builtins}
+        self.done: dict[int, str] = {}  # the text of each cell that has run
+
+    def run(self, number: int, source: str, typed: dict[int, str] | None = None) -> dict:
+        """Runs a cell as it is typed: ``{"text", "spoken", "error", "trace", "status"}``, what there is of them.
+
+        ``typed`` has the texts of the cells that the reader changed. A cell finds what the cells above it make: where one below has
+        run, or one above has another text by now, they run anew.
+        """
         said, status = io.StringIO(), ""
+        self.spoken.clear()
         try:
             tree = ast.parse(source, "your cell")
-            for above in needed(self.cells, number, loads(tree)):
-                if above not in self.done:
-                    with redirect_stdout(io.StringIO()):
-                        exec(compile(self.cells[above].kept, "a cell above", "exec"), self.names)
-                    self.done.add(above)
-            with redirect_stdout(said):
-                status = self._say(tree)
-            self.done.add(number)
+            cells = with_typed(self.cells, typed or {})
+            above = needed(cells, number, loads(tree))
+            self._go_back(number, above, cells)
+            for one in above:
+                if one not in self.done:
+                    forgiven = suppress(Exception if cells[one].kind == "exercise" else ())  # an answer may be half of one
+                    with forgiven, redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()), self._place(one, cells) as names:
+                        exec(compile(cells[one].kept, "a cell above", "exec"), names)
+                    self.done[one] = cells[one].source
+            self.spoken.clear()
+            with redirect_stdout(said), redirect_stderr(said), self._place(number, cells) as names:
+                status = self._say(tree, names)
+            self.done[number] = source if cells[number].kind == "exercise" else cells[number].source  # a hint is no answer
         except BaseException as error:
-            return {"text": said.getvalue(), **_told(error)}
-        return {"text": said.getvalue(), "error": "", "trace": "", "status": status}
+            return {"text": said.getvalue(), "spoken": list(self.spoken), **_told(error)}
+        return {"text": said.getvalue(), "spoken": list(self.spoken), "error": "", "trace": "", "status": status}
 
-    def _say(self, tree):
+    def _go_back(self, number, above, cells):
+        """Forgets what has run if it is not what stands above a cell."""
+        last = max(self.done, default=-1)
+        late = last > number or any(one < last for one in above if one not in self.done)
+        if late or any(self.done[one] != cells[one].source for one in self.done if one != number):
+            self.begin()
+
+    @contextmanager
+    def _place(self, number, cells):
+        """The names that a cell works on. An answer leaves those alone that the lesson above it has given."""
+        self.done[number] = ""  # until it has come to its end
+        self.names.pop("__warningregistry__", None)  # a warning is given again
+        if cells[number].kind != "exercise":
+            yield self.names
+            return
+        taught = set().union(*(cell.binds for cell in cells[:number] if cell.kind != "exercise"))
+        own = dict(self.names)
+        yield own
+        self.names |= {name: value for name, value in own.items() if name not in taught}
+
+    def _say(self, tree, names):
         """Runs the statements and shows the value of a last expression, as a notebook does."""
         last = tree.body[-1] if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-        exec(compile(ast.Module(tree.body[:-1] if last else tree.body, []), "your cell", "exec"), self.names)
+        exec(compile(ast.Module(tree.body[:-1] if last else tree.body, []), "your cell", "exec"), names)
         if last is None:
             return ""
-        value = eval(compile(ast.Expression(last.value), "your cell", "eval"), self.names)
+        value = eval(compile(ast.Expression(last.value), "your cell", "eval"), names)
         if hasattr(value, "_ipython_display_"):
             return getattr(value, "status", "")
         if value is not None:
@@ -242,12 +299,14 @@ class Page:
 
 def _told(error):
     """An error in one line, with its place in the reader's cell, and the whole story."""
-    here = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == "your cell"]
-    line = error.lineno if isinstance(error, SyntaxError) else here[-1].lineno if here else None
+    places = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    if isinstance(error, SyntaxError):
+        places.append((error.filename, error.lineno))
+    line = next((line for name, line in reversed(places) if name == "your cell"), None)
     words = error.msg if isinstance(error, SyntaxError) else str(error)
     if isinstance(error, ModuleNotFoundError):
         words = f"{error.name} is not in this page's Python, which has NumPy alone; open the notebook for it"
-    place = f" (line {line})" if line else ""
+    place = f" (line {line})" if line else " (in a cell above)" if "a cell above" in dict(places) else ""
     trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     return {"error": f"{type(error).__name__}: {words}{place}", "trace": trace, "status": "error"}
 
@@ -260,10 +319,10 @@ def start(cells: str) -> None:
     global page
     from xformer_course.exercises import api
 
-    api.WIDTH = 10_000  # the page breaks the lines
     page = Page(json.loads(cells))
+    api._say = page.spoken.append  # the page breaks the lines, and tells a verdict from what a cell prints
 
 
-def run(number: int, source: str) -> str:
-    """The answer of one cell as JSON."""
-    return json.dumps(page.run(number, source))
+def run(number: int, source: str, typed: str) -> str:
+    """The answer of one cell as JSON; ``typed`` has the texts of the changed cells, by their numbers."""
+    return json.dumps(page.run(number, source, {int(one): text for one, text in json.loads(typed).items()}))

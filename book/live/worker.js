@@ -22,7 +22,7 @@ async function start({ files, cells }) {
 self.onmessage = async ({ data }) => {
   try {
     if (data.files) await start(data);
-    else postMessage(JSON.parse(self.runner.run(data.number, data.source)));
+    else postMessage(JSON.parse(self.runner.run(data.number, data.source, JSON.stringify(data.typed))));
   } catch (error) {
     postMessage({ failed: String(error.message || error) });
   }

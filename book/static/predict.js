@@ -1,7 +1,7 @@
 // A prediction is said before it is shown: buttons or a field in front of the folded answer. What was said stays in this browser.
 (() => {
   const KEY = "xformer-predicted",
-    NAME = /([^/]+)\.html/.exec(location.pathname)?.[1];
+    NAME = /([^/]+?)(?:\.html)?$/.exec(location.pathname)?.[1];
   const make = (name, cls, text = "") => Object.assign(document.createElement(name), { className: cls, textContent: text });
   const load = () => {
     try {
@@ -12,8 +12,8 @@
   };
   const keep = (key, said, right) => {
     const all = load();
-    if (all[NAME]?.[key]) return; // the first word counts: a second one has seen the answer
-    all[NAME] = { ...all[NAME], [key]: [said, right] };
+    // the last word is shown again, the first one counts: a second has seen the answer
+    all[NAME] = { ...all[NAME], [key]: [said, all[NAME]?.[key]?.[1] ?? right] };
     try {
       localStorage.setItem(KEY, JSON.stringify(all));
       dispatchEvent(new Event("xformer-progress"));
@@ -21,11 +21,13 @@
       /* refused: nothing is kept */
     }
   };
-  // The numbers in what was said: "row 3, column 1", "(3,1)" and "3 and 1" are one answer, and so are 3/7, 0.43 and 43 %.
+  // The numbers in what was said: "row 3, column 1", "(3,1)" and "3 and 1" are one answer, and so are 3/7, 0.43 and 43 %. A dash between two
+  // numbers is no sign.
   const numbers = (text) =>
     [
       ...text
         .replace(/[−–]/g, "-")
+        .replace(/([\d%])(-| - )(?=\.?\d)/g, "$1 and ")
         .replace(/(\d)[ ,](?=\d{3}\b)/g, "$1")
         .matchAll(/(-?\d*\.?\d+)(?:\s*\/\s*(\d+))?\s*(%?)/g),
     ].map(([, value, below, percent]) => Number(value) / Number(below || 1) / (percent ? 100 : 1));
@@ -33,23 +35,28 @@
     some.length === others.length &&
     some.every((value, n) => Math.abs(value - others[n]) <= (near && !Number.isInteger(others[n]) ? 0.01 * Math.abs(others[n]) : 0));
 
+  // Where one number is asked for, a comma may stand before its decimals.
+  const fits = (said, one, near) =>
+    alike(numbers(said), numbers(one), near) ||
+    (numbers(one).length === 1 && alike(numbers(said.replace(/^([^,]*\d),(\d[^,]*)$/, "$1.$2")), numbers(one), near));
+
   for (const fold of document.querySelectorAll("details[data-ask]")) {
     const { key, choices, right, near } = JSON.parse(fold.dataset.ask);
     const form = make(choices ? "div" : "form", "predict-form"),
       verdict = make("span", "predict-verdict");
     verdict.setAttribute("role", "status");
-    const show = (said, good) => {
-      verdict.textContent = good ? `You said ${said}. So it is.` : `You said ${said}. Not so; read why.`;
+    const show = (said) => {
+      verdict.textContent = isRight(said) ? `You said ${said}. So it is.` : `You said ${said}. Not so; read why.`;
       for (const button of form.querySelectorAll("button[aria-pressed]")) button.setAttribute("aria-pressed", button.textContent === said);
     };
+    const isRight = (said) => (choices ? right.includes(said) : right.some((one) => fits(said, one, near)));
     const judge = (said) => {
       if (!choices && !numbers(said).length) {
         verdict.textContent = "Say it in figures.";
         return;
       }
-      const good = choices ? right.includes(said) : right.some((one) => alike(numbers(said), numbers(one), near));
-      keep(key, said, good);
-      show(said, good);
+      keep(key, said, isRight(said));
+      show(said);
       fold.open = true;
     };
     if (choices) {
@@ -76,7 +83,7 @@
     }
     form.append(verdict);
     const before = load()[NAME]?.[key];
-    if (before) show(...before);
+    if (before) show(before[0]);
     fold.before(form);
   }
 })();

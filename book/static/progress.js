@@ -3,17 +3,28 @@
 (() => {
   const place = document.getElementById("your-progress");
   if (!place) return;
-  const KEYS = ["xformer-read", "xformer-predicted", "xformer-solved", "xformer-reviewed", "xformer-code"];
+  // What each key holds; anything else, from a file or from this browser, counts as nothing.
+  const of = (fits) => (value) => value !== null && typeof value === "object" && !Array.isArray(value) && Object.values(value).every(fits);
+  const text = (value) => typeof value === "string";
+  const SHAPES = {
+    "xformer-read": (value) => Array.isArray(value) && value.every(text),
+    "xformer-predicted": of(of((said) => Array.isArray(said) && text(said[0]))),
+    "xformer-solved": of((value) => value === true),
+    "xformer-reviewed": of((card) => !Number.isNaN(Date.parse(card?.due))),
+    "xformer-code": of(of(text)),
+  };
+  const KEYS = Object.keys(SHAPES);
   const make = (name, cls, text = "") => Object.assign(document.createElement(name), { className: cls, textContent: text });
   const load = (key, empty) => {
     try {
-      return JSON.parse(localStorage.getItem(key)) ?? empty;
+      const value = JSON.parse(localStorage.getItem(key));
+      return SHAPES[key](value) ? value : empty;
     } catch {
       return empty;
     }
   };
   const link = (text, href) => Object.assign(make("a", "", text), { href });
-  const CHAPTER = /chapters\/((\d\d)[a-z]?_\w+)\.html/;
+  const CHAPTER = /chapters\/((?:\d\d[a-z]?|w\d)_\w+)/;
 
   function table() {
     const read = new Set(load("xformer-read", [])),
@@ -24,20 +35,20 @@
     const row = (number) =>
       rows.get(number) || rows.set(number, { read: 0, said: 0, right: 0, solved: 0, reviewed: 0, due: 0 }).get(number);
     for (const name of read) row(name.slice(0, 2)).read += 1;
-    for (const [name, said] of Object.entries(predicted))
-      for (const [, right] of Object.values(said)) {
+    for (const id of Object.keys(solved)) row(id.split(".")[0].padStart(2, "0")).solved += 1;
+    const today = new Date().setHours(23, 59, 59, 999);
+    for (const [name, [askable, , asked]] of Object.entries(window.bookTotals || {})) {
+      for (const [, right] of askable.map((key) => predicted[name]?.[key]).filter(Boolean)) {
         row(name.slice(0, 2)).said += 1;
         row(name.slice(0, 2)).right += right ? 1 : 0;
       }
-    for (const id of Object.keys(solved)) row(id.split(".")[0].padStart(2, "0")).solved += 1;
-    const today = new Date().setHours(23, 59, 59, 999);
-    for (const [name, [, , asked]] of Object.entries(window.bookTotals || {}))
       for (const id of asked)
         if (reviewed[id]) {
           const one = row(name.slice(0, 2));
           one.reviewed += 1;
           one.due += new Date(reviewed[id].due) <= today ? 1 : 0;
         }
+    }
     if (!rows.size)
       return make(
         "p",
@@ -54,7 +65,7 @@
             .join("")
             .trim(),
         ])
-        .filter(([name]) => name && /^\d\d_/.test(name))
+        .filter(([name]) => name && /^(\d\d|w\d)_/.test(name))
         .map(([name, title]) => [name.slice(0, 2), [title, `${name}.html`]]),
     );
     const made = make("table", "table"),
@@ -94,14 +105,20 @@
     } catch {
       given = null;
     }
-    if (!given || typeof given !== "object" || !KEYS.some((key) => key in given)) {
+    const held = KEYS.filter((key) => Object.hasOwn(given ?? {}, key));
+    if (!held.length || !held.every((key) => SHAPES[key](given[key]))) {
       say("This file is not one that the button beside it wrote.");
       return;
     }
-    for (const key of KEYS) if (key in given) localStorage.setItem(key, JSON.stringify(given[key]));
+    let said = "Taken.";
+    try {
+      for (const key of held) localStorage.setItem(key, JSON.stringify(given[key]));
+    } catch {
+      said = "Not all of it could be taken: this browser keeps no more.";
+    }
     dispatchEvent(new Event("xformer-progress"));
     show();
-    place.querySelector(".live-status").textContent = "Taken.";
+    place.querySelector(".live-status").textContent = said;
   }
 
   function show() {
@@ -136,5 +153,7 @@
     bar.append(pick, said);
     place.replaceChildren(table(), bar);
   }
+  addEventListener("storage", show);
+  addEventListener("pageshow", (event) => event.persisted && show());
   show();
 })();

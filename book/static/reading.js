@@ -2,7 +2,7 @@
 // Kept in this browser alone.
 (() => {
   const KEY = "xformer-read",
-    PAGE = /\/chapters\/((?:\d\d[a-z]?|w\d)_\w+)\.html/;
+    PAGE = /\/chapters\/((?:\d\d[a-z]?|w\d)_\w+)/;
   const page = (address) => (PAGE.exec(address) || [])[1];
   const load = () => {
     try {
@@ -22,7 +22,7 @@
 
   // Of a page's predictions, exercises and questions: how many were done, of how many, in which words.
   function parts(name) {
-    const [said, solvable, asked] = (window.bookTotals || {})[name] || [0, [], []];
+    const [askable, solvable, asked] = (window.bookTotals || {})[name] || [[], [], []];
     const kept = (key) => {
       try {
         return JSON.parse(localStorage.getItem(key)) || {};
@@ -30,10 +30,11 @@
         return {};
       }
     };
-    const solved = kept("xformer-solved"),
+    const said = kept("xformer-predicted")[name] || {},
+      solved = kept("xformer-solved"),
       reviewed = kept("xformer-reviewed");
     return [
-      [Object.keys(kept("xformer-predicted")[name] || {}).length, said, "predictions said"],
+      [askable.filter((key) => said[key]).length, askable.length, "predictions said"],
       [solvable.filter((id) => solved[id]).length, solvable.length, "exercises solved here"],
       [asked.filter((id) => reviewed[id]).length, asked.length, "questions answered"],
     ].filter(([done]) => done);
@@ -66,7 +67,7 @@
     let head = null,
       table = null;
     const parts = new Map();
-    for (const row of document.querySelectorAll("article tbody tr")) {
+    for (const row of document.querySelectorAll("article tbody tr:not(#your-progress tr)")) {
       const link = row.querySelector("a[href]");
       if (link && head && page(link.href)) parts.get(head).push(page(link.href));
       if (!link && row.querySelector("strong")) {
@@ -91,7 +92,7 @@
   function show() {
     const read = load();
     tick(read);
-    if (/\/chapters\/index\.html/.test(location.pathname)) countParts(read);
+    if (/\/chapters\/(index(\.html)?)?$/.test(location.pathname)) countParts(read);
   }
 
   function watch() {
@@ -115,7 +116,7 @@
       if (event.target.matches(".term")) document.body.classList.remove("no-notes");
     });
   }
-  addEventListener("xformer-progress", show);
+  for (const change of ["xformer-progress", "storage", "pageshow"]) addEventListener(change, show); // here, in another tab, before a step back
   show();
   watch();
 })();

@@ -4,15 +4,17 @@ from pathlib import Path
 
 from . import finish, glossary, library_mark, live, mathematics, model_files, notebooks, pages, parts, review, totals
 
-STATIC = Path(__file__).resolve().parent.parent / "static"
+ROOT = Path(__file__).resolve().parents[2]
+STATIC, LOADER = ROOT / "book" / "static", ROOT / "xformer_course" / "explorables" / "assets" / "loader.js"
 
 
 def add_static_folder(app, config):
-    config.html_static_path.append(str(STATIC))
+    config.html_static_path += [str(STATIC), str(LOADER)]
     app.add_css_file("book.css", priority=900)
     app.add_css_file("reading.css", priority=901)
     app.add_css_file("live.css", priority=902)
     app.add_js_file("reading.js", loading_method="defer")
+    app.add_js_file("loader.js", loading_method="defer")
     app.add_js_file("live.js", loading_method="defer")
     app.add_js_file("predict.js", loading_method="defer")
     app.add_js_file("review.js", loading_method="defer")

@@ -35,6 +35,7 @@ ONLY_WHERE_USED = {
     "predict.js": r"<details data-ask=",
     "progress.js": r'id="your-progress"',
     "review.js": r'class="review-set"',
+    "loader.js": r'class="cell live ',
     "live.js": r'class="cell live ',
 }
 # (what, pattern, replacement): words of a theme that speaks to eyes only.

@@ -157,9 +157,9 @@ def write_live_files(app, exception):
         cells, _, live = page_cells(name)
         if live:
             page = json.dumps(cells, ensure_ascii=True).encode()
-            (folder / "pages" / f"{Path(name).name}.js").write_bytes(as_script(page, "receivePythonFile"))
-    (folder / "editor.js").write_bytes((VENDOR / "editor" / "editor.js").read_bytes())
-    write_parts(folder, python_files(), "receivePythonFile")
+            (folder / "pages" / f"{Path(name).name}.js").write_bytes(as_script(page))
+    (folder / "editor.js").write_bytes((VENDOR / "editor" / "editor.js").read_bytes() + as_script(b""))  # it came whole
+    write_parts(folder, python_files())
 
 
 def setup(app):

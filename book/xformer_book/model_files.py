@@ -1,8 +1,8 @@
 """The translators' files as scripts, so that a page can load them even from a folder, where browsers refuse ``fetch``.
 
 Each part of about a megabyte is one script whose string carries one byte a character; read as windows-1252, which gives
-every byte a character of its own, nothing is lost. ``list.js`` has the sizes and a CRC-32 of each part. No page loads them
-before a click.
+every byte a character of its own, nothing is lost. ``list.js`` has the sizes and a CRC-32 of each part. The figures'
+``loader.js`` reads them, and no page loads them before a click.
 """
 
 import json
@@ -19,26 +19,26 @@ ESCAPES = ((b"\\", rb"\\"), (b'"', rb"\""), (b"\r", rb"\r"), (b"\n", rb"\n"))
 NUL_BEFORE_DIGIT = re.compile(rb"\0(?=[0-9])")
 
 
-def as_script(data, receiver="receiveModelFile"):
-    """A script that hands ``data`` to the page's function of that name."""
+def as_script(data):
+    """A script that hands ``data`` to the function of ``loader.js``."""
     for byte, escape in ESCAPES:
         data = data.replace(byte, escape)
     data = NUL_BEFORE_DIGIT.sub(rb"\\x00", data).replace(b"\0", rb"\0")
-    return receiver.encode() + b'("' + data + b'");\n'
+    return b'receiveFile("' + data + b'");\n'
 
 
-def write_parts(folder, contents, receiver="receiveModelFile", part=PART):
+def write_parts(folder, contents, part=PART):
     """Write files, bytes by name, as scripts, and ``list.js`` last; a folder is complete when it is there. Returns the bytes written."""
     data, parts, written = b"".join(contents.values()), [], 0
     folder.mkdir(parents=True, exist_ok=True)
     for number, start in enumerate(range(0, len(data), part)):
         piece = data[start : start + part]
         name = f"part-{number:02d}.js"
-        written += (folder / name).write_bytes(as_script(piece, receiver))
+        written += (folder / name).write_bytes(as_script(piece))
         parts.append({"name": name, "bytes": len(piece), "crc32": zlib.crc32(piece)})
     files = [{"name": name, "bytes": len(content)} for name, content in contents.items()]
     text = json.dumps({"files": files, "parts": parts}, separators=(",", ":"))
-    return written + (folder / "list.js").write_bytes(f"{receiver}({text});\n".encode())
+    return written + (folder / "list.js").write_bytes(f"receiveFile({text});\n".encode())
 
 
 def write_files(folder, model, part=PART):
@@ -46,7 +46,7 @@ def write_files(folder, model, part=PART):
     missing = [name for name in NAMES if not (model / name).is_file()]
     if missing:
         raise FileNotFoundError(f"{model}: expected {', '.join(NAMES)}, got no {missing[0]}; restore it from the repository")
-    return write_parts(folder, {name: (model / name).read_bytes() for name in NAMES}, part=part)
+    return write_parts(folder, {name: (model / name).read_bytes() for name in NAMES}, part)
 
 
 def write_with_the_book(app, exception):

@@ -6,6 +6,7 @@ makes buttons or a field of them. Without a script the answer is a fold as befor
 
 import json
 import re
+import zlib
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -31,9 +32,14 @@ def predictions():
     return pages
 
 
-def asked(entry, number):
+def key(entry):
+    """A name that stays as long as the question and its answers do: what a reader said of another one is not shown."""
+    return f"{zlib.crc32(json.dumps(entry, sort_keys=True).encode()):08x}"
+
+
+def asked(entry):
     """What the page needs to ask and to judge."""
-    made = {"key": number}
+    made = {"key": key(entry)}
     if "choices" in entry:
         made |= {"choices": entry["choices"], "right": [entry["right"]]}
     elif "number" in entry:
@@ -54,7 +60,7 @@ def with_questions(name, texts, complain):
             found[number] += 1
         if len(hits) != 1:
             return match[0]
-        data = escape(json.dumps(asked(entries[hits[0]], hits[0]), ensure_ascii=False), quote=True)
+        data = escape(json.dumps(asked(entries[hits[0]]), ensure_ascii=False), quote=True)
         return match[0].removesuffix(FOLD) + f'<details data-ask="{data}"><summary>Answer</summary>'
 
     made = [PREDICT.sub(ask, text) for text in texts]

@@ -9,7 +9,7 @@ CHECK = re.compile(r'check\("(\d+\.\d+)"')
 
 
 def totals(names):
-    """``{page: [predictions, ids of the exercises that its cells can answer, ids of its questions]}``."""
+    """``{page: [keys of its predictions, ids of the exercises that its cells can answer, ids of its questions]}``."""
     made = {}
     for name in sorted(names):
         page = name.removeprefix("chapters/")
@@ -17,7 +17,7 @@ def totals(names):
         solvable = [found[1] for number in kinds if (found := CHECK.search(cells[number]["source"]))]
         asked, said = review.questions().get(page, []), predictions.predictions().get(page, [])
         if solvable or asked or said:
-            made[page] = [len(said), solvable, [entry["id"] for entry in asked]]
+            made[page] = [[predictions.key(entry) for entry in said], solvable, [entry["id"] for entry in asked]]
     return made
 
 

@@ -13,7 +13,7 @@ from lxml import html
 ROOT = Path(__file__).resolve().parents[2]
 HTML = ROOT / "_build" / "html"
 BUDGET = json.loads((ROOT / "tools" / "js" / "budget.json").read_text(encoding="utf-8"))
-OURS = {path.name for path in (ROOT / "book" / "static").iterdir() if path.suffix in (".js", ".css")}
+OURS = {path.name for path in (ROOT / "book" / "static").iterdir() if path.suffix in (".js", ".css")} | {"loader.js"}
 
 
 def own(path):

@@ -42,6 +42,7 @@ RESTS_AT_THE_TOP = """
   window.placeBefore = now;
   return now === before && now >= 0 && now < 200; }
 """
+TICKED = "nav.bd-links .read-tick"
 REFUSED = "Object.defineProperty(window, 'localStorage', { get() { throw new Error('refused'); } })"
 
 
@@ -180,9 +181,10 @@ def test_a_link_to_a_section_leads_there(chromium, articles):
 def test_the_first_page_says_where_the_reader_is(chromium, pages):
     """Read, predicted, solved, by chapter; written to a file, forgotten, and taken back from it."""
     index = next(page for page in pages.values() if page.name == "chapters/index")
+    first, second = (json.loads(fold["data-ask"])["key"] for fold in page_of(pages, "05_permutations").soup.select("[data-ask]")[:2])
     kept = {
-        "xformer-read": ["05_permutations", "05a_how_much_order_is_left", "12c_what_each_part_is_worth"],
-        "xformer-predicted": {"05_permutations": {"0": ["none", True], "1": ["2, 2", False]}},
+        "xformer-read": ["05_permutations", "05a_how_much_order_is_left", "12c_what_each_part_is_worth", "w1_inputs_and_errors"],
+        "xformer-predicted": {"05_permutations": {first: ["none", True], second: ["2, 2", False], "1": ["gone", True]}, "gone": {}},
         "xformer-solved": {"5.1": True, "5.12": True, "9.4": True},
         "xformer-reviewed": {"read-an-order": {"due": "2026-01-02T03:04:05Z"}},
     }
@@ -205,11 +207,33 @@ def test_the_first_page_says_where_the_reader_is(chromium, pages):
         await tab.evaluate("localStorage.clear()")
         await tab.visit(index.path.as_uri())
         await tab.set_input_files("#your-progress input", file)
-        await expect(tab.locator("#your-progress tbody tr")).to_have_count(3)
+        await expect(tab.locator("#your-progress tbody tr")).to_have_count(4)
         seen["taken"] = await tab.evaluate(rows)
-        return seen
+        # what another tab or another page kept in the meantime
+        for read, news in (
+            (["01_motivation"], "new StorageEvent('storage')"),
+            ([], "new PageTransitionEvent('pageshow', {persisted: true})"),
+        ):
+            script = f"(read) => {{ localStorage.setItem('xformer-read', JSON.stringify(read)); dispatchEvent({news}); }}"
+            await tab.evaluate(script, read)
+            seen[len(read)] = [
+                await tab.evaluate(f"document.querySelectorAll('{one}').length") for one in ("#your-progress tbody tr", TICKED)
+            ]
+        # a file of another shape, a browser that takes no more, and what such a file has left
+        status = tab.locator("#your-progress .live-status")
+        odd = {"name": "x.json", "mimeType": "application/json", "buffer": b'{"xformer-read": {"a": 1}}'}
+        await tab.set_input_files("#your-progress input", odd)
+        await expect(status).to_have_text("This file is not one that the button beside it wrote.")
+        await tab.evaluate("localStorage.setItem('xformer-read', JSON.stringify({ a: 1 }))")
+        await tab.visit(index.path.as_uri())
+        await tab.evaluate("(() => { Storage.prototype.setItem = () => { throw new Error('refused'); }; })()")
+        await tab.set_input_files("#your-progress input", file)
+        await expect(status).to_have_text("Not all of it could be taken: this browser keeps no more.")
+        return seen, tab.complaints
 
-    seen = browse(chromium, work)
-    assert seen["empty"].startswith("Nothing yet")
-    assert seen["rows"] == [["2", "1 of 2", "2", "1", "1"], ["0", "0", "1", "0", "0"], ["1", "0", "0", "0", "0"]] == seen["taken"]
-    assert seen["titles"] == ["5 · Permutations", "9 · The encoder–decoder", "12 · Translation"] and seen["saved"] == kept
+    seen, problems = browse(chromium, work)
+    assert problems == [] and seen["empty"].startswith("Nothing yet")
+    read = ["1", "0", "0", "0", "0"]
+    assert seen["rows"] == [["2", "1 of 2", "2", "1", "1"], ["0", "0", "1", "0", "0"], read, read] == seen["taken"]
+    assert seen["titles"] == ["5 · Permutations", "9 · The encoder–decoder", "12 · Translation", "w1 · Inputs and errors"]
+    assert seen["saved"] == kept and seen[1] == [3, 3] and seen[0] == [2, 2]

@@ -108,17 +108,62 @@ def test_what_a_function_names_inside_is_its_own():
 
 def test_an_answer_speaks_in_one_line_and_keeps_its_story():
     page = runner.Page([{"source": "x = 1", "tags": []}, {"source": "x + 1", "tags": []}])
-    assert page.run(1, "x + 1") == {"text": "2\n", "error": "", "trace": "", "status": ""}
+    assert page.run(1, "x + 1") == {"text": "2\n", "spoken": [], "error": "", "trace": "", "status": ""}
     wrong = page.run(1, "y = 2\nx / 0")
     assert wrong["error"] == "ZeroDivisionError: division by zero (line 2)" and "Traceback" in wrong["trace"]
     assert page.run(1, "x +")["error"] == "SyntaxError: invalid syntax (line 1)"
+    assert page.run(1, "x", {0: "y ="})["error"] == "SyntaxError: invalid syntax (in a cell above)"
     assert "has NumPy alone" in page.run(1, "import torch_that_is_nowhere")["error"]
 
 
-def test_a_check_gives_its_verdict_and_prints_no_value():
+def test_a_check_gives_its_verdict_and_prints_no_value(monkeypatch):
+    from xformer_course.exercises import api
+
     page = runner.Page(
         [{"source": "from xformer_course.exercises import check", "tags": []}, {"source": 'w = ...\ncheck("3.1", w)', "tags": []}]
     )
-    right = page.run(1, 'w = [0.25] * 4\ncheck("3.1", w)')
-    assert right["status"] == "passed" and right["text"].startswith("Exercise 3.1: correct") and "<Exercise" not in right["text"]
+    monkeypatch.setattr(api, "_say", page.spoken.append)  # as `start` has it
+    right = page.run(1, 'print("Exercise")\nw = [0.25] * 4\ncheck("3.1", w)')
+    assert right["status"] == "passed" and right["text"] == "Exercise\n" and right["spoken"][0].startswith("Exercise 3.1: correct")
     assert page.run(1, 'w = [1, 1, 1, 1]\ncheck("3.1", w)')["status"] in ("wrong", "misconception")
+
+
+def pages(*sources):
+    return runner.Page([{"source": source, "tags": []} for source in sources])
+
+
+def test_a_cell_finds_what_the_cells_above_it_make():
+    """In whatever order the cells are pressed; what is above runs again only where something else has run since."""
+    page = pages("ran = []\nx = 2", "ran.append(1)\nprint(x)", "x = 3\ny = 5", "print(x + y)", "x = 7\nprint(ran)")
+    say = lambda number: page.run(number, page.cells[number].source)["text"]  # noqa: E731
+    assert [say(number) for number in (4, 1, 3, 1, 1, 3)] == ["[1]\n", "2\n", "8\n", "2\n", "2\n", "8\n"]
+    assert [say(number) for number in (1, 1, 4)] == ["2\n", "2\n", "[1, 1]\n"]
+    page = pages("x = 2", "print(x)", "x = 11")
+    assert say(1) == "2\n" and page.run(2, "x = 11\nx / 0")["error"]
+    assert say(1) == "2\n", "what a cell below left when it failed"
+    page = pages("x = 2", "y = 3", "x = 5", "print(x + y)")
+    assert page.run(2, "x = 5")["error"] == "" and page.run(3, "print(x + y)")["text"] == "8\n"
+
+
+def test_what_the_reader_typed_above_is_what_runs():
+    page = pages("x = 2", "y = x + 1", "print(y)", "x = 7")
+    typed = {0: "x = 11"}
+    assert page.run(2, "print(y)")["text"] == "3\n"
+    assert page.run(2, "print(y)", typed)["text"] == "12\n" and page.run(3, "x = 7", typed)["text"] == ""
+    assert page.run(2, "print(y)", typed)["text"] == "12\n" and page.run(2, "print(y)")["text"] == "3\n"
+    assert page.run(2, "print(y)", {0: "y = 13"})["error"] == "NameError: name 'x' is not defined (in a cell above)"
+
+
+def test_an_answer_serves_other_exercises_and_leaves_the_lesson_alone():
+    check = 'check("3.1", f)'
+    page = pages("from xformer_course.exercises import check\nx = 2", f"def f(): ...\n{check}", "print(x)", "print(f(x))")
+    answer = f"x = 11\ndef f(n):\n    return n + 1\n{check}"
+    assert page.run(1, answer, {1: answer})["error"] == "" and page.run(2, "print(x)", {1: answer})["text"] == "2\n"
+    assert page.run(0, "x = 2", {1: answer})["text"] == ""
+    assert page.run(3, "print(f(x))", {1: answer}) == {"text": "3\n", "spoken": [], "error": "", "trace": "", "status": ""}
+    assert page.run(3, "f = abs\nprint(f(x))", {1: "f = undefined"})["text"] == "2\n", "half an answer stops nobody"
+
+
+def test_what_goes_to_standard_error_is_shown():
+    page = pages("x = 1", "x")
+    assert page.run(1, "import sys\nprint(2)\nprint(3, file=sys.stderr)\nx")["text"] == "2\n3\n1\n"

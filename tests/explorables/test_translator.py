@@ -177,7 +177,7 @@ def test_the_scripts_carry_every_byte(tmp_path, name):
     assert writer.write_files(tmp_path, model) == sum(path.stat().st_size for path in tmp_path.iterdir()) <= 16_000_000
     data = b""
     for path in sorted(tmp_path.glob("part-*.js")):
-        text = path.read_bytes().removeprefix(b'receiveModelFile("').removesuffix(b'");\n')
+        text = path.read_bytes().removeprefix(b'receiveFile("').removesuffix(b'");\n')
         assert not set(b"\r\n\0") & set(text)
         data += text.decode("latin-1").encode("latin-1").decode("unicode_escape").encode("latin-1")
     assert data == b"".join((model / file).read_bytes() for file in writer.NAMES)

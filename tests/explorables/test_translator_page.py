@@ -60,9 +60,9 @@ def test_damage_gives_a_sentence_and_another_try(chromium, tmp_path):
         return alerts, await read(tab)
 
     (alerts, end), _ = visit(chromium, page.as_uri(), work)
-    assert "Part 3 of 16 of the model is damaged" in alerts[0] and "Try again" in alerts[0]
-    assert "part-05.js of the model could not be loaded from this book (cut off)" in alerts[1]
-    assert "part-11.js of the model could not be loaded from this book (absent)" in alerts[2]
+    assert "Part 3 of 16 is damaged" in alerts[0] and "Try again" in alerts[0]
+    assert "part-05.js could not be loaded from this book (cut off)" in alerts[1]
+    assert "part-11.js could not be loaded from this book (absent)" in alerts[2]
     assert (alerts[3], end["translation"]) == ("", "Je suis ingénieur.")
 
 
@@ -167,6 +167,25 @@ def test_a_reader_at_the_keyboard(chromium, page):
     assert seen["step"][0].startswith("Step 2 of ") and seen["step"][1] == "step forward →"
     check_choice(seen)
     check_map(seen)
+
+
+def test_the_marked_cell_stays_on_a_small_screen(chromium, page):
+    """Where the arrow keys lead is seen, across and down."""
+    far = f"""
+    (() => {{ const cell = {FIGURE}.querySelector('[role=grid] .xf-marked').getBoundingClientRect();
+      const box = {FIGURE}.querySelector('[role=grid]').closest('.xf-scroll').getBoundingClientRect();
+      return [box.left - cell.left, cell.right - box.right, -cell.top, cell.bottom - innerHeight]; }})()"""
+
+    async def work(tab):
+        await tab.screen(390, 844)
+        await live.click_and_wait(tab)
+        await write(tab, live.HARD[-5])
+        await focus(tab, "[role=grid]")
+        await keys(tab, *["ArrowRight"] * 18, *["ArrowDown"] * 20)
+        return await tab.evaluate(far)
+
+    found, problems = visit(chromium, page.as_uri(), work)
+    assert problems == [] and max(found) < 1
 
 
 async def take(tab, text):

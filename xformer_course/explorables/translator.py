@@ -104,6 +104,6 @@ def translator() -> Explorable:
         "go through the heads: some have clear habits.",
         data={"ways": [_way("en-fr", EXAMPLES), _way("fr-en", FROM_FRENCH)]},
         picture=_picture(),
-        scripts=tuple(f"translator_{part}.js" for part in ("tokenizer", "model", "search", "load", "views")),
+        scripts=("loader.js", *(f"translator_{part}.js" for part in ("tokenizer", "model", "search", "views"))),
         style=asset("translator.css"),
     )

@@ -151,7 +151,7 @@ const start = ({ stage, data, say }) => {
 
   // ---------------------------------------------------------------- loading, on a click
   const load = async (here, again) => {
-    const base = loader.folder(here.name);
+    const base = loader.folder(`translator/${here.name}`);
     if (base === null) throw new Error(here.elsewhere);
     await Promise.allSettled(ways.filter((one) => one !== here).map((one) => one.arriving)); // one at a time
     const bar = h("progress", { "aria-label": "Loading the model", max: 1, value: 0 }),
@@ -169,7 +169,11 @@ const start = ({ stage, data, say }) => {
         },
         again,
       );
-      here.engine = loader.build(files);
+      const stored = (name) => JSON.parse(new TextDecoder().decode(files[name]));
+      here.engine = {
+        tokenizer: new tokens.Tokenizer(stored("tokenizer.json")),
+        model: new transformer.Transformer(stored("config.json").model, transformer.readTensors(files["model.safetensors"])),
+      };
       here.kept.parts = null; // the weights have been widened; the bytes may go
     } finally {
       loading.replaceChildren();
@@ -236,7 +240,7 @@ const start = ({ stage, data, say }) => {
     } catch (reason) {
       if (run !== runs) return;
       forget();
-      complain(reason.message, here.engine || loader.folder(here.name) === null ? null : () => ask({ again: true }));
+      complain(reason.message, here.engine || loader.folder(`translator/${here.name}`) === null ? null : () => ask({ again: true }));
     } finally {
       if (run === runs) busy("");
     }

@@ -198,6 +198,7 @@ const views = (() => {
       if (!down && !right) return;
       event.preventDefault();
       point(Math.min(rows.length - 1, Math.max(0, at[0] + down)), Math.min(columns.length - 1, Math.max(0, at[1] + right)));
+      cells[at[0]][at[1]].scrollIntoView({ block: "nearest", inline: "nearest" });
     });
     table.addEventListener("focus", () => point(...at));
     cells.forEach((row, i) => row.forEach((cell, j) => cell.addEventListener("click", () => point(i, j))));

@@ -1,5 +1,6 @@
-// The weights come with the built book, as scripts whose strings carry one byte a character: unlike fetch, a script may be
-// loaded from a folder, too. Read as windows-1252 every byte is a character of its own. Nothing is asked for before a click.
+// What comes with the built book after a click: the translators' weights, and Python for the cells of its pages. All of it are scripts
+// whose strings carry one byte a character: unlike fetch, a script may be loaded from a folder, too. Read as windows-1252 every byte is a
+// character of its own.
 const loader = (() => {
   // The characters that windows-1252 gives to the bytes 0x80–0x9F, where they are not U+0080–U+009F themselves.
   const ODD = [
@@ -26,8 +27,9 @@ const loader = (() => {
     return (sum ^ 0xffffffff) >>> 0;
   };
 
-  // Run one script that hands its content to `receiveModelFile`. A server may name another charset for scripts, and that would
+  // Run one script that hands its content to `receiveFile`. A server may name another charset for scripts, and that would
   // win; over http the script is fetched first and run from memory, where its charset is ours.
+  window.receiveFile = (content) => document.currentScript.receive(content);
   const run = async (url, again) => {
     let address = url;
     if (!url.startsWith("file:")) {
@@ -35,53 +37,52 @@ const loader = (() => {
       if (!answer.ok) throw new Error(String(answer.status));
       address = URL.createObjectURL(new Blob([await answer.arrayBuffer()], { type: "text/javascript;charset=windows-1252" }));
     }
-    const script = document.createElement("script");
-    script.charset = "windows-1252";
+    const tag = document.createElement("script");
+    tag.charset = "windows-1252";
     try {
       return await new Promise((resolve, reject) => {
-        window.receiveModelFile = resolve;
+        tag.receive = resolve;
         // after `load` nothing more comes: the script did not run to its end
-        script.onload = () => reject(new Error("cut off"));
-        script.onerror = () => reject(new Error("absent"));
-        script.src = address;
-        document.head.append(script);
+        tag.onload = () => reject(new Error("cut off"));
+        tag.onerror = () => reject(new Error("absent"));
+        tag.src = address;
+        document.head.append(tag);
       });
     } finally {
-      script.remove();
+      tag.remove();
       if (address !== url) URL.revokeObjectURL(address);
-      delete window.receiveModelFile;
     }
   };
 
-  // Where the built book keeps the files, from any of its pages; null where there is no book around the figure.
+  // Where the built book keeps such files, from any of its pages; null where there is no book around.
   const folder = (name) => {
     const root = document.documentElement.dataset.content_root;
-    return root === undefined ? null : new URL(`${root}_static/translator/${name}/`, document.baseURI).href;
+    return root === undefined ? null : new URL(`${root}_static/${name}/`, document.baseURI).href;
+  };
+
+  const script = async (base, name, again) => {
+    try {
+      return await run(base + name, again);
+    } catch (reason) {
+      throw new Error(`The file ${name} could not be loaded from this book (${reason.message}). Try again, or build the book again.`, {
+        cause: reason,
+      });
+    }
   };
 
   // All files by name. `kept` holds the parts that arrived whole, so that a second try asks for the others alone.
   const load = async (base, kept, progress, again = false) => {
-    const arrived = async (name) => {
-      try {
-        return await run(base + name, again);
-      } catch (reason) {
-        throw new Error(
-          `The file ${name} of the model could not be loaded from this book (${reason.message}). Try again, or build the book again.`,
-          { cause: reason },
-        );
-      }
-    };
-    kept.list ??= await arrived("list.js");
+    kept.list ??= await script(base, "list.js", again);
     kept.parts ??= [];
     const { files, parts } = kept.list,
       total = files.reduce((sum, file) => sum + file.bytes, 0);
     let done = 0;
     for (const [n, part] of parts.entries()) {
       if (!kept.parts[n]) {
-        const bytes = toBytes(await arrived(part.name));
+        const bytes = toBytes(await script(base, part.name, again));
         if (bytes.length !== part.bytes || crc32(bytes) !== part.crc32) {
           throw new Error(
-            `Part ${n + 1} of ${parts.length} of the model is damaged: its checksum is not the one it was written with. Try again, or build the book again.`,
+            `Part ${n + 1} of ${parts.length} is damaged: its checksum is not the one it was written with. Try again, or build the book again.`,
           );
         }
         kept.parts[n] = bytes;
@@ -99,10 +100,5 @@ const loader = (() => {
     return Object.fromEntries(files.map(({ name, bytes }) => [name, all.subarray(at, (at += bytes))]));
   };
 
-  const text = (bytes) => JSON.parse(new TextDecoder().decode(bytes));
-  const build = (files) => ({
-    tokenizer: new tokens.Tokenizer(text(files["tokenizer.json"])),
-    model: new transformer.Transformer(text(files["config.json"]).model, transformer.readTensors(files["model.safetensors"])),
-  });
-  return { folder, load, build, crc32 };
+  return { folder, script, load };
 })();
