@@ -122,6 +122,11 @@ def test_every_exercise_is_complete(exercise):
         assert known
 
 
+@pytest.mark.parametrize("exercise", [e for e in EXERCISES if e.pure], ids=lambda e: e.id)
+def test_an_exercise_that_forbids_work_in_place_says_so(exercise):
+    assert any(words in exercise.statement for words in ("as it was", "as they were", "a new list"))
+
+
 @pytest.mark.parametrize("exercise", FUNCTIONS, ids=[e.id for e in FUNCTIONS])
 def test_cases_are_fresh_and_of_different_sizes(exercise):
     one, again, other = (exercise.cases(np.random.default_rng(seed)) for seed in (0, 0, 1))

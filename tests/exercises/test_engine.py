@@ -261,6 +261,22 @@ def test_one_wrong_entry_of_a_prediction_is_enough_for_its_diagnosis():
     assert check("3.6", {**shapes, "output": (9, 9)}).status == "wrong"
 
 
+def test_the_memory_of_a_call_is_measured_without_what_torch_loads_for_the_first_look():
+    """Its first operation under a mode imports hundreds of modules, which takes 20 seconds while memory is traced."""
+    pytest.importorskip("torch")
+    code = """
+import sys, torch
+from xformer_course.exercises.watched import peak_bytes
+def loaded():
+    before = set(sys.modules)
+    torch.zeros(3).add(1)
+    return sorted(set(sys.modules) - before)
+print(peak_bytes(loaded)[0])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
 def test_a_half_filled_prediction_names_the_entry_that_is_left():
     result = check("3.6", {"scores": (5, 7), "weights": ..., "output": (5, 2)})
     assert "the entry 'weights' still holds the dots" in result.message.lower()

@@ -5,12 +5,15 @@ A wrong one with a name is met with the misconception of that name.
 
 import decimal
 import fractions
+from collections import Counter
 
 import numpy as np
 import pytest
 
 from tests.exercises.held_out import HeldOut, as_tests, judged
+from tests.extent import extent
 from xformer_course.exercises import catalogue
+from xformer_course.exercises.registry import find
 
 ANSWERS = HeldOut()
 right, wrong = ANSWERS.right, ANSWERS.wrong
@@ -487,6 +490,391 @@ def mixture_by_index_add(x, router, experts):
         if len(rows):
             out.index_add_(0, rows, gates[rows, number].unsqueeze(1) * experts[number](x[rows].reshape(1, -1, x.shape[1]))[0])
     return out.tolist()
+
+
+# ---------------------------------------------------------------- predictions
+
+
+def renamed(*answers):
+    return dict(zip(find("10.3").reference, answers, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("id", "answer"),
+    [
+        ("13.8", {"words a pass": 1.94, "without end": 2.0, "four ahead": 0.97, "one ahead": 1.2}),
+        ("10.3", renamed(1, 0, 1, 0)),
+        ("10.3", renamed(np.int64(1), False, np.True_, 0.0)),
+        ("11.8", {name: np.int64(needed) for name, needed in find("11.8").reference.items()}),
+        ("11.1", {"plain": 3.91, "smoothed": 3.912}),
+    ],
+)
+def test_a_right_prediction_passes_in_any_style(id, answer):
+    result = judged(id, answer)
+    assert result.status == "passed", result.message
+
+
+@pytest.mark.parametrize("value", [3.9, 3.92, np.log(49)])
+def test_a_loss_is_asked_for_to_two_decimals(value):
+    assert judged("11.1", {"plain": value, "smoothed": value}).status == "wrong"
+
+
+@pytest.mark.parametrize("id", ["10.3", "11.8"])
+def test_true_in_quotes_is_no_answer_and_the_message_says_so(id):
+    result = judged(id, {name: str(value) for name, value in find(id).reference.items()})
+    assert (result.status, result.misconception) == ("wrong", "")
+    assert "rite True or False, without quotes, in place of 'True'" in result.message
+    assert judged(id, {name: 2 * value for name, value in find(id).reference.items()}).status == "wrong"
+
+
+MODELS, KEPT, NORMS = (find(id).reference for id in ("15.7", "15.2", "15.9"))
+
+
+@pytest.mark.parametrize(
+    ("id", "answer", "name"),
+    [
+        ("7.1", {0: 1.0, 1: 10.0, 2: 1000.0, 3: 1000.0}, ""),  # each of them belongs to the next pair
+        ("7.1", {0: 1000.0, 1: 10.0, 2: 100.0, 3: 1000.0}, ""),  # the right four numbers
+        ("7.1", {0: 1.0, 1: 10.0, 2: 100.0, 3: 10000.0}, "ends at the base"),
+        ("10.1", {"Elle": 1, "ne": 2, "les": 4, "voit": 3, "pas": 2}, ""),  # numbers that begin at 1
+        ("10.1", {"Elle": 0, "ne": 2, "les": 4, "voit": 3, "pas": 4}, ""),  # counted along, and yet the pronoun is right
+        ("10.1", {"Elle": 0, "ne": 1, "les": 2, "voit": 3, "pas": 2}, "word by word"),
+        ("10.3", renamed(False, False, True, False), "links not looked at"),  # a name never changes
+        (
+            "14.4",
+            {"steps": 2.0, "tokens": 2.0, "steps, batch 4 times critical": 1.25, "tokens, batch 4 times critical": 1.0},
+            "tokens do not change",  # a quarter of the steps
+        ),
+        ("15.2", dict.fromkeys(KEPT, KEPT["without"]), ""),  # under each other's name
+        ("15.7", {**MODELS, "BERT": "past", "Whisper decoder": "all"}, ""),  # each answer is the opposite
+        ("15.9", {**NORMS, "LayerNorm": NORMS["RMSNorm"]}, ""),  # under each other's name
+    ],
+)
+def test_what_is_said_of_a_whole_answer_is_true_of_all_of_it(id, answer, name):
+    result = judged(id, answer)
+    assert result.status in ("wrong", "misconception") and result.misconception == name, result.message
+
+
+def test_a_unit_that_another_normal_form_replaces_is_no_capital():
+    assert judged("10.5", ("\u00b5", "\u03bc")).misconception == "another normal form"
+    assert judged("10.5", ("\ufb01", "fi")).misconception == "another normal form"
+    assert judged("10.5", ("C", "c")).misconception == "case folded"
+
+
+# ---------------------------------------------------------------- no diagnosis where none is true
+
+
+FALSELY_TOLD = []
+
+
+def told_nothing_false(id):
+    """Marks a wrong answer that shares a symptom with a misconception and not its cause: it is told the first case that fails."""
+    return lambda answer: FALSELY_TOLD.append(pytest.param(id, answer, id=f"{id}-{answer.__name__}")) or answer
+
+
+@told_nothing_false("9.4")
+def shifted_with_padding_0(sentences, pad_id, bos_id, eos_id):
+    return find("9.4").reference(sentences, 0, bos_id, eos_id)
+
+
+@told_nothing_false("9.7")
+def mask_of_ids_above_0(target_in, pad_id):
+    return np.tri(target_in.shape[1], dtype=bool) & (target_in.numpy() != 0)[:, None]
+
+
+def best_extensions(totals, log_probs):
+    extended = totals[:, None] + log_probs
+    best = np.argsort(-extended, axis=None)[: len(totals)]
+    return extended.ravel()[best], *np.divmod(best, log_probs.shape[1])
+
+
+@told_nothing_false("12.3")
+def extensions_turned_round(totals, log_probs):
+    return tuple(part[::-1] for part in best_extensions(totals, log_probs))
+
+
+@told_nothing_false("12.3")
+def extensions_with_the_newest_log_p(totals, log_probs):
+    sums, parents, words = best_extensions(totals, log_probs)
+    return sums - totals[parents], parents, words
+
+
+@told_nothing_false("15.1")
+def last_vector_of_each_row(x, mask):
+    return x[:, -1]
+
+
+@pytest.mark.parametrize(("id", "answer"), FALSELY_TOLD)
+def test_an_answer_with_another_mistake_is_not_taken_for_a_misconception(id, answer):
+    for seed in (0, 1):
+        result = judged(id, answer, seed)
+        assert (result.status, result.misconception) == ("wrong", ""), result.message
+
+
+# ---------------------------------------------------------------- work in place, where no statement forbids it
+
+
+@right("4.1")
+def self_attention_that_writes_into_x(x, w_q, w_k, w_v, mask=None):
+    q, k = x @ w_q, x @ w_k
+    values = x @ w_v
+    x[:] = 0.0
+    scores = q @ k.T / np.sqrt(w_q.shape[1])
+    if mask is not None:
+        scores[~mask] = -np.inf
+    scores -= scores.max(axis=1, keepdims=True)
+    weights = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    return weights @ values, weights
+
+
+@right("9.12")
+def slowed_in_place(places, dim, factor, how):
+    base = 10000.0 if how == "interpolate" else 10000.0 * factor ** (dim / (dim - 2))
+    if how == "interpolate" and places.dtype == float:
+        places /= factor
+    elif how == "interpolate":
+        places = places / factor
+    return places[:, None] / base ** (2 * np.arange(dim // 2) / dim)
+
+
+@right("11.2")
+def smoothed_row_by_row(targets, vocab_size, epsilon):
+    wanted = np.full((len(targets), vocab_size), epsilon / vocab_size)
+    wanted[np.arange(len(targets)), targets] += 1 - epsilon
+    targets.fill(0)
+    return wanted
+
+
+@right("11.3")
+def mean_with_padding_set_to_0(losses, real):
+    losses[~real] = 0.0
+    return losses.sum() / real.sum()
+
+
+@right("12.7")
+def nucleus_in_place(probabilities, p):
+    likeliest_first = np.argsort(-probabilities)
+    before = np.cumsum(probabilities[likeliest_first]) - probabilities[likeliest_first]
+    probabilities[likeliest_first[before >= p]] = 0.0
+    probabilities /= probabilities.sum()
+    return probabilities
+
+
+@right("12.11")
+def judged_in_place(losses, cost, draws):
+    chosen = losses[:, 0].argsort()[: draws.shape[1]]
+    alone, together = losses[chosen, 1].sum(), cost(chosen)
+    draws.sort(axis=1)
+    return alone, together, np.mean([cost(draw) <= together for draw in draws])
+
+
+@right("12.12")
+def look_with_padding_set_to_0(states, notes, real, w, u, v):
+    notes[~real] = 0.0
+    scores = np.tanh((states @ w.T)[:, None] + notes @ u.T) @ v
+    scores[~real] = -np.inf
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    weights /= weights.sum(axis=1, keepdims=True)
+    return np.einsum("bs,bsm->bm", weights, notes), weights
+
+
+@right("12.13")
+def settled_by_popping(ours, theirs):
+    gaps = np.array([score - theirs.pop(seed) for seed, score in ours.items() if seed in theirs])
+    ours.clear()
+    half = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776}[len(gaps)] * gaps.std(ddof=1) / len(gaps) ** 0.5
+    low, high = gaps.mean() - half, gaps.mean() + half
+    return low, high, "more" if low > 0 else "less" if high < 0 else "open"
+
+
+# ---------------------------------------------------------------- 9.10
+
+
+def blank_cell(*sizes):
+    return find("9.10").alternatives[0].implementation(*sizes)
+
+
+@right("9.10")
+def model_with_a_frozen_table_of_places(vocab_size, d_model, num_heads, d_ff, num_layers):
+    import torch
+
+    model = blank_cell(vocab_size, d_model, num_heads, d_ff, num_layers)
+    angles = torch.arange(10.0)[:, None] / 10000 ** (torch.arange(0, d_model, 2) / d_model)
+    table = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)
+    model.places = torch.nn.Parameter(table, requires_grad=False)
+    model.embed = lambda ids: model.table(ids) * d_model**0.5 + model.places[: ids.shape[1]]
+    return model
+
+
+@wrong("9.10")
+def model_that_normalises_the_memory_again(*sizes):
+    model = blank_cell(*sizes)
+    for layer in model.decoder:
+        whole, norm = layer.forward, layer.norms[0]
+        layer.forward = lambda x, mask, memory, read, whole=whole, norm=norm: whole(x, mask, norm(memory), read)
+    return model
+
+
+@pytest.mark.parametrize("spoil", ["a matrix too many", "layers out of sight", "no model"])
+def test_a_complaint_about_the_model_ends_in_one_full_stop(spoil):
+    torch = pytest.importorskip("torch")
+
+    def build(*sizes):
+        model = blank_cell(*sizes)
+        if spoil == "a matrix too many":
+            model.more = torch.nn.Linear(5, 3)
+        elif spoil == "layers out of sight":
+            layers = list(model.encoder)
+            del model.encoder
+            model.__dict__["encoder"] = layers
+        return list(model.parameters()) if spoil == "no model" else model
+
+    result = judged("9.10", build)
+    assert result.status == "wrong" and ".." not in result.message.replace("...", ""), result.message
+
+
+# ---------------------------------------------------------------- cases that were missing
+
+
+@wrong("8.3")
+def norm_without_its_eps(x, gain, shift, eps=1e-5):
+    return gain * (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5) + shift
+
+
+@wrong("9.6")
+def softmax_that_stays_in_float32(scores, mask):
+    import torch
+
+    kept = scores.float() if scores.dtype != torch.float64 else scores
+    return torch.where(mask, torch.where(mask, kept, torch.finfo(kept.dtype).min).softmax(dim=-1), 0.0)
+
+
+def groups_in_passes(passes):
+    def groups(pairs):
+        names = list(range(len(pairs)))
+        for _ in range(passes):
+            for a, one in enumerate(pairs):
+                for b, other in enumerate(pairs):
+                    if one[0] == other[0] or one[1] == other[1]:
+                        names[a] = names[b] = min(names[a], names[b])
+        return names
+
+    return groups
+
+
+@wrong("10.2")
+def groups_in_one_pass(pairs):
+    return groups_in_passes(1)(pairs)
+
+
+@wrong("10.2")
+def groups_in_two_passes(pairs):
+    return groups_in_passes(2)(pairs)
+
+
+@wrong("10.2")
+def groups_in_five_passes(pairs):
+    return groups_in_passes(5)(pairs)
+
+
+@wrong("10.4")
+def merge_in_a_string(ids, pair, new_id):
+    return [int(word) for word in " ".join(map(str, ids)).replace(f"{pair[0]} {pair[1]}", str(new_id)).split()]
+
+
+@wrong("12.1")
+def said_with_the_usual_begin(next_logits, bos_id, eos_id, limit):
+    return find("12.1").reference(next_logits, 1, eos_id, limit)
+
+
+@wrong("12.1")
+def said_with_the_usual_end(next_logits, bos_id, eos_id, limit):
+    return find("12.1").reference(next_logits, bos_id, 2, limit)
+
+
+@wrong("12.5")
+def matches_with_a_negative_total(hypothesis, reference, n):
+    return find("12.5").reference(hypothesis, reference, n)[0], len(hypothesis) - n + 1
+
+
+@wrong("12.5")
+def matches_in_any_order(hypothesis, reference, n):
+    said, wanted = (Counter(tuple(sorted(words[i : i + n])) for i in range(len(words) - n + 1)) for words in (hypothesis, reference))
+    return (said & wanted).total(), said.total()
+
+
+def test_a_quotient_of_means_is_never_decided_by_a_tie_of_chance():
+    def by_means(first, second, draws):
+        a, b = first[draws].mean(axis=1), second[draws].mean(axis=1)
+        return float(np.mean(b[:, 0] / b[:, 1] > a[:, 0] / a[:, 1]))
+
+    for seed in extent(range(100), range(30)):
+        result = judged("12.6", by_means, seed)
+        assert result.status == "passed", f"seed {seed}: {result.message}"
+
+
+@wrong("12.7")
+def nucleus_above_p(probabilities, p):
+    likeliest_first = np.argsort(-probabilities)
+    before = np.cumsum(probabilities[likeliest_first]) - probabilities[likeliest_first]
+    kept = np.zeros_like(probabilities)
+    kept[likeliest_first[before <= p]] = probabilities[likeliest_first[before <= p]]
+    return kept / kept.sum()
+
+
+@wrong("15.12")
+def likely_above_p(logits, k, p):
+    import torch
+
+    values, places = logits.sort(dim=-1, descending=True)
+    values[:, k:] = -torch.inf
+    chances = values.softmax(dim=-1)
+    values[chances.cumsum(dim=-1) - chances > p] = -torch.inf
+    return torch.empty_like(logits).scatter(-1, places, values)
+
+
+@right("15.12")
+def likely_by_log_probabilities(logits, k, p):
+    import torch
+
+    out = torch.full_like(logits, -torch.inf)
+    for row, best in enumerate(logits.topk(k, dim=-1).indices.tolist()):
+        chances = logits[row, best].log_softmax(dim=-1).exp().tolist()
+        count = next((n for n in range(1, k) if sum(chances[:n]) >= p), k)
+        out[row, best[:count]] = logits[row, best[:count]]
+    return out
+
+
+def look_below(highest):
+    def look(states, notes, real, w, u, v):
+        scores = np.tanh((states @ w.T)[:, None] + notes @ u.T) @ v
+        powers = np.where(real, np.exp(np.minimum(scores - highest(scores, real), 700.0)), 0.0)
+        with np.errstate(all="ignore"):
+            weights = powers / powers.sum(axis=1, keepdims=True)
+        return np.einsum("bs,bsm->bm", weights, notes), weights
+
+    return look
+
+
+@wrong("12.12")
+def look_below_the_highest_of_the_batch(*inputs):
+    return look_below(lambda scores, real: scores[real].max())(*inputs)
+
+
+@wrong("12.12")
+def look_below_the_highest_of_padding_too(*inputs):
+    return look_below(lambda scores, real: scores.max(axis=1, keepdims=True))(*inputs)
+
+
+@wrong("13.7")
+def accepted_to_the_end_of_the_guess(guess, own, eos_id):
+    words = find("13.7").reference(guess, own, eos_id)
+    return [*own[: len(words) - 1], eos_id] if words and guess[len(words) - 1 : len(words)] == [eos_id] else words
+
+
+@wrong("15.3")
+def loss_with_padding_0(logits, ids, pad_id):
+    return find("15.3").reference(logits, ids, 0)
 
 
 # ---------------------------------------------------------------- all of them

@@ -39,7 +39,7 @@ def unreadable(exercise: Exercise, answer: Any) -> str | None:
     if answer is None:
         return "your answer is None; does the function that made it lack a `return`?"
     if isinstance(answer, dict):
-        unfilled = [key for key, value in answer.items() if value is Ellipsis]
+        unfilled = [key for key, value in answer.items() if holds_dots(value)]
         if unfilled:
             return f"the entry {str(unfilled[0])!r} still holds the dots of the stub."
     if exercise.kind == "explore" and callable(exercise.reference):
@@ -49,6 +49,11 @@ def unreadable(exercise: Exercise, answer: Any) -> str | None:
     if isinstance(exercise.reference, Mapping) and not isinstance(answer, Mapping):
         return f"{values.form_problem(exercise.reference, answer)}."
     return None
+
+
+def holds_dots(value: Any) -> bool:
+    """Whether a value is the dots of a stub, or a pair or list with such dots in it."""
+    return value is Ellipsis or (isinstance(value, (tuple, list)) and any(one is Ellipsis for one in value))
 
 
 def judge_value(exercise: Exercise, answer: Any) -> Verdict:
@@ -61,7 +66,7 @@ def judge_value(exercise: Exercise, answer: Any) -> Verdict:
         if recognises(known, answer) if known.recognise else compare(known.implementation, answer) is None:
             return Verdict("misconception", known.diagnosis, known.name)
     for known in exercise.misconceptions:
-        if exercise.compare is None and shares_every_mistake(exercise, known, answer):
+        if exercise.compare is None and not known.whole and shares_every_mistake(exercise, known, answer):
             return Verdict("misconception", known.diagnosis, known.name)
     form = None if exercise.compare else values.form_problem(exercise.reference, answer)
     return Verdict("wrong", f"{form}." if form else "that is not it; work out the smallest case on paper and try again.")

@@ -42,12 +42,15 @@ class Misconception:
         diagnosis: What the learner reads. It says what to look at and keeps the solution back.
         recognise: For predict and explore, an optional test on the answer, where one wrong
             value cannot stand for all; `implementation` is then an example that it accepts.
+        whole: For predict, whether the diagnosis speaks of all entries of a dict, so that an
+            answer with some of its mistakes is another one.
     """
 
     name: str
     implementation: Any
     diagnosis: str
     recognise: Callable[[Any], bool] | None = None
+    whole: bool = False
 
 
 @dataclass(frozen=True)

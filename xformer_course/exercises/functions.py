@@ -79,12 +79,12 @@ def judge_function(task: Task, answer: Any) -> Verdict:
     failing = [i for i, pair in enumerate(zip(wanted, got, strict=True)) if not task.same(*pair)]
     if not failing:
         return Verdict("passed", f"{len(task.cases)} fresh cases")
-    fit = recognise(task, wanted, got)
+    first = next((i for i in failing if got[i].error is None), failing[0])
+    fit = recognise(task, wanted, got, first)
     if fit is not None:
         seen = task.cases[fit.explained[0]]
         note = f" (Seen with {seen.note}.)" if seen.note else ""
         return Verdict("misconception", fit.known.diagnosis + note + falsified(task, answer, seen), fit.known.name)
-    first = next((i for i in failing if got[i].error is None), failing[0])
     return explain_failure(task, answer, task.cases[first], wanted[first], got[first])
 
 
@@ -102,16 +102,16 @@ class Fit:
         return not self.unexplained
 
 
-def recognise(task: Task, wanted: list[guard.Outcome], got: list[guard.Outcome]) -> Fit | None:
-    """The misconception that explains every failure, or else the one that explains the earliest and the most."""
+def recognise(task: Task, wanted: list[guard.Outcome], got: list[guard.Outcome], first: int) -> Fit | None:
+    """The misconception that explains every failure, or else, of those that explain the first one, that which explains the most."""
     fits = []
     for known in task.misconceptions:
         fit = fit_of(task, known, wanted, got)
         if fit is not None and fit.whole:
             return fit
-        if fit is not None and fit.by_value:
+        if fit is not None and fit.by_value and first in fit.explained:
             fits.append(fit)
-    return min(fits, key=lambda fit: (fit.explained[0], fit.unexplained), default=None)
+    return min(fits, key=lambda fit: fit.unexplained, default=None)
 
 
 def fit_of(task: Task, known: Misconception, wanted: list[guard.Outcome], got: list[guard.Outcome]) -> Fit | None:
@@ -122,7 +122,7 @@ def fit_of(task: Task, known: Misconception, wanted: list[guard.Outcome], got: l
         right = task.same(want, have)
         if task.same(want, wrong):
             unexplained += not right
-        elif task.same(wrong, have):
+        elif not right and task.same(wrong, have):
             explained.append(place)
             by_value |= have.error is None
         elif right or not explained:

@@ -165,6 +165,8 @@ def form_problem(expected: Any, got: Any) -> str | None:
     """What is wrong with the form of a prediction, without giving its value away."""
     if isinstance(expected, str):
         return None if isinstance(got, str) else f"expected one of the words offered, got {describe(got)}"
+    if isinstance(expected, bool) and isinstance(got, str):
+        return f"write True or False, without quotes, in place of {describe(got)}"
     if isinstance(expected, Mapping):
         if not isinstance(got, Mapping):
             return f"expected a dict with the keys {', '.join(map(repr, expected))}, got {describe(got)}"
@@ -197,7 +199,7 @@ def _numbers(expected: Any, got: Any, tolerance: float, name: str) -> str | None
         return f"{name}: {reason}"
     if want.shape != have.shape:
         return f"{name}: expected shape {want.shape}, got shape {have.shape}"
-    if want.dtype.kind == "b" and have.dtype.kind != "b":
+    if want.dtype.kind == "b" and have.dtype.kind != "b" and not isinstance(expected, bool):  # for a single one 1 and 0 will do
         return f"{name}: expected booleans (dtype bool), got dtype {dtype}"
     if have.dtype.kind == "c":
         return f"{name}: expected real numbers, got complex ones"

@@ -115,6 +115,10 @@ def plain(value: Any) -> Any:
 
 def peak_bytes(function: Callable, *args: Any) -> tuple[Any, int]:
     """A function's result, and the most memory that Python and NumPy held for it at one time, or torch for one tensor."""
+    torch = sys.modules.get("torch")
+    if torch is not None:  # what its first operation under a mode imports takes long while memory is traced
+        with largest_tensor():
+            torch.zeros(1).add(1)
     running = tracemalloc.is_tracing()
     if not running:
         tracemalloc.start()

@@ -51,6 +51,18 @@ output: `"yes"` or `"no"`.""",
             {"A": "no", "B": "yes", "C": "no", "D": "yes"},
             "Test A by hand: half of (0, 4), a quarter of (4, 0), and the rest on (0, 0).",
         ),
+        Misconception(
+            "A thought out of reach",
+            {"A": "no", "B": "no", "C": "yes", "D": "no"},
+            "Test A by hand: half of (0, 4), a quarter of (4, 0), and the rest on (0, 0).",
+            recognise=lambda answer: answer["A"].strip().casefold() == "no",
+        ),
+        Misconception(
+            "C thought out of reach",
+            {"A": "yes", "B": "no", "C": "no", "D": "no"},
+            "Test C by hand: half of (4, 0), three eighths of (0, 4), and the rest on (0, 0).",
+            recognise=lambda answer: answer["C"].strip().casefold() == "no",
+        ),
     ),
     success="The answers fill the triangle; the fourth value lies inside and adds nothing.",
 )

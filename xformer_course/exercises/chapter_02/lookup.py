@@ -94,6 +94,7 @@ def _lookup_cases(rng):
         case(rng.normal(size=5), rng.normal(size=(2, 5)), rng.normal(size=(2, 3)), 3.0, note="more columns than keys"),
         case(40.0 * sizes[0], 20.0 * sizes[1], sizes[2], note="scores in the hundreds or thousands"),
         case(*sizes, temperature=1e-4, note="temperature 0.0001"),
+        case(np.array([-30.0]), np.array([[50.0], [50.1], [50.05]]), np.array([[1.0], [2.0], [4.0]]), note="scores near -1500"),
     ]
 
 

@@ -20,6 +20,7 @@ def _regression_cases(rng):
         case(90.0, np.array([0.0, 2.0, 5.0]), np.array([4.0, 6.0, 1.0]), 1.0, note="x far to the right of all points"),
         case(-80.0, xs, ys, 0.5, note="x far to the left of all points"),
         case(1e5, xs, ys, 0.5, note="x very far away"),
+        case(60.0, np.array([0.0, 0.01]), np.array([1.0, 2.0]), 1.0, note="x far from two points that lie close together"),
         case(
             3.0, np.array([1.0, 2.0, 4.0, 9.0]), np.array([7.0, 2.0, 4.0, 5.0]), 0.01, note="a narrow kernel, x halfway between two points"
         ),

@@ -80,7 +80,7 @@ TWO_PROJECTIONS = Exercise(
     difficulty=2,
     statement="""\
 Additive attention is often written with the query and the key joined end to end: the score is w_v · tanh([q; k] \
-W), with `w` (d_q + d_k, a) and `w_v` (a,). Write `additive_scores(q, k, w, w_v)` for `q` (L_q, d_q) and `k` (L_k, \
+W), with `w` (d_q + d_k, a) and `w_v` (a,). Write, in NumPy, `additive_scores(q, k, w, w_v)` for `q` (L_q, d_q) and `k` (L_k, \
 d_k): all L_q × L_k scores, with each query and each key projected once, before they are paired.""",
     hints=(
         "The first d_q rows of W meet only the query. What do the others meet?",
@@ -120,9 +120,10 @@ d_k): all L_q × L_k scores, with each query and each key projected once, before
             "The query meets the lower rows of W. In [q; k], which of the two comes first?",
         ),
         Misconception(
-            "cut in the middle",
+            "cut in the wrong place",
             _split(at=lambda q, k: (q.shape[1] + k.shape[1]) // 2),
-            "Your cut goes through the middle of W. That is right only while queries and keys have one width: print the shapes.",
+            "Your cut does not come after the d_q rows that meet the query. Where you cut is right only while queries and keys have one "
+            "width: print the shapes.",
         ),
         Misconception(
             "keys by queries",

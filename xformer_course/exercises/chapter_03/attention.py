@@ -29,6 +29,11 @@ weights and of the output.""",
             "Your scores have a row for each key. Softmax shares one total among the keys of each query: along which axis should they lie?",
         ),
         Misconception(
+            "weights turned round",
+            {"scores": (5, 7), "weights": (7, 5), "output": (5, 2)},
+            "Your weights have a row for each key. Does softmax move an entry to another place?",
+        ),
+        Misconception(
             "output as wide as a query",
             {"scores": (5, 7), "weights": (5, 7), "output": (5, 3)},
             "An output is a blend of values. How wide is a value here?",
@@ -67,20 +72,35 @@ def _attention(q, k, v, mask=None):
     return weights @ v, weights
 
 
-def _inputs(rng, queries, keys, width, value_width):
+def inputs(rng, queries, keys, width, value_width):
     return rng.normal(size=(queries, width)), rng.normal(size=(keys, width)), rng.normal(size=(keys, value_width))
 
 
-def _some_mask(rng, queries, keys):
+def some_mask(rng, queries, keys):
     mask = rng.random((queries, keys)) < 0.5
     mask[:, 0] = ~mask[:, 1]  # every query keeps a key and loses one
     return mask
 
 
+def _loud(rng, queries, keys, width, value_width):
+    """Inputs whose first query has the scaled score 1500 with the first key, and far smaller ones with the others."""
+    q, k, v = inputs(rng, queries, keys, width, value_width)
+    q[0] = 1500.0 / math.sqrt(width)
+    k[0] = 1.0
+    k[1:] *= 0.1
+    return q, k, v
+
+
+def low_scores(rng, queries, keys, width, value_width):
+    """Inputs whose scaled scores all lie near -200."""
+    q, k, v = inputs(rng, queries, keys, width, value_width)
+    return -200.0 / math.sqrt(width) * (1 + 0.01 * q), 1 + 0.01 * k, v
+
+
 def _attention_cases(rng):
-    q, k, v = _inputs(rng, 2, 5, 7, 3)
-    q[0] = k[0] * 1500.0 * math.sqrt(7) / (k[0] @ k[0])  # its scaled score with the first key is 1500
-    empty_row = _some_mask(rng, 5, 3)
+    loudest_barred = some_mask(rng, 3, 4)
+    loudest_barred[0] = [False, True, True, True]
+    empty_row = some_mask(rng, 5, 3)
     empty_row[2] = False
     return [
         case(
@@ -89,10 +109,12 @@ def _attention_cases(rng):
             np.array([[1.0], [10.0], [100.0]]),
             mask=None,
         ),
-        case(*_inputs(rng, 5, 7, 3, 2), mask=None),
-        case(*_inputs(rng, 4, 6, 5, 3), mask=_some_mask(rng, 4, 6), note="a mask"),
-        case(q, k, v, mask=None, note="a score of 1500"),
-        case(*_inputs(rng, 5, 3, 2, 4), mask=empty_row, note="a query that may attend to nothing"),
+        case(*inputs(rng, 5, 7, 3, 2), mask=None),
+        case(*inputs(rng, 4, 6, 5, 3), mask=some_mask(rng, 4, 6), note="a mask"),
+        case(*_loud(rng, 2, 5, 7, 3), mask=None, note="a score of 1500"),
+        case(*inputs(rng, 5, 3, 2, 4), mask=empty_row, note="a query that may attend to nothing"),
+        case(*_loud(rng, 3, 4, 5, 2), mask=loudest_barred, note="a forbidden key with a score of 1500"),
+        case(*low_scores(rng, 4, 7, 3, 5), mask=some_mask(rng, 4, 7), note="a mask, and scores near -200"),
     ]
 
 
@@ -112,6 +134,14 @@ def _variant(*, divisor=lambda q, v: math.sqrt(q.shape[-1]), axis=-1, fill=-np.i
         return weights @ v, weights
 
     return attention
+
+
+def _top_of_all(q, k, v, mask=None):
+    scores = q @ k.T / math.sqrt(q.shape[-1])
+    raw = np.exp(scores - scores.max(axis=-1, keepdims=True)) * (1.0 if mask is None else mask)
+    total = raw.sum(axis=-1, keepdims=True)
+    weights = raw / np.where(total == 0.0, 1.0, total)
+    return weights @ v, weights
 
 
 def _pair_swapped(q, k, v, mask=None):
@@ -219,6 +249,12 @@ must not overflow.""",
         ),
         Misconception(
             "overflow", _variant(shift=False), "Not a number for large scores. Exercise 3.2 shows what to subtract before the exponential."
+        ),
+        Misconception(
+            "forbidden keys in the maximum",
+            _top_of_all,
+            "Beside a forbidden key with a large score the exponentials of the allowed ones all round to 0, and the row is left "
+            "without weights. Over which keys does your maximum run?",
         ),
         Misconception("pair in the wrong order", _pair_swapped, "You return weights first. The pair is (output, weights)."),
         Misconception("output alone", _output_only, "You return the output alone. The statement asks for the pair (output, weights)."),

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from xformer_course.exercises.chapter_03.attention import inputs, low_scores, some_mask
 from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
 
 
@@ -35,11 +36,6 @@ def _renormalised(q, k, v, mask):
 
 
 def _leak_cases(rng):
-    def inputs(queries, keys, width, value_width):
-        mask = rng.random((queries, keys)) < 0.5
-        mask[:, 0] = ~mask[:, 1]  # every query keeps a key and loses one
-        return (rng.normal(size=(queries, width)), rng.normal(size=(keys, width)), rng.normal(size=(keys, value_width)), mask)
-
     return [
         case(
             np.array([[1.0, 0.0], [0.0, 2.0]]),
@@ -47,8 +43,9 @@ def _leak_cases(rng):
             np.array([[1.0], [10.0], [100.0]]),
             np.array([[True, True, False], [False, True, True]]),
         ),
-        case(*inputs(5, 7, 3, 2)),
-        case(*inputs(7, 4, 5, 3)),
+        case(*inputs(rng, 5, 7, 3, 2), some_mask(rng, 5, 7)),
+        case(*inputs(rng, 7, 4, 5, 3), some_mask(rng, 7, 4)),
+        case(*low_scores(rng, 3, 5, 4, 2), some_mask(rng, 3, 5), note="scores near -200"),
     ]
 
 

@@ -84,12 +84,6 @@ four numbers grow.""",
             recognise=lambda answer: _near([answer[w] for w in WIDTHS], 1.0, 0.12),
         ),
         Misconception(
-            "mean instead",
-            {4: 0.01, 16: -0.05, 64: 0.1, 256: -0.2},
-            "Those numbers lie near 0, as means of scores do. How far from the mean does a typical score lie?",
-            recognise=lambda answer: bool(np.all(np.abs(_ratios(answer)) < 0.1)),
-        ),
-        Misconception(
             "uniform entries",
             {width: math.sqrt(7 / 144 * width) for width in WIDTHS},
             "Too small by one factor at every width, as with entries drawn evenly from 0 to 1. What are "
@@ -112,8 +106,15 @@ four numbers grow.""",
         Misconception(
             "one factor at every width",
             {width: math.sqrt(width) / 3 for width in WIDTHS},
-            "They grow as they should, but each is off by the same factor. Print the mean and the variance of the entries that you draw.",
+            "They grow as they should, but each is off by the same factor. Print the mean and the variance of the entries that you draw; "
+            "and is your measure of the scores their standard deviation?",
             recognise=lambda answer: _near(_ratios(answer), np.mean(_ratios(answer)), 0.12),
+        ),
+        Misconception(
+            "mean instead",
+            {4: 0.01, 16: -0.05, 64: 0.1, 256: -0.2},
+            "Those numbers lie near 0, as means of scores do. How far from the mean does a typical score lie?",
+            recognise=lambda answer: bool(np.all(np.abs(_ratios(answer)) < 0.1)),
         ),
         Misconception(
             "summed over the pairs",

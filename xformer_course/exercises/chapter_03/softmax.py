@@ -62,6 +62,7 @@ def _softmax_cases(rng):
         case(rng.normal(size=(3, 5)) * 3 - 1000.0, note="scores near -1000"),
         case((rows[:, None] - 2.0) * 700 + rng.normal(size=(5, 2)), note="rows at very different levels"),
         case(wide, note="scores of one row far apart"),
+        case(np.array([0.0, 1500.0, 1499.0, 0.0]), note="the largest score in the middle"),
     ]
 
 

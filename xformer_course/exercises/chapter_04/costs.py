@@ -184,7 +184,7 @@ division by √d) and in the blending of values; `crossing(m, d, e)`, the smalle
             reference=lambda m, d, e: m * (2 * d + e) // (d + e) + 1,
             truth=_count_crossing,
             counterexample=_crossing_lines,
-            cases=lambda rng: [case(3, 1, 1), case(2, 1, 2), case(2, 1, 1)],
+            cases=lambda rng: [case(3, 1, 1), case(2, 1, 2), case(2, 1, 1), case(4, 3, 2), case(5, 2, 3), case(4, 2, 2)],
             misconceptions=(
                 Misconception(
                     "equal is not larger",

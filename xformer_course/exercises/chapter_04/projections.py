@@ -114,6 +114,14 @@ def _self_cases(rng):
     def inputs(length, width, d, e):
         return tuple(rng.normal(size=size) for size in ((length, width), (width, d), (width, d), (width, e)))
 
+    def low(length, width, d, e):
+        """Inputs whose scores all lie near -200: the words are nearly alike, and the keys are the queries with the other sign."""
+        x, w_q, _, w_v = inputs(length, width, d, e)
+        w_q *= math.sqrt(200 * math.sqrt(d)) / np.linalg.norm(w_q.sum(axis=0))
+        return 1 + 0.003 * x, w_q, -w_q, w_v
+
+    some = rng.random((6, 6)) < 0.5
+    some[:, 0] = ~some[:, 1]  # every word keeps a word and loses one
     return [
         case(
             np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]),
@@ -123,6 +131,7 @@ def _self_cases(rng):
         ),
         case(*inputs(5, 7, 3, 2)),
         case(*inputs(4, 6, 4, 5), np.tri(4, dtype=bool), note="a causal mask"),
+        case(*low(6, 3, 5, 2), some, note="a mask, and scores near -200"),
         case(*inputs(1, 5, 2, 3), note="a sentence of one word"),
     ]
 
@@ -147,7 +156,6 @@ each row has at least one True. Return the pair `(output, weights)`. You may use
     reference=_self_attention,
     cases=_self_cases,
     returns=("output", "weights"),
-    pure=True,
     misconceptions=(
         Misconception(
             "values are the queries",

@@ -77,6 +77,7 @@ def _looked_at(function):
     """What matters about a summary: its shape, what reordering changes, which rows matter, whether queries matter."""
 
     def looked_at(x, w_q, w_k, w_v):
+        rng = np.random.default_rng(len(x))
         result = _numbers(function(x, w_q, w_k, w_v))
         again = [_numbers(function(x[order], w_q, w_k, w_v)) for order in all_orders(len(x))[1:]]
         if any(other.shape != result.shape for other in again):
@@ -84,12 +85,12 @@ def _looked_at(function):
         influence = []
         for row in range(len(x)):
             other = x.copy()
-            other[row] += 1.0
+            other[row] += rng.normal(size=x.shape[1])
             influence.append(not np.allclose(_numbers(function(other, w_q, w_k, w_v)), result))
-        asked = not np.allclose(_numbers(function(x, w_q + 1.0, w_k, w_v)), result)
+        asked = not np.allclose(_numbers(function(x, w_q + rng.normal(size=w_q.shape), w_k, w_v)), result)
         change = np.array([other - result for other in again])
         change[np.abs(change) < 1e-12] = 0.0  # no last bits
-        return np.array(result.shape), change, np.array(influence), asked
+        return np.array(result.shape), change, np.array(influence), asked and len(x) > 1
 
     return looked_at
 
@@ -124,7 +125,12 @@ def _sentences(rng):
         sizes = (n, m), (m, d), (m, d), (m, e)
         return tuple(0.5 * rng.normal(size=size) for size in sizes)
 
-    return [case(*inputs(3, 4, 2, 5)), case(*inputs(2, 3, 5, 2), note="two rows"), case(*inputs(4, 5, 2, 3))]
+    return [
+        case(*inputs(3, 4, 2, 5)),
+        case(*inputs(2, 3, 5, 2), note="two rows"),
+        case(*inputs(4, 5, 2, 3)),
+        case(*inputs(1, 5, 3, 4), note="a single row"),
+    ]
 
 
 SUMMARY = Exercise(
@@ -174,9 +180,10 @@ row must influence it; and so must `w_q`, if there are two words or more. Severa
             "All rows in one long vector still stand in the order of the words, and its length changes with n.",
         ),
         Misconception(
-            "mean before attention",
+            "queries without influence",
             lambda x, *w: attend(x.mean(axis=0, keepdims=True), *w)[0],
-            "You took the mean of the words first. That leaves a single row, which attends to itself with weight 1, whatever `w_q` is.",
+            "`w_q` has no influence on your result: with other queries the same vector comes out. Where do they enter the scores, "
+            "and along which axis does softmax run? A single row, left by a mean taken first, gets the weight 1 in any case.",
         ),
         Misconception(
             "halved again and again",

@@ -55,6 +55,10 @@ def _roughly(one, other):
     return bool(np.allclose(one, other, rtol=0.0, atol=0.01))
 
 
+def _somewhere(one, other):
+    return bool(np.isclose(one, other).any())
+
+
 def _turns(n):
     return [np.roll(np.arange(n), shift) for shift in range(n)]
 
@@ -94,6 +98,7 @@ def _checker_cases(rng):
         case(layers.RowsReversed(), rng.normal(size=(3, 2)), note="a layer that turns the rows upside down"),
         case(layers.RowBeforeAdded(), rng.normal(size=(4, 3)), note="a layer that adds to each row the one before"),
         case(layers.LastRowDoubled(), rng.normal(size=(4, 5)), note="a layer that doubles the last row"),
+        case(layers.FirstRowDoubled(), rng.normal(size=(3, 4)), note="a layer that doubles the first row"),
         case(layers.ColumnMeanRemoved(), rng.normal(size=(4, 2))),
         case(layers.MeanInEveryRow(), rng.normal(size=(2, 3))),
         case(layers.DenseForEachRow(), rng.normal(size=(3, 4)), note="one weight matrix for all rows"),
@@ -146,6 +151,12 @@ relative to the largest value, or use `np.allclose`.""",
             _checker(same=_same_sets),
             "You ask whether the same rows come out in any order at all. They have to come out in *this* "
             "order: look at a layer that turns its rows upside down.",
+        ),
+        Misconception(
+            "one equal entry is enough",
+            _checker(same=_somewhere),
+            "You call two matrices equal as soon as one of their entries agrees. A layer that "
+            "doubles a single row leaves most of them alone.",
         ),
         Misconception(
             "columns reordered",

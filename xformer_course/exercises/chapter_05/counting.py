@@ -71,6 +71,7 @@ def _count_cases(rng):
             note="rows 0.1, 0.2 and 0.3, whose sum depends on the order in its last bit",
         ),
         case(layers.TwiceEachRow(), 0.05 * rng.normal(size=(3, 4)), note="small numbers"),
+        case(layers.TwiceEachRow(), 1 + 0.001 * rng.normal(size=(4, 5)), note="rows that differ by thousandths"),
         case(layers.NeighbourProducts(), rng.normal(size=(4, 2)), note="products of neighbouring rows"),
         case(layers.RunningSum(), rng.normal(size=(2, 3))),
     ]

@@ -79,7 +79,7 @@ class RunningSum(Layer):
 
 class RowsReversed(Layer):
     def __call__(self, x):
-        return x[::-1]
+        return x[::-1].copy()  # torch reads no array with negative strides
 
 
 class RowBeforeAdded(Layer):
@@ -87,6 +87,11 @@ class RowBeforeAdded(Layer):
 
     def __call__(self, x):
         return x + np.roll(x, 1, axis=0)
+
+
+class FirstRowDoubled(Layer):
+    def __call__(self, x):
+        return np.concatenate([2.0 * x[:1], x[1:]])
 
 
 class LastRowDoubled(Layer):

@@ -46,6 +46,8 @@ def _off_diagonal_alone(mask):
 def _mask_cases(rng):
     ones = np.ones((4, 4), dtype=bool)
     circle = np.eye(4, dtype=bool) | np.roll(np.eye(4, dtype=bool), 1, axis=1)
+    ring = np.eye(5, dtype=bool)
+    ring |= np.roll(ring, 1, axis=1) | np.roll(ring, -1, axis=1)
     one_diagonal = ones.copy()
     one_diagonal[2, 2] = False
     triangle = np.triu(rng.random((5, 5)) < 0.5)
@@ -60,6 +62,7 @@ def _mask_cases(rng):
         case(np.zeros((3, 3), dtype=bool), note="all hidden"),
         case(padding, note="the last key hidden from all"),
         case(circle, note="each word reads itself and the next, in a circle"),
+        case(ring, note="each word reads itself and both neighbours, in a circle"),
         case(one_diagonal, note="one word cannot read itself"),
         case(np.kron(np.eye(2), np.ones((2, 2))).astype(bool), note="two groups of two words"),
         case(np.abs(np.subtract.outer(np.arange(4), np.arange(4))) <= 1, note="a local window"),

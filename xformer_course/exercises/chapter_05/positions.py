@@ -47,17 +47,17 @@ def _triples(rng):
     def drawn(n, m):
         return case(rng.normal(size=(n, m)), rng.normal(size=(n, m)), random_p(rng, n))
 
-    return [case(HAND_X, HAND_E, HAND_P), drawn(4, 2), drawn(5, 3)]
+    return [case(HAND_X, HAND_E, HAND_P), drawn(5, 2), drawn(6, 3)]
 
 
 def _triples_with_level_tables(rng):
-    level = np.repeat(rng.normal(size=(1, 3)), 4, axis=0)
+    level = np.repeat(rng.normal(size=(1, 3)), 5, axis=0)
     pairs = np.array([[1.0], [1.0], [3.0]])
     return [
         case(HAND_X, HAND_E, HAND_P),
         case(HAND_X, np.full((3, 1), 2.0), HAND_P, note="the same number everywhere"),
         case(HAND_X, pairs, np.eye(3)[[1, 0, 2]], note="a swap of two rows with the same position vector"),
-        case(rng.normal(size=(4, 3)), level, random_p(rng, 4), note="the same vector everywhere"),
+        case(rng.normal(size=(5, 3)), level, random_p(rng, 5), note="the same vector everywhere"),
         *_triples(rng)[1:],
     ]
 

@@ -17,8 +17,11 @@ def matrix_text(name, matrix):
 
 
 def random_p(rng, n):
-    """The matrix of an order that is not its own inverse, so that p and its transpose differ."""
-    return np.eye(n)[np.roll(np.arange(n), int(rng.integers(1, n - n // 2)))] if n > 2 else np.eye(n)[::-1]
+    """The matrix of an order of 5 rows or more that is undone by its transpose and by nothing that may be taken for it."""
+    while True:
+        p = np.eye(n)[rng.permutation(n)]
+        if not any(np.array_equal(p.T, other) for other in (p, p @ p, np.linalg.matrix_power(p, n - 1), p[::-1, ::-1])):
+            return p
 
 
 def _softmax(scores):
@@ -28,12 +31,12 @@ def _softmax(scores):
 
 HAND_P = np.eye(3)[[1, 2, 0]]
 HAND_S = np.array([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0], [6.0, 7.0, 8.0]])
-HAND_A = np.array([[0.5, 0.25, 0.25], [0.0, 1.0, 0.0], [0.125, 0.125, 0.75]])
+HAND_A = np.array([[0.5, 0.25, 0.25], [0.125, 0.625, 0.25], [0.125, 0.125, 0.75]])
 HAND_V = np.array([[1.0], [10.0], [100.0]])
 
 
 def _undo_cases(rng):
-    return [case(HAND_P), case(random_p(rng, 4)), case(random_p(rng, 7)), case(np.eye(2)[::-1])]
+    return [case(HAND_P), case(random_p(rng, 5)), case(random_p(rng, 7)), case(np.eye(2)[::-1])]
 
 
 def _scores_truth(s, p):
@@ -44,8 +47,7 @@ def _scores_truth(s, p):
 def _weights_truth(a, p):
     """Exponentials of reordered logarithms, shared out row by row: softmax, by hand."""
     order = order_of(p)
-    with np.errstate(divide="ignore"):
-        scores = np.log(a)
+    scores = np.log(a)
     rows = [[np.exp(scores[i, j]) for j in order] for i in order]
     return [[raw / sum(row) for raw in row] for row in rows]
 
@@ -92,7 +94,7 @@ SCORES = Step(
     truth=_scores_truth,
     cases=lambda rng: [
         case(HAND_S, HAND_P),
-        case(rng.normal(size=(4, 4)), random_p(rng, 4)),
+        case(rng.normal(size=(5, 5)), random_p(rng, 5)),
         case(rng.normal(size=(7, 7)), random_p(rng, 7)),
     ],
     counterexample=lambda s, p: "\n".join([*_lines(p=p, s=s), matrix_text("scores of the reordered input", _scores_truth(s, p))]),
@@ -136,7 +138,7 @@ WEIGHTS = Step(
     claim="the softmax of the reordered scores, from the old weights a and p",
     reference=lambda a, p: p @ a @ p.T,
     truth=_weights_truth,
-    cases=lambda rng: [case(HAND_A, HAND_P), case(_square(rng, 4), random_p(rng, 4)), case(_square(rng, 7), random_p(rng, 7))],
+    cases=lambda rng: [case(HAND_A, HAND_P), case(_square(rng, 5), random_p(rng, 5)), case(_square(rng, 7), random_p(rng, 7))],
     counterexample=lambda a, p: "\n".join([*_lines(p=p, a=a), matrix_text("weights of the reordered input", _weights_truth(a, p))]),
     misconceptions=(
         Misconception("softmax once more", lambda a, p: _softmax(p @ a @ p.T), "a is already a softmax. A second one flattens it."),
@@ -164,7 +166,7 @@ OUTPUT = Step(
     truth=_output_truth,
     cases=lambda rng: [
         case(HAND_A, HAND_V, HAND_P),
-        case(_square(rng, 4), rng.normal(size=(4, 3)), random_p(rng, 4)),
+        case(_square(rng, 5), rng.normal(size=(5, 3)), random_p(rng, 5)),
         case(_square(rng, 7), rng.normal(size=(7, 2)), random_p(rng, 7)),
     ],
     counterexample=lambda a, v, p: "\n".join(

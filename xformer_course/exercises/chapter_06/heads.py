@@ -44,6 +44,12 @@ answer = {"columns read": ..., "shape of W_Q": ...,
             "Then a query of one head would have 512 numbers. The statement gives d, the width of a query.",
         ),
         Misconception(
+            "a matrix for a slice", _sizes(w_q=(64, 64)), "Your W_Q has 64 rows. How many numbers has the word that it multiplies?"
+        ),
+        Misconception(
+            "eight full widths joined", _sizes(rows=4096), "4096 is 8 times 512. How many numbers does one head hand on for a word?"
+        ),
+        Misconception(
             "rows of one head only",
             _sizes(rows=64),
             "64 is the output of one head. What does W_O multiply: one head, or all of them joined?",
@@ -99,11 +105,19 @@ def _some_mask(rng, queries, keys):
     return mask
 
 
+def _low_scores(rng, queries, keys, width, heads, d, e):
+    """The same with scores near -200 in every head: all words are nearly alike, and keys are queries with the other sign."""
+    x, context, w_q, _, w_v, w_o = _layer(rng, queries, keys, width, heads, d, e)
+    w_q *= np.sqrt(200 * np.sqrt(d)) / np.linalg.norm(w_q.sum(axis=1, keepdims=True), axis=2, keepdims=True)
+    return 1 + 0.003 * x, 1 + 0.003 * context, w_q, -w_q, w_v, w_o
+
+
 def _cases(rng):
     return [
         case(*_layer(rng, 2, 3, 4, 2, 1, 2), mask=None),
         case(*_layer(rng, 5, 7, 6, 3, 2, 4), mask=None),
         case(*_layer(rng, 4, 6, 5, 2, 3, 2), mask=_some_mask(rng, 4, 6), note="a mask"),
+        case(*_low_scores(rng, 3, 4, 7, 2, 5, 2), mask=_some_mask(rng, 3, 4), note="a mask, and scores near -200"),
         case(*_layer(rng, 6, 3, 7, 4, 5, 3), mask=None, note="more queries than keys"),
         case(*_layer(rng, 5, 5, 6, 2, 3, 4), mask=None, note="as many queries as keys"),
         case(*_layer(rng, 3, 5, 6, 1, 4, 2), mask=None, note="one head"),

@@ -4,7 +4,8 @@ import numpy as np
 
 from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, Step, case
 
-SILENT = 1e-3  # a part of a layer whose entries are all below this was set to zero by hand, or nearly
+SILENT = 1e-3  # a part of a matrix whose entries are all below this, of its largest, was set to zero by hand, or nearly
+UNHEARD = 1e-5  # of the size of a head's W_V times its rows of W_O: rounding in float32 stays below
 
 
 def _joined(heads):
@@ -88,7 +89,9 @@ def _contribution_cases(rng):
 
 
 def _without_cases(rng):
-    return [case(_output_truth(heads, w_o), heads, w_o, len(heads) - 1) for heads, w_o in _sizes(rng)]
+    last, first, inner = _sizes(rng), _sizes(rng), _sizes(rng)[-1:]
+    chosen = [(one, len(one[0]) - 1) for one in last] + [(one, 0) for one in first] + [(one, 2) for one in inner]
+    return [case(_output_truth(heads, w_o), heads, w_o, n) for (heads, w_o), n in chosen]
 
 
 ROWS = Step(
@@ -258,7 +261,7 @@ SUM_OF_HEADS = Exercise(
     statement="""\
 Prove that [head_0 … head_{h−1}] W_O is a sum with one term for each head. `heads` is (h, L, e) and `w_o` (h·e, m); \
 heads count from 0 here, as indices do. One function a step: `rows(n, e)`, the row numbers of W_O that meet head n, as \
-a list or array; `contribution(heads, w_o, n)`, what head n adds; `output(heads, w_o)`, the sum, without joining; \
+a list or array; `contribution(heads, w_o, n)`, what head n adds; `output(heads, w_o)`, the sum; \
 `without(full, heads, w_o, n)`, what is left of the full output, an array (L, m), when head n is silenced, that is, \
 its numbers set to 0. Each is tried against the joined product. On paper, write one entry of the product as a sum over \
 the h·e columns, and mark where you regroup it.""",
@@ -291,23 +294,22 @@ SHAPES = {"w_q": (2, 4, 2), "w_k": (2, 4, 2), "w_v": (2, 4, 2), "w_o": (4, 4)}
 
 
 def _run(layer, x):
-    """The two contributions (2, L, 4), the outputs of the heads (2, L, 2) and the weights (2, L, L)."""
+    """The contributions of the two heads (2, L, 4) and their weights (2, L, L)."""
     q, k, v = (x @ np.asarray(layer[name], dtype=float) for name in ("w_q", "w_k", "w_v"))
     scores = q @ k.swapaxes(1, 2) / np.sqrt(2)
     raw = np.exp(scores - scores.max(axis=-1, keepdims=True))
     weights = raw / raw.sum(axis=-1, keepdims=True)
-    heads = weights @ v
-    return heads @ np.asarray(layer["w_o"], dtype=float).reshape(2, 2, 4), heads, weights
+    return weights @ v @ np.asarray(layer["w_o"], dtype=float).reshape(2, 2, 4), weights
 
 
 def _measure(layer):
-    """How sharp head 1 is, how much it says, and how much each head is heard: means over 200 sentences."""
+    """How sharp head 1 is, and how much each head is heard, whatever the size of its W_V and its rows of W_O: over 200 sentences."""
     x = np.random.default_rng(6).normal(size=(200, 5, 4))
     runs = [_run(layer, one) for one in x]
-    sharp = np.mean([weights[0].max(axis=-1).mean() for _, _, weights in runs])
-    says = np.mean([np.abs(heads[0]).max() for _, heads, _ in runs])
-    heard = np.array([np.abs(contributions).max(axis=(1, 2)) for contributions, _, _ in runs]).max(axis=0)
-    return sharp, says, heard
+    sharp = np.mean([weights[0].max(axis=-1).mean() for _, weights in runs])
+    heard = np.array([np.abs(contributions).max(axis=(1, 2)) for contributions, _ in runs]).max(axis=0)
+    sizes = [np.abs(np.asarray(layer[name], dtype=float).reshape(2, 8)).max(axis=1) for name in ("w_v", "w_o")]
+    return sharp, heard / np.maximum(sizes[0] * sizes[1], 1e-300)
 
 
 def _readable(layer):
@@ -327,23 +329,20 @@ def _accepts(layer):
     problem = _readable(layer)
     if problem:
         return problem
-    sharp, says, heard = _measure(layer)
+    sharp, heard = _measure(layer)
     if sharp < 0.8:
         return (
             f"the largest weight of head 1 is {sharp:.2f} on average over sentences of 5 random words; make it at "
             "least 0.8. Larger scores make sharper weights."
         )
-    if says < 0.1:
-        return f"what head 1 reads is nearly nothing (largest entry {says:.3f}); give it values to read."
-    if np.abs(np.asarray(layer["w_o"], dtype=float)[:2]).max() < SILENT:
+    if _is_silent(layer, "w_v", 0):
+        return "the w_v of head 1 is nearly zero beside the other; give it values to read."
+    if _is_silent(layer, "w_o", slice(0, 2)):
         return "the rows of w_o that meet head 1 are nearly zero; give them numbers, and find why it is not heard all the same."
-    if heard[0] > 1e-9:
-        return (
-            f"without head 1 the output still changes, by up to {heard[0]:.3g}. Look at the product of its w_v "
-            "with the rows of w_o that it meets."
-        )
-    if heard[1] < 0.1:
-        return f"head 2 must be heard, too, but it changes the output by {heard[1]:.3g} at most."
+    if heard[0] > UNHEARD:
+        return "without head 1 the output still changes. Look at the product of its w_v with the rows of w_o that it meets."
+    if heard[1] <= UNHEARD:
+        return "head 2 must be heard, too, but without it the output stays as it was."
     return None
 
 
@@ -379,8 +378,9 @@ def _orthogonal_layer():
     return layer
 
 
-def _part_is_zero(name, rows):
-    return lambda layer: np.abs(np.asarray(layer[name], dtype=float)[rows]).max() < SILENT
+def _is_silent(layer, name, rows):
+    matrix = np.abs(np.asarray(layer[name], dtype=float))
+    return bool(matrix[rows].max() <= SILENT * matrix.max())
 
 
 def _exchanged(layer):
@@ -390,8 +390,8 @@ def _exchanged(layer):
 
 
 def _neither_busy_nor_silent(layer):
-    sharp, _, heard = _measure(layer)
-    return sharp < 0.8 and heard[0] > 1e-9
+    sharp, heard = _measure(layer)
+    return sharp < 0.8 and heard[0] > UNHEARD
 
 
 BUSY_HEAD = Exercise(
@@ -427,33 +427,31 @@ rows), and yet silencing it leaves every output as it was. Silencing head 2 shal
             "values of zero",
             _busy_layer(w_v=0),
             "Head 1 has a W_V of zeros, so it reads nothing at all. Let it read, and still not be heard.",
-            recognise=_part_is_zero("w_v", 0),
+            recognise=lambda layer: _is_silent(layer, "w_v", 0),
         ),
         Misconception(
             "zero rows in W_O",
             _busy_layer(w_o=slice(0, 2)),
             "Both rows of W_O that meet head 1 are zero. That is pruning it by hand; find rows that are not all zero.",
-            recognise=_part_is_zero("w_o", slice(0, 2)),
+            recognise=lambda layer: _is_silent(layer, "w_o", slice(0, 2)),
         ),
         Misconception(
             "head 1 still heard",
             _heard_layer(),
             "The weights are sharp, but W_O passes on what head 1 reads. Multiply its W_V by its two rows of W_O and look at the product.",
-            recognise=lambda layer: _readable(layer) is None and _measure(layer)[0] >= 0.8 and _measure(layer)[2][0] > 1e-9,
+            recognise=lambda layer: _readable(layer) is None and _measure(layer)[0] >= 0.8 and _measure(layer)[1][0] > UNHEARD,
         ),
         Misconception(
             "weights nearly even",
             _busy_layer(sharpness=0.2),
             "Nobody hears head 1, as it should be, but it is not busy: its weights are nearly even. What makes weights sharp?",
-            recognise=lambda layer: (
-                _readable(layer) is None and _measure(layer)[0] < 0.8 and _measure(layer)[2][0] <= 1e-9 and _measure(layer)[1] > 0.1
-            ),
+            recognise=lambda layer: _readable(layer) is None and _measure(layer)[0] < 0.8 and _measure(layer)[1][0] <= UNHEARD,
         ),
         Misconception(
             "nobody heard at all",
             _busy_layer(w_o=slice(2, 4)),
             "Now head 2 is silent as well. Only head 1 shall be without effect.",
-            recognise=lambda layer: _readable(layer) is None and _measure(layer)[2].max() < 1e-9,
+            recognise=lambda layer: _readable(layer) is None and _measure(layer)[1].max() <= UNHEARD,
         ),
         Misconception(
             "neither busy nor silent",

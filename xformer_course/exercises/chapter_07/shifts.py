@@ -162,7 +162,7 @@ def _undo_lines(block):
 
 UNDO = Step(
     name="undo",
-    claim="the inverse of a block, without division",
+    claim="the inverse of a block",
     reference=lambda block: np.asarray(block).T,
     truth=lambda block: np.linalg.inv(np.asarray(block, dtype=float)),
     cases=_block_pairs,
@@ -248,7 +248,7 @@ SHIFT = Exercise(
 Show that one matrix moves every row of the table by the same number of places. Write each step as a function: \
 `sine(sin_a, cos_a, sin_b, cos_b)` is sin(a + b); `cosine(…)`, with the same arguments, is cos(a + b); \
 `block(angle)` is the array (2, 2) that takes the column (sin a, cos a) to (sin(a + angle), cos(a + angle)) for every \
-a; `undo(block)` takes such an array and gives its inverse, without division; `score(frequencies, offset)` takes a \
+a; `undo(block)` takes such an array and gives its inverse; `score(frequencies, offset)` takes a \
 list of numbers and one number and gives one number, the dot product of the rows i and i + offset. On paper: say why `block` does not depend on i, and where i drops out of `score`.""",
     hints=(
         "Rotate the point (cos a, sin a) by the angle b. Where does it land, written in two ways?",

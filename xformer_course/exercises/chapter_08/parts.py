@@ -265,6 +265,7 @@ def _norm_cases(rng):
         case(*inputs(2, 5, 7)),
         case(*inputs(3, 4, 11, 0.01), note="a small spread, where eps counts"),
         case(np.ones((1, 2, 3)), np.ones(3), np.zeros(3), note="equal features"),
+        case(*inputs(3, 2, 5), eps=0.1, note="another eps"),
     ]
 
 

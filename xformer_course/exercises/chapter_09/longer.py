@@ -145,7 +145,6 @@ clock k has the frequency base^(−2k/dim), k from 0. With `how="interpolate"` t
     reference=_slowed,
     cases=_cases,
     returns=("angles",),
-    pure=True,
     misconceptions=(
         Misconception(
             "places multiplied",

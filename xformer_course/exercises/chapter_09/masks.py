@@ -25,6 +25,8 @@ def _with_gradient(function):
             raise Complaint("the gradient must flow through the weights, so return a torch tensor and stay within torch")
         if weights.shape != scores.shape:
             raise Complaint(f"weights: expected shape {tuple(scores.shape)}, got shape {tuple(weights.shape)}")
+        if weights.dtype != scores.dtype:
+            raise Complaint(f"weights: expected dtype {scores.dtype}, that of `scores`, got {weights.dtype}")
         if not weights.requires_grad:
             raise Complaint("the weights do not depend on `scores` by torch operations; look for .detach(), .numpy() or torch.tensor")
         slopes = torch.linspace(-1.0, 2.0, weights.numel()).reshape(weights.shape).to(weights.dtype)

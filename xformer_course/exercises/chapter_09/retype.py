@@ -40,7 +40,7 @@ def _drawn(sizes, rng):
 
 
 def _fill(model, sizes, rng):
-    """Give a model the drawn matrices; gains stay 1, offsets become 0."""
+    """Give a model the drawn matrices; gains become unequal numbers, offsets 0, and what is frozen stays: a table of places."""
     import torch
 
     m, f, v, layers = sizes["d_model"], sizes["d_ff"], sizes["vocab_size"], sizes["num_layers"]
@@ -48,8 +48,10 @@ def _fill(model, sizes, rng):
     rooms = {(v, m): tables, (f, m): inner, (m, f): outer}
     for name, parameter in model.named_parameters():
         shape = tuple(parameter.shape)
+        if not parameter.requires_grad:
+            continue
         if len(shape) == 1:
-            values = np.ones(shape) if bool((parameter == 1).all()) else np.zeros(shape)
+            values = np.linspace(0.5, 1.5, *shape) if bool((parameter == 1).all()) else np.zeros(shape)
         elif shape in rooms and rooms[shape]:
             values = rooms[shape].pop(0)
         elif len(shape) == 2 and shape[1] == m and shape[0] in (m, 2 * m, 3 * m) and len(attentions) >= shape[0] // m:
@@ -58,7 +60,7 @@ def _fill(model, sizes, rng):
             raise Complaint(
                 f"your model owns a parameter {name} of shape {shape}, one more than the page's has of this "
                 "shape, or one that it has not at all. The model of the page owns an embedding (v, m), for each "
-                "attention four matrices (m, m), for each feed-forward net one (f, m) and one (m, f), and vectors."
+                "attention four matrices (m, m), for each feed-forward net one (f, m) and one (m, f), and vectors"
             )
         with torch.no_grad():
             parameter.copy_(torch.from_numpy(values))
@@ -66,7 +68,7 @@ def _fill(model, sizes, rng):
         owned = (3 - len(tables), 12 * layers - len(attentions), 2 * layers - len(inner), 2 * layers - len(outer))
         raise Complaint(
             "your model owns {} tables (v, m), {} matrices of attention, {} and {} of feed-forward nets; expected at "
-            "least 1, then {}, {} and {}. A list of layers is found only inside nn.ModuleList.".format(
+            "least 1, then {}, {} and {}. A list of layers is found only inside nn.ModuleList".format(
                 *owned, 12 * layers, 2 * layers, 2 * layers
             )
         )
@@ -85,7 +87,7 @@ def _with_given_weights(build):
         with torch.random.fork_rng(devices=[]):
             model = build(*values)
         if not isinstance(model, torch.nn.Module):
-            raise Complaint(f"`build` returned {type(model).__name__}; return the model itself, a torch.nn.Module.")
+            raise Complaint(f"`build` returned {type(model).__name__}; return the model itself, a torch.nn.Module")
         model = model.double().eval()
         _fill(model, sizes, rng)
         with torch.no_grad():

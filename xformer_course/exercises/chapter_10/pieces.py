@@ -27,6 +27,7 @@ def _merge_cases(rng):
         case([7, 7, 7, 8], (7, 7), 9, note="the same number three times in a row"),
         case([6, 4, 5], (4, 5), 9, note="a pair at the very end"),
         case([4, 6, 5], (4, 5), 9, note="no such pair"),
+        case([14, 5, 4, 51, 4, 5], (4, 5), 9, note="ids of two digits"),
         case(drawn(23, 2), (4, 5), 11),
         case(drawn(31, 2), (5, 5), 12),
         case([], (4, 5), 9),
@@ -168,7 +169,8 @@ TWINS = Exercise(
 Find two strings of *one* character each that Python says are different and that every tokenizer of this chapter turns into the same ids. Give them as a pair of strings. Plain Python is enough.""",
     hints=(
         "What does the tokenizer do to a text before anything else?",
-        "Form NFC also replaces some characters by another one that looks the same. Unicode has signs of its own for a few units of measurement.",
+        "Form NFC also replaces some characters by another one that looks the same. Unicode has signs of its own for a few units of "
+        "measurement; µ for micro is one that NFC leaves alone.",
         'The sign for kelvin is `"\\u212a"`. What does `unicodedata.normalize("NFC", "\\u212a")` give, and what does `ascii` print for it?',
     ),
     stub="twins = ...",
@@ -191,6 +193,17 @@ Find two strings of *one* character each that Python says are different and that
             ("c", "c"),
             "These are equal for Python, too. Look for two that `==` tells apart.",
             recognise=lambda answer: _strings(answer) and answer[0] == answer[1],
+        ),
+        Misconception(
+            "another normal form",
+            ("\uff21", "A"),
+            "Form NFKC would make these two equal. The tokenizer uses NFC, which keeps them apart: compare them in both forms.",
+            recognise=lambda answer: (
+                _strings(answer)
+                and len(set(_form("NFC", answer))) == 2
+                and len(set(_form("NFKC", answer))) == 1
+                and answer[0].split() != answer[1].split()
+            ),
         ),
         Misconception(
             "case folded",
@@ -221,17 +234,6 @@ Find two strings of *one* character each that Python says are different and that
                     and unicodedata.normalize("NFC", other) != plain
                     for plain, other in (answer, answer[::-1])
                 )
-            ),
-        ),
-        Misconception(
-            "another normal form",
-            ("\uff21", "A"),
-            "Form NFKC would make these two equal. The tokenizer uses NFC, which keeps them apart: compare them in both forms.",
-            recognise=lambda answer: (
-                _strings(answer)
-                and len(set(_form("NFC", answer))) == 2
-                and len(set(_form("NFKC", answer))) == 1
-                and answer[0].split() != answer[1].split()
             ),
         ),
         Misconception(

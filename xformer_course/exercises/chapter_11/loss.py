@@ -33,7 +33,7 @@ You may write an expression instead of a number.""",
     ),
     stub='answer = {"plain": ..., "smoothed": ...}',
     reference=UNIFORM,
-    tolerance=0.006,
+    tolerance=0.0015,
     misconceptions=(
         Misconception(
             "logarithm to base 2",
@@ -168,7 +168,6 @@ Write `smoothed_targets(targets, vocab_size, epsilon)`: the wanted distributions
     reference=_smoothed,
     cases=_smoothed_cases,
     returns=("wanted",),
-    pure=True,
     misconceptions=(
         Misconception(
             "target left out of the sharing",
@@ -288,7 +287,6 @@ token, in which every real token counts the same and padding counts nothing.""",
     cases=_mean_cases,
     returns=("mean",),
     tolerance=1e-6,  # a plain number that may have been computed in float32
-    pure=True,
     misconceptions=(
         Misconception(
             "padding averaged in",

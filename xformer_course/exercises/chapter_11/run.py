@@ -110,13 +110,6 @@ def _right_but(*names):
     return {**NEEDED, **{name: not NEEDED[name] for name in names}}
 
 
-def _compare(expected, got):
-    if not hasattr(got, "get"):
-        return "your answer is not a dictionary with the six entries of the stub"
-    wrong = [name for name, value in expected.items() if got.get(name) is None or bool(got.get(name)) != value]
-    return f"look again at: {', '.join(wrong)}" if wrong else None
-
-
 WHAT_TO_KEEP = Exercise(
     id="11.8",
     title="What a checkpoint must hold",
@@ -137,7 +130,6 @@ answer = {
     "state of the random generator": ..., "learning rate": ...,
 }""",
     reference=NEEDED,
-    compare=_compare,
     misconceptions=(
         Misconception(
             "weights are enough",

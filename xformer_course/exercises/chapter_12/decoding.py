@@ -16,12 +16,14 @@ class MadeUpModel:
     seed: int
     vocab_size: int
     length: int
+    bos_id: int = BOS
+    eos_id: int = EOS
 
     def __call__(self, ids):
         history = [int(i) for i in np.ravel(np.asarray(ids))]
         logits = np.random.default_rng([self.seed, *history]).normal(size=self.vocab_size)
-        logits[[0, BOS]] = -9.0
-        logits[EOS] = 9.0 if len(history) > self.length and EOS not in history else -9.0
+        logits[[0, self.bos_id]] = -9.0
+        logits[self.eos_id] = 9.0 if len(history) > self.length and self.eos_id not in history else -9.0
         return logits
 
 
@@ -36,8 +38,8 @@ def _greedy(next_logits, bos_id, eos_id, limit):
 
 
 def _greedy_cases(rng):
-    def model(vocab_size, length):
-        return MadeUpModel(int(rng.integers(2**31)), vocab_size, length)
+    def model(vocab_size, length, *ends):
+        return MadeUpModel(int(rng.integers(2**31)), vocab_size, length, *ends)
 
     return [
         case(model(7, 3), BOS, EOS, 9),
@@ -45,6 +47,7 @@ def _greedy_cases(rng):
         case(model(11, 9), BOS, EOS, 4, note="a sentence that reaches the limit"),
         case(model(17, 6), BOS, EOS, 6, note="a sentence as long as the limit"),
         case(model(5, 0), BOS, EOS, 3, note="a sentence that ends at once"),
+        case(model(19, 4, 7, 5), 7, 5, 8, note="other numbers for <bos> and <eos>"),
     ]
 
 

@@ -26,6 +26,8 @@ def _nucleus_cases(rng):
     return [
         case(np.array([0.15, 0.5, 0.05, 0.3]), 0.7),
         case(np.array([0.02, 0.03, 0.9, 0.05]), 0.6, note="one word that is enough alone"),
+        case(np.array([0.125, 0.5, 0.125, 0.25]), 0.5, note="a word that has exactly p"),
+        case(np.array([0.25, 0.0625, 0.125, 0.5, 0.0625]), 0.75, note="two words that have exactly p"),
         case(drawn(11, 1.0), 0.83),
         case(drawn(17, 2.0), 0.93),
         case(drawn(7, 0.3), 0.41),
@@ -106,7 +108,6 @@ so that together they have a probability of at least `p`. Return the probabiliti
     reference=_nucleus,
     cases=_nucleus_cases,
     returns=("probabilities",),
-    pure=True,
     misconceptions=(
         Misconception(
             "stops too early",

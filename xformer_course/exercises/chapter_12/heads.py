@@ -169,7 +169,6 @@ Write `judge(losses, cost, draws)`. Choose the k heads that look cheapest on the
     reference=_judge,
     cases=_judge_cases,
     returns=("alone", "together", "share"),
-    pure=True,
     misconceptions=(
         Misconception(
             "chosen where it is measured",

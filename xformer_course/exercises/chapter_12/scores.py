@@ -28,6 +28,8 @@ def _clipped_cases(rng):
         case([*drawn(13), "mur", "EST"], [*drawn(11), "murmure", "est"], 1, note="words that are alike and not equal"),
         case([*drawn(17), "ab", "c"], [*drawn(7), "a", "bc"], 2, note="words that are equal only when they run together"),
         case(["le", "chat"], ["le", "chat"], 3, note="fewer words than n"),
+        case(["le"], ["le"], 3, note="fewer words than n, by two"),
+        case(["chat", "le"], ["le", "chat"], 2, note="the same words in another order"),
     ]
 
 

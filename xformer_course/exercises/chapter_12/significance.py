@@ -18,7 +18,10 @@ def _win_rate_cases(rng):
         totals = rng.integers(3, 41, size=(2, n))
         hits = [rng.binomial(row, 0.5 + shift * rng.uniform(0.3, 1.7, size=n)) for row, shift in zip(totals, (0, lead), strict=True)]
         first, second = (np.column_stack(pair) for pair in zip(hits, totals, strict=True))
-        return first, second, rng.integers(n, size=(samples, n))
+        draws = rng.integers(n, size=(samples, n))
+        a, b = first[draws].sum(axis=1), second[draws].sum(axis=1)
+        tied = a[:, 0] * b[:, 1] == b[:, 0] * a[:, 1]  # a quotient of means rounds differently: the small cases ask about ties
+        return first, second, draws[~tied]
 
     unequal = np.array([[1, 2], [1, 2], [9, 30]]), np.array([[2, 2], [2, 2], [6, 30]])
     same = np.array([[3, 5], [2, 7], [4, 4]])

@@ -38,12 +38,17 @@ def _look_cases(rng):
 
     notes = np.array([[[1.0, 1.0], [-1.0, 0.0], [0.0, 2.0]]])
     large = 1.5 + rng.random((2, 5)), rng.random((2, 4, 5)), np.full((2, 4), True), np.eye(5), 0.3 * np.eye(5), np.full(5, 400.0)
+    apart = np.array([1.5, -1.5])[:, None] + 0.3 * rng.random((2, 7)), rng.random((2, 5, 7)), np.full((2, 5), True)
+    padded = -1.5 - rng.random((3, 4)), rng.random((3, 6, 4)), np.arange(6) < np.array([[5], [2], [4]])
+    padded[1][~padded[2]] = 9.0
     turn, by_hand = np.array([[0.0, 1.0], [0.5, 0.0]]), (np.array([[1.0, -1.0]]), notes)
     return [
         case(*by_hand, np.array([[True, True, False]]), np.eye(2), turn, np.array([2.0, 1.0])),
         case(*drawn(3, 5, 4)),
         case(*drawn(2, 7, 3)),
         case(*large, note="scores in the thousands"),
+        case(*apart, np.eye(7), 0.3 * np.eye(7), np.full(7, 400.0), note="two sentences whose scores are thousands apart"),
+        case(*padded, np.eye(4), np.eye(4), np.full(4, 500.0), note="padding whose score would be thousands above the words'"),
     ]
 
 
@@ -137,7 +142,6 @@ A place without a word gets the weight 0, the weights of each sentence add up to
     reference=_look,
     cases=_look_cases,
     returns=("contexts", "weights"),
-    pure=True,
     misconceptions=(
         Misconception("padding read", _padding_read, "Places without a word have a weight. Where does your code use `real`?"),
         Misconception("a score of 0", _score_zero, "You gave padding the score 0, and exp(0) is 1. Print its weight."),
@@ -278,7 +282,6 @@ the ends x̄ ∓ k σ / √n of the interval, with k = `T_95[n]`, and `"more"` i
     reference=_settled,
     cases=_settled_cases,
     returns=("low", "high", "verdict"),
-    pure=True,
     misconceptions=(
         Misconception("paired as listed", _as_listed, "You paired the scores in the order of the dicts. Pair them by their seed."),
         Misconception(

@@ -199,6 +199,7 @@ answer = {"steps": ..., "tokens": ...,
             "nothing lost",
             {"steps": 1.0, "tokens": 1.0, "steps, batch 4 times critical": 0.25, "tokens, batch 4 times critical": 1.0},
             "With four times the batch you expect a quarter of the steps, without end. The formula has a 1 in it.",
+            whole=True,
         ),
         Misconception(
             "steps and tokens exchanged",

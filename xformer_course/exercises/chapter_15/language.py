@@ -1,5 +1,7 @@
 """Chapter 15, exercises on decoder-only models. Torch is imported where it is used."""
 
+import numpy as np
+
 from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
 
 ATTENTION = 4 * (256 * 256 + 256)
@@ -46,7 +48,9 @@ residual are taken out?""",
             {"with": WITH - 2 * (256**2 + 256), "without": WITHOUT - (256**2 + 256)},
             "You counted three projections an attention. What happens to the heads after they are joined?",
         ),
-        Misconception("the other way round", {"with": WITHOUT, "without": WITH}, "Both numbers are right, under each other's name."),
+        Misconception(
+            "the other way round", {"with": WITHOUT, "without": WITH}, "Both numbers are right, under each other's name.", whole=True
+        ),
     ),
     alternatives=(Alternative("as floats", {"with": float(WITH), "without": float(WITHOUT)}),),
     tolerance=1e-12,
@@ -64,13 +68,18 @@ def _loss_cases(rng):
     import torch
 
     def inputs(lengths, vocab_size, pad_id):
-        longest = max(lengths)
+        longest, words = max(lengths), np.delete(np.arange(vocab_size), pad_id)
         ids = torch.full((len(lengths), longest), pad_id)
         for row, length in enumerate(lengths):
-            ids[row, :length] = torch.from_numpy(1 + rng.integers(vocab_size - 1, size=length))
+            ids[row, :length] = torch.from_numpy(rng.choice(words, size=length))
         return torch.from_numpy(2 * rng.normal(size=(len(lengths), longest, vocab_size))), ids, pad_id
 
-    return [case(*inputs([3], 5, 0)), case(*inputs([7, 7], 11, 0)), case(*inputs([5, 2, 4], 13, 0), note="rows of different length")]
+    return [
+        case(*inputs([3], 5, 0)),
+        case(*inputs([7, 7], 11, 0)),
+        case(*inputs([5, 2, 4], 13, 0), note="rows of different length"),
+        case(*inputs([3, 6], 7, 4), note="another pad_id"),
+    ]
 
 
 def _loss_variant(read, say, **settings):

@@ -27,6 +27,7 @@ def _cases(rng):
     return [
         case(torch.tensor([[0.4, 0.3, 0.2, 0.1]]).double().log(), 3, 0.7),
         case(drawn(3, 7, 1.0), 4, 0.6),
+        case(torch.tensor([[-5.0, 0.0, math.log(2), 0.0]], dtype=torch.float64), 3, 0.5, note="a word that has exactly p"),
         case(drawn(5, 11, 2.0), 11, 0.8, note="k keeps every word"),
         case(drawn(3, 5, 0.3), 2, 1.0, note="p keeps whatever k left"),
         case(drawn(2, 13, 0.5), 5, 0.55),

@@ -50,6 +50,7 @@ silu(−1) · 4 with silu(z) = z / (1 + e^(−z)). Three decimals are enough; no
             "names exchanged",
             {**RIGHT, "LayerNorm": RMS, "RMSNorm": LAYER},
             "Both vectors are right, under each other's name. Which of the two subtracts the mean?",
+            whole=True,
         ),
         Misconception(
             "a sigmoid as gate", {**RIGHT, "gated": 1.076}, "You multiplied by 1 / (1 + e). silu(z) is z times that number, and z is −1."
