@@ -93,8 +93,12 @@ def open_closed_streams() -> set[str]:
 
 def speak_utf8() -> None:
     """A file or a pipe gets UTF-8, which the command also reads, and not what Windows takes for usual. A terminal knows its own letters."""
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(**{"errors": "backslashreplace"} if sys.stdout.isatty() else {"encoding": "utf-8"})
+    if not hasattr(sys.stdout, "reconfigure"):  # a notebook's
+        return
+    if sys.stdout.isatty():
+        sys.stdout.reconfigure(errors="backslashreplace")
+    else:
+        sys.stdout.reconfigure(encoding="utf-8")
 
 
 def check_streams(options, closed: set[str]) -> None:

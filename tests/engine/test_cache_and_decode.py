@@ -408,7 +408,7 @@ def test_a_model_in_int8_is_cached_too():
 
 
 def exchange(layer, path, other):
-    """The same layer with another part at a place in it."""
+    """Put another part at a place in a layer."""
     *parents, name = path.split(".")
     setattr(layer.get_submodule(".".join(parents)), name, other)
 
@@ -429,18 +429,16 @@ ODD = {  # parts of known classes that are built otherwise
 def test_known_parts_with_other_settings_act_while_decoding(name, int8):
     """The joint way supposes that a layer is built alike throughout: here one is not, and the words stay those of the definition."""
     place, made = ODD[name]
-    for seed in (1, 2, 3):
-        torch.manual_seed(seed)
-        model, target = build(), ids(T, 1)
-        for weight in (layer.w_v.bias for layer in model.modules() if isinstance(layer, MultiHeadAttention)):
-            nn.init.normal_(weight)
-        exchange(model.decoder.layers[0], place, made().double())
-        model = quantize_int8(model.eval()) if int8 else model.eval()
-        steps = begin(model, PADDED)
-        assert type(steps) is not JointSteps
-        for end in range(1, T + 1):
-            wanted = model.decode(target[:, :end], model.encode(PADDED), PADDED)[:, -1]
-            torch.testing.assert_close(steps.next_logits(target[:, :end]), wanted, atol=1e-12, rtol=0)
+    model, target = build(), ids(T, 1)
+    for bias in (layer.w_v.bias for layer in model.modules() if isinstance(layer, MultiHeadAttention)):
+        nn.init.normal_(bias)
+    exchange(model.decoder.layers[0], place, made().double())
+    model = quantize_int8(model.eval()) if int8 else model.eval()
+    steps = begin(model, PADDED)
+    assert type(steps) is not JointSteps
+    for end in range(1, T + 1):
+        wanted = model.decode(target[:, :end], model.encode(PADDED), PADDED)[:, -1]
+        torch.testing.assert_close(steps.next_logits(target[:, :end]), wanted, atol=1e-12, rtol=0)
 
 
 def test_a_forward_of_one_layer_alone_and_positions_left_out_act_while_decoding():

@@ -108,8 +108,8 @@ def quantize_int8(model: SomeModule) -> SomeModule:
     """A copy for inference on a CPU whose matrices are int8; the model itself stays.
 
     Every nn.Linear and the embedding are replaced, but for subclasses and what has a hook;
-    norms, biases, softmax and attention stay in floating point. It has no file of its own: save the model, and round what
-    is loaded. Raises ValueError for a model on another device.
+    norms, biases, softmax and attention stay in floating point. It has no file of its own:
+    save the model, and round what is loaded. Raises ValueError for a model on another device.
     """
     devices = {parameter.device.type for parameter in model.parameters()}
     if devices != {"cpu"}:
