@@ -266,7 +266,7 @@ def test_the_memory_of_a_call_is_measured_without_what_torch_loads_for_the_first
     pytest.importorskip("torch")
     code = """
 import sys, torch
-from xformer_course.exercises.watched import peak_bytes
+from xformer_course.exercises.memory import peak_bytes
 def loaded():
     before = set(sys.modules)
     torch.zeros(3).add(1)

@@ -211,58 +211,19 @@ def mean_by_masked_array(losses, real):
     return float(np.ma.masked_array(losses, ~real).mean())
 
 
-def additive(q, k, w, w_v, joined):
-    return [[float(np.tanh(joined(query, key, w)) @ w_v) for key in k] for query in q]
-
-
 @wrong("3.10", "every pair projected")
-def scores_by_pairs(q, k, w, w_v):
-    return additive(q, k, w, w_v, lambda query, key, w: np.concatenate([query, key]) @ w)
+def scores_of_projections_shown_to_every_partner(q, k, w, w_v):
+    from_queries, from_keys = q @ w[: q.shape[1]], k @ w[q.shape[1] :]
+    shape = (len(q), len(k), len(w_v))
+    from_queries, from_keys = np.broadcast_to(from_queries[:, None], shape), np.broadcast_to(from_keys, shape)
+    return from_queries, from_keys, np.tanh(from_queries + from_keys) @ w_v
 
 
-@wrong("3.10", "every pair projected")
-def scores_by_halves_in_pairs(q, k, w, w_v):
-    return additive(q, k, w, w_v, lambda query, key, w: query @ w[: len(query)] + key @ w[len(query) :])
-
-
-@wrong("3.10", "every pair projected")
-def scores_with_the_keys_projected_for_every_query(q, k, w, w_v):
+@wrong("3.10", "projections through tanh")
+def scores_of_two_hidden_layers(q, k, w, w_v):
     upper, lower = np.split(w, [q.shape[1]])
-    return np.stack([np.tanh(query @ upper + k @ lower) @ w_v for query in q])
-
-
-@wrong("3.10", "every pair projected")
-def scores_from_one_array_of_pairs(q, k, w, w_v):
-    pairs = np.concatenate([np.repeat(q, len(k), axis=0), np.tile(k, (len(q), 1))], axis=1)
-    return (np.tanh(pairs.dot(w)) @ w_v).reshape(len(q), len(k))
-
-
-@wrong("3.10", "every pair projected")
-def scores_by_einsum_over_pairs(q, k, w, w_v):
-    pairs = np.concatenate([np.repeat(q[:, None], len(k), axis=1), np.repeat(k[None], len(q), axis=0)], axis=-1)
-    return np.einsum("a,ija->ij", w_v, np.tanh(np.einsum("ijd,da->ija", pairs, w)))
-
-
-@wrong("3.10", "every pair projected")
-def scores_of_pairs_by_the_method_dot(q, k, w, w_v):
-    return additive(q, k, w, w_v, lambda query, key, w: np.array([*query, *key]).dot(w))
-
-
-@wrong("3.10", "every pair projected")
-def scores_of_pairs_by_numbers_times_rows(q, k, w, w_v):
-    return additive(q, k, w, w_v, lambda query, key, w: sum(x * row for x, row in zip(np.concatenate([query, key]), w, strict=True)))
-
-
-@wrong("3.10", "every pair projected")
-def scores_of_pairs_by_an_ellipsis(q, k, w, w_v):
-    pairs = np.concatenate([np.repeat(q[:, None], len(k), axis=1), np.repeat(k[None], len(q), axis=0)], axis=-1)
-    return np.tanh(np.einsum("...d, da -> ...a", pairs, np.concatenate([w[:1], w[1:]]))) @ w_v
-
-
-@wrong("3.10", "every pair projected")
-def scores_of_pairs_by_numbered_axes(q, k, w, w_v):
-    pairs = np.concatenate([np.repeat(q[:, None], len(k), axis=1), np.repeat(k[None], len(q), axis=0)], axis=-1)
-    return np.tanh(np.einsum(pairs, [0, 1, 2], w.copy(), [2, 3])) @ w_v
+    from_queries, from_keys = np.tanh(q.dot(upper)), np.tanh(k.dot(lower))
+    return from_queries, from_keys, np.add.outer(from_queries @ w_v, from_keys @ w_v)
 
 
 @right("3.10")
@@ -271,75 +232,29 @@ def scores_in_loops_by_the_method_dot(q, k, w, w_v):
     scores = np.zeros((len(q), len(k)))
     for i, j in np.ndindex(scores.shape):
         scores[i, j] = np.tanh(from_queries[i] + from_keys[j]).dot(w_v)
-    return scores
-
-
-@right("3.10")
-def scores_of_repeated_projections(q, k, w, w_v):
-    hidden = np.repeat(q.dot(w[: q.shape[1]]), len(k), axis=0)
-    hidden += np.tile(k.dot(w[q.shape[1] :]), (len(q), 1))
-    np.tanh(hidden, out=hidden)
-    return hidden.dot(w_v).reshape(len(q), len(k))
-
-
-@right("3.10")
-def scores_by_numbers_times_rows(q, k, w, w_v):
-    from_queries = [sum(x * row for x, row in zip(query, w[: len(query)], strict=True)) for query in q]
-    from_keys = [sum(x * row for x, row in zip(key, w[-len(key) :], strict=True)) for key in k]
-    return [[float(np.tanh(a + b) @ w_v) for b in from_keys] for a in from_queries]
-
-
-@right("3.10")
-def scores_column_by_column(q, k, w, w_v):
-    upper, lower = w[: q.shape[1]], w[q.shape[1] :]
-    columns = [np.tanh((q @ upper[:, a])[:, None] + k.dot(lower[:, a])) for a in range(len(w_v))]
-    return np.stack(columns, axis=-1) @ w_v
-
-
-@right("3.10")
-def scores_in_single_precision(q, k, w, w_v):
-    q, k, w, w_v = (one.astype(np.float32) for one in (q, k, w, w_v))
-    return np.tanh(q.dot(w[: q.shape[1]])[:, None] + k.dot(w[q.shape[1] :])).dot(w_v)
-
-
-@right("3.10")
-def scores_row_by_row(q, k, w, w_v):
-    from_queries, from_keys = [row @ w[: q.shape[1]] for row in q], [row @ w[q.shape[1] :] for row in k]
-    return [[np.tanh(a + b) @ w_v for b in from_keys] for a in from_queries]
-
-
-@right("3.10")
-def scores_turned(q, k, w, w_v):
-    cut = q.shape[1]
-    a, b = w.T[:, :cut] @ q.T, w.T[:, cut:].dot(k.T)
-    return np.tensordot(w_v, np.tanh(a[:, :, None] + b[:, None, :]), axes=1)
+    return from_queries, from_keys, scores
 
 
 @right("3.10")
 def scores_by_zeros_at_the_other_half(q, k, w, w_v):
     first = np.hstack([q, np.zeros((len(q), k.shape[1]))]) @ w
     second = np.inner(np.hstack([np.zeros((len(k), q.shape[1])), k]), w.T)
-    return np.tanh(first[:, None] + second) @ w_v
+    return [first, second, np.tanh(first[:, None] + second) @ w_v]
 
 
 @right("3.10")
-def scores_by_the_method_dot(q, k, w, w_v):
-    upper, lower = w[: q.shape[1]].T, w[q.shape[1] :].T
-    return np.tanh(upper.dot(q.T)[:, :, None] + lower.dot(k.T)[:, None]).T.dot(w_v).T
-
-
-@right("3.10")
-def scores_by_products(q, k, w, w_v):
-    upper, lower = w[: q.shape[1]], w[q.shape[1] :]
-    a, b = (q[:, :, None] * upper).sum(axis=1), (k[:, :, None] * lower).sum(axis=1)
-    return (np.tanh(a[:, None] + b) * w_v).sum(axis=-1)
+def scores_in_single_precision(q, k, w, w_v):
+    q, k, w, w_v = (one.astype(np.float32) for one in (q, k, w, w_v))
+    from_queries, from_keys = q.dot(w[: q.shape[1]]), k.dot(w[q.shape[1] :])
+    return from_queries, from_keys, np.tanh(from_queries[:, None] + from_keys).dot(w_v)
 
 
 @right("3.10")
 def scores_by_torch(q, k, w, w_v):
     torch = pytest.importorskip("torch")
-    q, k, w, w_v = (torch.as_tensor(np.array(one)) for one in (q, k, w, w_v))
-    return torch.tanh((q @ w[: q.shape[1]])[:, None] + k @ w[q.shape[1] :]) @ w_v
+    q, k, w, w_v = (torch.as_tensor(one) for one in (q, k, w, w_v))
+    from_queries, from_keys = q @ w[: q.shape[1]], k @ w[q.shape[1] :]
+    return from_queries, from_keys, torch.tanh(from_queries[:, None] + from_keys) @ w_v
 
 
 def summary_of(x, w_q, w_k, w_v):

@@ -148,8 +148,8 @@ def mended_in_single_precision(q, k, v, mask):
 
 def test_a_cut_at_the_width_of_the_keys_is_told_of_its_place():
     def scores(q, k, w, w_v):
-        cut = k.shape[1]
-        return np.tanh((q @ w[:cut])[:, None] + k @ w[cut:]) @ w_v
+        from_queries, from_keys = q @ w[: k.shape[1]], k @ w[k.shape[1] :]
+        return from_queries, from_keys, np.tanh(from_queries[:, None] + from_keys) @ w_v
 
     must_be_told("3.10", scores, "d_q rows")
 

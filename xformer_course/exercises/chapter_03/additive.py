@@ -2,36 +2,7 @@
 
 import numpy as np
 
-from xformer_course.exercises import values
 from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
-from xformer_course.exercises.watched import watched
-
-ONCE, OFTEN = "once", "again and again"
-
-
-def _concatenated(q, k, w, w_v):
-    """The definition: each query joined to each key, one pair at a time."""
-    return np.array([[np.tanh(np.concatenate([query, key]) @ w) @ w_v for key in k] for query in q])
-
-
-def _with_count(function):
-    """The scores, and whether each query and each key was projected once; asked only where the scores are right."""
-
-    def counted(q, k, w, w_v):
-        matrix = watched(w)
-        scores = function(q, k, matrix, w_v)
-        too_often = matrix.tally.total() > (len(q) + len(k)) * w.size  # zeros in place of the other half may be among them
-        is_right = too_often and values.difference(_concatenated(q, k, w, w_v), scores) is None
-        return scores, OFTEN if is_right else ONCE
-
-    return counted
-
-
-def _difference(expected, got):
-    found = values.difference(expected[0], got[0], name="scores")
-    if found is None and expected[1] != got[1]:
-        return "the scores are right, but vectors are projected once for every pair"
-    return found
 
 
 def _cases(rng):
@@ -43,7 +14,7 @@ def _cases(rng):
             rng.normal(size=hidden),
         )
 
-    return [  # the first has no more pairs than vectors: the others tell whether every pair is projected
+    return [
         case(np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([[1.0], [-1.0]]), np.array([[1.0], [0.0], [0.5]]), np.array([2.0])),
         case(*inputs(5, 7, 3, 2, 4)),
         case(*inputs(5, 4, 3, 3, 2), note="queries and keys of one width"),
@@ -51,25 +22,42 @@ def _cases(rng):
     ]
 
 
-def _split(*, at=lambda q, k: q.shape[1], hidden=lambda a, b: np.tanh(a + b), swap=False):
+def _split(*, at=lambda q, k: q.shape[1], hidden=lambda a, b: np.tanh(a + b), project=np.matmul, finish=lambda scores: scores, swap=False):
     """Two projections with one thing changed."""
 
     def scores(q, k, w, w_v):
         cut = at(q, k)
         top, bottom = (w[-cut:], w[:-cut]) if swap else (w[:cut], w[cut:])
-        return hidden((q @ top)[:, None, :], (k @ bottom)[None, :, :]) @ w_v
+        from_queries, from_keys = project(q, top), project(k, bottom)
+        return from_queries, from_keys, finish(hidden(from_queries[:, None, :], from_keys[None, :, :]) @ w_v)
 
     return scores
+
+
+def _every_pair(q, k, w, w_v):
+    pairs = [np.repeat(q[:, None], len(k), axis=1), np.repeat(k[None], len(q), axis=0)]
+    from_queries, from_keys = pairs[0] @ w[: q.shape[1]], pairs[1] @ w[q.shape[1] :]
+    return from_queries, from_keys, np.tanh(from_queries + from_keys) @ w_v
 
 
 def _hidden_summed(q, k, w, w_v):
     return _split()(q, k, w, np.ones_like(w_v))
 
 
+def _weights(scores):
+    raw = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return raw / raw.sum(axis=-1, keepdims=True)
+
+
 def _by_einsum(q, k, w, w_v):
     from_queries = np.einsum("iq,qa->ia", q, w[: q.shape[1]])
     from_keys = np.einsum("jk,ka->ja", k, w[q.shape[1] :])
-    return np.einsum("ija,a->ij", np.tanh(from_queries[:, None] + from_keys), w_v)
+    return from_queries, from_keys, np.einsum("ija,a->ij", np.tanh(from_queries[:, None] + from_keys), w_v)
+
+
+def _by_pairs(q, k, w, w_v):
+    from_queries, from_keys = [query @ w[: len(query)] for query in q], [key @ w[-len(key) :] for key in k]
+    return from_queries, from_keys, [[np.tanh(a + b) @ w_v for b in from_keys] for a in from_queries]
 
 
 TWO_PROJECTIONS = Exercise(
@@ -80,23 +68,22 @@ TWO_PROJECTIONS = Exercise(
     difficulty=2,
     statement="""\
 Additive attention is often written with the query and the key joined end to end: the score is w_v · tanh([q; k] \
-W), with `w` (d_q + d_k, a) and `w_v` (a,). Write, in NumPy, `additive_scores(q, k, w, w_v)` for `q` (L_q, d_q) and `k` (L_k, \
-d_k): all L_q × L_k scores, with each query and each key projected once, before they are paired.""",
+W), with `w` (d_q + d_k, a) and `w_v` (a,). The same scores come out when nothing is joined: project each query and each key once, \
+with the rows of W that it meets, and pair what comes out. Write `additive_scores(q, k, w, w_v)` for `q` (L_q, d_q) and `k` (L_k, d_k). \
+Return `(from_queries, from_keys, scores)`: the projected queries (L_q, a), the projected keys (L_k, a) and the scores (L_q, L_k).""",
     hints=(
         "The first d_q rows of W meet only the query. What do the others meet?",
         "[q; k] W is a sum of two products, one with the upper rows of W and one with the lower.",
         "`(q @ upper)[:, None, :] + (k @ lower)[None, :, :]` has shape (L_q, L_k, a); tanh and the product with w_v follow.",
     ),
-    stub="def additive_scores(q, k, w, w_v):\n    return ...",
+    stub="def additive_scores(q, k, w, w_v):\n    return ..., ..., ...",
     reference=_split(),
     cases=_cases,
-    probe=_with_count,
-    compare=_difference,
-    returns=("scores", "projections"),
+    returns=("from_queries", "from_keys", "scores"),
     misconceptions=(
         Misconception(
             "every pair projected",
-            _concatenated,
+            _every_pair,
             "The scores are right. But how often is one and the same key multiplied by its rows of W, and how often is that needed?",
         ),
         Misconception(
@@ -108,6 +95,11 @@ d_k): all L_q × L_k scores, with each query and each key projected once, before
             "tanh before the sum",
             _split(hidden=lambda a, b: np.tanh(a) + np.tanh(b)),
             "Both projections are right, but tanh is applied to each. In the formula, how often does it occur, and around what?",
+        ),
+        Misconception(
+            "projections through tanh",
+            _split(project=lambda x, w: np.tanh(x @ w), hidden=lambda a, b: a + b),
+            "What you return as projections has already been through tanh. In the formula, what does tanh take, and how often does it occur?",
         ),
         Misconception(
             "projections multiplied",
@@ -126,25 +118,18 @@ d_k): all L_q × L_k scores, with each query and each key projected once, before
             "width: print the shapes.",
         ),
         Misconception(
-            "keys by queries",
-            lambda q, k, w, w_v: _concatenated(q, k, w, w_v).T,
-            "Your array has a row for each key. Scores have a row for each query.",
+            "keys by queries", _split(finish=np.transpose), "Your scores have a row for each key. Which shape does the statement ask for?"
         ),
         Misconception("w_v left out", _hidden_summed, "You add up the hidden numbers with equal weight. What is w_v for?"),
         Misconception(
             "a weight already",
-            lambda q, k, w, w_v: _weights(_concatenated(q, k, w, w_v)),
-            "Each of your rows adds up to 1, so these are weights. The exercise stops before softmax.",
+            _split(finish=_weights),
+            "Each row of your scores adds up to 1, so these are weights. The exercise stops before softmax.",
         ),
     ),
-    alternatives=(Alternative("einsum", _by_einsum),),
+    alternatives=(Alternative("einsum", _by_einsum), Alternative("pairs in a loop", _by_pairs)),
     success="The projections of the keys can be kept while new queries come in.",
 )
-
-
-def _weights(scores):
-    raw = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return raw / raw.sum(axis=-1, keepdims=True)
 
 
 EXERCISES = (TWO_PROJECTIONS,)

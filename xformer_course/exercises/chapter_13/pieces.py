@@ -4,7 +4,7 @@ import numpy as np
 
 from xformer_course.exercises import values
 from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
-from xformer_course.exercises.watched import peak_bytes
+from xformer_course.exercises.memory import peak_bytes
 
 NARROW, SQUARE = "no L x L array", "an L x L array"
 LONG = 701  # positions from which memory tells an L × L array, even of booleans, from a band
