@@ -178,7 +178,8 @@ LOOKUP = Exercise(
 Write `my_lookup(query, keys, values, temperature=1.0)` for one query at a time: `query` (d,), `keys` (j, d), \
 `values` (j, e). The score of a key is its dot product with the query. Divide the scores by the temperature, turn them \
 into weights by softmax, and take the mean of the values under these weights. Return the pair `(output, weights)`. \
-All numbers returned must be finite, never `nan`, even for scores in the thousands or a temperature of 0.0001.""",
+All numbers returned must be finite, even for scores in the thousands or a temperature of 0.0001. (`np.exp(1000)` is infinite, \
+and infinity divided by infinity is `nan`. What can you take away from all scores without changing a weight?)""",
     hints=(
         "Which shapes do the scores, the weights and the output have, and which product makes each of them?",
         "`keys @ query` gives one score for each key. What may be subtracted from all scores without changing a weight?",

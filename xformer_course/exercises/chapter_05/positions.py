@@ -205,10 +205,10 @@ WHAT_SURVIVES = Exercise(
     minutes=8,
     difficulty=2,
     statement="""\
-As in exercise 5.10, the words x are reordered by `p` and the table e stays. Write, in NumPy, `holds(x, e, p)`: a tuple \
-of three truth values, one for each line that the proof needs. Is what the layer reads equal to p (x + e)? Is \
-softmax(p s pᵀ) = p softmax(s) pᵀ, whatever the scores s? Is pᵀ p = I? (Of a line that you can prove, return the value that it \
-always has.) And write `repair(e, p)`: the table to add to p x, in place of e, so that the layer reads p (x + e).""",
+As in exercise 5.10, the words x are reordered by `p` and the table e stays. Which of the three lines that \
+the proof needs still hold? Write, in NumPy, `holds(x, e, p)`, which returns a tuple of three truth values: whether what the layer \
+reads is p (x + e), to be computed for these arrays; whether softmax(p s pᵀ) = p softmax(s) pᵀ for every matrix s; and whether \
+pᵀ p = I. (The last two you can decide on paper, once for all, and return as they are.) And write `repair(e, p)`: the table to add to p x, in place of e, so that the layer reads p (x + e).""",
     hints=(
         "Which of the three lines mentions the table at all?",
         "The first line holds exactly if your gap of exercise 5.10 is zero. The other two speak of any scores and of p alone.",

@@ -182,7 +182,7 @@ DROPOUT = Exercise(
     difficulty=1,
     statement="""\
 `draws` are random numbers between 0 and 1, one for each element of `x`. An element whose draw is below `p` is set \
-to zero while training; otherwise it stays, in such a way that the mean of the layer's output is the mean of `x`. \
+to zero while training; otherwise it stays, multiplied so that over many draws the output of each element is on average that element. \
 Outside training `x` comes back as it is. The function below loses something. Find it, and mend it.""",
     hints=(
         "Let x be all ones and p = 0.25. Which mean should the output have, and which has it?",

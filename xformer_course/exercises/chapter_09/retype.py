@@ -240,11 +240,11 @@ Close this page and chapter 8. In a blank cell, with `torch` alone, write the wh
 `model(source, target_in)`, ids (b, s) and (b, t) with 0 as padding, gives logits (b, t, v):
 
 - pre-norm, a LayerNorm ending both stacks, max(0, ·) in the feed-forward net, no dropout;
-- one `nn.Embedding` for all three uses, times √m at the input; sines and cosines side by side;
-- no place reads padding, and no decoder place reads a later one.
+- one `nn.Embedding` for all three uses, times √m at the input; sine in even columns, its cosine in the next;
+- no place reads padding, no decoder place a later one.
 
 The check copies weights by shape, in the order of your `__init__`s: encoder before decoder, self-attention \
-before cross-attention, W_Q, W_K, W_V, W_O each an `nn.Linear`. It makes offsets 0 and compares logits of at most ten ids.""",
+before cross-attention, W_Q, W_K, W_V, W_O each an `nn.Linear`. It sets biases to 0 and compares logits of at most ten ids.""",
     hints=(
         "Begin at the top: which three lines does `forward` have, and which two methods do they call?",
         "One class each for attention, feed-forward net, encoder layer, decoder layer and the model is enough. Print every shape.",
