@@ -235,7 +235,7 @@ RETYPE = Exercise(
     difficulty=3,
     requires="torch",
     statement="""\
-Close this page and chapter 8. In a blank cell, with `torch` alone, write the whole Transformer. \
+Close this page and chapter 8. With `torch` alone, write the whole Transformer. \
 `build(vocab_size, d_model, num_heads, d_ff, num_layers)` returns it (`num_layers` in each stack); \
 `model(source, target_in)`, ids (b, s) and (b, t) with 0 as padding, gives logits (b, t, v):
 
@@ -243,8 +243,9 @@ Close this page and chapter 8. In a blank cell, with `torch` alone, write the wh
 - one `nn.Embedding` for all three uses, times √m at the input; sine in even columns, its cosine in the next;
 - no place reads padding, no decoder place a later one.
 
-The check copies weights by shape, in the order of your `__init__`s: encoder before decoder, self-attention \
-before cross-attention, W_Q, W_K, W_V, W_O each an `nn.Linear`. It sets biases to 0 and compares logits of at most ten ids.""",
+The check copies matrices of one shape in the order of your `__init__`s. For attention that must be: encoder before \
+decoder, self-attention before cross-attention, W_Q, W_K, W_V, W_O, each an `nn.Linear`. Biases become 0; logits of at most \
+ten ids are compared.""",
     hints=(
         "Begin at the top: which three lines does `forward` have, and which two methods do they call?",
         "One class each for attention, feed-forward net, encoder layer, decoder layer and the model is enough. Print every shape.",

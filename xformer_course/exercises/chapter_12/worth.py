@@ -270,7 +270,7 @@ SETTLED = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-Two systems were each trained with several seeds. `ours` and `theirs` are dicts from seed to BLEU, in any order; only a seed that is in both counts, and between two and five are. \
+Two systems were each trained with several seeds. `ours` and `theirs` are dicts from seed to BLEU, in any order; only seeds that are in both count, and there are two to five of these. \
 Write `settled(ours, theirs)` in plain Python or NumPy. Take ours minus theirs for each common seed, n differences with mean x̄ and standard deviation σ (divisor n − 1), and return `(low, high, verdict)`: \
 the ends x̄ ∓ k σ / √n of the interval, with k = `T_95[n]`, and `"more"` if all of it lies above 0, `"less"` if all of it lies below, else `"open"`.""",
     hints=(
