@@ -6,6 +6,7 @@ time. The same questions are offered as a deck for Anki.
 
 import re
 from functools import cache
+from html import escape
 from pathlib import Path
 
 import genanki
@@ -71,7 +72,7 @@ def every_question():
 
 def deck():
     """The questions for Anki, a deck for each page; a card keeps its history when its words change, since its id stays."""
-    html = MarkdownIt("commonmark").use(dollarmath_plugin, renderer=lambda formula, _: rf"\({formula}\)")
+    html = MarkdownIt("commonmark").use(dollarmath_plugin, renderer=lambda formula, _: rf"\({escape(formula)}\)")
     decks = []
     for number, (name, entries) in enumerate(questions().items()):
         made = genanki.Deck(1763800100 + number, f"{TITLE}::{title(name).replace(' · ', ' ')}")

@@ -71,6 +71,7 @@ def test_the_deck(articles, tmp_path):
     assert len(notes) == sum(map(len, QUESTIONS.values()))
     note = notes[review.genanki.guid_for(review.TITLE, "size-of-a-score")].split("\x1f")
     assert r"\(\sqrt{100}\)" in note[1] and note[2] == "3 · Scaled dot-product attention" and "$" not in note[1]
+    assert not [fields for fields in notes.values() if "< " in fields], "a sign in a formula that reads as a tag"
     assert f"{review.TITLE}::5 Permutations" in decks
     link = next(page for page in articles.values() if page.name.endswith("back/review")).soup.select_one("a[download]")
     assert link["href"].endswith(f"_static/{review.DECK}")
