@@ -103,7 +103,7 @@ STEP = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-`totals` (k,) holds the log p of the k beginnings in a beam, `log_probs` (k, v) the log p of each next word after each of them. Write `beam_step(totals, log_probs)` for the k likeliest of all k · v extensions, likeliest first. \
+`totals` (k,) holds the log p of the k beginnings in a beam, `log_probs` (k, v) the log p of each next word after each of them. In NumPy or PyTorch, write `beam_step(totals, log_probs)` for the k likeliest of all k · v extensions, likeliest first. \
 Return three arrays (k,): their log p, the row of the beginning each one extends, and the word it adds.""",
     hints=(
         "What is the log p of a beginning with one more word, if probabilities multiply?",
@@ -209,7 +209,8 @@ REORDER = Exercise(
     difficulty=3,
     statement="""\
 This beam search keeps a state for each beginning, as a decoder keeps keys and values: `step(states, words)` takes the states (k, m) and newest words (k,), and returns `log_probs` (k, v) and the new states (k, m). \
-Every sentence has `length` words here, so none ends early. With k = 1 the function is right, with more it is not. Mend it: return the k sentences (k, length), likeliest first.""",
+At first there is one beginning, with `state` (m,); the other k − 1 rows are copies of it, and −∞ keeps them from being chosen. \
+Every sentence has `length` words, so none ends early. With k = 1 the function is right, with more it is not. Mend it: return the k sentences (k, length), likeliest first.""",
     hints=(
         "Take k = 2 and let both new rows extend row 0. Which state belongs to each?",
         "Print `parents` beside the rows of `said` and of `states`.",

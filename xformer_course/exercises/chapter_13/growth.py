@@ -152,8 +152,8 @@ BALANCE = Exercise(
     statement="""\
 A processor makes 100 billion FLOP a second and its memory hands over 25 billion bytes a second. It multiplies n rows with a \
 matrix of k × o numbers; a product and its addition are two FLOP. Count the reading of the matrix alone, and nothing of the \
-rows. What is the arithmetic intensity of one row with numbers of 4 bytes? From which n on is the processor, and not the \
-memory, the limit: with 4 bytes, and with int8, 1 byte, if the FLOP rate stays?""",
+rows. What is the arithmetic intensity of one row with numbers of 4 bytes? From which n on does computing take at least as \
+long as reading: with 4 bytes, and with int8, 1 byte, if the FLOP rate stays?""",
     hints=(
         "How many FLOP does one number of the matrix serve, when there are n rows?",
         "The limit changes where the FLOP for each byte are as many as 100 / 25.",

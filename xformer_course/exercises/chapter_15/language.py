@@ -203,7 +203,7 @@ PREFIX = Exercise(
     requires="torch",
     statement="""\
 In a row "source, target" the source is known from the start, so its places may read one another in both directions; \
-only the target has a future to hide. Write `prefix_mask(length, prefix)`: a boolean mask (length, length), rows are \
+only the target has a future to hide. In NumPy or PyTorch, write `prefix_mask(length, prefix)`: a boolean mask (length, length), rows are \
 queries, True = may attend. Every place may read the first `prefix` places, and all others at or before its own.""",
     hints=(
         "With `prefix` = 0, which mask of chapter 9 is this?",

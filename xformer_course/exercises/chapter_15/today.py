@@ -116,7 +116,7 @@ MIXTURE = Exercise(
     difficulty=3,
     requires="torch",
     statement="""\
-Write `mixture(x, router, experts)` for tokens `x` (n, m), a matrix `router` (m, e) and a list of e functions from \
+In PyTorch, write `mixture(x, router, experts)` for tokens `x` (n, m), a matrix `router` (m, e) and a list of e functions from \
 (…, m) to (…, m). The softmax of `x @ router` gives each token e probabilities. Only the expert with the largest one \
 reads the token, and what it returns is multiplied by that probability. Return (n, m).""",
     hints=(

@@ -90,7 +90,7 @@ MEAN = Exercise(
     difficulty=1,
     requires="torch",
     statement="""\
-An encoder gives one vector for each token; a classifier wants one for each row. Write `masked_mean(x, mask)` for \
+An encoder gives one vector for each token; a classifier wants one for each row. In PyTorch, write `masked_mean(x, mask)` for \
 `x` (b, i, m) and a boolean `mask` (b, i), True at real tokens: the mean (b, m) of each row's real vectors. A row \
 without any real token gives zeros, and whatever stands at the padding, even NaN, must not come through.""",
     hints=(
