@@ -245,9 +245,8 @@ class Deck:
 
     def html(self) -> str:
         number, _, name = self.title.partition(" · ")
-        first = (
-            f'<section class="first"><p>Chapter {number}</p><h1>{words(name)}</h1><p class="promise">{words(self.promise)}</p></section>'
-        )
+        kind = "Chapter" if number.isdigit() else "Page"
+        first = f'<section class="first"><p>{kind} {number}</p><h1>{words(name)}</h1><p class="promise">{words(self.promise)}</p></section>'
         return PAGE.format(title=escape(self.title), slides="\n".join([first, *(slide.html() for slide in self.slides)]))
 
 
@@ -264,21 +263,24 @@ def runs(blocks: list[Block]) -> list[tuple[bool, list[Block]]]:
 
 
 def chapters(wanted: list[str]) -> list[Path]:
-    """The notebooks of the chapters, by number.
+    """The notebooks of the chapters, by number, or of their pages, such as 4a; without any, all chapters.
 
     Raises:
         SystemExit: if there is none with such a number.
     """
-    found = {path.name[:2]: path for path in sorted((ROOT / "chapters").glob("[0-9][0-9]_*.ipynb"))}
-    numbers = [name.zfill(2) for name in wanted] or list(found)
+    found = {path.name.split("_")[0]: path for path in sorted((ROOT / "chapters").glob("[0-9]*.ipynb"))}
+    whole = [number for number in found if number.isdigit()]
+    numbers = ["0" + name if name[1:2].isalpha() or len(name) == 1 else name for name in wanted] or whole
     unknown = [name for name in numbers if name not in found]
     if unknown:
-        raise SystemExit(f"slides: expected chapters from 1 to {len(found)}, got {', '.join(unknown)}; leave them out for all")
+        raise SystemExit(
+            f"slides: expected chapters from 1 to {len(whole)}, or their pages (4a), got {', '.join(unknown)}; leave them out for all"
+        )
     return [found[name] for name in numbers]
 
 
 def deck_of(path: Path) -> Deck:
-    deck = Deck(path.name[:2])
+    deck = Deck(path.name.split("_")[0])
     deck.read(nbformat.read(path, as_version=4))
     return deck
 
@@ -295,7 +297,7 @@ def furnish(out: Path) -> None:
 
 def main(arguments=None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("chapter", nargs="*", help="numbers of chapters (default: all)")
+    parser.add_argument("chapter", nargs="*", help="numbers of chapters, or of pages, such as 4a (default: all chapters)")
     parser.add_argument("--out", type=Path, default=OUT, help="the folder (default: _build/slides)")
     options = parser.parse_args(arguments)
     paths = chapters(options.chapter)

@@ -30,7 +30,8 @@ import sys
 if importlib.util.find_spec("xformer_lib") is None:
     source = os.environ.get("XFORMER_SOURCE")  # a local copy of the repository, or a wheel, if there is one
     offers = ["xformer-lib[course]==VERSION", "xformer-lib[course] @ git+ADDRESS"]
-    offers = [f"{source}[course]"] if source else [offer for offer in offers if "your_github_account" not in offer]
+    if source or "your_github_account" in offers[1]:  # nobody's address, so nobody's name on the index either
+        offers = [f"{source}[course]"] if source else []
     pip = [sys.executable, "-m", "pip", "install", "--quiet"]
     if not any(subprocess.run([*pip, offer]).returncode == 0 for offer in offers):
         sys.exit("xformer_lib is not installed, and pip got it from nowhere: in a copy of the course's repository, "

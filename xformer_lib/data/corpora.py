@@ -159,7 +159,7 @@ def load_corpus(name: str, split: str = "train") -> list[tuple[str, str]]:
     """English–French sentence pairs: ``split`` is "train", "val" or "test".
 
     ``fragment`` is generated here. ``multi30k`` (image captions, for research and
-    education only) and ``tatoeba`` (CC BY 2.0, credit to tatoeba.org and
+    education only) and ``tatoeba`` (CC BY 2.0 FR, credit to tatoeba.org and
     manythings.org) come from the folder that ``XFORMER_DATA`` names, or are downloaded
     once; both are checked against what was published. With ``-fr-en`` behind it a name
     stands for the same pairs turned round, French first.

@@ -31,7 +31,7 @@ def load_pretrained(name: str = "en-fr", *, device: str = "cpu", weights: str = 
     """A trained translator that comes with the library; no network is needed.
 
     ``"en-fr"`` translates English to French, ``"fr-en"`` French to English. Both learned from the sentence pairs of
-    tatoeba.org (CC BY 2.0) alone: short, everyday sentences. What they can and cannot do is written in their model cards,
+    tatoeba.org (CC BY 2.0 FR) alone: short, everyday sentences. What they can and cannot do is written in their model cards,
     ``xformer_lib/pretrained/en-fr/README.md`` and ``…/fr-en/README.md``.
 
     ``weights="int8"`` rounds the matrices to eight bits for a CPU (`engine.quantize_int8`): about a quarter of the
