@@ -1,7 +1,10 @@
 """Does it pay to train the shipped model further? A run that began with its weights beside it, on the test parts of two corpora.
+Or to exchange it? Another run beside it, on validation sentences, by which such a choice is made.
 
     xformer train --preset tatoeba --start-from xformer_lib/pretrained/en-fr --out runs/further --set max_steps=9000 dropout=0.25 …
     python benchmarks/trained_further.py runs/further          → results/trained-further.json
+    xformer train --preset tatoeba --out runs/narrow --set d_model=192 d_ff=768 positions=rotary max_tokens=1024 max_steps=25000 decay=0.5
+    python benchmarks/trained_further.py runs/narrow --split val --corpora tatoeba --out results/trained-narrow.json
 
 BLEU and chrF of both, greedily and with four beams, and the paired bootstrap between them. The run's weights are rounded to half
 precision first, as the shipped ones are.
@@ -9,6 +12,7 @@ precision first, as the shipped ones are.
 
 import argparse
 import json
+import shlex
 import sys
 import tempfile
 from pathlib import Path
@@ -27,15 +31,15 @@ from pack_model import pack  # noqa: E402
 BEAMS = (1, 4)
 
 
-def compare(shipped: Translator, further: Translator, corpus: str, beam: int, limit: int | None) -> dict:
-    """Both models on the test part of a corpus."""
-    english, references = map(list, zip(*load_corpus(corpus, "test")[:limit], strict=True))
+def compare(shipped: Translator, further: Translator, corpus: str, split: str, beam: int, limit: int | None) -> dict:
+    """Both models on a part of a corpus."""
+    english, references = map(list, zip(*load_corpus(corpus, split)[:limit], strict=True))
     said = {name: model.translate(english, beam_size=beam) for name, model in (("shipped", shipped), ("further", further))}
     scores = {name: {"bleu": vars(bleu(lines, references)), "chrf": vars(chrf(lines, references))} for name, lines in said.items()}
     gap = paired_bootstrap(said["shipped"], said["further"], references)
     return {
         "corpus": corpus,
-        "split": "test",
+        "split": split,
         "beam": beam,
         "sentences": len(english),
         **scores,
@@ -47,6 +51,8 @@ def compare(shipped: Translator, further: Translator, corpus: str, beam: int, li
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("run", type=Path, help="folder of the training run")
+    parser.add_argument("--split", choices=("val", "test"), default="test", help="part of the corpora (default: test)")
+    parser.add_argument("--corpora", nargs="+", default=["tatoeba", "multi30k"], help="names (default: tatoeba multi30k)")
     parser.add_argument("--limit", type=int, help="sentences of each corpus (default: all)")
     parser.add_argument("--out", type=Path, default=ROOT / "results" / "trained-further.json")
     options = parser.parse_args(arguments)
@@ -55,11 +61,11 @@ def main(arguments: list[str] | None = None) -> None:
         further = Translator(*load_model(folder))
     shipped = load_pretrained("en-fr")
     record = {
-        "command": f"python benchmarks/trained_further.py {options.run}",
+        "command": shlex.join(["python", "benchmarks/trained_further.py", *(sys.argv[1:] if arguments is None else arguments)]),
         "commit": git_commit(),
         "device": cpu_name(),
         "run": run_record(options.run),
-        "scores": [compare(shipped, further, corpus, beam, options.limit) for corpus in ("tatoeba", "multi30k") for beam in BEAMS],
+        "scores": [compare(shipped, further, corpus, options.split, beam, options.limit) for corpus in options.corpora for beam in BEAMS],
     }
     for one in record["scores"]:
         gap = one["paired_bootstrap"]
