@@ -22,7 +22,9 @@ def _cases(rng):
     ]
 
 
-def _split(*, at=lambda q, k: q.shape[1], hidden=lambda a, b: np.tanh(a + b), project=np.matmul, finish=lambda scores: scores, swap=False):
+def _split(
+    *, at=lambda q, k: q.shape[1], hidden=lambda a, b: np.tanh(a + b), project=lambda x, w: x @ w, finish=lambda scores: scores, swap=False
+):
     """Two projections with one thing changed."""
 
     def scores(q, k, w, w_v):
