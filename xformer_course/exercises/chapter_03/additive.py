@@ -120,7 +120,9 @@ Return `(from_queries, from_keys, scores)`: the projected queries (L_q, a), the 
             "width: print the shapes.",
         ),
         Misconception(
-            "keys by queries", _split(finish=np.transpose), "Your scores have a row for each key. Which shape does the statement ask for?"
+            "keys by queries",
+            _split(finish=lambda scores: scores.T),
+            "Your scores have a row for each key. Which shape does the statement ask for?",
         ),
         Misconception("w_v left out", _hidden_summed, "You add up the hidden numbers with equal weight. What is w_v for?"),
         Misconception(
