@@ -268,9 +268,9 @@ def chapters(wanted: list[str]) -> list[Path]:
     Raises:
         SystemExit: if there is none with such a number.
     """
-    found = {path.name.split("_")[0]: path for path in sorted((ROOT / "chapters").glob("[0-9]*.ipynb"))}
+    found = {path.name.split("_")[0].lstrip("0"): path for path in sorted((ROOT / "chapters").glob("[0-9]*.ipynb"))}
     whole = [number for number in found if number.isdigit()]
-    numbers = ["0" + name if name[1:2].isalpha() or len(name) == 1 else name for name in wanted] or whole
+    numbers = [name.lstrip("0") for name in wanted] or whole
     unknown = [name for name in numbers if name not in found]
     if unknown:
         raise SystemExit(
