@@ -46,9 +46,9 @@ def attention(
 class MultiHeadAttention(nn.Module):
     """concat(head_1 … head_h) W_O, head_n = attention(Q W_Q,n, K W_K,n, V W_V,n).
 
-    Vaswani et al. (2017), 3.2.2. ``d_head`` and ``d_value`` are a head's columns of W_Q
-    and W_K, and of W_V: d_model / num_heads, and d_head, if not given. ``positions`` may take the
-    place of `attention`: see `nn.positions`. Called with query (b i m), key and value
+    Vaswani et al. (2017), 3.2.2. A head has ``d_head`` columns of W_Q and of W_K (if None,
+    d_model / num_heads), and ``d_value`` of W_V (if None, d_head). ``positions`` may take
+    the place of `attention`: see `nn.positions`. Called with query (b i m), key and value
     (b j m), a mask (i j), (b i j) or (b h i j); gives output (b i m), weights or None.
     """
 

@@ -235,10 +235,10 @@ def rotary(
 
 # %% chapter 7a: ALiBi: subtract the distance
 def alibi_slopes(num_heads: int) -> Float[np.ndarray, "h"]:
-    """β_h = 2^(-8h/num_heads), h from 1, if num_heads is a power of two.
+    """β_n = 2^(-8n/num_heads), n from 1, if num_heads is a power of two.
 
-    Otherwise the slopes of the next smaller power n, then every second slope of
-    2n, as in the authors' released code. Source: Press et al. (2022), section 3.
+    Otherwise the slopes of the next smaller power p, then every second slope of
+    2p, as in the authors' released code. Source: Press et al. (2022), section 3.
 
     >>> alibi_slopes(6)
     array([0.25      , 0.0625    , 0.015625  , 0.00390625, 0.5       ,
@@ -256,7 +256,7 @@ def alibi_slopes(num_heads: int) -> Float[np.ndarray, "h"]:
 def alibi_bias(
     num_heads: int, query_len: int, key_len: int, *, start: int = 0
 ) -> Float[np.ndarray, "h i j"]:
-    """-β_h |i - j|, to be added to the scores of head h before softmax.
+    """-β_n |i - j|, to be added to the scores of head n before softmax.
 
     Keys stand at 0, 1, …; queries at start, start + 1, … Two-sided: with a causal
     mask only the past is left, as in Press et al. (2022).

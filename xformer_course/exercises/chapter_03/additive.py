@@ -22,6 +22,13 @@ def _cases(rng):
     ]
 
 
+def _additive_scores(q, k, w, w_v):
+    d_q = q.shape[1]
+    from_queries, from_keys = q @ w[:d_q], k @ w[d_q:]
+    hidden = np.tanh(from_queries[:, None, :] + from_keys[None, :, :])
+    return from_queries, from_keys, hidden @ w_v
+
+
 def _split(
     *, at=lambda q, k: q.shape[1], hidden=lambda a, b: np.tanh(a + b), project=lambda x, w: x @ w, finish=lambda scores: scores, swap=False
 ):
@@ -79,7 +86,7 @@ Return `(from_queries, from_keys, scores)`: the projected queries (L_q, a), the 
         "`(q @ upper)[:, None, :] + (k @ lower)[None, :, :]` has shape (L_q, L_k, a); tanh and the product with w_v follow.",
     ),
     stub="def additive_scores(q, k, w, w_v):\n    return ..., ..., ...",
-    reference=_split(),
+    reference=_additive_scores,
     cases=_cases,
     returns=("from_queries", "from_keys", "scores"),
     misconceptions=(
@@ -108,11 +115,7 @@ Return `(from_queries, from_keys, scores)`: the projected queries (L_q, a), the 
             _split(hidden=lambda a, b: np.tanh(a * b)),
             "You multiply the two projections. Write [q; k] W for one column of W: which sign joins the two parts?",
         ),
-        Misconception(
-            "halves swapped",
-            _split(at=lambda q, k: q.shape[1], swap=True),
-            "The query meets the lower rows of W. In [q; k], which of the two comes first?",
-        ),
+        Misconception("halves swapped", _split(swap=True), "The query meets the lower rows of W. In [q; k], which of the two comes first?"),
         Misconception(
             "cut in the wrong place",
             _split(at=lambda q, k: (q.shape[1] + k.shape[1]) // 2),

@@ -93,7 +93,7 @@ HEADS = Exercise(
     minutes=12,
     difficulty=2,
     statement="""\
-In NumPy: write `head_shares(x, w_q, w_k, w_v, w_o, devices)`. The row `x` has shape (n, m), `w_q`, `w_k` and `w_v` hold one matrix for each head, (h, m, d), and `w_o` (h·d, m) projects the concatenated heads, head 0 \
+In NumPy: write `head_shares(x, w_q, w_k, w_v, w_o, devices)`. `x` has shape (n, m), a row for each word, `w_q`, `w_k` and `w_v` hold one matrix for each head, (h, m, d), and `w_o` (h·d, m) projects the concatenated heads, head 0 \
 first. There is no mask, and scores are divided by √d. Device r holds the heads from r·h/devices up to, not including, (r + 1)·h/devices, with the weights that they need and no others; `devices` divides h. Return a list: \
 for each device the array (n, m) that it hands to the one all-reduce, so that their sum is the output of the layer.""",
     hints=(
