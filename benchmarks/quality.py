@@ -17,14 +17,12 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import torch  # noqa: E402
-import torch.nn.functional as F  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 
 from xformer_lib.cli import cpu_name, git_commit  # noqa: E402
@@ -34,12 +32,10 @@ from xformer_lib.evaluation import bleu  # noqa: E402
 from xformer_lib.nn.transformer import Transformer  # noqa: E402
 from xformer_lib.training import loop, preset  # noqa: E402
 from xformer_lib.training.config import TrainConfig  # noqa: E402
-from xformer_lib.training.loss import full_logits  # noqa: E402
 
 TOKENS = 2048  # of a batch of the base
 NARROW = {"model.d_model": 192, "model.d_ff": 768}
 SMALL = {**NARROW, "max_tokens": 1024}
-PRESET = {**SMALL, "model.positions": "rotary", "model.dropout": 0.2}
 TRIALS: dict[str, dict] = {  # what differs from the base; "model.x" is a setting of the model
     "base": {},
     "batches of 1,024": {"max_tokens": 1024},
@@ -61,9 +57,6 @@ TRIALS: dict[str, dict] = {  # what differs from the base; "model.x" is a settin
     },
     "Muon": {"muon": 2e-3},
     "as long as Muon": {"steps": 1.44},  # more steps, which take the time of Muon's
-    "as the preset": {"steps": 1.21, **PRESET},  # these three for a long run
-    "as the preset, R-Drop 1": {"steps": 0.605, **PRESET, "r_drop": 1.0},
-    "as the preset, R-Drop 4": {"steps": 0.605, **PRESET, "r_drop": 4.0},
 }
 MEANS = (0.98, 0.99, 0.995)
 
@@ -111,30 +104,13 @@ class Muon(torch.optim.Adam):
 def config_of(name: str, seed: int, steps: int) -> TrainConfig:
     """The settings of a trial."""
     base = preset("multi30k")
-    changes = {key: value for key, value in TRIALS[name].items() if key not in ("muon", "r_drop", "steps")}
+    changes = {key: value for key, value in TRIALS[name].items() if key not in ("muon", "steps")}
     model = {key.removeprefix("model."): changes.pop(key) for key in [*changes] if key.startswith("model.")}
     steps = round(steps * TRIALS[name].get("steps", 1)) * TOKENS // changes.get("max_tokens", TOKENS)
     model = replace(base.model, **{"d_model": 256, "d_ff": 1024, "dropout": 0.1, "positions": "sinusoidal", **model})
     warmup = min(400, steps // 4)
     changes = {"max_steps": steps, "max_tokens": TOKENS, "decay": 0.5, "seed": seed, "warmup_steps": warmup, "model": model, **changes}
     return replace(base, **changes)
-
-
-def dropped_twice(
-    model: Transformer, weight: float, source: Tensor, target_in: Tensor, target_out: Tensor, *, label_smoothing: float
-) -> tuple[Tensor, int]:
-    """R-Drop (Liang et al. 2021): every pair goes through the model twice, and what two draws of dropout predict should agree.
-
-    Half of the paper's loss, so that its first term is the usual loss: the mean of both, and ``weight`` / 4 times the sum of the two
-    divergences between their predictions.
-    """
-    source, target_in = source.repeat(2, 1), target_in.repeat(2, 1)
-    states, real = model.states(target_in, model.encode(source), source), target_out != model.config.pad_id
-    logits = full_logits(torch.cat([half[real] for half in states.chunk(2)]), model.embedding.weight)
-    loss = F.cross_entropy(logits, target_out[real].repeat(2), label_smoothing=label_smoothing, reduction="sum")
-    one, other = logits.log_softmax(dim=-1).chunk(2)
-    apart = ((one.exp() - other.exp()) * (one - other)).sum()
-    return loss / 2 + weight / 4 * apart, int(real.sum())
 
 
 class Means:
@@ -175,8 +151,6 @@ def trial(name: str, seed: int, steps: int, corpus: dict, **model: int) -> dict:
     run = loop.begin(config, Path(tempfile.gettempdir()), corpus, "cpu", Transformer, loop.Processes(), "fast")
     if "muon" in TRIALS[name]:
         run.optimizer = Muon(run.model, config.peak_rate, TRIALS[name]["muon"])
-    if "r_drop" in TRIALS[name]:
-        run.processes.loss = partial(dropped_twice, run.computing, TRIALS[name]["r_drop"])
     run.model.train(), run.computing.train()
     means, looks, floor = Means(run.model), [], 0
     for batch in loop.batch_stream(run):
@@ -208,8 +182,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args(arguments)
     steps = 5 if options.smoke else options.steps
-    name = "quality.json" if steps == 1000 else f"quality-long.json --steps {steps}"
-    record: dict = {"command": f"python benchmarks/quality.py --json results/{name}", "steps": steps, "trials": []}
+    record: dict = {"command": "python benchmarks/quality.py --json results/quality.json", "steps": steps, "trials": []}
     if options.json and options.json.exists():
         record = json.loads(options.json.read_text(encoding="utf-8"))
     if record["steps"] != steps:

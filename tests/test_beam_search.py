@@ -226,8 +226,11 @@ def test_no_sentence_no_hypothesis():
         ({"beam_size": -2}, "got -2"),
         ({"beam_size": 2.0}, "^beam_size: expected at least 1, got 2.0"),
         ({"max_len": 3.5}, f"^max_len: expected from 1 to {MAX_LEN - 1} tokens, got 3.5; "),
-        ({"length_penalty": -0.5}, r"^length_penalty: expected 0 or more, got -0.5; 0 compares"),
-        ({"length_penalty": math.nan}, "length_penalty: expected 0 or more, got nan"),
+        ({"length_penalty": -0.5}, r"^length_penalty: expected 0 to 10, got -0.5; 0 compares"),
+        ({"length_penalty": math.nan}, "length_penalty: expected 0 to 10, got nan"),
+        ({"length_penalty": 1000}, "length_penalty: expected 0 to 10, got 1000"),
+        ({"length_penalty": "1"}, "length_penalty: expected 0 to 10, got '1'"),
+        ({"beam_size": "4"}, "^beam_size: expected at least 1, got '4'"),
         ({"max_len": 0}, f"^max_len: expected from 1 to {MAX_LEN - 1} tokens, got 0; "),
     ],
 )

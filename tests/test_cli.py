@@ -345,6 +345,11 @@ def test_a_damaged_provenance_is_named_before_the_work(run, tmp_path, capsys, mo
         (["train", "--preset", "fragment", "--device", "cpu:x"], "got 'cpu:x'; leave it out for "),
         (["evaluate", "--device", "cpu:-1"], "got 'cpu:-1'; leave it out for "),
         (["translate", "--output", "folder", "Hi"], "--output: expected a file, got the folder folder; name a file in it"),
+        (
+            ["translate", "--input", "in.txt", "--output", "./in.txt"],
+            "--input, --output: expected two files, got in.txt for both; name another",
+        ),
+        (["translate", "--input", "", "Hi"], "--input: expected no sentences beside it, got both; leave one out"),
         (["translate", "--output", "", "Hi"], "--output: expected the name of a file, got ''; leave the option out"),
         (["evaluate", "--json", "folder"], "--json: expected a file, got the folder folder; name a file in it"),
         (["grade", "x.ipynb", "--csv", "folder"], "--csv: expected a file, got the folder folder; name a file in it"),

@@ -352,6 +352,18 @@ def test_the_longest_sentence_that_fits(translator, tokenizer):
 def test_one_string_is_not_a_list_of_sentences(translator, tokenizer):
     with pytest.raises(TypeError, match=r"texts: expected a list of sentences, got one string; write \[text\]"):
         translate(translator, tokenizer, "I am an engineer")
+    for wrong, kind in ((None, "None"), (iter(["cat"]), "list_iterator"), ({"cat"}, "set"), (["cat", None], "list"), (b"cat", "bytes")):
+        with pytest.raises(TypeError, match=rf"^texts: expected a list of sentences, got {kind}; make it a list, and each sentence a str$"):
+            translate(translator, tokenizer, wrong)
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("texts", [[], ["cat"]])
+def test_a_search_that_cannot_be_is_refused_before_it_begins(translator, tokenizer, texts):
+    with pytest.raises(ValueError, match="^beam_size: expected at least 1, got 0"):
+        translate(translator, tokenizer, texts, beam_size=0)
+    with pytest.raises(ValueError, match="^length_penalty: expected 0 to 10, got -1"):
+        translate(translator, tokenizer, texts, length_penalty=-1)
 
 
 def test_the_everyday_sentences_of_the_pages_are_those_of_the_benchmark():

@@ -249,6 +249,10 @@ def test_a_comparison_wants_three_lists_of_one_length():
         paired_bootstrap(["a"] * 3, ["a"] * 2, ["a"] * 3)
     with pytest.raises(ValueError, match=r"^samples: expected at least 1, got 0; 1000 is usual$"):
         paired_bootstrap(["a"], ["a"], ["a"], samples=0)
+    with pytest.raises(ValueError, match=r"^counts: expected the same sentences for every system, got \[2, 3\]; score them together$"):
+        resampled_bleu(np.ones((2, 10), dtype=int), np.ones((3, 10), dtype=int))
+    with pytest.raises(ValueError, match="^count: expected a whole number, 0 or more, got -1"):
+        worst(["a"], ["a"], ["a"], count=-1)
 
 
 # ---------------------------------------------------------------- by length, by kind, the worst

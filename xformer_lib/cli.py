@@ -159,7 +159,9 @@ def build_parser() -> argparse.ArgumentParser:
     evaluate.set_defaults(run=run_evaluate)
 
     translate = commands.add_parser("translate", help="translate sentences, or the lines of standard input")
-    translate.add_argument("text", nargs="*", help="English sentences (default: one a line from standard input)")
+    translate.add_argument(
+        "text", nargs="*", help="sentences in the language that the model reads (default: one a line from standard input)"
+    )
     translate.add_argument("--model", metavar="FOLDER", help=MODEL_HELP)
     translate.add_argument("--input", metavar="FILE", help="translate the lines of this file; a blank line stays blank")
     translate.add_argument("--output", metavar="FILE", help="write here, line for line (default: standard output)")
@@ -491,12 +493,14 @@ def read_provenance(path: Path) -> dict:
 
 
 def run_translate(options) -> int:
-    if options.text and options.input:
+    if options.text and options.input is not None:
         raise ValueError("--input: expected no sentences beside it, got both; leave one out")
     check_search(options)
     check_device(options.device)
     check_no_folder("--input", options.input)
     check_output("--output", options.output)
+    if options.input and options.output and Path(options.input).resolve() == Path(options.output).resolve():
+        raise ValueError(f"--input, --output: expected two files, got {options.input} for both; name another for one")
     if options.int8 and options.device != "cpu":
         raise ValueError(f"--int8: expected --device cpu beside it, got {options.device}; leave one of the two out")
     if sys.stdin.isatty() and not (options.text or options.input):

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from xformer_lib._checks import check_whole, is_whole
+from xformer_lib._checks import check_whole, is_number, is_whole, shown
 from xformer_lib.data.batching import pad_rows
 from xformer_lib.data.corpora import normalise
 from xformer_lib.data.tokenizer import Tokenizer
@@ -134,12 +134,12 @@ class Hypothesis:
 def check_beam(beam_size: int, length_penalty: float) -> None:
     """Raise ValueError for a search that cannot be."""
     if not is_whole(beam_size) or beam_size < 1:
-        raise ValueError(f"beam_size: expected at least 1, got {beam_size}; "
+        raise ValueError(f"beam_size: expected at least 1, got {shown(beam_size)}; "
                          "1 is greedy decoding")
-    if not length_penalty >= 0:
-        raise ValueError("length_penalty: expected 0 or more, got "
-                         f"{length_penalty}; 0 compares probabilities, 1 the mean "
-                         "log p of a token")
+    if not is_number(length_penalty) or not 0 <= length_penalty <= 10:
+        raise ValueError("length_penalty: expected 0 to 10, got "
+                         f"{shown(length_penalty)}; 0 compares probabilities, 1 the "
+                         "mean log p of a token")
 
 
 # %% page w5: When may the search stop?
@@ -237,6 +237,9 @@ def encode_sentences(model: TranslationModel, tokenizer: Tokenizer,
     if isinstance(texts, str):
         raise TypeError("texts: expected a list of sentences, got one string; "
                         "write [text]")
+    if not isinstance(texts, list | tuple) or not all(isinstance(t, str) for t in texts):
+        raise TypeError(f"texts: expected a list of sentences, got {shown(texts)}; "
+                        "make it a list, and each sentence a str")
     limit, encoded = model.config.max_len, []
     plain = [normalise(text) for text in texts]
     for number, ids in enumerate(tokenizer.encode_batch(plain), start=1):
@@ -264,6 +267,7 @@ def translate(model: TranslationModel, tokenizer: Tokenizer, texts: list[str], *
     ``beam_size`` 1 is greedy decoding. ``progress`` shows a bar on standard error.
     """
     check_whole("batch_size", batch_size, least=1, advice="64 is usual")
+    check_beam(beam_size, length_penalty)
     encoded = encode_sentences(model, tokenizer, texts)
     results: dict[int, str] = {}
     order = sorted(range(len(texts)), key=lambda n: len(encoded[n]))
@@ -319,7 +323,8 @@ class Translator:
                   length_penalty: float = 1.0, progress: bool = False) -> Text:
         """A sentence for a sentence, a list for a list, in its order.
 
-        ``progress`` shows a bar on standard error.
+        A sentence has at most ``model.config.max_len`` - 1 tokens; its translation stops
+        at twice as many and ten. ``progress`` shows a bar on standard error.
         """
         texts = [text] if isinstance(text, str) else text
         results = translate(self.model, self.tokenizer, texts, beam_size=beam_size,

@@ -12,6 +12,7 @@ import numpy as np
 from sacrebleu.metrics import BLEU, CHRF
 from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
+from xformer_lib._checks import check_whole
 from xformer_lib.shapes import Float, Int
 
 __all__ = [
@@ -120,6 +121,9 @@ def resampled_bleu(*counts: Int[np.ndarray, "n 10"],
     if samples < 1:
         raise ValueError(f"samples: expected at least 1, got {samples}; "
                          "1000 is usual")
+    if len({len(table) for table in counts}) > 1:
+        raise ValueError("counts: expected the same sentences for every system, got "
+                         f"{[len(table) for table in counts]}; score them together")
     n, rng = len(counts[0]), np.random.default_rng(12345)
     draws = rng.choice(n, size=(samples, n))
     return np.array([[bleu_of_counts(table[draw]) for draw in draws]
@@ -238,6 +242,7 @@ def worst(sources: list[str], hypotheses: list[str], references: list[str], *,
     """The ``count`` lowest (chrF, source, hypothesis, reference), lowest first."""
     check_lines(hypotheses, references)
     check_lines(sources, references)
+    check_whole("count", count, least=0, advice="5 shows what goes wrong most")
     metric = CHRF()
     rows = [(metric.sentence_score(hypothesis, [reference]).score, source,
              hypothesis, reference)

@@ -127,3 +127,14 @@ def test_booleans_are_no_scores():
     """NumPy's product of two boolean arrays is boolean: three matches would count as one."""
     with pytest.raises(ValueError, match=r"q: expected numbers, got an array of bool; write q.astype\(float\)"):
         reference.scaled_dot_product_attention(Q > 0, K > 0, V)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint64, np.int8, np.int16])
+def test_whole_numbers_that_would_wrap_round(dtype):
+    """100 · 100 is 16 in eight bits, and 0 - 1 is no negative number without a sign."""
+    given = np.array([[100, 0]], dtype=dtype)
+    for right, name in ((reference.scaled_dot_product_attention, "q"), (reference.soft_lookup, "query")):
+        with pytest.raises(ValueError, match=rf"^{name}: expected .* got an array of {dtype.__name__}; write {name}\.astype"):
+            right(given, K, V)
+    assert reference.check_invariant(lambda x: x.sum(axis=0), given.T)
+    np.testing.assert_array_equal(reference.softmax(np.array([[100, 0]])), reference.softmax(np.array([[100.0, 0.0]])))

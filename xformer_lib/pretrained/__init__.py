@@ -45,7 +45,7 @@ def load_pretrained(name: str = "en-fr", *, device: str = "cpu", weights: str = 
     if name not in available():
         raise ValueError(
             f"name: expected one of {', '.join(available())}, got {name!r}; choose one of these, "
-            "or load a run of your own with training.checkpoint.load_model"
+            "or load a run of your own: Translator(*training.checkpoint.load_model(folder))"
         )
     model, tokenizer = load_model(FOLDER / name, device=pick_device(device))
     return Translator(quantize_int8(model) if weights == "int8" else model, tokenizer)

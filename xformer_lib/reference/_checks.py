@@ -51,11 +51,18 @@ def check_numbers(name: str, array: np.ndarray) -> None:
         raise ValueError(f"{name}: expected numbers, got an array of {array.dtype}; {advice}")
 
 
-def check_array(name: str, value: object, expected: str = "an array", *, axes: int = 1, exactly: bool = False, advice: str = "") -> None:
-    """Raise ValueError unless ``value`` is an array of numbers with at least, or exactly, so many axes."""
+def check_array(
+    name: str, value: object, expected: str = "an array", *, axes: int = 1, exactly: bool = False, products: bool = True, advice: str = ""
+) -> None:
+    """Raise ValueError unless ``value`` is an array of numbers with at least, or exactly, so many axes.
+
+    ``products``: it is computed with, so whole numbers need a sign and more than two bytes, else they would wrap round.
+    """
     if not isinstance(value, np.ndarray):
         raise ValueError(f"{name}: expected {expected}, got {shown(value)}; {conversion(name, value)}")
     check_numbers(name, value)
+    if products and (value.dtype.kind == "u" or value.dtype in (np.int8, np.int16)):
+        raise ValueError(f"{name}: expected numbers that products leave right, got an array of {value.dtype}; write {name}.astype(float)")
     if value.ndim < axes or (exactly and value.ndim > axes):
         advice = advice or ("add the missing axis" if value.ndim < axes else "index the others away, or reshape")
         raise ValueError(f"{name}: expected {expected}, got shape {value.shape}; {advice}")

@@ -105,7 +105,7 @@ def _check(
     claim: str, fn: Callable, x: np.ndarray, expect: Callable,
     rng: np.random.Generator | None,
 ) -> PermutationCheck:
-    check_array("x", x, "an array with the tokens along its first axis")
+    check_array("x", x, "an array with the tokens along its first axis", products=False)
     if not callable(fn):
         raise ValueError(f"fn: expected a function of x, got {shown(fn)}; write "
                          "lambda x: layer(x)")

@@ -182,7 +182,7 @@ All numbers returned must be finite, even for scores in the thousands or a tempe
 and infinity divided by infinity is `nan`. What can you take away from all scores without changing a weight?)""",
     hints=(
         "Which shapes do the scores, the weights and the output have, and which product makes each of them?",
-        "`keys @ query` gives one score for each key. What may be subtracted from all scores without changing a weight?",
+        "`keys @ query` gives one score for each key. Softmax sees only differences: which number, subtracted from all, leaves no exponent above 0?",
         "Subtract the largest score, divide by the temperature, take exponentials, divide by their sum; the output is `weights @ values`.",
     ),
     stub="def my_lookup(query, keys, values, temperature=1.0):\n    return ...",

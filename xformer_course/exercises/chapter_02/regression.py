@@ -142,8 +142,8 @@ def kernel_regression(x, xs, ys, bandwidth):
         Misconception(
             "first of two nearest",
             _first_nearest,
-            "Right far away from one nearest point. Where two points are equally near and the kernel is "
-            "narrow, the formula gives their mean.",
+            "Right where one point alone counts. Where two are almost equally near, the formula still blends them: look at the quotient of "
+            "their kernels.",
         ),
         Misconception(
             "x moved to the data",
@@ -179,7 +179,7 @@ def kernel_regression(x, xs, ys, bandwidth):
         ),
     ),
     alternatives=(Alternative("loops", _regression_by_loops), Alternative("as a lookup", _regression_by_lookup)),
-    success="Near the data it blends, far away it follows the nearest point, and it never leaves the range of the data.",
+    success="Near the data it blends, far away the nearest points take over, and it never leaves the range of the data.",
 )
 
 EXERCISES = (STRAY_REGRESSION,)

@@ -62,7 +62,7 @@ same pair `(output, weights)`.""",
     hints=(
         "Print the weights for a mask with one False in each row. Which entry should be 0, and is it?",
         "Follow one forbidden score through the exponential: what comes out?",
-        "The weight is 0 only where the exponential is 0, and that needs a score of minus infinity.",
+        "The weight is 0 only where the exponential is 0, and a score of minus infinity gives that, whatever the others are.",
     ),
     stub="""\
 def leaky_attention(q, k, v, mask):

@@ -121,7 +121,7 @@ division by √d) and in the blending of values; `crossing(m, d, e)`, the smalle
                 Misconception(
                     "output projection added",
                     lambda L, m, d, e: L * m * (2 * d + e) + L * e * m,
-                    "You counted one product more than the three that make Q, K and V.",
+                    "You counted one matrix product more than the three that make Q, K and V.",
                 ),
                 Misconception(
                     "square of the length",

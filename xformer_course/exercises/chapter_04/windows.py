@@ -65,7 +65,7 @@ sentence of one word needs 0 layers.""",
         Misconception(
             "counted positions, not steps",
             lambda length, window: -(-length // window),
-            "Too many when the window divides the length. How many steps lie between the first and the last position?",
+            "Too many when the window divides the *distance*, length − 1. How many steps lie between the first and the last position?",
         ),
         Misconception(
             "the whole field moves",

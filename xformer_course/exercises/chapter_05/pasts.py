@@ -149,7 +149,8 @@ output row of the *second* layer is the same as before. Predict the four numbers
         _mistake(
             "mask turned round",
             TWO_LAYERS[::-1],
-            "Your second layer knows most at place 0, as if each word saw those *behind* it. In a causal mask row i is True up to column i.",
+            "If you computed these: your second layer knows most at place 0, as if each word saw those *behind* it; in a causal mask row i is "
+            "True up to column i. If you reasoned: may the words behind not move?",
         ),
         _mistake(
             "order that moves nothing left out", [5, 1, 0, 0], "Each number is one too small: the order that moves nothing counts as well."

@@ -218,7 +218,7 @@ FIRST_HALF = Exercise(
     statement="""\
 The first half of the proof, in NumPy. Reordering the words by a permutation matrix `p` (n, n) turns the queries q into \
 p q and the keys k into p k. Write each line as a function, a `lambda` will do: `undo(p)`, the matrix with undo(p) @ p = I; \
-and `scores(s, p)`, the scores of the reordered words, from the old scores s = q kᵀ (n, n) and p. Both are compared with \
+and `scores(s, p)`, the scores of the reordered words, from the old scores s = q kᵀ (n, n) and p. The first is compared with a computed inverse, the second with \
 loops over entries. (The scale is left out: it is one factor for all scores.) On paper, say why a single 1 in each row \
 and each column makes `undo` so short.""",
     hints=(

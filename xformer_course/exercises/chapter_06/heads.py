@@ -203,7 +203,7 @@ MULTI_HEAD = Exercise(
 Write `my_multi_head(x, context, w_q, w_k, w_v, w_o, mask=None)`. Queries come from `x` (L_q, m), keys and values \
 from `context` (L_k, m). The projections have a head axis: `w_q` and `w_k` (h, m, d), `w_v` (h, m, e); `w_o` is (h·e, \
 m). `mask` is None or boolean (L_q, L_k), True = may attend, and holds for all heads; every row of it has a \
-True. You may call chapter 3's `scaled_dot_product_attention`. Return `(output, weights)` of shapes (L_q, m) and \
+True. You may call chapter 3's `scaled_dot_product_attention`, with `mask=mask`. Return `(output, weights)` of shapes (L_q, m) and \
 (h, L_q, L_k).""",
     hints=(
         "If there were only one head, which function of chapter 3 would do almost all of the work?",

@@ -187,6 +187,11 @@ def wide_heads(x, w_q, w_k, w_v, w_o, num_heads):
             "Each word keeps to itself in yours: its heads attend to one another. Print the shape of `weights`; which two axes should be words?",
         ),
         Misconception(
+            "heads attend to heads, joined as printed",
+            _all_three(_words_kept_first, lambda heads: heads.transpose(1, 0, 2).reshape(len(heads), -1)),
+            "Each word keeps to itself in yours: its heads attend to one another. Print the shape of `weights`; which two axes should be words?",
+        ),
+        Misconception(
             "join mended, cut not",
             _all_three(_rows_mixed, _joined_plainly(1)),
             "You changed the join. Now every number comes back to its place, but the heads in between still hold rows of mixed words: look at `cut`.",

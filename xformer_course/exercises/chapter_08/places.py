@@ -90,7 +90,7 @@ RELATIVE_BIAS = Exercise(
     difficulty=2,
     statement="""\
 `q` (h, i, d) holds queries at the places `start`, `start + 1`, …; keys stand at 0, …, `key_len - 1`. `key_table` \
-(2c + 1, d) holds one vector for each offset t = j - i from -c to c, in row c + t; a farther offset uses the vector of \
+(2c + 1, d) holds one vector for each offset t, key place − query place, from -c to c, in row c + t; a farther offset uses the vector of \
 -c or c. Write `relative_bias(q, key_table, key_len, start)`: what Shaw et al. add to the scores, each query times \
 the vector of its offset to each key, divided by √d, of shape (h, i, key_len).""",
     hints=(

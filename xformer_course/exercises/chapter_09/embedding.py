@@ -315,17 +315,17 @@ holds n + 1 functions, not n, and the last one acts on what leaves the stack."""
         Misconception(
             "last norm forgotten",
             _through(_pre, _post, last=False),
-            '"post" is right. In "pre" one norm is left over. What leaves the stack, and who brings it back to size?',
+            'In "pre" one norm is left over. What leaves the stack, and who brings it back to size?',
         ),
         Misconception(
             "path through the norm",
             _through(_normalised_path, _post),
-            '"post" is right. In "pre" you add to the normalised x: the direct path now passes a norm at every sublayer.',
+            'In "pre" you add to the normalised x: the direct path now passes a norm at every sublayer.',
         ),
         Misconception(
             "norm of the branch alone",
             _through(_pre, _inside_the_branch),
-            '"pre" is right. In "post" the norm comes after the sum; yours sees only what the sublayer returned.',
+            'In "post" the norm comes after the sum; yours sees only what the sublayer returned.',
         ),
         Misconception(
             "no residual",
@@ -349,16 +349,14 @@ holds n + 1 functions, not n, and the last one acts on what leaves the stack."""
             'Each order has the wiring of the other one, the last norm included. "pre" says that the norm comes before the sublayer.',
         ),
         Misconception(
-            "added to nothing in pre",
-            _through(lambda x, f, norm: f(norm(x)), _post),
-            '"post" is right. In "pre" nothing carries `x` past the sublayer.',
+            "added to nothing in pre", _through(lambda x, f, norm: f(norm(x)), _post), 'In "pre" nothing carries `x` past the sublayer.'
         ),
         Misconception(
             "last norm in both",
             lambda x, sublayers, norms, order: (
                 _stack(x, sublayers, norms, order) if order == "pre" else norms[-1](_stack(x, sublayers, norms, order))
             ),
-            '"pre" is right. In "post" the last sum is normalised already; what does your last line do to it?',
+            'In "post" the last sum is normalised already; what does your last line do to it?',
         ),
     ),
     alternatives=(Alternative("step by step", _step_by_step),),

@@ -236,7 +236,7 @@ each place p in turn, exchange its token for another word and run the decoder ag
         Misconception(
             "everything changes",
             np.ones((LENGTH, LENGTH), dtype=bool),
-            "Everything changes everything, even the past. Run the same input twice: is dropout still on?",
+            "Everything changes everything, even the past. Did the decoder get a mask at all? If so, run the same input twice: is dropout on?",
             recognise=_is(np.ones((LENGTH, LENGTH), dtype=bool)),
         ),
         Misconception(

@@ -221,7 +221,7 @@ in the thousands, too. Return a tensor of the dtype of `scores`.""",
         Misconception(
             "shared out anew by a sum of 0",
             _renormalised,
-            "Right for open rows. In a closed row you divide by a sum of 0: print that row and its gradient.",
+            "Right while the open keys get some weight. In a closed row, or beside a huge closed score, you divide by a sum of 0: print those rows.",
         ),
         Misconception("mask turned round", _filled(-math.inf, flip=True), "The allowed keys are shut out. True means *may attend*."),
         Misconception(

@@ -246,7 +246,7 @@ Close this page and chapter 8. With `torch` alone, write the whole Transformer. 
 The check copies the library's matrices to yours, of one shape in the order of making: encoder before decoder, self-attention before \
 cross-attention, W_Q, W_K, W_V, W_O, each an `nn.Linear`. Biases become 0; logits for at most ten ids a row are compared.""",
     hints=(
-        "Begin at the top: which three lines does `forward` have, and which two methods do they call?",
+        "Begin at the top: which two lines does `forward` have, and which two methods do they call?",
         "One class each for attention, feed-forward net, encoder layer, decoder layer and the model is enough. Print every shape.",
         "Compare with the library as you go: `xformer_lib.nn` has each of these classes, and `state_dict()` copies weights across.",
     ),

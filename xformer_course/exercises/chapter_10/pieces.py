@@ -180,7 +180,7 @@ Find two strings of *one* character each that Python says are different and that
         Misconception(
             "letter and accent",
             ("\u00e9", "e\u0301"),
-            "Right, but for the length: the second spelling is two characters. Is there a pair in which nothing is composed?",
+            "Right, but for the length: a spelling with a separate accent is two characters. Is there a pair in which nothing is composed?",
             recognise=lambda answer: (
                 _strings(answer)
                 and answer[0] != answer[1]

@@ -149,7 +149,7 @@ answer = {
         Misconception(
             "gradients kept",
             _right_but("gradients"),
-            "Between two steps the gradients have been used and set to zero. Does the next step read them?",
+            "Between two steps the gradients have been used, and the next step sets them to zero first. Does it read them?",
         ),
         Misconception(
             "rate kept",
@@ -183,8 +183,10 @@ answer = {
         Misconception(
             "one left out, one too many",
             _right_but("Adam's two means", "gradients"),
-            "One thing is missing that the next step reads, and one is kept that it makes anew. Go through the step line by line.",
-            recognise=lambda answer: any(not answer[name] for name in NEEDED if NEEDED[name]) and all(name in answer for name in NEEDED),
+            "One thing is missing that the next step reads, and one or two are kept that it makes anew. Go through the step line by line.",
+            recognise=lambda answer: (
+                sum(not answer[name] for name in NEEDED if NEEDED[name]) == 1 and any(answer[name] for name in NEEDED if not NEEDED[name])
+            ),
         ),
     ),
     alternatives=(Alternative("ones and zeros", {name: int(value) for name, value in NEEDED.items()}),),

@@ -276,7 +276,7 @@ unchanged if that norm is at most `largest`; otherwise multiply all arrays by th
     hints=(
         "Should the direction of the whole gradient change?",
         "Compute one norm over all arrays first; only then decide on one factor for all.",
-        "factor = min(1, largest / norm)",
+        "factor = largest / norm where norm > largest, otherwise 1.",
     ),
     stub="def clip(gradients, largest):\n    return ...",
     reference=_clipped,

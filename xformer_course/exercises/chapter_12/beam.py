@@ -103,7 +103,7 @@ STEP = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-`totals` (k,) holds the log p of the k beginnings in a beam, `log_probs` (k, v) the log p of each next word after each of them. In NumPy or PyTorch, write `beam_step(totals, log_probs)` for the k likeliest of all k · v extensions, likeliest first. \
+The NumPy array `totals` (k,) holds the log p of the k beginnings in a beam, `log_probs` (k, v) the log p of each next word after each of them. Write `beam_step(totals, log_probs)` for the k likeliest of all k · v extensions, likeliest first. \
 Return three arrays (k,): their log p, the row of the beginning each one extends, and the word it adds.""",
     hints=(
         "What is the log p of a beginning with one more word, if probabilities multiply?",

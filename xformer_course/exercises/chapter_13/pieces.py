@@ -120,7 +120,7 @@ BAND = Exercise(
     minutes=12,
     difficulty=2,
     statement="""\
-Queries `q` and keys `k` (L, d) belong to one sequence. Write `band_scores(q, k, window)`: the scores (L, 2·window + 1) of each \
+Queries `q` and keys `k` (L, d), NumPy arrays, belong to one sequence. Write `band_scores(q, k, window)`: the scores (L, 2·window + 1) of each \
 query with its neighbours alone, divided by √d. Column c of row i belongs to the key j = i + c - window; where there is no \
 such key stands minus infinity. Do not make an L × L matrix on the way.""",
     hints=(

@@ -99,7 +99,7 @@ in which every token counts the same. A process may be without tokens. Try the f
         Misconception(
             "divided twice",
             _averaged_first,
-            "DistributedDataParallel divides by the number of processes; here nothing did, so that number should not appear.",
+            "You divide by the tokens and by the number of processes. Is there a mean over processes left to take?",
         ),
         Misconception(
             "all as large as the largest",
