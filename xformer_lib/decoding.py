@@ -324,7 +324,8 @@ class Translator:
         """A sentence for a sentence, a list for a list, in its order.
 
         A sentence has at most ``model.config.max_len`` - 1 tokens; its translation stops
-        at twice as many and ten. ``progress`` shows a bar on standard error.
+        at twice its own tokens and ten, and at that limit. ``progress`` shows a bar on
+        standard error.
         """
         texts = [text] if isinstance(text, str) else text
         results = translate(self.model, self.tokenizer, texts, beam_size=beam_size,

@@ -142,7 +142,7 @@ def kernel_regression(x, xs, ys, bandwidth):
         Misconception(
             "first of two nearest",
             _first_nearest,
-            "Right where one point alone counts. Where two are almost equally near, the formula still blends them: look at the quotient of "
+            "Right near the data. Where all kernels round to 0 and two points are almost equally near, the formula still blends them: look at the quotient of "
             "their kernels.",
         ),
         Misconception(

@@ -243,8 +243,8 @@ Close this page and chapter 8. With `torch` alone, write the whole Transformer. 
 - one `nn.Embedding` for all three uses, times √m at the input; sine in even columns, its cosine in the next;
 - no place reads padding, no decoder place a later one.
 
-The check copies the library's matrices to yours, of one shape in the order of making: encoder before decoder, self-attention before \
-cross-attention, W_Q, W_K, W_V, W_O, each an `nn.Linear`. Biases become 0; logits for at most ten ids a row are compared.""",
+The check fills both models with equal matrices, of one shape in the order of making: encoder before decoder, self-attention before \
+cross-attention, W_Q, W_K, W_V, W_O, each an `nn.Linear`. Biases become 0; rows have at most ten ids.""",
     hints=(
         "Begin at the top: which two lines does `forward` have, and which two methods do they call?",
         "One class each for attention, feed-forward net, encoder layer, decoder layer and the model is enough. Print every shape.",
