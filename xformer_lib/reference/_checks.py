@@ -62,7 +62,7 @@ def check_array(
         raise ValueError(f"{name}: expected {expected}, got {shown(value)}; {conversion(name, value)}")
     check_numbers(name, value)
     if products and (value.dtype.kind == "u" or value.dtype in (np.int8, np.int16)):
-        raise ValueError(f"{name}: expected numbers that do not wrap round in a product, got an array of {value.dtype}; write {name}.astype(float)")
+        raise ValueError(f"{name}: expected numbers that cannot wrap round, got an array of {value.dtype}; write {name}.astype(float)")
     if value.ndim < axes or (exactly and value.ndim > axes):
         advice = advice or ("add the missing axis" if value.ndim < axes else "index the others away, or reshape")
         raise ValueError(f"{name}: expected {expected}, got shape {value.shape}; {advice}")
