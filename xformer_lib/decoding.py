@@ -20,7 +20,7 @@ from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.engine.decode import begin
 from xformer_lib.engine.modules import accelerate
 from xformer_lib.nn.attention import MultiHeadAttention
-from xformer_lib.nn.checks import check_choice, check_ids
+from xformer_lib.nn.checks import check_choice, check_ids, check_known_ids
 from xformer_lib.nn.protocols import Module, SomeModule, TranslationModel
 from xformer_lib.nn.transformer import TransformerConfig
 from xformer_lib.shapes import Float, Int
@@ -47,6 +47,7 @@ def length_limits(model: TranslationModel, source: Int[Tensor, "b s"],
                   max_len: int | None) -> Int[Tensor, "b"]:
     """Tokens each sentence may get: ``max_len``, or twice its source and ten."""
     check_ids("source", source, model.config)
+    check_known_ids("source", source, model.config)
     lengths = (source != model.config.pad_id).sum(dim=1)
     longest = model.config.max_len - 1
     if max_len is None:

@@ -225,4 +225,4 @@ def test_too_long_or_foreign_ids_are_refused(kind):
     with pytest.raises(ValueError, match="^target_in: expected at most max_len=23"):
         model(source, torch.full((B, 24), 4))
     with pytest.raises(ValueError, match="^source: expected ids from 0 to 30, got 31"):
-        model(torch.full((B, S), 31), ids(T))
+        greedy(model, torch.full((B, S), 31))

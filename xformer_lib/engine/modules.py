@@ -29,9 +29,10 @@ def matmul(a: Float[Tensor, "*b i n"], b: Float[Tensor, "*g n m"]) -> Tensor:
     """a @ b; where b has fewer heads, each of them serves several of a's in a row."""
     if a.ndim < 4 or a.shape[1] <= b.shape[1]:
         return a @ b
-    height = a.shape[1] // b.shape[1] * a.shape[2]  # their rows, one below the other
-    rows = a.reshape(*b.shape[:2], height, a.shape[-1])
-    return (rows @ b).reshape(*a.shape[:-1], b.shape[-1])
+    if torch.compiler.is_compiling():  # with sizes that are open, it cannot follow the rows
+        return a @ b.repeat_interleave(a.shape[1] // b.shape[1], dim=1)
+    rows = a.unflatten(1, (b.shape[1], -1)).flatten(2, 3)  # their rows, one below the other
+    return (rows @ b).unflatten(2, (-1, a.shape[2])).flatten(1, 2)
 
 
 def scaled_products(q: Float[Tensor, "*b i d"], k: Float[Tensor, "*g j d"]) -> Tensor:
@@ -187,7 +188,7 @@ class FastEmbedding(TokenEmbedding):
 
 def needed(mask: Tensor) -> Tensor | None:
     """The mask; on a CPU None where it hides nothing, which saves work in every layer."""
-    look = mask.device.type == "cpu" and not is_transformed(mask)
+    look = mask.device.type == "cpu" and not torch.compiler.is_compiling() and not is_transformed(mask)
     return None if look and bool(mask.all()) else mask
 
 

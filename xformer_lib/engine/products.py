@@ -75,11 +75,9 @@ def product(
     bias: Float[Tensor, "o"] | None = None,
 ) -> Float[Tensor, "*b o"]:
     """x Wᵀ + b, by oneDNN for many rows and wide float32 matrices on a CPU not Intel's, else as PyTorch does it."""
-    is_small = x.numel() < MANY * x.shape[-1] or min(weight.shape) < WIDE
-    if is_small or not PREFERS_ONEDNN:
+    if not PREFERS_ONEDNN or torch.compiler.is_compiling() or min(weight.shape) < WIDE or x.numel() < MANY * x.shape[-1]:
         return F.linear(x, weight, bias)
-    as_usual = (torch.is_autocast_enabled("cpu") or torch.compiler.is_compiling()
-                or torch.get_float32_matmul_precision() != "highest")
+    as_usual = torch.is_autocast_enabled("cpu") or torch.get_float32_matmul_precision() != "highest"
     if as_usual or not is_plain(x, weight, bias) or is_transformed(x, weight, bias):
         return F.linear(x, weight, bias)
     if torch.is_grad_enabled():

@@ -28,6 +28,7 @@ _HOMES = {
     "load_setup": "checkpoint",
     "load_tensors": "checkpoint",
     "made_for": "checkpoint",
+    "masked_cross_entropy": "loss",
     "parameter_count": "planning",
     "pick_device": "loop",
     "plan": "planning",
@@ -86,6 +87,7 @@ if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_lib.training.loop import validation_loss as validation_loss
     from xformer_lib.training.loss import chunked_cross_entropy as chunked_cross_entropy
     from xformer_lib.training.loss import cross_entropy as cross_entropy
+    from xformer_lib.training.loss import masked_cross_entropy as masked_cross_entropy
     from xformer_lib.training.loss import translation_loss as translation_loss
     from xformer_lib.training.planning import Plan as Plan
     from xformer_lib.training.planning import parameter_count as parameter_count

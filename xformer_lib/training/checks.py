@@ -38,6 +38,7 @@ def check_train_config(config) -> None:
                  "accumulate"):
         check_whole(name, getattr(config, name), least=1, advice="see TrainConfig")
     check_whole("seed", config.seed, advice="1 is usual")
+    check_whole("augment", config.augment, least=0, advice="0 trains on the pairs alone")
     if config.seed >= 2**63:
         raise ValueError(f"seed: expected less than 2**63, got {config.seed}; 1 is usual")
     for name, (expected, holds, usual) in SPANS.items():

@@ -32,6 +32,7 @@ class TrainConfig:
     precision: str = "float32"       # or "bfloat16", or "auto": where it is quicker
     validate_every: int = 500        # steps between validations and checkpoints
     accumulate: int = 1              # parts of a batch, computed one after another
+    augment: int = 0                 # varied copies of each pair (data.augment)
     seed: int = 1
 
     def __post_init__(self):

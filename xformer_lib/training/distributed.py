@@ -51,7 +51,7 @@ class LossOf(nn.Module):
 
     def forward(self, source: Int[Tensor, "b s"], target_in: Int[Tensor, "b t"],
                 target_out: Int[Tensor, "b t"], *,
-                label_smoothing: float = 0.0) -> tuple[Tensor, int]:
+                label_smoothing: float = 0.0) -> tuple[Tensor, int | Tensor]:
         """The summed loss and the number of target tokens."""
         return translation_loss(self.model, source, target_in, target_out,
                                 label_smoothing=label_smoothing)

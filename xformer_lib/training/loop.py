@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from mmap import PAGESIZE
 from pathlib import Path
 
@@ -24,6 +25,7 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
+from xformer_lib.data.augment import augment
 from xformer_lib.data.batching import Batch, batches
 from xformer_lib.data.corpora import load_corpus, normalise
 from xformer_lib.data.files import write_atomically
@@ -95,9 +97,13 @@ def encode_pairs(pairs: list[tuple[str, str]], tokenizer: Tokenizer,
 
 def to_tensors(batch: Batch,
                device: str) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The three arrays of a batch as tensors on the device."""
-    source, target_in, target_out = (torch.from_numpy(array).to(device) for array in batch)
-    return source, target_in, target_out
+    """The three arrays of a batch as tensors on the device; a GPU fetches them when it
+    comes to it, from memory that stays in its place."""
+    source, target_in, target_out = map(torch.from_numpy, batch)
+    if device.startswith("cuda"):
+        source, target_in, target_out = (x.pin_memory() for x in (source, target_in, target_out))
+    return (source.to(device, non_blocking=True), target_in.to(device, non_blocking=True),
+            target_out.to(device, non_blocking=True))
 
 
 # %% page w2: One step
@@ -127,6 +133,7 @@ class Run:
     id: str | None = None     # drawn when the run began, in all its files
     pairs: str = ""           # a checksum of what it trains on and is validated with
     left_out: int = 0         # pairs of both sets that are longer than the model allows
+    unread: torch.Tensor | None = None  # loss and gradient norm, summed since `read_loss`
 
 
 # %% page w2: One step
@@ -147,13 +154,19 @@ def checksum(corpus: dict) -> str:
     return hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
 
 
+def training_pairs(config: TrainConfig, corpus: dict) -> list[tuple[str, str]]:
+    """The corpus's training pairs, with the varied copies that the settings ask for."""
+    return augment(corpus["train"], copies=config.augment, seed=config.seed)
+
+
 def encode_sets(config: TrainConfig, tokenizer: Tokenizer, corpus: dict) -> dict:
     """Ids of the two sets; ValueError where one has no pair that fits, where one
     pair fits no batch, or where the model has other special ids than the tokenizer."""
     check_specials(config.model, tokenizer)
+    pairs = {"train": training_pairs(config, corpus), "val": corpus["val"]}
 
     def encoded(name, max_len=config.model.max_len):
-        return encode_pairs(corpus[name], tokenizer, max_len)
+        return encode_pairs(pairs[name], tokenizer, max_len)
 
     sets = {name: encoded(name) for name in ("train", "val")}
     check_pairs(sets, partial(encoded, max_len=math.inf),
@@ -191,7 +204,8 @@ def build_run(config: TrainConfig, folder: Path, tokenizer: Tokenizer,
     run = Run(config, folder, tokenizer, device, sets["train"], sets["val"], model,
               computing, optimizer, processes=processes or Processes(),
               pairs=checksum(corpus),
-              left_out=sum(len(corpus[name]) - len(sets[name]) for name in sets))
+              left_out=(1 + config.augment) * len(corpus["train"]) - len(sets["train"])
+              + len(corpus["val"]) - len(sets["val"]))
     run.processes.join(run)
     return run
 
@@ -206,7 +220,7 @@ class Processes:
 
     rank, world = 0, 1
     patience = 0.0  # seconds in which a second signal counts as the first
-    loss: Callable[..., tuple[torch.Tensor, int]]  # `translation_loss` of the run's model
+    loss: Callable[..., tuple[torch.Tensor, int | torch.Tensor]]  # `translation_loss` of the run's model
 
     def join(self, run: "Run") -> None:
         """Take on a run, once its model stands."""
@@ -229,13 +243,13 @@ class Processes:
 
 
 # %% page w2: One step
-def add_gradients(run: Run, batch: Batch, tokens: int) -> float:
+def add_gradients(run: Run, batch: Batch, tokens: int) -> torch.Tensor:
     """Add up the gradient of the mean loss of a batch's ``tokens``, part by part;
-    returns the summed loss."""
+    returns the summed loss of this process's rows."""
     processes, own = run.processes, run.processes.rows(batch)
     processes.begin_step(run)
     parts = min(run.config.accumulate, len(own.source))
-    total: float | torch.Tensor = 0.0
+    total = torch.zeros((), device=run.device)
     for n in range(parts):
         part = Batch(*(array[n::parts] for array in own))
         with processes.sharing(last=n + 1 == parts):
@@ -244,7 +258,7 @@ def add_gradients(run: Run, batch: Batch, tokens: int) -> float:
                                          label_smoothing=run.config.label_smoothing)
             (loss / (tokens / processes.world)).backward()
         total = total + loss.detach()
-    return processes.total(float(total))[0]
+    return total
 
 
 # %% page w2: One step
@@ -255,6 +269,23 @@ def learning_rate(config: TrainConfig, step: int) -> float:
     return trapezoid(step, peak=config.peak_rate, warmup=config.warmup_steps,
                      total=config.max_steps,
                      decay=config.decay)
+
+
+READ_EVERY = 20  # steps, on a GPU
+
+
+def read_loss(run: Run) -> float:
+    """Fetch the loss summed since the last call, over all processes, and add it to the
+    run's; the one place where a step waits for its device. Numbers that have overflowed
+    stop the run."""
+    if run.unread is None:
+        return 0.0
+    loss, norm = run.unread.tolist()
+    run.unread, (loss,) = None, run.processes.total(loss)
+    check_finite(run, "loss", loss, run.step + 1)
+    check_finite(run, "gradient", norm, run.step + 1)
+    run.loss_sum += loss
+    return loss
 
 
 def check_finite(run: Run, name: str, value: float, step: int) -> None:
@@ -269,22 +300,25 @@ def check_finite(run: Run, name: str, value: float, step: int) -> None:
 
 # %% page w2: One step
 def train_step(run: Run, batch: Batch) -> tuple[float, int]:
-    """One optimiser step; returns the summed loss and the number of target tokens."""
+    """One optimiser step; returns the summed loss that was read, that of the step on a
+    CPU, and the number of target tokens. A GPU is asked every `READ_EVERY` steps."""
     config, wall, cpu = run.config, time.perf_counter(), time.process_time()
     for group in run.optimizer.param_groups:
         group["lr"] = learning_rate(config, run.step + 1)
     tokens = int((batch.target_out != config.model.pad_id).sum())
-    loss = add_gradients(run, batch, tokens)  # waits for the device
+    loss = add_gradients(run, batch, tokens)
     norm = torch.nn.utils.clip_grad_norm_(run.model.parameters(), config.clip)
-    check_finite(run, "loss", loss, run.step + 1)
-    check_finite(run, "gradient", float(norm), run.step + 1)
+    new = torch.stack([loss, norm.to(loss.dtype)])
+    run.unread = new if run.unread is None else run.unread + new
+    waits = run.device.startswith("cpu") or (run.step + 1) % READ_EVERY == 0
+    read = read_loss(run) if waits else 0.0
     run.optimizer.step()
     run.optimizer.zero_grad()
     run.step, run.batch, run.tokens = run.step + 1, run.batch + 1, run.tokens + tokens
-    run.loss_sum, run.loss_tokens = run.loss_sum + loss, run.loss_tokens + tokens
+    run.loss_tokens += tokens
     run.seconds += time.perf_counter() - wall
     run.cpu_seconds += time.process_time() - cpu
-    return loss, tokens
+    return read, tokens
 
 
 # %% page w2: Memory that is given back
@@ -364,7 +398,7 @@ def summed_loss(model: TrainableModel, data: Iterable[Batch],
     total, count = 0.0, 0
     for batch in data:
         loss, tokens = translation_loss(model, *to_tensors(batch, device))
-        total, count = total + float(loss), count + tokens
+        total, count = total + float(loss), count + int(tokens)
     model.train()
     return total, count
 
@@ -386,13 +420,14 @@ def batch_stream(run: Run):
     run stands."""
     while True:
         rng = np.random.default_rng([run.config.seed, run.epoch])
-        order = list(batches(run.train_data, max_tokens=run.config.max_tokens, rng=rng))
-        yield from order[run.batch:]
+        epoch = batches(run.train_data, max_tokens=run.config.max_tokens, rng=rng)
+        yield from islice(epoch, run.batch, None)
         run.epoch, run.batch = run.epoch + 1, 0
 
 
 def validate(run: Run) -> None:
     """Add a line to the history: the losses in training and on held-out pairs."""
+    read_loss(run)
     held_out = batches(run.validation_data, max_tokens=run.config.max_tokens)
     own = (part for part in map(run.processes.rows, held_out) if len(part.source))
     with autocast(run.config, run.device):
@@ -423,6 +458,8 @@ def save_or_stop(run: Run, asked: list) -> None:
         return_unused_memory()  # validating and writing need some of their own
         validate(run)
     stop = run.processes.total(len(asked))[0] > 0 and not done
+    if stop:
+        read_loss(run)
     if (due or stop) and run.processes.rank == 0:
         save_checkpoint(run.folder, run.model, run.optimizer, state_of(run))
         if is_best(run):  # after the checkpoint, so that no model is ever without one
@@ -455,7 +492,7 @@ def continue_run(run: Run, progress: bool) -> Run:
             bar.update()
             if run.device == "cpu":
                 floor = bound_memory(floor)
-            if run.step % 20 == 0:
+            if run.step % READ_EVERY == 0:
                 bar.set_postfix_str(f"loss {run.loss_sum / run.loss_tokens:.3f}, "
                                     f"{run.tokens / run.seconds:,.0f} tokens/s")
             save_or_stop(run, asked)
@@ -484,7 +521,7 @@ def begin(config: TrainConfig, folder: Path, corpus: dict | None, device: str,
                   for split in ("train", "val")}
     check_corpus(corpus)
     if start is None:
-        sentences = [normalise(text) for pair in corpus["train"] for text in pair]
+        sentences = [normalise(text) for pair in training_pairs(config, corpus) for text in pair]
         tokenizer = Tokenizer.train(sentences, vocab_size=config.model.vocab_size)
     else:
         there, tokenizer = files.load_setup(Path(start))

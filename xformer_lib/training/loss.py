@@ -11,7 +11,7 @@ from xformer_lib.engine.products import product
 from xformer_lib.nn.protocols import TrainableModel
 from xformer_lib.shapes import Float, Int
 
-__all__ = ["cross_entropy", "chunked_cross_entropy", "translation_loss"]
+__all__ = ["cross_entropy", "chunked_cross_entropy", "masked_cross_entropy", "translation_loss"]
 
 
 # %% page w2: The loss in parts
@@ -96,13 +96,28 @@ def graph_of_gradients(states, embedding, targets, label_smoothing):
 
 
 # %% page w2: The loss in parts
+def masked_cross_entropy(states: Float[Tensor, "b t m"], embedding: Float[Tensor, "v m"],
+                         target_out: Int[Tensor, "b t"], *, pad_id: int,
+                         label_smoothing: float = 0.0) -> Float[Tensor, ""]:
+    """`cross_entropy` of the places that are no padding, by a mask and all at once: to
+    pick them out, a GPU would have to say how many there are."""
+    logits = full_logits(states.flatten(0, 1), embedding)
+    return F.cross_entropy(logits, target_out.flatten(), ignore_index=pad_id,
+                           label_smoothing=label_smoothing, reduction="sum")
+
+
 def translation_loss(model: TrainableModel, source: Int[Tensor, "b s"],
                      target_in: Int[Tensor, "b t"], target_out: Int[Tensor, "b t"], *,
-                     label_smoothing: float = 0.0) -> tuple[Tensor, int]:
-    """The summed loss of a batch and the number of target tokens in it,
-    padding left out."""
+                     label_smoothing: float = 0.0) -> tuple[Tensor, int | Tensor]:
+    """The summed loss of a batch and the number of target tokens in it, padding left
+    out. On a GPU nothing is waited for, and the number stays there as a tensor."""
     states = model.states(target_in, model.encode(source), source)
-    real = target_out != model.config.pad_id
-    loss = chunked_cross_entropy(states[real], model.embedding.weight, target_out[real],
+    embedding, pad_id = model.embedding.weight, model.config.pad_id
+    real = target_out != pad_id
+    if states.device.type != "cpu":
+        loss = masked_cross_entropy(states, embedding, target_out, pad_id=pad_id,
+                                    label_smoothing=label_smoothing)
+        return loss, real.sum()
+    loss = chunked_cross_entropy(states[real], embedding, target_out[real],
                                  label_smoothing=label_smoothing)
     return loss, int(real.sum())

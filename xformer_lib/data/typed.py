@@ -1,0 +1,108 @@
+"""What people type, made into sentences that a translator can read, and put together again.
+
+A model reads the letters, marks and words of its training sentences and nothing else. Around it, `simplify` gives every quote, dash and
+full-width letter its plain form, and `take_out` lifts what no letter of the model's is (emoji, other scripts, addresses, numbers) out of
+the text. In its place the model reads a sign, ``①`` to ``⑤``, and `put_back` gives each sign its text again. The book's page does the
+same in JavaScript; one table of cases holds the two together.
+"""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+__all__ = ["NUMBER", "SIGNS", "Item", "put_back", "simplify", "take_out"]
+
+SIGNS = "①②③④⑤"
+
+# Letters with a Latin name, what stands on an English or French keyboard, and accents that have no letter of their own.
+LATIN = "A-Za-zÀ-ÖØ-öø-ɏḀ-ỿ"
+READ = f" -~{LATIN}\u0300-\u036f"
+TWINS = str.maketrans(
+    dict.fromkeys("’‘‚‛ʼ`´′ʹ", "'")
+    | dict.fromkeys("“”„‟″«»‹›〝〞", '"')
+    | dict.fromkeys("‐‑‒–—―−", "-")
+    | dict.fromkeys("\t\v\f\u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000", " ")
+    | {"…": "...", "⋯": "...", "。": ".", "、": ","}
+)
+RAISED = re.compile("[²³¹⁰-₎ªº¼-¾⅐-⅞™℠ℹ]")  # their plain form would say something else: m² is not m2
+READABLE = re.compile(f"[{READ}]+")
+INVISIBLE = "\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
+UNSEEN = re.compile(f"[\x00-\x08\x0e-\x1f\x7f-\x9f{INVISIBLE}]+")
+
+_DIGITS = r"[0-9]+(?:[.,:/][0-9]+)*"
+_NUMBER = f"(?<![{LATIN}0-9_.,])(?:[$€£¥] ?{_DIGITS}|{_DIGITS} ?[%€£$°]|[0-9]+(?:[.,:/][0-9]+)+|[0-9][0-9]+)(?!-?[{LATIN}0-9_])"
+NUMBER = re.compile(_NUMBER)
+_ADDRESS = (
+    rf"(?:https?://|www\.)[^\s<>\"]*[^\s<>\".,;:!?)\]']|[{LATIN}0-9_.+-]+@[{LATIN}0-9-]+(?:\.[{LATIN}0-9-]+)+"
+    rf"|(?<![{LATIN}0-9_])[@#][{LATIN}0-9_]+|(?<![{LATIN}0-9_.])(?:[A-Za-z0-9-]+\.)+(?:com|org|net|edu|gov|info|io|fr|de|uk|eu|ca)(?![{LATIN}0-9])(?:/[^\s<>\"]*[^\s<>\".,;:!?)\]'])?"
+)
+_FACE = r"(?<![^\s])(?:[:;=8][-'o]?[)(DPpOo/\\|*\]\[3]+|<3+|\^_?\^|[xX]D+)(?=\s|[.,!?]|$)"
+_OTHER = f"[0-9#*]\ufe0f?\u20e3|[^{READ}\n]+(?: [^{READ}\n]+)*"
+TAKEN = re.compile(f"(?P<address>{_ADDRESS})|(?P<face>{_FACE})|(?P<number>{_NUMBER})|(?P<other>{_OTHER})")
+
+
+@dataclass(frozen=True)
+class Item:
+    """A piece of text that is carried through: an address, a number, a symbol, or words in a script that the model never read."""
+
+    text: str
+    kind: str  # "address", "number", "symbol" or "script"
+
+
+def simplify(text: str) -> str:
+    """Return the text with composed letters, and each twin of a plain letter or mark as that letter or mark.
+
+    >>> simplify("“It’s on ﬁre”…")
+    '"It\\'s on fire"...'
+    """
+    text = unicodedata.normalize("NFC", text).translate(TWINS)
+    return text if READABLE.fullmatch(text) else "".join(map(_plain, text))
+
+
+def _plain(letter: str) -> str:
+    if READABLE.fullmatch(letter) or RAISED.match(letter):
+        return letter
+    compatible = unicodedata.normalize("NFKC", letter)
+    return compatible if READABLE.fullmatch(compatible) else letter
+
+
+def take_out(text: str) -> list[str | Item]:
+    """Cut a line into text that a model can read and `Item` s that it cannot, in their order; letters that cannot be seen go.
+
+    >>> take_out("I'm happy 😀 at 9:30.")
+    ["I'm happy ", Item(text='😀', kind='symbol'), ' at ', Item(text='9:30', kind='number'), '.']
+    """
+    parts: list[str | Item] = []
+    line, end = simplify(text), 0
+    for found in TAKEN.finditer(line):
+        item = found.group()
+        kind = found.lastgroup or ""
+        if kind == "other" and not UNSEEN.sub("", item).strip():
+            item = ""
+        kind = {"face": "symbol", "other": "script" if any(letter.isalpha() for letter in item) else "symbol"}.get(kind, kind)
+        parts += [line[end : found.start()], Item(item, kind)] if item else [line[end : found.start()]]
+        end = found.end()
+    parts.append(line[end:])
+    return _joined(parts)
+
+
+def _joined(parts: list[str | Item]) -> list[str | Item]:
+    """The same without empty texts, and with texts that follow each other as one."""
+    found: list[str | Item] = []
+    for part in parts:
+        if isinstance(part, str) and found and isinstance(found[-1], str):
+            found[-1] += part
+        elif part:
+            found.append(part)
+    return found
+
+
+def put_back(text: str, items: list[Item]) -> str:
+    """Replace each sign by its item; an item whose sign is missing goes to the end, and a sign that comes twice counts once.
+
+    >>> put_back("Je suis content ② ①.", [Item("😀", "symbol"), Item("9:30", "number")])
+    'Je suis content 9:30 😀.'
+    """
+    left = dict(zip(SIGNS, (item.text for item in items)))
+    said = "".join(left.pop(letter, "") if letter in SIGNS else letter for letter in text)
+    return " ".join([said.rstrip(), *left.values()]) if left else said
