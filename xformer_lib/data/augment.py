@@ -63,7 +63,7 @@ def _vary(pair: Pair, pairs: list[Pair], rng: random.Random) -> Pair:
     if rng.random() < 0.12:
         pair = _joined(pair, pairs[rng.randrange(len(pairs))], rng)
     pair = _with_signs(_renamed(pair, rng), rng)
-    if rng.random() < 0.15:
+    while rng.random() < 0.17:
         pair = _with_a_sign(pair, rng)
     if rng.random() < 0.2:
         pair = _without_last_mark(pair)
