@@ -35,6 +35,9 @@ ENDS = """
 bel bin da dan der do don ga gan ka kin la lan len lo lia man mi mon na nar ni nko no ra ran ri rik ro sa sen son ta tin to vic
 wa win zak
 """.split()
+ENGLISH = "two three four five six seven eight nine ten eleven twelve fifteen twenty thirty forty fifty".split()
+FRENCH = "deux trois quatre cinq six sept huit neuf dix onze douze quinze vingt trente quarante cinquante".split()
+COUNTS = [*zip(ENGLISH, FRENCH), *zip(FRENCH, ENGLISH)]  # what a corpus spells out and people type in digits
 VOWELS = "aeiouyhàâéèêëîïôöûüAEIOUYHÀÂÉÈÊËÎÏÔÖÛÜ"  # before which a French word loses its e; h with them, since it may be silent
 NAME = re.compile(r"\b[A-ZÀ-Ý][a-zß-ÿ]{2,}\b")
 LAST_MARK = re.compile(r"\s*[.!?]$")
@@ -57,7 +60,7 @@ def augment(pairs: list[Pair], *, copies: int, seed: int = 0) -> list[Pair]:
 
 
 def _vary(pair: Pair, pairs: list[Pair], rng: random.Random) -> Pair:
-    if rng.random() < 0.004:
+    if rng.random() < 0.001:
         name = _new_name(rng)
         return name, name
     if rng.random() < 0.12:
@@ -100,8 +103,15 @@ def _renamed(pair: Pair, rng: random.Random) -> Pair:
 
 
 def _with_signs(pair: Pair, rng: random.Random) -> Pair:
-    """Put signs in the place of most of the numbers that both sides share."""
+    """Put signs in the place of most of the numbers that both sides share, in digits or in words."""
     source, target = pair
+    for one, other in COUNTS:
+        if one not in source or other not in target:
+            continue
+        places = [re.findall(rf"\b{word}\b", text) for word, text in ((one, source), (other, target))]
+        sign = _free_sign(source + target)
+        if sign and all(len(found) == 1 for found in places) and rng.random() < 0.4:
+            source, target = re.sub(rf"\b{one}\b", sign, source), re.sub(rf"\b{other}\b", sign, target)
     for number in dict.fromkeys(found.group() for found in NUMBER.finditer(source)):
         whole = re.compile(rf"(?<![\d.,:]){re.escape(number)}(?![\d:]|[.,]\d)")
         sign = _free_sign(source + target)

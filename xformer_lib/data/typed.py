@@ -8,9 +8,11 @@ same in JavaScript; one table of cases holds the two together.
 
 import re
 import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
-__all__ = ["NUMBER", "SIGNS", "Item", "put_back", "simplify", "take_out"]
+__all__ = ["NUMBER", "SIGNS", "Item", "known_words", "put_back", "simplify", "take_out"]
 
 SIGNS = "①②③④⑤"
 
@@ -30,7 +32,7 @@ INVISIBLE = "\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe
 UNSEEN = re.compile(f"[\x00-\x08\x0e-\x1f\x7f-\x9f{INVISIBLE}]+")
 
 _DIGITS = r"[0-9]+(?:[.,:/][0-9]+)*"
-_NUMBER = f"(?<![{LATIN}0-9_.,])(?:[$€£¥] ?{_DIGITS}|{_DIGITS} ?[%€£$°]|[0-9]+(?:[.,:/][0-9]+)+|[0-9][0-9]+)(?!-?[{LATIN}0-9_])"
+_NUMBER = f"(?<![{LATIN}0-9_.,])(?:[$€£¥] ?{_DIGITS}|{_DIGITS} ?(?:°[CF]?|[%€£$])|[0-9]+(?:[.,:/][0-9]+)+|[0-9][0-9]+)(?!-?[{LATIN}0-9_])"
 NUMBER = re.compile(_NUMBER)
 _ADDRESS = (
     rf"(?:https?://|www\.)[^\s<>\"]*[^\s<>\".,;:!?)\]']|[{LATIN}0-9_.+-]+@[{LATIN}0-9-]+(?:\.[{LATIN}0-9-]+)+"
@@ -38,6 +40,8 @@ _ADDRESS = (
 )
 _FACE = r"(?<![^\s])(?:[:;=8][-'o]?[)(DPpOo/\\|*\]\[3]+|<3+|\^_?\^|[xX]D+)(?=\s|[.,!?]|$)"
 _OTHER = f"[0-9#*]\ufe0f?\u20e3|[^{READ}\n]+(?: [^{READ}\n]+)*"
+WORD = re.compile(f"[{LATIN}]+")
+NAME = re.compile(f"[{LATIN}][{LATIN}]+(?:-[{LATIN}]+|'[A-Z][{LATIN}]+)*")
 TAKEN = re.compile(f"(?P<address>{_ADDRESS})|(?P<face>{_FACE})|(?P<number>{_NUMBER})|(?P<other>{_OTHER})")
 
 
@@ -46,7 +50,7 @@ class Item:
     """A piece of text that is carried through: an address, a number, a symbol, or words in a script that the model never read."""
 
     text: str
-    kind: str  # "address", "number", "symbol" or "script"
+    kind: str  # "address", "number", "symbol", "script" or "name"
 
 
 def simplify(text: str) -> str:
@@ -66,8 +70,18 @@ def _plain(letter: str) -> str:
     return compatible if READABLE.fullmatch(compatible) else letter
 
 
-def take_out(text: str) -> list[str | Item]:
+def known_words(texts: Iterable[str], *, least: int = 2) -> frozenset[str]:
+    """Return the words, in small letters, that occur in these texts at least ``least`` times: what a model trained on them has read."""
+    counts = Counter(word.lower() for text in texts for word in WORD.findall(text))
+    return frozenset(word for word, count in counts.items() if count >= least)
+
+
+def take_out(text: str, words: Set[str] = frozenset()) -> list[str | Item]:
     """Cut a line into text that a model can read and `Item` s that it cannot, in their order; letters that cannot be seen go.
+
+    Args:
+        text: one line.
+        words: `known_words` of the model's training; a capitalised word that is not among them is a name. Without, none is.
 
     >>> take_out("I'm happy 😀 at 9:30.")
     ["I'm happy ", Item(text='😀', kind='symbol'), ' at ', Item(text='9:30', kind='number'), '.']
@@ -80,10 +94,22 @@ def take_out(text: str) -> list[str | Item]:
         if kind == "other" and not UNSEEN.sub("", item).strip():
             item = ""
         kind = {"face": "symbol", "other": "script" if any(letter.isalpha() for letter in item) else "symbol"}.get(kind, kind)
-        parts += [line[end : found.start()], Item(item, kind)] if item else [line[end : found.start()]]
+        parts += _names(line[end : found.start()], words)
+        parts += [Item(item, kind)] if item else []
         end = found.end()
-    parts.append(line[end:])
-    return _joined(parts)
+    return _joined([*parts, *_names(line[end:], words)])
+
+
+def _names(text: str, words: Set[str]) -> list[str | Item]:
+    """The text, cut at capitalised words that are not known."""
+    parts: list[str | Item] = []
+    end = 0
+    for found in NAME.finditer(text) if words else ():
+        name = found.group()
+        if name[0].isupper() and any(word.lower() not in words for word in WORD.findall(name)):
+            parts += [text[end : found.start()], Item(name, "name")]
+            end = found.end()
+    return [*parts, text[end:]]
 
 
 def _joined(parts: list[str | Item]) -> list[str | Item]:
