@@ -94,6 +94,10 @@ class Tokenizer:
         self._inner = inner
         self._inner.encode_special_tokens = True  # in a text, "<pad>" is five characters
 
+    def __setstate__(self, state: dict) -> None:
+        vars(self).update(state)  # of a copy, or of what was pickled
+        self._inner.encode_special_tokens = True  # which neither carries along
+
     def __repr__(self) -> str:
         return f"Tokenizer(vocab_size={self.vocab_size})"
 

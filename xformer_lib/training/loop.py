@@ -30,6 +30,7 @@ from xformer_lib.data.files import write_atomically
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.engine.modules import accelerate
 from xformer_lib.engine.products import ON_INTEL
+from xformer_lib.nn._trees import without_wrappers
 from xformer_lib.nn.checks import check_choice
 from xformer_lib.nn.protocols import TrainableModel
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
@@ -471,8 +472,9 @@ def start_from(run: Run, folder: Path) -> None:
     made = files.made_for(run.config.model, run.tokenizer)
     weights, state = files.load_tensors(path, device=run.device)
     files.check_made_for(path, state.get("made_for", {}), made)
-    files.check_weights(run.model, weights, folder)
-    run.model.load_state_dict(weights)
+    model = without_wrappers(run.model)
+    files.check_weights(model, weights, folder)
+    model.load_state_dict(weights)
 
 
 def begin(config: TrainConfig, folder: Path, corpus: dict | None, device: str,
