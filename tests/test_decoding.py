@@ -4,6 +4,7 @@ import ast
 import copy
 import dataclasses
 import json
+import types
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.decoding import Translator, by_columns, evaluation_mode, greedy, likeliest, next_logits, translate
 from xformer_lib.engine import decode as steps_of
 from xformer_lib.engine.modules import accelerate
+from xformer_lib.nn._trees import second_tree
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 
 V, MAX_LEN = 31, 37
@@ -229,14 +231,17 @@ def test_decoding_leaves_no_trace_in_the_model(training, engine):
 
 
 def test_decoding_leaves_a_part_as_it_was_found():
-    """A frozen encoder in a model that trains stays in evaluation, and the reverse; inside, nothing trains."""
+    """A frozen encoder in a model that trains stays in evaluation, and the reverse; what decodes does not train."""
     for training in (True, False):
         model = build().train(training)
         model.encoder.train(not training)
         before = [part.training for part in model.modules()]
-        with evaluation_mode(model):
-            assert not any(part.training for part in model.modules())
+        with evaluation_mode(model) as quiet:
+            assert not any(part.training for part in quiet.modules())
+            assert [part.training for part in model.modules()] == before
         assert [part.training for part in model.modules()] == before and len(set(before)) == 2
+    with evaluation_mode(model.eval()) as quiet:
+        assert quiet is model
 
 
 @pytest.mark.parametrize("vocab_size", (1, V, 64, 97, 192, 1000, 8000))
@@ -401,3 +406,23 @@ def test_what_cannot_be_is_said_first(tokenizer):
         Translator(build(), tokenizer, engine="quick")
     with pytest.raises(ValueError, match="source: expected a torch.Tensor"):
         greedy(build(), [[4, 5, 2]])
+
+
+def test_a_second_tree_takes_along_what_a_reader_hung_on_the_first():
+    """Hooks, a method of one part alone, a part in two places; and what is hung on it later stays there."""
+    model, heard = build().eval(), []
+    layer, twice = model.decoder.layers[1], model.decoder.layers[0].feed_forward
+    layer.feed_forward = twice
+    twice.w_1.register_forward_hook(lambda part, args, out: heard.append(part))
+    model.encoder.forward = types.MethodType(lambda self, x, *, mask: self.norm(x), model.encoder)
+    source, target = sources(), sources((3,))[:1].expand(len(LENGTHS), -1)
+    with torch.no_grad():
+        expected = model(source, target)
+        other = second_tree(model)
+        assert torch.equal(other(source, target), expected)
+    assert other.decoder.layers[0].feed_forward is other.decoder.layers[1].feed_forward is not twice
+    assert heard == 2 * [twice.w_1] + 2 * [other.decoder.layers[0].feed_forward.w_1]
+    assert other.encoder.forward.__self__ is other.encoder
+    assert all(one is two for one, two in zip(model.parameters(), other.parameters(), strict=True))
+    other.train().encoder.register_forward_hook(lambda *call: None)
+    assert not any(part.training for part in model.modules()) and not model.encoder._forward_hooks

@@ -5,6 +5,7 @@ Edit the page and run ``make export``; what is changed here is lost."""
 
 import copy
 import math
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
@@ -19,9 +20,10 @@ from xformer_lib.data.corpora import normalise
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.engine.decode import begin
 from xformer_lib.engine.modules import accelerate
+from xformer_lib.nn._trees import second_tree
 from xformer_lib.nn.attention import MultiHeadAttention
 from xformer_lib.nn.checks import check_choice, check_ids
-from xformer_lib.nn.protocols import Module, SomeModule, TranslationModel
+from xformer_lib.nn.protocols import SomeModule, TranslationModel
 from xformer_lib.nn.transformer import TransformerConfig
 from xformer_lib.shapes import Float, Int
 
@@ -30,17 +32,12 @@ __all__ = ["next_logits", "greedy", "Hypothesis", "beam_search", "translate", "b
 
 # %% page w5: What the model must not do
 @contextmanager
-def evaluation_mode(model: Module):
-    """No dropout and no gradients inside the block; each part's mode returns."""
-    training = [part for part in model.modules() if part.training]
-    for part in training:
-        part.training = False
-    try:
-        with torch.inference_mode():
-            yield
-    finally:
-        for part in training:
-            part.training = True
+def evaluation_mode(model: SomeModule) -> Iterator[SomeModule]:
+    """A block without gradients, and the model for it, without dropout: where a part of
+    ``model`` trains, a second tree of modules over the same parameters."""
+    trains = any(part.training for part in model.modules())
+    with torch.inference_mode():
+        yield second_tree(model).eval() if trains else model
 
 
 def length_limits(model: TranslationModel, source: Int[Tensor, "b s"],
@@ -85,7 +82,7 @@ def greedy(model: TranslationModel, source: Int[Tensor, "b s"], *,
     ``engine``: "fast", or "plain" for the definition; see `engine.decode.begin`.
     """
     eos_id = model.config.eos_id
-    with evaluation_mode(model):
+    with evaluation_mode(model) as model:
         limits = length_limits(model, source, max_len)
         results: list[list[int]] = [[] for _ in source]
         rows = torch.arange(len(source), device=source.device)
@@ -212,7 +209,7 @@ def beam_search(model: TranslationModel, source: Int[Tensor, "b s"], *,
     """
     check_beam(beam_size, length_penalty)
     k, eos_id = beam_size, model.config.eos_id
-    with evaluation_mode(model):
+    with evaluation_mode(model) as model:
         limits = length_limits(model, source, max_len).tolist()
         finished = [Finished(k, limit, length_penalty) for limit in limits]
         steps, tokens, totals = start(model, source, k, engine)
@@ -338,5 +335,5 @@ class Translator:
         from xformer_lib.inspection import attention_maps
 
         said = self.translate(text)
-        with evaluation_mode(self.model):
-            return attention_maps(self.model, self.tokenizer, text, said)
+        with evaluation_mode(self.model) as model:
+            return attention_maps(model, self.tokenizer, text, said)
