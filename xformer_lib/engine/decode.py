@@ -19,7 +19,7 @@ from xformer_lib.engine.products import PREFERS_ONEDNN, product
 from xformer_lib.engine.quantized import Int8Embedding, Int8Linear, joined
 from xformer_lib.nn.attention import MultiHeadAttention
 from xformer_lib.nn.checks import check_choice, check_ids
-from xformer_lib.nn.masks import padding_mask, target_mask
+from xformer_lib.nn.masks import padding_mask
 from xformer_lib.nn.positions import RotaryPositions
 from xformer_lib.nn.protocols import CachingModel, TranslationModel
 from xformer_lib.nn.transformer import TokenEmbedding, Transformer, TransformerConfig
@@ -68,6 +68,7 @@ class CachedSteps:
         self.memory = self.model.encode(source)
         self.mask = needed(padding_mask(source, model.config.pad_id))
         self.length = 0  # words decoded so far
+        self.real: Tensor | None = None  # where they are no padding (b t); None while there was none
         self.layers = self.model.decoder.layers
         self.caches = [(KeyValueCache(grows=True), KeyValueCache(grows=False)) for _ in self.layers]
 
@@ -78,6 +79,7 @@ class CachedSteps:
     def logits_from(self, tokens: Int[Tensor, "b t"], start: int) -> Float[Tensor, "b n v"]:
         """The same as `PlainSteps` gives; what was kept of the first ``start`` words serves, the rest is forgotten."""
         self.length = known = min(start, self.length)
+        self.real = None if self.real is None else self.real[:, :known]
         for own, _ in self.caches:
             own.cut(known)
         return self.model.embedding.logits(self.states(tokens[:, known:])[:, start - known:])
@@ -86,7 +88,8 @@ class CachedSteps:
         """The decoder's vectors for words that follow those of earlier calls."""
         config, start = self.model.config, self.length
         check_ids("target_in", new, config, start)
-        mask = needed(target_mask(new, config.pad_id)) if start == 0 else later_mask(new, start)
+        self.real = real_words(self.real, new, start, config.pad_id)
+        mask = later_mask(new, start, self.real)
         x = self.model.dropout(self.model.positions(self.model.embedding(new), start))
         for number in range(len(self.layers)):
             x = self.through(number, x, mask)
@@ -110,17 +113,28 @@ class CachedSteps:
     def keep(self, rows: Int[Tensor, "r"]) -> None:
         self.memory = self.memory[rows]
         self.mask = None if self.mask is None else self.mask[rows]
+        self.real = None if self.real is None else self.real[rows]
         for cache in (cache for pair in self.caches for cache in pair):
             cache.keep(rows)
 
 
 # %% chapter 13a: A cache with spare room
-def later_mask(new: Int[Tensor, "b n"], start: int) -> Tensor | None:
-    """For n words behind ``start`` others: each reads all before it. None for one, which reads all."""
-    length = new.shape[1]
-    if length == 1:
+def real_words(before: Tensor | None, new: Int[Tensor, "b n"], start: int, pad_id: int) -> Bool[Tensor, "b j"] | None:
+    """Where ``start`` words and the new ones are no padding; None while none of them is."""
+    real = new != pad_id
+    if before is None and bool(real.all()):
         return None
-    return torch.ones(length, start + length, dtype=torch.bool, device=new.device).tril(diagonal=start)
+    before = real.new_ones(len(new), start) if before is None else before
+    return torch.cat([before, real], dim=1)
+
+
+def later_mask(new: Int[Tensor, "b n"], start: int, real: Bool[Tensor, "b j"] | None = None) -> Tensor | None:
+    """For n words behind ``start`` others: each reads all before it that is no padding. None for one that reads all."""
+    length = new.shape[1]
+    if length == 1 and real is None:
+        return None
+    past = torch.ones(length, start + length, dtype=torch.bool, device=new.device).tril(diagonal=start)
+    return past if real is None else past & real[:, None]
 
 
 # %% chapter 13a: As few operations as possible
