@@ -179,6 +179,16 @@ def test_only_counted_tokens_are_asked():
     torch.testing.assert_close(next_token_loss(logits, ids, counted=counted), wanted)
 
 
+@pytest.mark.errors
+def test_a_loss_of_nothing_is_refused():
+    logits, ids = torch.randn(B, T, V), tokens()
+    first = torch.zeros(B, T, dtype=torch.bool)
+    first[:, 0] = True  # nothing foretells it
+    for few, options in ((ids, {"counted": first}), (ids, {"counted": ~(ids != 0)}), (torch.zeros_like(ids), {}), (ids[:, :1], {})):
+        with pytest.raises(ValueError, match="ids, counted: expected a token that counts .*got none; leave these rows out"):
+            next_token_loss(logits[:, : few.shape[1]], few, **options)
+
+
 class Scripted(nn.Module):
     """Says the token after the last one: 5, 6, 7, … and <eos> after 9; always tempted by <pad> and <bos>."""
 

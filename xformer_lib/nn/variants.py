@@ -123,7 +123,11 @@ def next_token_loss(
     """
     asked = ids != pad_id if counted is None else (ids != pad_id) & counted
     asked = asked[:, 1:]
-    return cross_entropy(logits[:, :-1][asked], ids[:, 1:][asked])
+    wanted = ids[:, 1:][asked]
+    if not len(wanted):
+        raise ValueError("ids, counted: expected a token that counts behind the first "
+                         "of a row, got none; leave these rows out")
+    return cross_entropy(logits[:, :-1][asked], wanted)
 
 
 # %% chapter 15a: Deeper: the machines in the library
