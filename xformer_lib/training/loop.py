@@ -9,7 +9,6 @@ import json
 import math
 import platform
 import secrets
-import shlex
 import signal
 import threading
 import time
@@ -24,6 +23,7 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
+from xformer_lib._shell import quoted
 from xformer_lib.data.batching import Batch, batches
 from xformer_lib.data.corpora import load_corpus, normalise
 from xformer_lib.data.files import write_atomically
@@ -433,7 +433,7 @@ def save_or_stop(run: Run, asked: list) -> None:
         return_unused_memory()  # before the next step asks for its own
     if stop:
         raise Stopped(f"stopped after step {run.step} of {run.config.max_steps}, all "
-                      f"is saved; go on with: xformer train --resume {shlex.quote(str(run.folder))}")
+                      f"is saved; go on with: xformer train --resume {quoted(run.folder)}")
 
 
 # %% page w2: The loop
