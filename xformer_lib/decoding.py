@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from xformer_lib._checks import check_whole, is_number, is_whole, shown
+from xformer_lib._decoding_checks import check_source, check_translator
 from xformer_lib.data.batching import pad_rows
 from xformer_lib.data.corpora import normalise
 from xformer_lib.data.tokenizer import Tokenizer
@@ -43,6 +44,7 @@ def evaluation_mode(model: SomeModule) -> Iterator[SomeModule]:
 def length_limits(model: TranslationModel, source: Int[Tensor, "b s"],
                   max_len: int | None) -> Int[Tensor, "b"]:
     """Tokens each sentence may get: ``max_len``, or twice its source and ten."""
+    check_source(source)
     check_ids("source", source, model.config)
     lengths = (source != model.config.pad_id).sum(dim=1)
     longest = model.config.max_len - 1
@@ -81,6 +83,7 @@ def greedy(model: TranslationModel, source: Int[Tensor, "b s"], *,
     It ends at <eos> or after ``max_len`` tokens, or twice the source and ten.
     ``engine``: "fast", or "plain" for the definition; see `engine.decode.begin`.
     """
+    check_translator(model)
     eos_id = model.config.eos_id
     with evaluation_mode(model) as model:
         limits = length_limits(model, source, max_len)
@@ -208,6 +211,7 @@ def beam_search(model: TranslationModel, source: Int[Tensor, "b s"], *,
     Where none ends within the limit, those that were cut.
     """
     check_beam(beam_size, length_penalty)
+    check_translator(model)
     k, eos_id = beam_size, model.config.eos_id
     with evaluation_mode(model) as model:
         limits = length_limits(model, source, max_len).tolist()
@@ -265,6 +269,7 @@ def translate(model: TranslationModel, tokenizer: Tokenizer, texts: list[str], *
     """
     check_whole("batch_size", batch_size, least=1, advice="64 is usual")
     check_beam(beam_size, length_penalty)
+    check_translator(model)
     encoded = encode_sentences(model, tokenizer, texts)
     results: dict[int, str] = {}
     order = sorted(range(len(texts)), key=lambda n: len(encoded[n]))
@@ -312,6 +317,7 @@ class Translator:
     def __init__(self, model: TranslationModel, tokenizer: Tokenizer, *,
                  engine: str = "fast"):
         check_choice("engine", engine, ("fast", "plain"), '"plain" is the definition')
+        check_translator(model)
         model = copy.deepcopy(model)
         self.model = accelerate(by_columns(model)) if engine == "fast" else model
         self.tokenizer, self.engine = tokenizer, engine

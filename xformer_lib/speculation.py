@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from xformer_lib._decoding_checks import check_translator
 from xformer_lib.decoding import evaluation_mode, length_limits, likeliest, sayable
 from xformer_lib.engine.decode import CachedSteps, PlainSteps, is_known
 from xformer_lib.nn._trees import second_tree
@@ -62,6 +63,7 @@ class ModelDraft:
     """
 
     def __init__(self, model: TranslationModel, source: Int[Tensor, "1 s"]):
+        check_translator(model)
         check_speculation(source, ahead=1)
         self.config, self.seen = model.config, list[int]()
         with torch.inference_mode():  # a tree of its own, which nobody else switches to training
@@ -97,6 +99,7 @@ def speculative(model: TranslationModel, source: Int[Tensor, "1 s"], draft: Draf
     Raises:
         ValueError: For more than one sentence, and for ``ahead`` below 1.
     """
+    check_translator(model)
     check_speculation(source, ahead)
     config, words = model.config, [model.config.bos_id]
     passes = offered = accepted = 0

@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from xformer_lib._decoding_checks import check_memory
 from xformer_lib.engine.cache import KeyValueCache
 from xformer_lib.engine.modules import FAST, FastAttention, FastTransformer, accelerate, needed
 from xformer_lib.engine.products import PREFERS_ONEDNN, product
@@ -90,6 +91,7 @@ class CachedSteps:
         check_ids("target_in", new, config, start)
         self.real = real_words(self.real, new, start, config.pad_id)
         mask = later_mask(new, start, self.real)
+        mask = mask[None] if mask is not None and mask.ndim == 2 else mask  # for each sentence the same
         x = self.model.dropout(self.model.positions(self.model.embedding(new), start))
         for number in range(len(self.layers)):
             x = self.through(number, x, mask)
@@ -300,8 +302,8 @@ def begin(model: TranslationModel, source: Int[Tensor, "b s"], *, engine: str = 
     `CachedSteps` does not know and that brings no cache of its own.
     """
     check_choice("engine", engine, ("fast", "plain"), '"plain" is the definition, "fast" gives the same in less time')
-    if engine == "fast" and isinstance(model, CachingModel):
-        return OwnSteps(model, source)
     if engine == "fast" and is_known(model):
         return (JointSteps if is_usual(model, source) else CachedSteps)(model, source)
-    return PlainSteps(model, source)
+    steps = OwnSteps(model, source) if engine == "fast" and isinstance(model, CachingModel) else PlainSteps(model, source)
+    check_memory(steps.memory)
+    return steps

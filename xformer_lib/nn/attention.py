@@ -50,6 +50,8 @@ class MultiHeadAttention(nn.Module):
     d_model / num_heads), and ``d_value`` of W_V (if None, d_head). ``positions`` may take
     the place of `attention`: see `nn.positions`. Called with query (b i m), key and value
     (b j m), a mask (i j), (b i j) or (b h i j); gives output (b i m), weights or None.
+    A mask of keys (b j) is written mask[:, None, :]. One of two axes that may be either,
+    as b = i, is refused, unless it is square: that is (i j), such as a causal one.
     """
 
     def __init__(self, d_model: int, num_heads: int, *, d_head: int | None = None,
