@@ -13,7 +13,7 @@ from pathlib import Path
 import tokenizers
 from tokenizers import Regex, decoders, models, pre_tokenizers, trainers
 
-from xformer_lib.data._pieces import BYTES, SPECIALS, fingerprint, read_inner, readable, write_inner
+from xformer_lib.data._pieces import BYTES, SPECIALS, ClosedCopies, fingerprint, read_inner, readable, write_inner
 
 __all__ = ["Tokenizer", "piece_words"]
 
@@ -80,7 +80,7 @@ def _checked_ids(ids, size: int) -> list[int]:
 
 
 # %% page w3: The class around it
-class Tokenizer:
+class Tokenizer(ClosedCopies):
     """Byte-level byte-pair encoding: any text to integers, and back to the same text.
 
     Ids 0 to 3 are ``<pad> <bos> <eos> <unk>``; no text produces them, not even one that
@@ -93,10 +93,6 @@ class Tokenizer:
     def __init__(self, inner: tokenizers.Tokenizer):
         self._inner = inner
         self._inner.encode_special_tokens = True  # in a text, "<pad>" is five characters
-
-    def __setstate__(self, state: dict) -> None:
-        vars(self).update(state)  # of a copy, or of what was pickled
-        self._inner.encode_special_tokens = True  # which neither carries along
 
     def __repr__(self) -> str:
         return f"Tokenizer(vocab_size={self.vocab_size})"

@@ -89,9 +89,7 @@ class CachedSteps:
         """The decoder's vectors for words that follow those of earlier calls."""
         config, start = self.model.config, self.length
         check_ids("target_in", new, config, start)
-        self.real = real_words(self.real, new, start, config.pad_id)
-        mask = later_mask(new, start, self.real)
-        mask = mask[None] if mask is not None and mask.ndim == 2 else mask  # for each sentence the same
+        self.real, mask = what_is_read(self.real, new, start, config.pad_id)
         x = self.model.dropout(self.model.positions(self.model.embedding(new), start))
         for number in range(len(self.layers)):
             x = self.through(number, x, mask)
@@ -114,29 +112,27 @@ class CachedSteps:
 
     def keep(self, rows: Int[Tensor, "r"]) -> None:
         self.memory = self.memory[rows]
-        self.mask = None if self.mask is None else self.mask[rows]
-        self.real = None if self.real is None else self.real[rows]
+        self.mask, self.real = (None if mask is None else mask[rows] for mask in (self.mask, self.real))
         for cache in (cache for pair in self.caches for cache in pair):
             cache.keep(rows)
 
 
 # %% chapter 13a: A cache with spare room
-def real_words(before: Tensor | None, new: Int[Tensor, "b n"], start: int, pad_id: int) -> Bool[Tensor, "b j"] | None:
-    """Where ``start`` words and the new ones are no padding; None while none of them is."""
-    real = new != pad_id
-    if before is None and bool(real.all()):
-        return None
-    before = real.new_ones(len(new), start) if before is None else before
-    return torch.cat([before, real], dim=1)
-
-
-def later_mask(new: Int[Tensor, "b n"], start: int, real: Bool[Tensor, "b j"] | None = None) -> Tensor | None:
-    """For n words behind ``start`` others: each reads all before it that is no padding. None for one that reads all."""
+def later_mask(new: Int[Tensor, "b n"], start: int) -> Tensor | None:
+    """For n words behind ``start`` others: each reads all before it. None for one, which reads all."""
     length = new.shape[1]
-    if length == 1 and real is None:
+    if length == 1:
         return None
-    past = torch.ones(length, start + length, dtype=torch.bool, device=new.device).tril(diagonal=start)
-    return past if real is None else past & real[:, None]
+    return torch.ones(length, start + length, dtype=torch.bool, device=new.device).tril(diagonal=start)
+
+
+def what_is_read(real: Tensor | None, new: Int[Tensor, "b n"], start: int, pad_id: int) -> tuple[Tensor | None, Tensor | None]:
+    """Where ``start`` words and the new ones are no padding (b j), None while none of them is; and the mask (b n j)."""
+    past, words = later_mask(new, start), new != pad_id
+    if real is None and bool(words.all()):
+        return None, None if past is None else past[None]
+    real = torch.cat([words.new_ones(len(new), start) if real is None else real, words], dim=1)
+    return real, real[:, None] if past is None else past & real[:, None]
 
 
 # %% chapter 13a: As few operations as possible
