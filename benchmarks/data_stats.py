@@ -169,7 +169,7 @@ def main():
     encoded = list(zip(*(tokenizer.encode_batch([pair[side] for pair in train]) for side in (0, 1)), strict=True))
     result = {
         "command": "python benchmarks/data_stats.py",
-        "commit": subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip(),
+        "commit": subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, encoding="utf-8").stdout.strip(),
         "seed": 0,
         "versions": {"python": platform.python_version(), "numpy": np.__version__, "tokenizers": tokenizers.__version__},
         "sizes": sizes(corpora),

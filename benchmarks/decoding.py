@@ -47,7 +47,7 @@ def in_turn(works: dict, rounds: int, device: str) -> dict:
 
 def decode(model: Transformer, source: torch.Tensor, steps: int, use_cache: bool) -> None:
     """That many steps over one source; what is said does not matter."""
-    with evaluation_mode(model):
+    with evaluation_mode(model) as model:
         going = begin(model, source, engine="fast" if use_cache else "plain")
         tokens = torch.full((len(source), steps), model.config.bos_id, device=source.device)
         for length in range(1, steps + 1):

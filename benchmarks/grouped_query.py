@@ -29,7 +29,7 @@ HEADS, SEEDS, STEPS, LENGTH = (4, 2, 1), (1, 2, 3), 400, 32
 
 def kept_bytes(model, length: int = LENGTH) -> int:
     """Bytes of the keys and values of one sentence, all decoder layers."""
-    with evaluation_mode(model):
+    with evaluation_mode(model) as model:
         steps = begin(model, torch.full((1, length), 3))
         steps.next_logits(torch.full((1, length), 3))
     kept = [x for pair in steps.caches for cache in pair for x in (cache.k, cache.v)]

@@ -12,7 +12,9 @@ import sys
 import pytest
 
 from tests.extent import posix
+from xformer_lib._shell import quoted
 from xformer_lib.cli import main
+from xformer_lib.data.corpora import load_corpus
 
 SMALL = [
     "--set",
@@ -221,6 +223,61 @@ def test_doctor_says_that_the_cache_cannot_be_made(capsys, monkeypatch, tmp_path
     assert "cannot be written; set XDG_CACHE_HOME to a folder that can" in capsys.readouterr().out
 
 
+@posix
+@pytest.mark.errors
+def test_a_user_without_a_home_is_told_what_to_set(capsys, monkeypatch):
+    """As in a container that runs under a number which the system does not know."""
+    import pwd
+
+    def nobody(number):
+        raise KeyError(number)
+
+    for name in ("HOME", "XDG_CACHE_HOME", "XFORMER_DATA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", nobody)
+    said = (
+        "cache: expected a home folder, got none (HOME is not set); set XDG_CACHE_HOME to a folder that can be written, or XFORMER_DATA to"
+    )
+    with pytest.raises(OSError) as error:
+        load_corpus("tatoeba", "val")
+    assert said in str(error.value)
+    assert main(["doctor"]) == 0
+    out = capsys.readouterr().out
+    assert said in out and "tatoeba        not here; 3.4 MB are downloaded once, when first used" in out
+    assert load_corpus("fragment", "val")
+
+
+@pytest.mark.parametrize(
+    ("word", "posix_form", "windows_form"),
+    [
+        ("runs/small", "runs/small", "runs/small"),
+        ("C:\\runs\\a-1", "'C:\\runs\\a-1'", "C:\\runs\\a-1"),
+        ("my runs", "'my runs'", '"my runs"'),
+        ("my runs\\", "'my runs\\'", '"my runs\\\\"'),
+        ("Łukasz", "'Łukasz'", "Łukasz"),
+        ("it's", "'it'\"'\"'s'", '"it\'s"'),
+        ("a&b", "'a&b'", '"a&b"'),
+        ('say "no"', "'say \"no\"'", '"say \\"no\\""'),
+        ("", "''", '""'),
+    ],
+)
+def test_a_name_in_a_command_is_quoted_for_the_systems_shell(monkeypatch, word, posix_form, windows_form):
+    for windows, form in ((False, posix_form), (True, windows_form)):
+        monkeypatch.setattr("xformer_lib._shell.WINDOWS", windows)
+        assert quoted(word) == form
+
+
+@pytest.mark.errors
+def test_advice_on_windows_has_double_quotes(run, capsys, monkeypatch, tmp_path):
+    """Where a run is refused, where it ended and which model translated."""
+    monkeypatch.setattr("xformer_lib._shell.WINDOWS", True)
+    folder = tmp_path / "my runs"
+    shutil.copytree(run, folder)
+    assert f'xformer train --resume "{folder}"' in fails(capsys, "train", "--preset", "fragment", "--out", str(folder))
+    assert main(["translate", "--model", str(folder), "--quiet", "Hello"]) == 0
+    assert f'model "{folder}"' in capsys.readouterr().err
+
+
 @pytest.mark.errors
 def test_doctor_names_what_is_missing(capsys, monkeypatch):
     monkeypatch.setattr("xformer_lib._needs.is_missing", lambda package: package in ("tqdm", "scikit-learn"))
@@ -289,13 +346,16 @@ def test_a_commit_is_that_of_the_library_or_unknown(tmp_path, capsys, monkeypatc
     if os.name != "posix":
         return  # the script below would not be found
     (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "git").write_text("#!/bin/sh\necho 'fatal: detected dubious ownership in repository' >&2\nexit 128\n")
+    (tmp_path / "bin" / "git").write_text(
+        "#!/bin/sh\nprintf 'fatal: detected dubious ownership in C:/\\305\\201ukasz\\377\\n' >&2\nexit 128\n"
+    )
     (tmp_path / "bin" / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
     assert git_commit(tmp_path / "clone") == "unknown"
     assert capsys.readouterr().err == (
-        "xformer: git refused (fatal: detected dubious ownership in repository); the commit is recorded as unknown\n"
+        "xformer: git refused (fatal: detected dubious ownership in C:/Łukasz\ufffd); the commit is recorded as unknown\n"
     )
+    assert "git            does not answer" in (main(["doctor"]), capsys.readouterr().out)[1]
 
 
 @pytest.mark.errors

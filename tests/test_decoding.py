@@ -4,6 +4,7 @@ import ast
 import copy
 import dataclasses
 import json
+import types
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,13 @@ from torch import nn
 
 from xformer_lib import decoding
 from xformer_lib.data.tokenizer import Tokenizer
-from xformer_lib.decoding import Translator, by_columns, evaluation_mode, greedy, likeliest, next_logits, translate
+from xformer_lib.decoding import Translator, beam_search, by_columns, evaluation_mode, greedy, likeliest, next_logits, translate
 from xformer_lib.engine import decode as steps_of
 from xformer_lib.engine.modules import accelerate
+from xformer_lib.nn._trees import second_tree
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
+from xformer_lib.nn.variants import LanguageModel
+from xformer_lib.speculation import ModelDraft, speculative
 
 V, MAX_LEN = 31, 37
 LENGTHS = (11, 2, 5, 7, 3, 1, 13)
@@ -229,14 +233,17 @@ def test_decoding_leaves_no_trace_in_the_model(training, engine):
 
 
 def test_decoding_leaves_a_part_as_it_was_found():
-    """A frozen encoder in a model that trains stays in evaluation, and the reverse; inside, nothing trains."""
+    """A frozen encoder in a model that trains stays in evaluation, and the reverse; what decodes does not train."""
     for training in (True, False):
         model = build().train(training)
         model.encoder.train(not training)
         before = [part.training for part in model.modules()]
-        with evaluation_mode(model):
-            assert not any(part.training for part in model.modules())
+        with evaluation_mode(model) as quiet:
+            assert not any(part.training for part in quiet.modules())
+            assert [part.training for part in model.modules()] == before
         assert [part.training for part in model.modules()] == before and len(set(before)) == 2
+    with evaluation_mode(model.eval()) as quiet:
+        assert quiet is model
 
 
 @pytest.mark.parametrize("vocab_size", (1, V, 64, 97, 192, 1000, 8000))
@@ -401,3 +408,75 @@ def test_what_cannot_be_is_said_first(tokenizer):
         Translator(build(), tokenizer, engine="quick")
     with pytest.raises(ValueError, match="source: expected a torch.Tensor"):
         greedy(build(), [[4, 5, 2]])
+
+
+def test_a_second_tree_takes_along_what_a_reader_hung_on_the_first():
+    """Hooks, a method of one part alone, a part in two places; and what is hung on it later stays there."""
+    model, heard = build().eval(), []
+    layer, twice = model.decoder.layers[1], model.decoder.layers[0].feed_forward
+    layer.feed_forward = twice
+    twice.w_1.register_forward_hook(lambda part, args, out: heard.append(part))
+    model.encoder.forward = types.MethodType(lambda self, x, *, mask: self.norm(x), model.encoder)
+    source, target = sources(), sources((3,))[:1].expand(len(LENGTHS), -1)
+    with torch.no_grad():
+        expected = model(source, target)
+        other = second_tree(model)
+        assert torch.equal(other(source, target), expected)
+    assert other.decoder.layers[0].feed_forward is other.decoder.layers[1].feed_forward is not twice
+    assert heard == 2 * [twice.w_1] + 2 * [other.decoder.layers[0].feed_forward.w_1]
+    assert other.encoder.forward.__self__ is other.encoder
+    assert all(one is two for one, two in zip(model.parameters(), other.parameters(), strict=True))
+    other.train().encoder.register_forward_hook(lambda *call: None)
+    assert not any(part.training for part in model.modules()) and not model.encoder._forward_hooks
+
+
+class Pair(Transformer):
+    """What it has read is two things."""
+
+    def encode(self, source):
+        memory = super().encode(source)
+        return memory, memory
+
+
+class Bare(nn.Module):
+    """It forgot its settings."""
+
+    def __init__(self):
+        super().__init__()
+        self.model = build().eval()
+
+    def encode(self, source):
+        return self.model.encode(source)
+
+    def decode(self, *given):
+        return self.model.decode(*given)
+
+
+CANNOT = {
+    "no sentence": (lambda: build().eval(), lambda: sources()[:0], r"source: expected one sentence or more.*got \(0, 13\); an empty"),
+    "no ids": (lambda: build().eval(), lambda: sources()[:, :0], r"source: expected one sentence or more.*got \(7, 0\); an empty"),
+    "a tuple": (lambda: Pair(CONFIG).eval(), sources, "model.encode: expected one tensor, with a row for each sentence, got tuple; return"),
+    "no config": (Bare, sources, "model: expected one with config, encode and decode, got Bare without config; take a Transformer"),
+    "a layer": (lambda: nn.Linear(2, 3), sources, "got Linear without config and encode and decode; take"),
+    "a language model": (lambda: LanguageModel(CONFIG), sources, "got LanguageModel without encode and decode; take a Transformer"),
+    "parallel": (
+        lambda: nn.DataParallel(build()),
+        sources,
+        "model: expected the model itself, got DataParallel around it; pass model.module",
+    ),
+}
+
+
+@by_engine
+@pytest.mark.errors
+@pytest.mark.parametrize("name", CANNOT)
+def test_what_cannot_be_decoded_is_named_with_its_cure(name, engine, tokenizer):
+    make, source, message = CANNOT[name]
+    model, ids = make(), source()
+    ways = [lambda: greedy(model, ids, engine=engine), lambda: beam_search(model, ids, engine=engine)]
+    if name not in ("no sentence", "no ids", "a tuple"):
+        ways += [lambda: Translator(model, tokenizer, engine=engine), lambda: translate(model, tokenizer, TEXTS, engine=engine)]
+        ways += [lambda: speculative(model, ids[:1], lambda words, count: []), lambda: ModelDraft(model, ids[:1])]
+    for way in ways:
+        with pytest.raises(ValueError, match=message):
+            way()

@@ -114,6 +114,35 @@ def test_lists_that_do_not_match(metric, hypotheses, references):
         metric(hypotheses, references)
 
 
+SAID, WANTED = ["le chat dort ici .", "non"], ["le chat dort là .", "non"]
+COLUMN = type("Column", (), {"__iter__": lambda self: iter(WANTED)})  # of a table: it can be read, and has no truth value
+
+
+@pytest.mark.parametrize(
+    "given", (tuple(WANTED), np.array(WANTED), np.array(WANTED, dtype=object), COLUMN()), ids=lambda x: type(x).__name__
+)
+def test_sentences_come_in_any_order_that_can_be_read(given):
+    for metric in (bleu, chrf, exact_match, bleu_counts, lambda *both: paired_bootstrap(SAID, *both, samples=9)):
+        assert np.array_equal(metric(SAID, given), metric(SAID, WANTED))
+        assert np.array_equal(metric(given, SAID), metric(WANTED, SAID))
+    assert worst(given, given, given) == worst(WANTED, WANTED, WANTED)
+    assert bleu_by_length(given, SAID, given) == bleu_by_length(WANTED, SAID, WANTED)
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("metric", (bleu, chrf, exact_match, bleu_counts, lambda *both: worst(["a", "b"], *both)))
+@pytest.mark.parametrize(
+    "other", ([[one] for one in WANTED], [WANTED], ["non", None], ["non", b"oui"], np.array([WANTED]), [["non"], "oui"])
+)
+def test_references_in_another_shape_are_refused(metric, other):
+    """sacreBLEU's own lists of lists, for example, of which each would be one reference more."""
+    with pytest.raises(TypeError, match=r"^references: expected a flat list, \[text, …\].*got .* in it; give each sentence one reference"):
+        metric(WANTED, other)
+    for unordered in (set(WANTED), dict(zip(WANTED, WANTED)), 3):
+        with pytest.raises(TypeError, match=r"^references: expected a list of sentences, got (set|dict|3); give them in order"):
+            metric(WANTED, unordered)
+
+
 @pytest.mark.errors
 @pytest.mark.parametrize("metric", (bleu, chrf, exact_match))
 def test_one_string_is_not_a_list(metric):

@@ -59,3 +59,55 @@ def test_unknown_name_of_a_package():
     with pytest.raises(AttributeError, match="xformer_lib.reference.* has no attribute 'hardmax'"):
         _ = reference.hardmax
     assert "softmax" in dir(reference)
+
+
+WITHOUT = """
+import builtins, inspect, io, pydoc, sys
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {missing}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Blocker())
+import xformer_lib, xformer_lib.data, xformer_lib.nn
+"""
+ADVICE = "expected torch, which is not installed here; pip install torch --index-url https://download.pytorch.org/whl/cpu"
+PIP = "which is not installed here; pip install "
+LOOKS = {
+    "hasattr": ("print(hasattr(xformer_lib.nn, 'Transformer'), hasattr(xformer_lib, 'decoding'))", "False False"),
+    "getattr": ("print(getattr(xformer_lib.nn, 'Transformer', 7), getattr(xformer_lib, 'load_pretrained', 7))", "7 7"),
+    "getmembers": ("print('Transformer' in dict(inspect.getmembers(xformer_lib.nn)))", "False"),
+    "getmembers of all": ("print('engine' in dict(inspect.getmembers(xformer_lib)))", "True"),
+    "pydoc": ("print('The names of' in pydoc.render_doc(xformer_lib.nn), 'Attention' in pydoc.render_doc(xformer_lib))", "True True"),
+    "what is there": ("print(xformer_lib.reference.__name__, 'Transformer' in dir(xformer_lib.nn))", "xformer_lib.reference True"),
+    "what needs less": ("print(xformer_lib.data.fragment_split.__name__)", "fragment_split"),
+    "the course": ("import xformer_course.lessons as c; print(len(inspect.getmembers(c)) > 5)", "True"),
+}
+
+
+def without(missing, code):
+    return subprocess.run([sys.executable, "-c", WITHOUT.format(missing=missing) + code], cwd=ROOT, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("name", LOOKS)
+def test_to_ask_what_there_is_works_without_torch(name):
+    code, printed = LOOKS[name]
+    run = without(["torch", "tokenizers"], code)
+    assert (run.stdout.strip(), run.returncode) == (printed, 0), run.stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("xformer_lib.nn.Transformer", f"AttributeError: xformer_lib.nn.transformer: {ADVICE}"),
+        ("from xformer_lib.nn import Transformer", f"ModuleNotFoundError: xformer_lib.nn.transformer: {ADVICE}"),
+        ("from xformer_lib.nn import *", f"Error: xformer_lib.nn.recurrent: {ADVICE}"),
+        ("from xformer_lib import load_pretrained", f"ModuleNotFoundError: xformer_lib.pretrained: {ADVICE}"),
+        ("xformer_lib.load_pretrained", f"AttributeError: xformer_lib.pretrained: {ADVICE}"),
+        ("import xformer_lib.nn.transformer", "ModuleNotFoundError: No module named 'torch'"),
+        ("from xformer_lib.data import Tokenizer", f"tokenizers, {PIP}tokenizers"),
+        ("from xformer_lib.nn import Transformed", "ImportError: cannot import name 'Transformed'"),
+    ],
+)
+def test_what_is_missing_is_named_with_its_command(code, said):
+    run = without(["torch", "tokenizers"], code)
+    assert run.returncode == 1 and said in run.stderr.splitlines()[-1], run.stderr

@@ -18,8 +18,7 @@ SIZES, LIMIT, SHOWN = (1, 2, 3, 4), 8, 6
 
 def likeliest(translator, source, said: tuple[int, ...]) -> list[tuple[int, float]]:
     """The SHOWN likeliest next tokens and their log p; the model computes in 32 bits, softmax in 64."""
-    model = translator.model
-    with evaluation_mode(model):
+    with evaluation_mode(translator.model) as model:
         tokens = torch.tensor([[model.config.bos_id, *said]])
         log_probs = next_logits(model, tokens, model.encode(source), source)[0].double().log_softmax(dim=-1)
     top = log_probs.topk(SHOWN)

@@ -54,7 +54,7 @@ def disagreements(version: str) -> list[str]:
 
 
 def tracked() -> set[str]:
-    listing = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    listing = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, encoding="utf-8", check=True).stdout
     return set(listing.split("\0")) - {""}
 
 
@@ -110,7 +110,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--try", action="store_true", dest="attempt", help="run a chapter with the wheel in an empty environment")
     options = parser.parse_args(arguments)
     version = sync_bootstrap.version()
-    changed = subprocess.run(["git", "status", "--porcelain"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    changed = subprocess.run(["git", "status", "--porcelain"], cwd=ROOT, capture_output=True, encoding="utf-8", check=True).stdout
     problems = [f"uncommitted: {line}" for line in changed.splitlines()] + disagreements(version)
     if problems:
         return refuse(version, problems)

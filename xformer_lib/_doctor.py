@@ -65,16 +65,20 @@ def device() -> str:
 
 def git() -> str:
     try:
-        return subprocess.run(["git", "--version"], capture_output=True, text=True).stdout.strip() or "does not answer"
+        said = subprocess.run(["git", "--version"], capture_output=True).stdout.decode("utf-8", "replace")
+        return said.strip() or "does not answer"
     except OSError:
         return "not on the path; runs then record no commit"
 
 
 def cache() -> str:
     """Where downloads go, and whether they can; nothing is made there."""
-    from xformer_lib.data._download import cache_folder
+    from xformer_lib.data._download import CorpusUnavailable, cache_folder
 
-    folder = cache_folder()
+    try:
+        folder = cache_folder()
+    except CorpusUnavailable as error:
+        return str(error)
     there = next(path for path in (folder, *folder.parents) if path.exists())
     if not there.is_dir() or not os.access(there, os.W_OK):
         return f"{folder} cannot be written; set XDG_CACHE_HOME to a folder that can"
@@ -83,7 +87,7 @@ def cache() -> str:
 
 def say_corpora() -> None:
     """Where the real corpora would be read from; the fragment needs no file."""
-    from xformer_lib.data._download import FILES, cache_folder
+    from xformer_lib.data._download import FILES, is_cached
 
     named = os.environ.get("XFORMER_DATA")
     for corpus in ("multi30k", "tatoeba"):
@@ -91,7 +95,7 @@ def say_corpora() -> None:
         size = sum(FILES[name]["size"] for name in names) / 1e6
         if named and all((Path(named) / name).exists() for name in names):
             say(corpus, f"in XFORMER_DATA ({named})")
-        elif all((cache_folder() / name).exists() for name in names):
+        elif all(map(is_cached, names)):
             say(corpus, "in the cache")
         else:
             place = f"not in XFORMER_DATA ({named})" if named else "not here"

@@ -28,8 +28,21 @@ def lazy_names(package, homes):
 
 
 def import_part(name):
-    """A module of the library; a package that it needs and that is not here is named with its pip command."""
+    """A module of the library; a package that it needs and that is not here is named with its pip command.
+
+    The error is an AttributeError, for whoever asks what a package has (`hasattr`, `inspect`, `pydoc`), and that of an
+    import for ``from … import …``, which would not hand on what an AttributeError says.
+    """
     try:
         return import_module(name)
-    except ModuleNotFoundError as error:
-        raise with_advice(error, name) from error
+    except ImportError as error:
+        if isinstance(error, ModuleNotFoundError):
+            error = with_advice(error, name)
+        if is_of_an_import(sys._getframe(2)):
+            raise error
+        raise AttributeError(str(error)) from error
+
+
+def is_of_an_import(frame):
+    """Whether the code that asks for a name is Python's own, of ``from … import …``."""
+    return frame.f_code.co_name == "_handle_fromlist" and frame.f_globals.get("__name__") == "importlib._bootstrap"

@@ -9,7 +9,6 @@ import json
 import os
 import platform
 import re
-import shlex
 import subprocess
 import sys
 from dataclasses import replace
@@ -21,6 +20,7 @@ from typing import Any
 from xformer_lib import __version__, _needs
 from xformer_lib._sentences import check_sentences, read_lines, unread_letters
 from xformer_lib._settings import with_settings
+from xformer_lib._shell import END_OF_INPUT, quoted
 
 ABOUT = "The command xformer: train, evaluate, translate, grade, key, doctor."  # python -OO takes the text above away
 GRADE_STATUS = "Exit status: 0 when every exercise is passed, 1 when one is open, 2 when nothing could be graded."
@@ -240,7 +240,7 @@ def run_train(options) -> int:
             + (f"; {run.left_out:,} pairs longer than max_len were left out" if run.left_out else ""),
             flush=True,
         )
-        name = shlex.quote(str(run.folder))
+        name = quoted(run.folder)
         say(options, f"model {name}; translate with it: --model {name}")
     return 0
 
@@ -254,7 +254,7 @@ def provenance(options, processes: int = 1) -> dict:
     device = pick_device(options.device)
     return {
         "command": ("xformer " if processes == 1 else f"torchrun --nproc-per-node {processes} -m xformer_lib.cli ")
-        + shlex.join(sys.argv[1:]),
+        + " ".join(map(quoted, sys.argv[1:])),
         "commit": git_commit(),
         "device": torch.cuda.get_device_name(device) if device.startswith("cuda") else cpu_name(),
         "threads": torch.get_num_threads(),
@@ -279,19 +279,20 @@ def git_commit(here: Path = HERE) -> str:
 def ask_git(folder: Path, *arguments: str) -> str:
     """What git answers; nothing, and why on standard error, where it does not. No repository is no reason to speak."""
     try:
-        answer = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
+        answer = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, env={**os.environ, "LC_ALL": "C"})
     except OSError:
         print("xformer: git is not on the path; the commit is recorded as unknown", file=sys.stderr)
         return ""
-    if answer.returncode and "not a git repository" not in answer.stderr:
-        why = (answer.stderr.strip() or "no reason given").splitlines()[0]
+    said, complaint = (out.decode("utf-8", "replace").strip() for out in (answer.stdout, answer.stderr))  # paths, of whatever letters
+    if answer.returncode and "not a git repository" not in complaint:
+        why = (complaint or "no reason given").splitlines()[0]
         print(f"xformer: git refused ({why}); the commit is recorded as unknown", file=sys.stderr)
-    return answer.stdout.strip()
+    return said
 
 
 def cpu_name() -> str:
     """The processor's name as the system gives it, and how many cores the process may use."""
-    described = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
+    described = Path("/proc/cpuinfo").read_bytes().decode("utf-8", "replace").splitlines() if Path("/proc/cpuinfo").exists() else []
     names = [line.split(":", 1)[1].strip() for line in described if line.startswith("model name")]
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return f"{names[0] if names else platform.processor() or platform.machine()}, {cores} cores"
@@ -360,7 +361,7 @@ def chosen_model(folder: str | None) -> Path:
 def name_model(options, folder: Path) -> None:
     """Say on standard error which model it was."""
     shipped = folder.parent == SHIPPED
-    say(options, f"model {folder.name}, which comes with the library" if shipped else f"model {shlex.quote(str(folder))}")
+    say(options, f"model {folder.name}, which comes with the library" if shipped else f"model {quoted(folder)}")
 
 
 def check_device(name: str | None) -> None:
@@ -504,7 +505,7 @@ def run_translate(options) -> int:
     if options.int8 and options.device != "cpu":
         raise ValueError(f"--int8: expected --device cpu beside it, got {options.device}; leave one of the two out")
     if sys.stdin.isatty() and not (options.text or options.input):
-        say(options, "reads sentences from here, one a line, until Ctrl-D; --help has other ways")
+        say(options, f"reads sentences from here, one a line, until {END_OF_INPUT}; --help has other ways")
     lines = options.text or read_lines(options.input)
     places = range(len(lines)) if options.text else [n for n, line in enumerate(lines) if line.strip()]
 

@@ -5,6 +5,7 @@ Edit the page and run ``make export``; what is changed here is lost."""
 
 import copy
 import math
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
@@ -14,14 +15,16 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from xformer_lib._checks import check_whole, is_number, is_whole, shown
+from xformer_lib._decoding_checks import check_source, check_translator
 from xformer_lib.data.batching import pad_rows
 from xformer_lib.data.corpora import normalise
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.engine.decode import begin
 from xformer_lib.engine.modules import accelerate
+from xformer_lib.nn._trees import second_tree
 from xformer_lib.nn.attention import MultiHeadAttention
 from xformer_lib.nn.checks import check_choice, check_ids, check_known_ids
-from xformer_lib.nn.protocols import Module, SomeModule, TranslationModel
+from xformer_lib.nn.protocols import SomeModule, TranslationModel
 from xformer_lib.nn.transformer import TransformerConfig
 from xformer_lib.shapes import Float, Int
 
@@ -30,22 +33,18 @@ __all__ = ["next_logits", "greedy", "Hypothesis", "beam_search", "translate", "b
 
 # %% page w5: What the model must not do
 @contextmanager
-def evaluation_mode(model: Module):
-    """No dropout and no gradients inside the block; each part's mode returns."""
-    training = [part for part in model.modules() if part.training]
-    for part in training:
-        part.training = False
-    try:
-        with torch.inference_mode():
-            yield
-    finally:
-        for part in training:
-            part.training = True
+def evaluation_mode(model: SomeModule) -> Iterator[SomeModule]:
+    """A block without gradients, and the model for it, without dropout: where a part of
+    ``model`` trains, a second tree of modules over the same parameters."""
+    trains = any(part.training for part in model.modules())
+    with torch.inference_mode():
+        yield second_tree(model).eval() if trains else model
 
 
 def length_limits(model: TranslationModel, source: Int[Tensor, "b s"],
                   max_len: int | None) -> Int[Tensor, "b"]:
     """Tokens each sentence may get: ``max_len``, or twice its source and ten."""
+    check_source(source)
     check_ids("source", source, model.config)
     check_known_ids("source", source, model.config)
     lengths = (source != model.config.pad_id).sum(dim=1)
@@ -85,8 +84,9 @@ def greedy(model: TranslationModel, source: Int[Tensor, "b s"], *,
     It ends at <eos> or after ``max_len`` tokens, or twice the source and ten.
     ``engine``: "fast", or "plain" for the definition; see `engine.decode.begin`.
     """
+    check_translator(model)
     eos_id = model.config.eos_id
-    with evaluation_mode(model):
+    with evaluation_mode(model) as model:
         limits = length_limits(model, source, max_len)
         results: list[list[int]] = [[] for _ in source]
         rows = torch.arange(len(source), device=source.device)
@@ -212,8 +212,9 @@ def beam_search(model: TranslationModel, source: Int[Tensor, "b s"], *,
     Where none ends within the limit, those that were cut.
     """
     check_beam(beam_size, length_penalty)
+    check_translator(model)
     k, eos_id = beam_size, model.config.eos_id
-    with evaluation_mode(model):
+    with evaluation_mode(model) as model:
         limits = length_limits(model, source, max_len).tolist()
         finished = [Finished(k, limit, length_penalty) for limit in limits]
         steps, tokens, totals = start(model, source, k, engine)
@@ -269,6 +270,7 @@ def translate(model: TranslationModel, tokenizer: Tokenizer, texts: list[str], *
     """
     check_whole("batch_size", batch_size, least=1, advice="64 is usual")
     check_beam(beam_size, length_penalty)
+    check_translator(model)
     encoded = encode_sentences(model, tokenizer, texts)
     results: dict[int, str] = {}
     order = sorted(range(len(texts)), key=lambda n: len(encoded[n]))
@@ -316,6 +318,7 @@ class Translator:
     def __init__(self, model: TranslationModel, tokenizer: Tokenizer, *,
                  engine: str = "fast"):
         check_choice("engine", engine, ("fast", "plain"), '"plain" is the definition')
+        check_translator(model)
         model = copy.deepcopy(model)
         self.model = accelerate(by_columns(model)) if engine == "fast" else model
         self.tokenizer, self.engine = tokenizer, engine
@@ -339,5 +342,5 @@ class Translator:
         from xformer_lib.inspection import attention_maps
 
         said = self.translate(text)
-        with evaluation_mode(self.model):
-            return attention_maps(self.model, self.tokenizer, text, said)
+        with evaluation_mode(self.model) as model:
+            return attention_maps(model, self.tokenizer, text, said)

@@ -5,6 +5,7 @@ Edit the page and run ``make export``; what is changed here is lost."""
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
@@ -12,7 +13,7 @@ import numpy as np
 from sacrebleu.metrics import BLEU, CHRF
 from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
-from xformer_lib._checks import check_whole
+from xformer_lib._checks import check_whole, shown
 from xformer_lib.shapes import Float, Int
 
 __all__ = [
@@ -42,15 +43,29 @@ def ngrams(words: list[str] | str, n: int) -> list[tuple[str, ...]]:
 
 
 # %% page w5: Scores that keep their signature
-def check_lines(hypotheses: list[str], references: list[str]) -> None:
-    """Raise unless these are two lists of one length, and not empty."""
+def check_lines(hypotheses: Iterable[str],
+                references: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Both as lists of strings; raise unless they have one length, which is not 0."""
     if isinstance(hypotheses, str) or isinstance(references, str):
         raise TypeError("hypotheses, references: expected lists of sentences, got "
                         "one string; write [text]")
-    if len(hypotheses) != len(references) or not hypotheses:
-        raise ValueError(f"references: expected one for each of {len(hypotheses)} "
-                         f"hypotheses, got {len(references)}; both lists must have "
+    both = []
+    for name, given in (("hypotheses", hypotheses), ("references", references)):
+        if not isinstance(given, Iterable) or isinstance(given, bytes | Set | Mapping):
+            raise TypeError(f"{name}: expected a list of sentences, got {shown(given)}; "
+                            "give them in order, as [text, …]")
+        both.append(list(given))  # of a tuple, of an array, of a table's column
+        other = next((one for one in both[-1] if not isinstance(one, str)), "")
+        if not isinstance(other, str):
+            raise TypeError(f"{name}: expected a flat list, [text, …], with one string "
+                            f"for each sentence, got {shown(other)} in it; give each "
+                            "sentence one reference, and each as a str")
+    said, wanted = both
+    if len(said) != len(wanted) or not said:
+        raise ValueError(f"references: expected one for each of {len(said)} "
+                         f"hypotheses, got {len(wanted)}; both lists must have "
                          "the same, non-zero length")
+    return [str(text) for text in said], [str(text) for text in wanted]
 
 
 # %% page w5: Scores that keep their signature
@@ -62,37 +77,37 @@ class Score:
     signature: str
 
 
-def bleu(hypotheses: list[str], references: list[str]) -> Score:
+def bleu(hypotheses: Iterable[str], references: Iterable[str]) -> Score:
     """Corpus BLEU of detokenised, cased text (Papineni et al. 2002; Post 2018)."""
-    check_lines(hypotheses, references)
+    hypotheses, references = check_lines(hypotheses, references)
     metric = BLEU()
     value = metric.corpus_score(hypotheses, [references]).score
     return Score(value, str(metric.get_signature()))
 
 
-def chrf(hypotheses: list[str], references: list[str]) -> Score:
+def chrf(hypotheses: Iterable[str], references: Iterable[str]) -> Score:
     """Corpus chrF2: F-score of character n-grams up to 6 (Popović 2015)."""
-    check_lines(hypotheses, references)
+    hypotheses, references = check_lines(hypotheses, references)
     metric = CHRF()
     value = metric.corpus_score(hypotheses, [references]).score
     return Score(value, str(metric.get_signature()))
 
 
-def exact_match(hypotheses: list[str], references: list[str]) -> float:
+def exact_match(hypotheses: Iterable[str], references: Iterable[str]) -> float:
     """Percentage of hypotheses equal to their reference, to the letter."""
-    check_lines(hypotheses, references)
+    hypotheses, references = check_lines(hypotheses, references)
     hits = sum(h == r for h, r in zip(hypotheses, references))
     return 100 * hits / len(references)
 
 
 # %% page w5: Scores that keep their signature
-def bleu_counts(hypotheses: list[str],
-                references: list[str]) -> Int[np.ndarray, "n 10"]:
+def bleu_counts(hypotheses: Iterable[str],
+                references: Iterable[str]) -> Int[np.ndarray, "n 10"]:
     """BLEU's ten counts a sentence: two lengths, then hits and totals, n = 1 to 4.
 
     `Tokenizer13a` cuts words as sacreBLEU does.
     """
-    check_lines(hypotheses, references)
+    hypotheses, references = check_lines(hypotheses, references)
     cut, table = Tokenizer13a(), []
     for pair in zip(hypotheses, references):
         said, wanted = (cut(text).split() for text in pair)
@@ -160,16 +175,16 @@ def two_sided_p(gaps: Float[np.ndarray, "samples"]) -> float:
 
 
 # %% page w5: Scores that keep their signature
-def paired_bootstrap(first: list[str], second: list[str], references: list[str], *,
-                     samples: int = 1000) -> Comparison:
+def paired_bootstrap(first: Iterable[str], second: Iterable[str],
+                     references: Iterable[str], *, samples: int = 1000) -> Comparison:
     """Compare two systems on the same resampled test sets (Koehn 2004).
 
     The draws are those of sacreBLEU's paired bootstrap, the p-value is not: it is
     `two_sided_p`. In trials with equal systems it is below 0.05 in about 5 % of
     them, sacreBLEU's in about 10 %.
     """
-    check_lines(first, references)
-    check_lines(second, references)
+    first, _ = check_lines(first, references)
+    second, references = check_lines(second, references)
     a, b = resampled_bleu(bleu_counts(first, references),
                           bleu_counts(second, references), samples=samples)
     one, two = bleu(first, references), bleu(second, references)
@@ -192,11 +207,11 @@ class LengthGroup:
 
 
 def bleu_by_length(
-    sources: list[str], hypotheses: list[str], references: list[str], *,
+    sources: Iterable[str], hypotheses: Iterable[str], references: Iterable[str], *,
     limits: tuple[int, ...] = (8, 12, 16)) -> list[LengthGroup]:
     """BLEU of sources of up to ``limits[0]`` words, …, and longer; none empty."""
-    check_lines(hypotheses, references)
-    check_lines(sources, references)
+    hypotheses, references = check_lines(hypotheses, references)
+    sources, _ = check_lines(sources, references)
     lengths, groups = [max(1, len(source.split())) for source in sources], []
     limits = tuple(sorted(limits))
     for low, high in zip((0, *limits), (*limits, max(lengths))):
@@ -237,11 +252,11 @@ def word_errors(hypothesis: str, reference: str) -> list[WordError]:
 
 
 # %% page w5: Scores that keep their signature
-def worst(sources: list[str], hypotheses: list[str], references: list[str], *,
+def worst(sources: Iterable[str], hypotheses: Iterable[str], references: Iterable[str], *,
           count: int = 5) -> list[tuple[float, str, str, str]]:
     """The ``count`` lowest (chrF, source, hypothesis, reference), lowest first."""
-    check_lines(hypotheses, references)
-    check_lines(sources, references)
+    hypotheses, references = check_lines(hypotheses, references)
+    sources, _ = check_lines(sources, references)
     check_whole("count", count, least=0, advice="5 shows what goes wrong most")
     metric = CHRF()
     rows = [(metric.sentence_score(hypothesis, [reference]).score, source,

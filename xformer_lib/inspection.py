@@ -12,9 +12,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from xformer_lib._hooks import hooks_of_a_block
 from xformer_lib._inspection_checks import check_attends, check_editable, check_heads
 from xformer_lib.data.corpora import normalise
 from xformer_lib.data.tokenizer import Tokenizer, piece_words
+from xformer_lib.nn._trees import second_tree
 from xformer_lib.nn.attention import MultiHeadAttention
 from xformer_lib.nn.protocols import Module, TranslationModel
 from xformer_lib.shapes import Float
@@ -41,19 +43,16 @@ def record_attention(model: Module):
 
     Yields a dict from the layer's name to its latest weights (b h i j). The forward
     pass is the model's own: two hooks ask each layer for its weights and keep them.
+    Other threads may call the model meanwhile; nothing of theirs is collected.
     """
-    maps, hooks = {}, []
+    maps: dict[str, Tensor] = {}
     ask = lambda layer, args, options: (args, {**options, "need_weights": True})
-    for name, layer in model.named_modules():
-        if isinstance(layer, MultiHeadAttention):
-            keep = lambda _, args, out, name=name: maps.update({name: out[1].detach()})
-            hooks += [layer.register_forward_pre_hook(ask, with_kwargs=True),
-                      layer.register_forward_hook(keep)]
-    try:
+    with hooks_of_a_block() as hang:
+        for name, layer in model.named_modules():
+            if isinstance(layer, MultiHeadAttention):
+                keep = lambda *call, name=name: maps.update({name: call[-1][1].detach()})
+                hang(layer, before=ask, after=keep)
         yield maps
-    finally:
-        for hook in hooks:
-            hook.remove()
 
 
 # %% chapter 12b: From pieces to words
@@ -128,29 +127,25 @@ def ablate_heads(model: Module, heads: Collection[tuple[str, int]]):
     """Inside the block these heads, (layer name, head), add nothing to the output.
 
     Their part of the concatenated outputs is set to zero before W_O, which is
-    the same as zeroing their rows of W_O. The model's parameters stay the same.
+    the same as zeroing their rows of W_O. The model's parameters stay the same, and
+    what other threads compute with it meanwhile, too.
     """
     check_attends(model, attention_layers(model))
     check_heads(heads, attention_heads(model))
 
     def silence(chosen: list[int], num_heads: int):
-        def hook(w_o, args):
+        def hook(w_o, args, options):
             split = args[0].unflatten(-1, (num_heads, -1)).clone()  # (b, i, h, d)
             split[..., chosen, :] = 0.0
-            return (split.flatten(-2),)
+            return (split.flatten(-2),), options
         return hook
 
-    hooks = []
-    for name in {name for name, _ in heads}:
-        layer = attention_layers(model)[name]
-        chosen = [head for where, head in heads if where == name]
-        hook = silence(chosen, layer.num_heads)
-        hooks.append(layer.w_o.register_forward_pre_hook(hook))
-    try:
+    with hooks_of_a_block() as hang:
+        for name in {name for name, _ in heads}:
+            layer = attention_layers(model)[name]
+            chosen = [head for where, head in heads if where == name]
+            hang(layer.w_o, before=silence(chosen, layer.num_heads))
         yield
-    finally:
-        for hook in hooks:
-            hook.remove()
 
 
 # %% chapter 12b: A map is not an explanation
@@ -159,7 +154,8 @@ def edit_attention(model: Module,
                    edits: Mapping[str, Callable[[Tensor], Tensor]]):
     """Inside the block each named layer mixes its values with edited weights.
 
-    An edit turns the layer's own weights (b h i j) into others; all else stays.
+    An edit turns the layer's own weights (b h i j) into others; all else stays, and
+    so does what other threads compute with the model meanwhile.
     """
     ask = lambda layer, args, options: (args, {**options, "need_weights": True})
 
@@ -173,16 +169,13 @@ def edit_attention(model: Module,
             return layer.w_o(mixed.transpose(1, 2).flatten(2)), weights
         return hook
 
-    hooks, layers = [], attention_layers(model)
-    for name, edit in edits.items():
+    layers = attention_layers(model)
+    for name in edits:
         check_editable(name, layers)
-        hooks += [layers[name].register_forward_pre_hook(ask, with_kwargs=True),
-                  layers[name].register_forward_hook(mix(edit), with_kwargs=True)]
-    try:
+    with hooks_of_a_block() as hang:
+        for name, edit in edits.items():
+            hang(layers[name], before=ask, after=mix(edit))
         yield
-    finally:
-        for hook in hooks:
-            hook.remove()
 
 
 # %% chapter 12b: Deeper: the library's maps
@@ -251,8 +244,9 @@ def attention_maps(model: TranslationModel, tokenizer: Tokenizer, text: str,
     read, written = [config.bos_id, *target], [*target, config.eos_id]
     device = model.embedding.weight.device
     batch = (torch.tensor([ids], device=device) for ids in (source, read))
-    with torch.inference_mode(), record_attention(model) as maps:
-        model(*batch)
+    watched = second_tree(model)  # the model itself gets no hooks: others may call it
+    with torch.inference_mode(), record_attention(watched) as maps:
+        watched(*batch)
     arrays = []
     for stack, kind in (("encoder", "self"), ("decoder", "self"),
                         ("decoder", "cross")):

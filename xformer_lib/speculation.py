@@ -9,8 +9,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from xformer_lib._decoding_checks import check_translator
 from xformer_lib.decoding import evaluation_mode, length_limits, likeliest, sayable
 from xformer_lib.engine.decode import CachedSteps, PlainSteps, is_known
+from xformer_lib.nn._trees import second_tree
 from xformer_lib.nn.protocols import TranslationModel
 from xformer_lib.shapes import Int
 
@@ -61,14 +63,15 @@ class ModelDraft:
     """
 
     def __init__(self, model: TranslationModel, source: Int[Tensor, "1 s"]):
+        check_translator(model)
         check_speculation(source, ahead=1)
-        self.model, self.seen = model, list[int]()
-        with evaluation_mode(model):
-            self.steps = begin_guessing(model, source)
+        self.config, self.seen = model.config, list[int]()
+        with torch.inference_mode():  # a tree of its own, which nobody else switches to training
+            self.steps = begin_guessing(second_tree(model).eval(), source)
 
     def __call__(self, words: list[int], count: int) -> list[int]:
-        config, line = self.model.config, list(words)
-        with evaluation_mode(self.model):
+        config, line = self.config, list(words)
+        with torch.inference_mode():
             while len(line) < min(len(words) + count, config.max_len + 1) and line[-1] != config.eos_id:
                 start = next((n for n, (a, b) in enumerate(zip(self.seen, line[:-1])) if a != b), min(len(self.seen), len(line) - 1))
                 tokens = torch.tensor([line], device=self.steps.memory.device)
@@ -96,10 +99,11 @@ def speculative(model: TranslationModel, source: Int[Tensor, "1 s"], draft: Draf
     Raises:
         ValueError: For more than one sentence, and for ``ahead`` below 1.
     """
+    check_translator(model)
     check_speculation(source, ahead)
     config, words = model.config, [model.config.bos_id]
     passes = offered = accepted = 0
-    with evaluation_mode(model):
+    with evaluation_mode(model) as model:
         limit, steps = int(length_limits(model, source, max_len)), begin_guessing(model, source)
         while words[-1] != config.eos_id and len(words) <= limit:
             room = min(ahead, limit - len(words))  # one word of a pass is the model's

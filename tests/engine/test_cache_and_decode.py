@@ -167,6 +167,35 @@ def test_joint_steps_equal_the_whole(norm, positions, columns):
     torch.testing.assert_close(steps.logits_from(target[rows], T - 1), whole[rows, T - 1 :], atol=1e-12, rtol=0)
 
 
+# given at once or word by word, and then one word and another: in front, at the end, between words, or a row without any
+PREFIXES = {
+    "in front": [[1, 7, 8, 9], [0, 0, 1, 7], [0, 1, 9, 5]],
+    "at the end": [[1, 7, 8, 9], [1, 7, 0, 0], [1, 9, 5, 0]],
+    "between": [[1, 0, 8, 9], [1, 7, 0, 9], [0, 1, 0, 9]],
+    "alone": [[0, 0, 0, 0], [1, 7, 8, 9], [0, 0, 0, 1]],
+}
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+@pytest.mark.parametrize("positions", SIX)
+@pytest.mark.parametrize("at_once", (4, 2, 1))
+def test_padding_in_a_beginning_stays_hidden(positions, prefix, at_once):
+    """Kept keys of padding are read by no later word, whatever leaves or is taken back meanwhile."""
+    model, source = build(positions=positions), ids(S)
+    tokens = torch.tensor([[*row, *later] for row, later in zip(PREFIXES[prefix], ([11, 12], [0, 13], [14, 15]))])
+    steps, plain = begin(model, source), PlainSteps(model, source)
+    with torch.no_grad():
+        for length in (*range(at_once, 5, at_once), 5, 6):
+            words = tokens[:, :length]
+            torch.testing.assert_close(steps.next_logits(words), plain.next_logits(words), atol=1e-12, rtol=0)
+        steps.next_logits(tokens[:, [0, 1, 2, 3, 4, 5, 5]])
+        torch.testing.assert_close(steps.logits_from(tokens, 5), plain.logits_from(tokens, 5), atol=1e-12, rtol=0)
+        rows = torch.tensor([2, 1, 1])
+        steps.keep(rows), plain.keep(rows)
+        words = torch.cat([tokens[rows], tokens[:, 3:4]], dim=1)
+        torch.testing.assert_close(steps.next_logits(words), plain.next_logits(words), atol=1e-12, rtol=0)
+
+
 def test_a_source_of_padding_alone_reads_nothing():
     model, target, source = build(), ids(T, 1), PADDED.clone()
     source[1] = CONFIG.pad_id

@@ -1,8 +1,11 @@
 """Attention as the definition has it: empty rows in every precision, masks, weights, dropout, errors."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from xformer_lib.nn import DecoderLayer, EncoderLayer, GroupedQueryAttention, PositionwiseFeedForward
 from xformer_lib.nn.attention import MultiHeadAttention, attention, masked_softmax
@@ -77,6 +80,18 @@ def test_masked_keys_have_no_influence():
     torch.testing.assert_close(after, before, atol=0, rtol=0)
     opened, _ = layer(query, changed, changed)
     assert not torch.allclose(opened[0], before[0])
+
+
+def test_a_mask_of_two_axes_is_one_of_queries_and_keys():
+    """Also where the batch is as large as the queries are many: a square one, one with an axis more, one row for all."""
+    layer = MultiHeadAttention(M, H, d_head=D)
+    for b, i, j in ((I, I, I), (I, I, J), (1, 1, J), (B, I, J), (J, I, J)):
+        x, memory = torch.randn(b, i, M), torch.randn(b, j, M)
+        mask = torch.ones(i, j, dtype=torch.bool).tril()
+        wanted = torch.cat([layer(x[n : n + 1], memory[n : n + 1], memory[n : n + 1], mask=mask)[0] for n in range(b)])
+        forms = [mask[None], mask[None, None]] + [mask] * (b != i or i == j or b == 1)
+        for form in forms:
+            torch.testing.assert_close(layer(x, memory, memory, mask=form)[0], wanted)
 
 
 def test_three_mask_ranks_mean_the_same():
@@ -156,6 +171,29 @@ def test_the_projections_are_pytorchs_own():
         ),
         (lambda: layer_on(torch.randn(B, I, M), mask=torch.ones(B, J, I, dtype=torch.bool)), r"= \(2, 3, 5, 5\), got \(2, 7, 5\); rows"),
         (lambda: layer_on(torch.randn(B, I, M), mask=torch.ones(B, H, 2, I, I, dtype=torch.bool)), r"mask: expected"),
+        # a mask of keys, (b, j): where it fits nothing, and where it would pass for one of queries and keys
+        (
+            lambda: layer_on(torch.randn(B, I, M), torch.randn(B, J, M), torch.ones(B, J, dtype=torch.bool)),
+            r"got \(2, 7\); rows .*\(b, j\) write mask\[:, None, :\]$",
+        ),
+        (
+            lambda: layer_on(torch.randn(I, I, M), torch.randn(I, J, M), torch.ones(I, J, dtype=torch.bool)),
+            r"mask: expected three axes .*, 5, got \(5, 7\); .*\(i, j\) write mask\[None\]; .*\(b, j\) write mask\[:, None, :\]$",
+        ),
+        *(
+            (
+                lambda layer=layer, kind=kind: layer(32, 4, 64, attention=kind),
+                f"attention: expected the class MultiHeadAttention .*got {got}",
+            )
+            for layer in (EncoderLayer, DecoderLayer)
+            for kind, got in (
+                (nn.MultiheadAttention, "PyTorch's own class; pass xformer_lib.nn.MultiHeadAttention"),
+                (partial(nn.MultiheadAttention, batch_first=True), "PyTorch's own class; pass"),
+                (nn.MultiheadAttention(32, 4), "MultiheadAttention; pass"),
+                (MultiHeadAttention(32, 4), "MultiHeadAttention; pass"),
+                ("dot", "'dot'; pass"),
+            )
+        ),
     ],
 )
 def test_errors_say_what_to_do(call, message):

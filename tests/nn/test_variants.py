@@ -174,6 +174,16 @@ def test_only_counted_tokens_are_asked():
     torch.testing.assert_close(next_token_loss(logits, ids, counted=counted), wanted)
 
 
+@pytest.mark.errors
+def test_a_loss_of_nothing_is_refused():
+    logits, ids = torch.randn(B, T, V), tokens()
+    first = torch.zeros(B, T, dtype=torch.bool)
+    first[:, 0] = True  # nothing foretells it
+    for few, options in ((ids, {"counted": first}), (ids, {"counted": ~(ids != 0)}), (torch.zeros_like(ids), {}), (ids[:, :1], {})):
+        with pytest.raises(ValueError, match="ids, counted: expected a token that counts .*got none; leave these rows out"):
+            next_token_loss(logits[:, : few.shape[1]], few, **options)
+
+
 class Scripted(nn.Module):
     """Says the token after the last one: 5, 6, 7, … and <eos> after 9; always tempted by <pad> and <bos>."""
 
@@ -202,6 +212,68 @@ def test_a_limit_beyond_the_models_own_is_refused_at_once():
     longest = config().max_len
     with pytest.raises(ValueError, match=f"max_len: expected at most the model's {longest}, got {longest + 1}"):
         write(Scripted(), torch.tensor([[4]]), max_len=longest + 1)
+
+
+class Counting(LanguageModel):
+    """Says what `Scripted` says, and minds its mode: dropout would make a mess of it."""
+
+    def forward(self, ids):
+        return Scripted()(ids) if not self.training else torch.zeros(*ids.shape, V)
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("how", [{}, {"temperature": 0}, {"temperature": 0.5}, {"generator": torch.Generator().manual_seed(1)}])
+def test_a_language_model_continues_its_prompts(how, training):
+    """Prompt and all: up to <eos>, behind which there is padding; up to the limit; and the model stays in its mode."""
+    model = Counting(config()).train(training)
+    prompts = torch.tensor([[3, 7], [1, 4], [3, 9]])
+    said = model.generate(prompts, max_new_tokens=9, **how)
+    assert said.tolist() == [[3, 7, 8, 9, 2, 0, 0, 0], [1, 4, 5, 6, 7, 8, 9, 2], [3, 9, 2, 0, 0, 0, 0, 0]]
+    assert model.generate(prompts, max_new_tokens=2, **how).tolist() == [[3, 7, 8, 9], [1, 4, 5, 6], [3, 9, 2, 0]]
+    assert model.generate(prompts[:1], max_new_tokens=17, **how).tolist() == [[3, 7, 8, 9, 2]]  # all that max_len has room for
+    assert model.training is training and not said.is_inference() and said.dtype == prompts.dtype
+
+
+def test_each_token_is_the_likeliest_or_drawn_from_its_probabilities():
+    torch.manual_seed(3)
+    model, prompts = LanguageModel(config()).eval(), torch.randint(3, V, (200, 4), generator=torch.Generator().manual_seed(1))
+    said, row = model.generate(prompts[:1], max_new_tokens=5)[0], prompts[0]
+    while len(row) < len(said):
+        logits = model(row[None])[0, -1]
+        logits[:2] = -math.inf
+        row = torch.cat([row, logits.argmax()[None]])
+    assert said.tolist() == row.tolist()
+    same = prompts[:1].expand(4000, -1)
+    for temperature in (0.7, 2.0):
+        drawn = model.generate(same, max_new_tokens=1, temperature=temperature, generator=torch.Generator().manual_seed(5))[:, -1]
+        logits = model(prompts[:1])[0, -1] / temperature
+        logits[:2] = -math.inf
+        assert (torch.bincount(drawn, minlength=V) / 4000 - logits.softmax(-1)).abs().max() < 0.03
+        again = model.generate(same, max_new_tokens=1, temperature=temperature, generator=torch.Generator().manual_seed(5))[:, -1]
+        assert torch.equal(drawn, again)
+    assert not torch.equal(model.generate(same, max_new_tokens=1), model.generate(same, max_new_tokens=1, temperature=1.0))
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(
+    ("prompt", "options", "message"),
+    [
+        ([[3, 4], [5, 0]], {}, "ids: expected prompts of one length, of an id or more, got padding in it; continue those of another"),
+        ([[]], {}, r"ids: expected prompts of one length, of an id or more, got \(1, 0\)"),
+        ([3, 4], {}, r"ids: expected integer ids \(batch, length\)"),
+        ([[3.0]], {}, r"ids: expected integer ids \(batch, length\)"),
+        ([[3, 4]], {"max_new_tokens": 18}, "max_new_tokens: expected at most 17 behind 2 ids, .* got 18; ask for fewer"),
+        ([[3, 4]], {"max_new_tokens": 0}, "max_new_tokens: expected a whole number, 1 or more, got 0"),
+        ([[3, 4]], {"max_new_tokens": 2.0}, "max_new_tokens: expected a whole number"),
+        ([[3, 4]], {"temperature": -1}, "temperature: expected 0, or from 0.01 to 100, got -1; 0 takes the likeliest"),
+        ([[3, 4]], {"temperature": math.nan}, "temperature: expected"),
+        ([[3, 4]], {"temperature": 1e-30}, "temperature: expected"),
+    ],
+)
+def test_a_prompt_that_cannot_be_continued_is_refused(prompt, options, message):
+    ids = torch.tensor(prompt, dtype=None if prompt[0] else torch.int64)
+    with pytest.raises(ValueError, match=message):
+        LanguageModel(config()).generate(ids, **({"max_new_tokens": 3} | options))
 
 
 def test_the_same_generator_writes_the_same():

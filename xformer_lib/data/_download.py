@@ -51,8 +51,22 @@ def corpus_bytes(name: str) -> bytes:
 
 def cache_folder() -> Path:
     """The user's cache; it can be deleted at any time."""
-    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    try:
+        root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    except RuntimeError:  # as in a container, for a user whom the system does not know
+        raise CorpusUnavailable(
+            "cache: expected a home folder, got none (HOME is not set); set XDG_CACHE_HOME to a folder that can be written, "
+            "or XFORMER_DATA to one that holds the corpora"
+        ) from None
     return Path(root) / "xformer_lib"
+
+
+def is_cached(name: str) -> bool:
+    """Whether a corpus file was downloaded before."""
+    try:
+        return (cache_folder() / name).exists()
+    except CorpusUnavailable:
+        return False
 
 
 # ---------------------------------------------------------------- reading

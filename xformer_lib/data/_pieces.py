@@ -12,7 +12,7 @@ import tokenizers
 
 from xformer_lib.data.files import write_atomically
 
-__all__ = ["BYTES", "SPECIALS", "fingerprint", "read_inner", "readable", "write_inner"]
+__all__ = ["BYTES", "SPECIALS", "ClosedCopies", "fingerprint", "read_inner", "readable", "write_inner"]
 
 SPECIALS = ["<pad>", "<bos>", "<eos>", "<unk>"]
 
@@ -25,6 +25,19 @@ def _byte_table() -> dict[str, int]:
 
 
 BYTES = _byte_table()
+
+
+class ClosedCopies:
+    """What a copy, or a pickled one, must be told again: in a text, "<pad>" is five characters.
+
+    The package carries ``encode_special_tokens`` into neither.
+    """
+
+    _inner: tokenizers.Tokenizer
+
+    def __setstate__(self, state: dict) -> None:
+        vars(self).update(state)
+        self._inner.encode_special_tokens = True
 
 
 def readable(token: str) -> str:

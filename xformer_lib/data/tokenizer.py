@@ -13,7 +13,7 @@ from pathlib import Path
 import tokenizers
 from tokenizers import Regex, decoders, models, pre_tokenizers, trainers
 
-from xformer_lib.data._pieces import BYTES, SPECIALS, fingerprint, read_inner, readable, write_inner
+from xformer_lib.data._pieces import BYTES, SPECIALS, ClosedCopies, fingerprint, read_inner, readable, write_inner
 
 __all__ = ["Tokenizer", "piece_words"]
 
@@ -80,7 +80,7 @@ def _checked_ids(ids, size: int) -> list[int]:
 
 
 # %% page w3: The class around it
-class Tokenizer:
+class Tokenizer(ClosedCopies):
     """Byte-level byte-pair encoding: any text to integers, and back to the same text.
 
     Ids 0 to 3 are ``<pad> <bos> <eos> <unk>``; no text produces them, not even one that

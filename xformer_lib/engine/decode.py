@@ -13,13 +13,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from xformer_lib._decoding_checks import check_memory
 from xformer_lib.engine.cache import KeyValueCache
 from xformer_lib.engine.modules import FAST, FastAttention, FastTransformer, accelerate, needed
 from xformer_lib.engine.products import PREFERS_ONEDNN, product
 from xformer_lib.engine.quantized import Int8Embedding, Int8Linear, joined
 from xformer_lib.nn.attention import MultiHeadAttention
 from xformer_lib.nn.checks import check_choice, check_ids
-from xformer_lib.nn.masks import padding_mask, target_mask
+from xformer_lib.nn.masks import padding_mask
 from xformer_lib.nn.positions import RotaryPositions
 from xformer_lib.nn.protocols import CachingModel, TranslationModel
 from xformer_lib.nn.transformer import TokenEmbedding, Transformer, TransformerConfig
@@ -68,6 +69,7 @@ class CachedSteps:
         self.memory = self.model.encode(source)
         self.mask = needed(padding_mask(source, model.config.pad_id))
         self.length = 0  # words decoded so far
+        self.real: Tensor | None = None  # where they are no padding (b t); None while there was none
         self.layers = self.model.decoder.layers
         self.caches = [(KeyValueCache(grows=True), KeyValueCache(grows=False)) for _ in self.layers]
 
@@ -78,6 +80,7 @@ class CachedSteps:
     def logits_from(self, tokens: Int[Tensor, "b t"], start: int) -> Float[Tensor, "b n v"]:
         """The same as `PlainSteps` gives; what was kept of the first ``start`` words serves, the rest is forgotten."""
         self.length = known = min(start, self.length)
+        self.real = None if self.real is None else self.real[:, :known]
         for own, _ in self.caches:
             own.cut(known)
         return self.model.embedding.logits(self.states(tokens[:, known:])[:, start - known:])
@@ -86,7 +89,7 @@ class CachedSteps:
         """The decoder's vectors for words that follow those of earlier calls."""
         config, start = self.model.config, self.length
         check_ids("target_in", new, config, start)
-        mask = needed(target_mask(new, config.pad_id)) if start == 0 else later_mask(new, start)
+        self.real, mask = what_is_read(self.real, new, start, config.pad_id)
         x = self.model.dropout(self.model.positions(self.model.embedding(new), start))
         for number in range(len(self.layers)):
             x = self.through(number, x, mask)
@@ -109,7 +112,7 @@ class CachedSteps:
 
     def keep(self, rows: Int[Tensor, "r"]) -> None:
         self.memory = self.memory[rows]
-        self.mask = None if self.mask is None else self.mask[rows]
+        self.mask, self.real = (None if mask is None else mask[rows] for mask in (self.mask, self.real))
         for cache in (cache for pair in self.caches for cache in pair):
             cache.keep(rows)
 
@@ -121,6 +124,15 @@ def later_mask(new: Int[Tensor, "b n"], start: int) -> Tensor | None:
     if length == 1:
         return None
     return torch.ones(length, start + length, dtype=torch.bool, device=new.device).tril(diagonal=start)
+
+
+def what_is_read(real: Tensor | None, new: Int[Tensor, "b n"], start: int, pad_id: int) -> tuple[Tensor | None, Tensor | None]:
+    """Where ``start`` words and the new ones are no padding (b j), None while none of them is; and the mask (b n j)."""
+    past, words = later_mask(new, start), new != pad_id
+    if real is None and bool(words.all()):
+        return None, None if past is None else past[None]
+    real = torch.cat([words.new_ones(len(new), start) if real is None else real, words], dim=1)
+    return real, real[:, None] if past is None else past & real[:, None]
 
 
 # %% chapter 13a: As few operations as possible
@@ -286,8 +298,8 @@ def begin(model: TranslationModel, source: Int[Tensor, "b s"], *, engine: str = 
     `CachedSteps` does not know and that brings no cache of its own.
     """
     check_choice("engine", engine, ("fast", "plain"), '"plain" is the definition, "fast" gives the same in less time')
-    if engine == "fast" and isinstance(model, CachingModel):
-        return OwnSteps(model, source)
     if engine == "fast" and is_known(model):
         return (JointSteps if is_usual(model, source) else CachedSteps)(model, source)
-    return PlainSteps(model, source)
+    steps = OwnSteps(model, source) if engine == "fast" and isinstance(model, CachingModel) else PlainSteps(model, source)
+    check_memory(steps.memory)
+    return steps

@@ -46,10 +46,10 @@ def attention(
 class MultiHeadAttention(nn.Module):
     """concat(head_1 … head_h) W_O, head_n = attention(Q W_Q,n, K W_K,n, V W_V,n).
 
-    Vaswani et al. (2017), 3.2.2. A head has ``d_head`` columns of W_Q and of W_K (if None,
-    d_model / num_heads), and ``d_value`` of W_V (if None, d_head). ``positions`` may take
-    the place of `attention`: see `nn.positions`. Called with query (b i m), key and value
-    (b j m), a mask (i j), (b i j) or (b h i j); gives output (b i m), weights or None.
+    Vaswani et al. (2017), 3.2.2. A head has ``d_head`` columns of W_Q and W_K, ``d_value`` of W_V;
+    ``positions``: see `nn.positions`. Called with query (b i m), key and value (b j m) and a mask
+    (i j), (b i j) or (b h i j); gives output (b i m), weights or None. A mask of keys (b j) is
+    mask[:, None, :]. Where b = i, a mask of two axes is (i j) if it is square, else refused.
     """
 
     def __init__(self, d_model: int, num_heads: int, *, d_head: int | None = None,

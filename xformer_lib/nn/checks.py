@@ -40,6 +40,19 @@ def check_norm(norm: object) -> None:
     check_choice("norm", norm, ("pre", "post"), '"pre" is the default')
 
 
+def check_attention_kind(attention: object) -> None:
+    """Raise ValueError unless a layer is given what makes attention of this library's
+    kind."""
+    made = getattr(attention, "func", attention)  # of a partial
+    theirs = isinstance(made, type) and issubclass(made, torch.nn.MultiheadAttention)
+    if theirs or isinstance(attention, torch.nn.Module) or not callable(attention):
+        got = "PyTorch's own class" if theirs else shown(attention)
+        raise ValueError("attention: expected the class MultiHeadAttention of this "
+                         f"library, or one made and called like it, got {got}; pass "
+                         "xformer_lib.nn.MultiHeadAttention, whose mask says what may be "
+                         "read")
+
+
 # %% page w1: Sizes, and advice that works
 def sizes_that_fit(d_model: int, num_heads: int) -> str:
     """Advice: a width for these heads, or a number of heads for this width; an even
@@ -166,7 +179,8 @@ def check_places(x: Tensor, start: int, table: Tensor) -> None:
 
 def check_mask(mask: Tensor | None, wanted: tuple[int, int, int, int]) -> None:
     """Raise an error unless a mask is (i j), (b i j) or (b h i j) and broadcasts to the
-    scores."""
+    scores; also where its two axes may be (b j) as well as (i j). A square one is (i j).
+    """
     if mask is None:
         return
     check_tensor("mask", mask)
@@ -177,10 +191,17 @@ def check_mask(mask: Tensor | None, wanted: tuple[int, int, int, int]) -> None:
     given = mask.unsqueeze(1) if mask.ndim == 3 else mask
     sizes = (1,) * (4 - given.ndim) + tuple(given.shape)
     fits = all(n in (1, w) for n, w in zip(sizes, wanted))
+    b, _, i, j = wanted
+    of_keys = mask.ndim == 2 and tuple(mask.shape) == (b, j)
+    cure = "; for one of each sentence's keys (b, j) write mask[:, None, :]" * of_keys
     if given.ndim not in (2, 4) or not fits:
         raise ValueError("mask: expected a shape that broadcasts to (b, h, i, j) = "
                          f"{wanted}, got {tuple(mask.shape)}; rows are queries, columns "
-                         "are keys")
+                         "are keys" + cure)
+    if of_keys and b == i != j and b > 1:
+        raise ValueError(f"mask: expected three axes where the batch is as large as the "
+                         f"queries are many, {b}, got {tuple(mask.shape)}; for one of "
+                         "queries and keys (i, j) write mask[None]" + cure)
 
 
 # %% page w1: Once, at the boundary

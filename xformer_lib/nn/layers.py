@@ -8,7 +8,7 @@ from collections.abc import Callable
 from torch import Tensor, nn
 
 from xformer_lib.nn.attention import MultiHeadAttention
-from xformer_lib.nn.checks import check_norm, check_share, check_sizes
+from xformer_lib.nn.checks import check_attention_kind, check_norm, check_share, check_sizes
 from xformer_lib.shapes import Float
 
 __all__ = ["PositionwiseFeedForward", "Residual", "EncoderLayer", "DecoderLayer"]
@@ -62,6 +62,7 @@ class EncoderLayer(nn.Module):
                  norm: str = "pre", attention: Callable = MultiHeadAttention,
                  positions: nn.Module | None = None):
         super().__init__()
+        check_attention_kind(attention)
         self.self_attention = attention(d_model, num_heads, positions=positions)
         self.feed_forward = PositionwiseFeedForward(d_model, d_ff, dropout=dropout)
         self.residuals = nn.ModuleList(
@@ -85,6 +86,7 @@ class DecoderLayer(nn.Module):
                  norm: str = "pre", attention: Callable = MultiHeadAttention,
                  positions: nn.Module | None = None):
         super().__init__()
+        check_attention_kind(attention)
         self.self_attention = attention(d_model, num_heads, positions=positions)
         self.cross_attention = attention(d_model, num_heads)
         self.feed_forward = PositionwiseFeedForward(d_model, d_ff, dropout=dropout)

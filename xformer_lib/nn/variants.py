@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from xformer_lib._decoding_checks import check_prompt
+from xformer_lib.nn._trees import second_tree
 from xformer_lib.nn.checks import check_choice, check_given, check_ids
 from xformer_lib.nn.masks import padding_mask, target_mask
 from xformer_lib.nn.positions import POSITIONS
@@ -102,6 +104,7 @@ class LanguageModel(nn.Module):
     """Ids (b t) → logits (b t v) of the token that follows each: decoder-only.
 
     ``config.num_encoder_layers`` layers; the mask hides the future and the padding.
+    `generate` continues a text.
     """
 
     def __init__(self, config: TransformerConfig):
@@ -111,6 +114,24 @@ class LanguageModel(nn.Module):
     def forward(self, ids: Int[Tensor, "b t"]) -> Float[Tensor, "b t v"]:
         x = self.body(ids, mask=target_mask(ids, self.config.pad_id))
         return self.body.embedding.logits(x)
+
+    @torch.no_grad()
+    def generate(self, ids: Int[Tensor, "b t"], *, max_new_tokens: int,
+                 temperature: float | None = None,
+                 generator: torch.Generator | None = None) -> Int[Tensor, "b n"]:
+        """The prompts and up to ``max_new_tokens`` more of each, without dropout.
+
+        The likeliest token each time; with a ``generator``, or a ``temperature`` above
+        0, one drawn from softmax(logits / temperature). Behind <eos> stands padding.
+        """
+        check_prompt(ids, max_new_tokens, temperature, self.config)
+        model = second_tree(self).eval()
+        limit = ids.shape[1] + max_new_tokens
+        rows = [row if len(row) == max_new_tokens else [*row, self.config.eos_id]
+                for row in write(model, ids, max_len=limit, generator=generator,
+                                 temperature=temperature)]
+        new = [row + [self.config.pad_id] * (max(map(len, rows)) - len(row)) for row in rows]
+        return torch.cat([ids, ids.new_tensor(new)], dim=1)
 
 
 def next_token_loss(
@@ -123,30 +144,37 @@ def next_token_loss(
     """
     asked = ids != pad_id if counted is None else (ids != pad_id) & counted
     asked = asked[:, 1:]
-    return cross_entropy(logits[:, :-1][asked], ids[:, 1:][asked])
+    wanted = ids[:, 1:][asked]
+    if not len(wanted):
+        raise ValueError("ids, counted: expected a token that counts behind the first "
+                         "of a row, got none; leave these rows out")
+    return cross_entropy(logits[:, :-1][asked], wanted)
 
 
 # %% chapter 15a: Deeper: the machines in the library
 @torch.inference_mode()
 def write(model: Configured, start: Int[Tensor, "b t"], *, max_len: int,
-          generator: torch.Generator | None = None) -> list[list[int]]:
+          generator: torch.Generator | None = None,
+          temperature: float | None = None) -> list[list[int]]:
     """Continue rows of one length up to <eos> or to ``max_len`` ids; what is new.
 
     Draws each token from the model's probabilities with a ``generator``, else takes
-    the likeliest. Every step reads the whole row again: there is no cache here.
+    the likeliest; ``temperature`` as in `LanguageModel.generate`. Every step reads the whole row again: there is no cache here.
     Dropout acts unless the model is in evaluation mode: call ``model.eval()`` before.
     """
     ids, config = start, model.config
     if max_len > config.max_len:
         raise ValueError(f"max_len: expected at most the model's {config.max_len}, got {max_len}; it reads no more")
+    if temperature is None:
+        temperature = 0.0 if generator is None else 1.0
     done = torch.zeros(len(ids), dtype=torch.bool, device=ids.device)
     while ids.shape[1] < max_len and not done.all():
         logits = model(ids)[:, -1]
         logits[:, [config.pad_id, config.bos_id]] = -math.inf
-        if generator is None:
+        if temperature == 0:
             new = logits.argmax(dim=-1, keepdim=True)
         else:
-            new = torch.multinomial(logits.softmax(-1), 1, generator=generator)
+            new = torch.multinomial((logits / temperature).softmax(-1), 1, generator=generator)
         ids = torch.cat([ids, new], dim=1)
         done = done | (new[:, 0] == config.eos_id)
     rows = [row[start.shape[1]:] for row in ids.tolist()]

@@ -7,13 +7,13 @@ import errno
 import os
 import platform
 import re
-import shlex
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
+from xformer_lib._shell import quoted
 from xformer_lib.training.checkpoint import load_settings
 
 try:
@@ -39,7 +39,7 @@ def check_free(folder: Path) -> None:
     if "checkpoint.safetensors" in there:
         raise ValueError(
             f"folder: expected one without a run, {folder} holds a checkpoint; go on with "
-            f"xformer train --resume {shlex.quote(str(folder))}, or name another folder"
+            f"xformer train --resume {quoted(folder)}, or name another folder"
         )
     if "model.safetensors" in there:
         raise ValueError(

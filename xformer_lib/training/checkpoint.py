@@ -17,6 +17,7 @@ from torch import Tensor
 
 from xformer_lib.data.files import write_atomically
 from xformer_lib.data.tokenizer import Tokenizer
+from xformer_lib.nn._trees import without_wrappers
 from xformer_lib.nn.protocols import Module, TranslationModel
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 from xformer_lib.training.config import TrainConfig, config_from_json, config_to_json, to_plain
@@ -136,6 +137,7 @@ def check_weights(model: Module, weights: dict[str, Tensor], folder: Path) -> No
 def save_checkpoint(folder: Path, model: Module, optimizer: torch.optim.Optimizer,
                     state: dict) -> None:
     """Everything a run needs to go on as if it had never stopped, in one file."""
+    model = without_wrappers(model)
     tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
     tensors |= optimizer_tensors(model, optimizer) | {"rng.cpu": torch.get_rng_state()}
     device = next(iter(model.state_dict().values())).device
@@ -151,7 +153,7 @@ def load_checkpoint(folder: Path, model: Module, optimizer: torch.optim.Optimize
 
     ``check`` gets that state and may refuse it before anything is changed.
     """
-    path = folder / "checkpoint.safetensors"
+    path, model = folder / "checkpoint.safetensors", without_wrappers(model)
     tensors, state = load_tensors(path, device=device)
     check(state)
     weights = {name[6:]: value for name, value in tensors.items()
@@ -238,8 +240,10 @@ def load_setup(folder: Path) -> tuple[TrainConfig, Tokenizer]:
 
 # %% page w2: Which run a file belongs to
 def save_model(folder: Path, model: Module, state: dict) -> None:
-    """The weights alone, for use rather than for going on."""
-    save_tensors(folder / "model.safetensors", model.state_dict(), state)
+    """The weights alone, for use rather than for going on; those of a model in a wrapper
+    (torch.compile, DataParallel) get the names they have without it."""
+    weights = without_wrappers(model).state_dict()
+    save_tensors(folder / "model.safetensors", weights, state)
 
 
 def load_model(folder: str | Path, *, device: str = "cpu",
@@ -254,6 +258,7 @@ def load_model(folder: str | Path, *, device: str = "cpu",
     check_made_for(path, state.get("made_for", {}), made_for(config.model, tokenizer))
     check_run(path, state, run)
     model = build(config.model).to(device)
-    check_weights(model, weights, Path(folder))
-    model.load_state_dict(weights)
+    plain = without_wrappers(model)
+    check_weights(plain, weights, Path(folder))
+    plain.load_state_dict(weights)
     return model.eval(), tokenizer

@@ -9,7 +9,6 @@ import json
 import math
 import platform
 import secrets
-import shlex
 import signal
 import threading
 import time
@@ -25,6 +24,7 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
+from xformer_lib._shell import quoted
 from xformer_lib.data.augment import augment
 from xformer_lib.data.batching import Batch, batches
 from xformer_lib.data.corpora import load_corpus, normalise
@@ -32,6 +32,7 @@ from xformer_lib.data.files import write_atomically
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.engine.modules import accelerate
 from xformer_lib.engine.products import ON_INTEL
+from xformer_lib.nn._trees import without_wrappers
 from xformer_lib.nn.checks import check_choice
 from xformer_lib.nn.protocols import TrainableModel
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
@@ -469,7 +470,7 @@ def save_or_stop(run: Run, asked: list) -> None:
         return_unused_memory()  # before the next step asks for its own
     if stop:
         raise Stopped(f"stopped after step {run.step} of {run.config.max_steps}, all "
-                      f"is saved; go on with: xformer train --resume {shlex.quote(str(run.folder))}")
+                      f"is saved; go on with: xformer train --resume {quoted(run.folder)}")
 
 
 # %% page w2: The loop
@@ -508,8 +509,9 @@ def start_from(run: Run, folder: Path) -> None:
     made = files.made_for(run.config.model, run.tokenizer)
     weights, state = files.load_tensors(path, device=run.device)
     files.check_made_for(path, state.get("made_for", {}), made)
-    files.check_weights(run.model, weights, folder)
-    run.model.load_state_dict(weights)
+    model = without_wrappers(run.model)
+    files.check_weights(model, weights, folder)
+    model.load_state_dict(weights)
 
 
 def begin(config: TrainConfig, folder: Path, corpus: dict | None, device: str,

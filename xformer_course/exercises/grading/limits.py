@@ -136,13 +136,14 @@ class Workplace:
 
     def environment(self, token: str, check_seconds: float) -> dict[str, str]:
         """The variables a kernel sees: few, with every cache in the temporary home."""
-        from xformer_lib.data._download import cache_folder
+        from xformer_lib.data._download import CorpusUnavailable, cache_folder
 
         library = str(Path(xformer_lib.__file__).resolve().parent.parent)
         path = os.pathsep.join(filter(None, [library, os.environ.get("PYTHONPATH")]))
         kept = {name: os.environ[name] for name in KEPT if name in os.environ}
-        if "XFORMER_DATA" not in kept and cache_folder().is_dir():
-            kept["XFORMER_DATA"] = str(cache_folder().resolve())
+        with suppress(CorpusUnavailable):  # where there is no home, there is no cache
+            if "XFORMER_DATA" not in kept and cache_folder().is_dir():
+                kept["XFORMER_DATA"] = str(cache_folder().resolve())
         if "XFORMER_DATA" in kept:
             kept["XFORMER_DATA"] = str(Path(kept["XFORMER_DATA"]).resolve())
         home, temporary, parent = str(self.home), str(self.home / "tmp"), str(os.getpid())
@@ -169,7 +170,7 @@ class Workplace:
 
     def bring_fonts(self) -> None:
         """Copies matplotlib's list of fonts, which takes seconds to make."""
-        cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache")
+        cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/Library/Caches" if sys.platform == "darwin" else "~/.cache")
         folder = Path(os.environ.get("MPLCONFIGDIR") or Path(cache) / "matplotlib")
         (self.home / ".mpl").mkdir(exist_ok=True)
         for file in folder.glob("fontlist-*.json"):

@@ -1,0 +1,62 @@
+"""Trees of modules beside a model's own: what a wrapper holds, and a second tree over the same parameters.
+
+Written by hand: decoding, inspection, the engine and checkpoints call these, so that nothing is switched in a model
+that several threads share, and nothing of a wrapper's gets into a file.
+"""
+
+from types import MethodType
+from typing import Any
+
+from torch import nn
+from torch.nn.parallel import DataParallel, DistributedDataParallel
+from torch.optim.swa_utils import AveragedModel
+
+__all__ = ["second_tree", "unwrapped", "without_wrappers"]
+
+WRAPPERS = (DataParallel, DistributedDataParallel, AveragedModel)
+
+
+def unwrapped(model: Any) -> Any:
+    """The model inside the wrappers of torch.compile, of parallel training and of averaged weights."""
+    while isinstance(model, nn.Module):
+        inside = vars(model)["_modules"]
+        if "_orig_mod" in inside:  # torch.compile's
+            model = inside["_orig_mod"]
+        elif isinstance(model, WRAPPERS):
+            model = inside["module"]
+        else:
+            break
+    return model
+
+
+def without_wrappers(model: Any) -> Any:
+    """The model itself, or a second tree without the wrappers around it or around a part of it."""
+    parts = [part for part in model.modules() if isinstance(part, nn.Module)]
+    return second_tree(model) if any(unwrapped(part) is not part for part in parts) else model
+
+
+def second_tree(model: Any) -> Any:
+    """Another tree of modules over the same parameters and buffers, without wrappers.
+
+    What is set in it, or hung on it, does not show in ``model``: each has its own ``training`` and its own hooks,
+    of which the second begins with those of the first. A part in two places stays one.
+    """
+    made: dict[nn.Module, nn.Module] = {}
+
+    def again(part: nn.Module) -> nn.Module:
+        part = unwrapped(part)
+        if part not in made:
+            new = made[part] = object.__new__(type(part))
+            own = {name: value.copy() for name, value in vars(part).items() if "hooks" in name and isinstance(value, dict)}
+            inside = {name: child if child is None else again(child) for name, child in vars(part)["_modules"].items()}
+            new.__dict__ = {**vars(part), **own, "_modules": inside, "_compiled_call_impl": None}
+        return made[part]
+
+    tree = again(model)
+    for new in made.values():  # a method or a part that stands in the module itself, outside of its parts
+        for name, value in vars(new).items():
+            if isinstance(value, MethodType) and value.__self__ in made:
+                vars(new)[name] = MethodType(value.__func__, made[value.__self__])
+            elif isinstance(value, nn.Module) and value in made:
+                vars(new)[name] = made[value]
+    return tree
