@@ -30,6 +30,7 @@ from xformer_course.claims import MARK
 
 SENTENCES = ("the dog sees a small cat", "a man reads", "two women walk in the park with a dog")
 SAYS = "Held with the book's numbers"
+EDITED = "the edited cell"  # there the reader sees the error of an edit that makes no sense
 
 
 def places(tree):
@@ -43,7 +44,7 @@ def places(tree):
             return
         if isinstance(node, ast.Call) and "subplots" in ast.unparse(node.func):
             return
-        if isinstance(node, ast.keyword) and node.arg in ("axis", "dim", "figsize", "dtype", "decimals", "title", "color", "label"):
+        if isinstance(node, ast.keyword) and node.arg in ("axis", "dim", "figsize", "dtype", "decimals", "title", "color", "label", "loc"):
             return
         if isinstance(node, ast.List) and len(node.elts) > 1 and all(_is_number(one) for one in node.elts):
             found.append(node)
@@ -121,7 +122,7 @@ def attempt(path, number, source, seconds, environment):
         words = f"{error.ename}: {error.evalue}" if isinstance(error, CellExecutionError) else f"over {seconds} s"
         errors = [[output for output in cell.get("outputs", []) if output.output_type == "error"] for cell in notebook.cells]
         failed = [n for n, found in enumerate(errors) if found]
-        where = "the edited cell" if failed == [number] else f"cell {failed[0]}" if failed else "a cell"
+        where = EDITED if failed == [number] else f"cell {failed[0]}" if failed else "a cell"
         stop = f"{where}: {' '.join(words.split())[:160]}"
     text = "".join(output.get("text", "") for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs)
     return text.count(SAYS), stop
@@ -143,7 +144,7 @@ def main(arguments=None):
     environment |= {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     paths = [path.resolve() for path in options.paths] or rhythm.chapters()
     tasks = [(path, *edit) for path in paths for edit in edits(path, options.edits, random.Random(f"{path.stem} {options.seed}"))]
-    stops = spoke = 0
+    stops, elsewhere, spoke = 0, 0, 0
     with tempfile.TemporaryDirectory() as empty, ThreadPoolExecutor(2) as workers:
         environment = {name: value for name, value in out_of_sight(environment, empty).items() if name != "XFORMER_CLAIMS"}
 
@@ -155,11 +156,12 @@ def main(arguments=None):
         for (path, number, source), (claims, stop, seconds) in zip(tasks, workers.map(one, tasks)):
             old = nbformat.read(path, as_version=4).cells[number].source
             stops += bool(stop)
+            elsewhere += bool(stop) and not stop.startswith(EDITED)
             spoke += bool(claims)
             print(f"{path.stem}, cell {number}: {difference(old, source)}", flush=True)
             print(f"    {claims} claims spoke, {seconds:.0f} s{f'; STOPPED in {stop}' if stop else ''}", flush=True)
-    print(f"{len(tasks)} edits: {stops} stopped, in {spoke} a claim said that it held with the book's numbers.")
-    return 1 if stops else 0
+    print(f"{len(tasks)} edits: {stops} stopped, {elsewhere} of them in a cell that was not edited; in {spoke} runs claims spoke.")
+    return 1 if elsewhere else 0
 
 
 if __name__ == "__main__":
