@@ -89,7 +89,7 @@ def bench_imports(rounds: int) -> list[dict]:
 def environment() -> dict:
     """One thread, the repository's library first, no bytecode left behind; caches are those of a second run."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    found = dict(os.environ, PYTHONPATH=path, OMP_NUM_THREADS="1", PYTHONHASHSEED="0")
+    found = dict(os.environ, PYTHONPATH=path, OMP_NUM_THREADS="1", PYTHONHASHSEED="0", XFORMER_CLAIMS="strict")
     found.pop("MPLBACKEND", None)
     return found
 

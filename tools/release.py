@@ -102,7 +102,7 @@ def run_chapter(wheel: Path) -> None:
         subprocess.run([*pip, f"{wheel}[course]", "nbclient", "ipykernel"], check=True)
         shutil.copy(ROOT / "chapters" / CHAPTER, folder)
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV", "XFORMER"))}
-        subprocess.run([python, "-c", RUN, CHAPTER], cwd=folder, env=environment, check=True)
+        subprocess.run([python, "-c", RUN, CHAPTER], cwd=folder, env={**environment, "XFORMER_CLAIMS": "strict"}, check=True)
 
 
 def main(arguments: list[str] | None = None) -> int:

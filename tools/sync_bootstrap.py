@@ -2,7 +2,7 @@
 
 The address stands in ``_config.yml`` (``repository.url``), the version in ``xformer_lib/__init__.py``, and nowhere else by
 hand. From them follow the bootstrap cell of every notebook (the code cell tagged ``bootstrap``) and the marked lines of
-other files.
+other files. The first line of each cell tagged ``claims``, by which a reader's notebook knows it, is written here, too.
 
     python tools/sync_bootstrap.py             rewrite what differs
     python tools/sync_bootstrap.py --check     name what differs, write nothing
@@ -15,6 +15,8 @@ import sys
 from pathlib import Path
 
 import nbformat
+
+from xformer_course.claims import MARK
 
 ROOT = Path(__file__).resolve().parent.parent
 CONFIG = ROOT / "_config.yml"
@@ -35,7 +37,11 @@ if importlib.util.find_spec("xformer_lib") is None:
     pip = [sys.executable, "-m", "pip", "install", "--quiet"]
     if not any(subprocess.run([*pip, offer]).returncode == 0 for offer in offers):
         sys.exit("xformer_lib is not installed, and pip got it from nowhere: in a copy of the course's repository, "
-                 "run pip install -e '.[course]'; a fork first says make repository URL=https://github.com/you/xformer-lib")"""
+                 "run pip install -e '.[course]'; a fork first says make repository URL=https://github.com/you/xformer-lib")
+
+from xformer_course import claims
+
+claims.start()  # numbers of your own break claims about the book's: the notebook says so and goes on"""
 # May quote the address, or its "account/repository", as the buttons that open a copy elsewhere do.
 MARKED = ("README.md", "pyproject.toml", "CONTRIBUTING.md", "SECURITY.md", ".github/ISSUE_TEMPLATE/config.yml")
 
@@ -62,15 +68,25 @@ def notebooks():
     return sorted((ROOT / "chapters").rglob("*.ipynb"))
 
 
+def synced_source(cell):
+    """The text of a cell as it should be."""
+    tags = cell.metadata.get("tags", [])
+    if "bootstrap" in tags:
+        return bootstrap_source()
+    if "claims" in tags and not cell.source.startswith(f"{MARK}\n"):
+        return f"{MARK}\n{cell.source}"
+    return cell.source
+
+
 def synced_notebook(path):
-    """The notebook's text with the bootstrap cell brought up to date."""
+    """The notebook's text with the bootstrap cell and the first lines of its claims brought up to date."""
     text = path.read_text(encoding="utf-8")
     notebook = nbformat.reads(text, as_version=4)
-    stale = [cell for cell in notebook.cells if "bootstrap" in cell.metadata.get("tags", []) and cell.source != bootstrap_source()]
+    stale = [(cell, source) for cell in notebook.cells if (source := synced_source(cell)) != cell.source]
     if not stale:
         return text
-    for cell in stale:
-        cell.source = bootstrap_source()
+    for cell, source in stale:
+        cell.source = source
     return nbformat.writes(notebook, indent=1, ensure_ascii=False) + "\n"
 
 

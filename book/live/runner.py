@@ -15,6 +15,8 @@ import traceback
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field, replace
 
+from xformer_course import claims
+
 OURS = ("xformer_lib", "xformer_course")
 OURS_HERE = ("xformer_lib._checks", "xformer_lib.reference", "xformer_lib.shapes", "xformer_course.exercises")
 NOT_HERE = ("multiprocessing", "socket", "subprocess", "threading", "tkinter", "webbrowser")
@@ -93,6 +95,7 @@ class Cell:
     kind: str  # "story", "exercise", "claims" or "bootstrap"
     exercise: str = ""
     runs: bool = False  # whole, with nothing left out but imports
+    checks: bool = False  # whole, with nothing left out at all: claims that can be checked here
     kept: str = ""  # what other cells may need of it
     always: bool = False  # sets something up: imports, or how arrays are printed
     binds: set[str] = field(default_factory=set)
@@ -126,11 +129,12 @@ def prepare(cells: list[dict]) -> list[Cell]:
             continue
         tree = ast.parse(source)
         cell.exercise = exercise_in(tree)
-        kept, dropped = [], False
+        kept, dropped, whole = [], False, True
         for statement in tree.body:
             if isinstance(statement, (ast.Import, ast.ImportFrom)):
                 stays = _importable(statement, gone, known)
                 modules |= targets(statement)
+                whole = whole and is_here(getattr(statement, "module", None) or statement.names[0].name)
                 if stays is not None:
                     kept.append(stays)
                     cell.always = True
@@ -160,6 +164,7 @@ def prepare(cells: list[dict]) -> list[Cell]:
             cell.kind, cell.kept, cell.binds = "exercise", "", set()
         if kind == "claims":  # they count where they move a generator on
             cell.touches &= set(draws)
+            cell.checks = whole and not dropped
             cell.runs, cell.always, cell.binds, cell.kept = False, False, set(), cell.kept if cell.touches else ""
     return made
 
@@ -199,6 +204,22 @@ def needed(cells: list[Cell], number: int, names: set[str]) -> list[int]:
             found.append(above)
             names |= cell.uses
     return found[::-1]
+
+
+def claims_below(cells: list[Cell], number: int) -> list[int]:
+    """The cells of claims between a cell and the next that is open."""
+    found = []
+    for below in range(number + 1, len(cells)):
+        if cells[below].kind != "claims":
+            break
+        found.append(below)
+    return found
+
+
+def asks(cells: list[Cell], number: int) -> list[int]:
+    """The cells with which a cell of claims may stand or fall: of one that cannot be checked here all above it."""
+    above = [one for one in range(number) if cells[one].kind == "story"]
+    return sorted({*needed(cells, number, cells[number].uses), *above[-1:]}) if cells[number].checks else above
 
 
 def with_typed(cells: list[Cell], typed: dict[int, str]) -> list[Cell]:
@@ -248,20 +269,44 @@ class Page:
             tree = ast.parse(source, "your cell")
             cells = with_typed(self.cells, typed or {})
             above = needed(cells, number, loads(tree))
-            self._go_back(number, above, cells)
-            for one in above:
-                if one not in self.done:
-                    forgiven = suppress(Exception if cells[one].kind == "exercise" else ())  # an answer may be half of one
-                    with forgiven, redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()), self._place(one, cells) as names:
-                        exec(compile(cells[one].kept, "a cell above", "exec"), names)
-                    self.done[one] = cells[one].source
-            self.spoken.clear()
+            self._prepare(number, above, cells)
             with redirect_stdout(said), redirect_stderr(said), self._place(number, cells) as names:
                 status = self._say(tree, names)
             self.done[number] = source if cells[number].kind == "exercise" else cells[number].source  # a hint is no answer
         except BaseException as error:
             return {"text": said.getvalue(), "spoken": list(self.spoken), **_told(error)}
         return {"text": said.getvalue(), "spoken": list(self.spoken), "error": "", "trace": "", "status": status}
+
+    def check(self, number: int, typed: dict[int, str]) -> list[str]:
+        """A line for each claim of a cell that does not hold with what the reader typed."""
+        cells = with_typed(self.cells, typed)
+        cell = cells[number]
+        if number in self.done:
+            self.begin()  # it has moved a generator on
+        try:
+            self._prepare(number, needed(cells, number, cell.uses), cells)
+            names = dict(self.names)  # what it binds is its own
+            with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+                lines = claims.check(cell.source, names)
+        except Exception as error:  # of a cell above
+            return [_told(error)["error"]]
+        if cell.touches:
+            self.done[number] = cell.source
+        return lines
+
+    def _prepare(self, number, above, cells):
+        """Runs the cells above that have not run."""
+        self._go_back(number, above, cells)
+        for one in above:
+            if one not in self.done:
+                forgiven = suppress(Exception if cells[one].kind == "exercise" else ())  # an answer may be half of one
+                with forgiven, redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()), self._place(one, cells) as names:
+                    if cells[one].kind == "claims":  # those that the reader's numbers break stop nobody
+                        claims.check(cells[one].kept, names)
+                    else:
+                        exec(compile(cells[one].kept, "a cell above", "exec"), names)
+                self.done[one] = cells[one].source
+        self.spoken.clear()
 
     def _go_back(self, number, above, cells):
         """Forgets what has run if it is not what stands above a cell."""
@@ -324,5 +369,12 @@ def start(cells: str) -> None:
 
 
 def run(number: int, source: str, typed: str) -> str:
-    """The answer of one cell as JSON; ``typed`` has the texts of the changed cells, by their numbers."""
-    return json.dumps(page.run(number, source, {int(one): text for one, text in json.loads(typed).items()}))
+    """The answer of one cell as JSON; ``typed`` has the texts of the changed cells, by their numbers.
+
+    With it comes, for each cell of claims right below that these may break, what does not hold.
+    """
+    texts = {int(one): text for one, text in json.loads(typed).items()}
+    said = page.run(number, source, texts)
+    below = [] if said["error"] or not texts else claims_below(page.cells, number)
+    said["claims"] = {one: page.check(one, texts) for one in below if page.cells[one].checks and set(asks(page.cells, one)) & set(texts)}
+    return json.dumps(said)

@@ -140,6 +140,47 @@
     }
   }
 
+  // A fold of claims. Its mark leaves when a cell by which they stand or fall is edited; a run of the cell above checks them again.
+  class Claims {
+    constructor(fold) {
+      this.fold = fold;
+      this.number = Number(fold.dataset.number);
+      this.asks = fold.dataset.asks.split(" ").map(Number);
+      this.summary = fold.querySelector("summary");
+      this.stored = this.summary.textContent;
+      this.count = Number(/\d+/.exec(this.stored)[0]);
+      this.said = make("div", "claims-said");
+      this.said.setAttribute("aria-live", "polite");
+      this.summary.after(this.said);
+    }
+
+    // The cells that were edited among those by which they stand or fall, as one text, or "".
+    edited() {
+      return this.asks
+        .map((number) => all.find((one) => one.number === number))
+        .filter((one) => one.text() !== one.stored)
+        .map((one) => `${one.number} ${one.text()}`)
+        .join("\n");
+    }
+
+    // What does not hold of what was edited then, a line each.
+    checked(lines, edited) {
+      Object.assign(this, { lines, of: edited });
+    }
+
+    show() {
+      const edited = this.edited(),
+        lines = edited && this.of === edited ? this.lines : null,
+        claims = `${this.count} claim${this.count > 1 ? "s" : ""}`,
+        broken = lines ? Math.min(lines.length, this.count) : 0;
+      if (!edited) this.summary.textContent = this.stored;
+      else if (!lines) this.summary.textContent = `${claims} about the book's numbers`;
+      else if (!lines.length) this.summary.textContent = `${this.stored} with your numbers, too`;
+      else this.summary.textContent = `✗ ${broken} of ${claims} ${broken > 1 ? "do" : "does"} not hold with your numbers`;
+      this.said.replaceChildren(...(lines || []).map((line) => make("p", "", line)));
+    }
+  }
+
   class Cell {
     constructor(box) {
       this.box = box;
@@ -225,6 +266,7 @@
         run: () => this.send(),
         changed: () => {
           this.changed(true);
+          mark();
           if (!keepText(this.key, this.text())) this.say("This browser keeps nothing: save your text as a notebook.");
         },
       });
@@ -251,7 +293,8 @@
         await mine.ready();
         this.say("Running …");
         const began = performance.now();
-        this.show(await mine.ask({ number: this.number, source, typed: typed() }));
+        const edited = folds.map((one) => one.edited());
+        this.show(await mine.ask({ number: this.number, source, typed: typed() }), edited);
         this.say(`${((performance.now() - began) / 1000).toFixed(1)} s`);
       } catch (error) {
         mine.end(error.message);
@@ -274,7 +317,11 @@
       this.box.classList.toggle("live-busy", on);
     }
 
-    show({ text, spoken, error, trace, status }) {
+    show({ text, spoken, error, trace, status, claims }, edited) {
+      folds.forEach((one, n) => {
+        if (claims[one.number]) one.checked(claims[one.number], edited[n]);
+      });
+      mark();
       if (this.shown) this.shown.hidden = true;
       this.out.replaceChildren();
       if (status === "passed" && this.id && keep(SOLVED, { ...kept(SOLVED), [this.id]: true }))
@@ -302,10 +349,14 @@
       if (this.field) this.field.set(this.stored);
       keepText(this.key);
       this.changed(false);
+      mark();
       this.out.replaceChildren();
       if (this.shown) this.shown.hidden = this.exercise;
       this.say("");
     }
   }
   const all = found.map((box) => new Cell(box));
+  const folds = [...document.querySelectorAll("details.claims[data-asks]")].map((fold) => new Claims(fold));
+  const mark = () => folds.forEach((one) => one.show());
+  mark();
 })();

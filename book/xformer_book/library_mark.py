@@ -12,6 +12,8 @@ import re
 from docutils import nodes
 from sphinx.transforms import SphinxTransform
 
+from .live import MARK
+
 DIRECTIVE = re.compile(r"\A#\|\s*exporti?\s+(?P<module>[\w.]+)[ \t]*\n")
 
 
@@ -31,6 +33,12 @@ def fold(cell, opening):
     parent.insert(place, nodes.raw("", opening, format="html"))
 
 
+def retype(block, source):
+    block.rawsource = source
+    block.children = []
+    block += nodes.Text(source)
+
+
 class LibraryMark(SphinxTransform):
     """Replace ``#| export reference.attention`` by ``library · xformer_lib/reference/attention.py``."""
 
@@ -42,9 +50,7 @@ class LibraryMark(SphinxTransform):
             if not found:
                 continue
             source = block.astext()[found.end() :].lstrip("\n")
-            block.rawsource = source
-            block.children = []
-            block += nodes.Text(source)
+            retype(block, source)
             path = module_path(found["module"])
             label = nodes.container(classes=["library-mark"])
             label += nodes.inline("", "library", classes=["library-mark-word"])
@@ -74,8 +80,10 @@ class FoldSetUpAndClaims(SphinxTransform):
             if "tag_bootstrap" in cell["classes"]:
                 fold(cell, '<details class="set-up"><summary>Set-up for Colab</summary>')
             if "tag_claims" in cell["classes"]:
-                number = number_of_claims(next(cell.findall(nodes.literal_block)).astext())
-                fold(cell, f'<details class="claims"><summary>✓ {number} claim{"s hold" if number > 1 else " holds"}</summary>')
+                block = next(cell.findall(nodes.literal_block))
+                retype(block, block.astext().removeprefix(f"{MARK}\n"))
+                number, asks = number_of_claims(block.astext()), cell.get("live_claims", "")
+                fold(cell, f'<details class="claims"{asks}><summary>✓ {number} claim{"s hold" if number > 1 else " holds"}</summary>')
 
 
 def setup(app):

@@ -24,8 +24,10 @@ from .model_files import as_script, write_parts
 
 BOOK = Path(__file__).resolve().parents[1]
 ROOT, VENDOR = BOOK.parent, BOOK / "vendor"
-sys.path.insert(0, str(BOOK / "live"))
+sys.path[:0] = [str(BOOK / "live"), str(ROOT)]
 import runner  # noqa: E402
+
+from xformer_course.claims import MARK  # noqa: E402, F401
 
 PAGE = re.compile(r"chapters/(?P<number>\d\d)[a-z]?_\w+\Z")
 NUMPY_CHAPTERS = range(1, 8)  # of these every cell may run; of the others the exercises
@@ -38,6 +40,7 @@ OURS = (
     "xformer_lib/shapes.py",
     "xformer_lib/reference/*.py",
     "xformer_course/__init__.py",
+    "xformer_course/claims.py",
     "xformer_course/exercises/*.py",
     "xformer_course/exercises/chapter_*/*.py",
 )
@@ -91,15 +94,24 @@ def page_cells(name):
 
 
 class MarkLiveCells(SphinxTransform):
-    """``class="cell live live-7"`` for what runs in the page, with ``live-exercise`` for an exercise."""
+    """``class="cell live live-7"`` for what runs in the page, with ``live-exercise`` for an exercise.
+
+    Claims get ``live-8`` and the cells by which they stand or fall, for the fold around them.
+    """
 
     default_priority = 890
 
     def apply(self, **_):
-        _, numbers, live = page_cells(self.env.docname)
+        cells, numbers, live = page_cells(self.env.docname)
+        prepared = runner.prepare(cells) if live else []
         for cell in self.document.findall(nodes.container):
-            if cell.get("nb_element") == "cell_code" and numbers.get(cell["cell_index"]) in live:
-                number = numbers[cell["cell_index"]]
+            if cell.get("nb_element") != "cell_code":
+                continue
+            number = numbers.get(cell["cell_index"])
+            if live and "tag_claims" in cell["classes"]:
+                asks = [one for one in runner.asks(prepared, number) if one in live]
+                cell["live_claims"] = f' data-number="{number}" data-asks="{" ".join(map(str, asks))}"' if asks else ""
+            elif number in live:
                 cell["classes"] += ["live", f"live-{number}", *(["live-exercise"] if live[number] == "exercise" else [])]
 
 

@@ -219,6 +219,43 @@ def test_what_is_shown_is_what_runs(chromium, pages):
 
 
 @pytest.mark.browser
+def test_no_mark_of_claims_stays_under_numbers_that_break_them(chromium, pages):
+    """It leaves with the edit, a run above says what became of it, and the book's text brings it back; also after a reload."""
+    page = next(page for page in pages.values() if page.name.startswith("chapters/02_"))
+    box = next(box for box in page.soup.select("div.cell.live") if "0.03, 0.01)" in box.get_text())
+    number, text = int(next(name[5:] for name in box["class"] if name[5:].isdigit())), box.select_one("pre").get_text()
+    fold = f'details.claims[data-number="{number + 1}"]'
+
+    async def work(tab):
+        seen = []
+
+        async def look():
+            seen.append((await tab.locator(f"{fold} > summary").inner_text(), await tab.locator(f"{fold} > .claims-said").text_content()))
+
+        await tab.visit(page.path.as_uri())
+        await look()
+        await tab.locator(f".live-{number}").get_by_role("button", name="Edit").click()
+        for last in ("0.0", "0.005"):
+            await write(tab, number, text.replace("0.01)", f"{last})"))
+            await look()
+            await press(tab, number, "Run")
+            await answer(tab, number)
+            await look()
+        await tab.visit(page.path.as_uri())
+        await look()
+        await press(tab, number, "Reset")
+        await look()
+        return seen, tab.complaints
+
+    seen, problems = browse(chromium, work)
+    assert problems == [] and box.find_next("details")["data-number"] == str(number + 1)
+    book, open_, two = ("✓ 2 claims hold", ""), ("2 claims about the book's numbers", ""), ("✓ 2 claims hold with your numbers, too", "")
+    assert [seen[n] for n in (0, 1, 3, 4, 5, 6)] == [book, open_, open_, two, open_, book]
+    assert seen[2][0] == "✗ 1 of 2 claims does not hold with your numbers"
+    assert seen[2][1] == "Held with the book's numbers: np.allclose(weights, [1, 0, 0], atol=1e-6). Now: weights is [nan, nan, nan]."
+
+
+@pytest.mark.browser
 def test_what_arrives_damaged_is_named_and_asked_for_again(chromium, pages, server):
     """The page of a network that wants a password in the place of a script, a part with one letter changed; at an address without .html."""
     folder = HTML / "_static" / "python"

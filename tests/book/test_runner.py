@@ -97,6 +97,33 @@ def test_a_claim_counts_where_it_moves_a_generator_on():
     assert runner.needed(cells, 2, {"rng"}) == [0, 1]
 
 
+def test_claims_are_checked_with_what_the_reader_typed():
+    """Those right below a cell that ran, if the edit may break them; one that breaks stops no cell, one that needs more is not checked."""
+    cells = [
+        {"source": "import numpy as np\nrng = np.random.default_rng(0)\nunit = 1", "tags": []},
+        {"source": "x = [0.5, 0.5]", "tags": []},
+        {"source": "import torch\nassert sum(x) == 1", "tags": ["claims"]},
+        {"source": "assert sum(x) == unit and rng.random() < 2\nassert unit == 1\nx = 3", "tags": ["claims"]},
+        {"source": "print(len(x), rng.random())", "tags": []},
+        {"source": "assert unit == 1", "tags": ["claims"]},
+    ]
+    prepared = runner.prepare(cells)
+    assert [runner.asks(prepared, number) for number in (2, 3, 5)] == [[0, 1], [0, 1], [0, 4]]
+    runner.start(json.dumps(cells))
+
+    def told(number, typed):
+        said = json.loads(runner.run(number, typed.get(number, cells[number]["source"]), json.dumps(typed)))
+        return said["error"], said["claims"]
+
+    line = "Held with the book's numbers: sum(x) == unit. Now: sum(x) is 5 and unit is 1."
+    for _ in range(2):
+        assert told(1, {1: "x = [5]"}) == ("", {"3": [line]})
+    assert told(4, {1: "x = [5]"}) == ("", {})
+    assert told(1, {1: "x = [1]"}) == ("", {"3": []}) and told(1, {}) == ("", {}) == told(1, {4: "x = 7"})
+    assert told(1, {0: "unit = 2", 1: "x = [2]"})[1]["3"][0].startswith("Held with the book's numbers: sum(x) == unit and rng")
+    assert told(1, {1: "x = ["})[1] == {}
+
+
 def test_what_a_function_names_inside_is_its_own():
     cells = prepared(
         "from xformer_course import plots\nfig = plots.new()",

@@ -181,6 +181,7 @@ def test_chapter_runs_in_a_fresh_environment(tmp_path, package, kind, chapter):
         "PIP_NO_INDEX": "1",
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         "IPYTHONDIR": str(tmp_path / "ipython"),
+        "XFORMER_CLAIMS": "strict",
     }
     run = subprocess.run([python, "-c", RUN_NOTEBOOK, chapter], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr[-3000:]
