@@ -293,7 +293,7 @@ def test_a_translator_leaves_the_callers_model_as_it_was(translator, tokenizer, 
     assert speaker.translate(TEXTS) == said != translate(model, tokenizer, TEXTS)
 
 
-TEXTS = ["The big yellow cat", "I", "I am", "cat", "The cat", "big big", "an engineer"]
+TEXTS = ["The big yellow cat", "I", "I am", "Cat", "The cat", "Big big", "An engineer"]
 
 
 @pytest.mark.parametrize("batch_size", (1, 2, 3, 7, 64))

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from xformer_lib import __version__, _needs
-from xformer_lib._sentences import check_sentences, read_lines, unread_letters
+from xformer_lib._sentences import read_lines
 from xformer_lib._settings import with_settings
 from xformer_lib._shell import END_OF_INPUT, quoted
 
@@ -160,7 +160,9 @@ def build_parser() -> argparse.ArgumentParser:
 
     translate = commands.add_parser("translate", help="translate sentences, or the lines of standard input")
     translate.add_argument(
-        "text", nargs="*", help="sentences in the language that the model reads (default: one a line from standard input)"
+        "text",
+        nargs="*",
+        help="texts in the language that the model reads; single words are one sentence (default: the lines of standard input)",
     )
     translate.add_argument("--model", metavar="FOLDER", help=MODEL_HELP)
     translate.add_argument("--input", metavar="FILE", help="translate the lines of this file; a blank line stays blank")
@@ -506,52 +508,49 @@ def run_translate(options) -> int:
         raise ValueError(f"--int8: expected --device cpu beside it, got {options.device}; leave one of the two out")
     if sys.stdin.isatty() and not (options.text or options.input):
         say(options, f"reads sentences from here, one a line, until {END_OF_INPUT}; --help has other ways")
-    lines = options.text or read_lines(options.input)
-    places = range(len(lines)) if options.text else [n for n, line in enumerate(lines) if line.strip()]
+    texts = typed_texts(options.text) if options.text else as_one_text(read_lines(options.input))
 
-    from xformer_lib.decoding import by_columns, translate
+    from xformer_lib.decoding import by_columns, translate_texts
+    from xformer_lib.training.checkpoint import load_model
+    from xformer_lib.training.loop import pick_device
 
     folder = chosen_model(options.model)
-    model, tokenizer, config = load(options, folder)
-    what = "sentence" if options.text else "line"
-    sentences = {f"{what} {n + 1}": lines[n] for n in places}
-    check_sentences(tokenizer, config.model.max_len - 1, sentences)
+    model, tokenizer = load_model(folder, device=pick_device(options.device))
     if options.int8:
         from xformer_lib.engine.quantized import quantize_int8
 
         model = quantize_int8(model)
-    found = translate(
+    found = translate_texts(
         by_columns(model),
         tokenizer,
-        list(sentences.values()),
+        texts,
         beam_size=options.beam_size,
         length_penalty=options.length_penalty,
         progress=not (options.quiet or options.text),
     )
-    translations = dict(zip(places, found))
-    text = "".join(translations.get(n, "") + "\n" for n in range(len(lines)))
+    text = "".join(one.text + "\n" for one in found)
     if options.output:
         write_text(Path(options.output), text)
     else:
         sys.stdout.write(text)
         sys.stdout.flush()
-    warn_of_letters(options, tokenizer, sentences)
+    for note in (note for one in found for note in one.notes):
+        say(options, note)
     name_model(options, folder)
     return 0
 
 
-def warn_of_letters(options, tokenizer, sentences: dict[str, str]) -> None:
-    """Say where the model was given a script that it never read: it answers all the same, and with confidence."""
-    foreign = {name: letter for name, letter in zip(sentences, unread_letters(tokenizer, list(sentences.values()))) if letter}
-    if foreign:
-        what, numbers = next(iter(foreign)).split()[0], [name.split()[1] for name in foreign]
-        where = ", ".join(numbers[:3]) + (f" and {len(numbers) - 3} more" if len(numbers) > 3 else "")
-        many = len(numbers) > 1
-        say(
-            options,
-            f"{what}{'s' * many} {where} {'hold' if many else 'holds'} letters that this model has never read, "
-            f"such as {next(iter(foreign.values()))}; what it writes for them means nothing",
-        )
+def as_one_text(lines: list[str]) -> list[str]:
+    """The lines as one text, whose line breaks are kept; nothing for no lines."""
+    return ["\n".join(lines)] if lines else []
+
+
+def typed_texts(given: list[str]) -> list[str]:
+    """Each argument is a text; several single words are one sentence, typed without quotes."""
+    for number, text in enumerate(given, start=1):
+        if not text.strip():
+            raise ValueError(f"text: expected a sentence, got an empty one (sentence {number}); leave it out")
+    return given if any(len(text.split()) > 1 for text in given) else [" ".join(given)]
 
 
 # ---------------------------------------------------------------- grade and key

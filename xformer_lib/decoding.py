@@ -5,7 +5,7 @@ Edit the page and run ``make export``; what is changed here is lost."""
 
 import copy
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
@@ -19,6 +19,7 @@ from xformer_lib._decoding_checks import check_source, check_translator
 from xformer_lib.data.batching import pad_rows
 from xformer_lib.data.corpora import normalise
 from xformer_lib.data.tokenizer import Tokenizer
+from xformer_lib.data.typed import SIGNS
 from xformer_lib.engine.decode import begin
 from xformer_lib.engine.modules import accelerate
 from xformer_lib.nn._trees import second_tree
@@ -27,6 +28,7 @@ from xformer_lib.nn.checks import check_choice, check_ids, check_known_ids
 from xformer_lib.nn.protocols import SomeModule, TranslationModel
 from xformer_lib.nn.transformer import TransformerConfig
 from xformer_lib.shapes import Float, Int
+from xformer_lib.translation import Translation, cut
 
 __all__ = ["next_logits", "greedy", "Hypothesis", "beam_search", "translate", "by_columns", "Translator"]
 
@@ -232,16 +234,21 @@ def beam_search(model: TranslationModel, source: Int[Tensor, "b s"], *,
 
 
 # %% page w5: From text to text
-def encode_sentences(model: TranslationModel, tokenizer: Tokenizer,
-                     texts: list[str]) -> list[list[int]]:
-    """Source ids ending in <eos>, of sentences made plain as those of training were;
-    an empty or overlong one is an error."""
+def check_texts(texts: object) -> None:
+    """Raise TypeError for anything but a list of strings."""
     if isinstance(texts, str):
         raise TypeError("texts: expected a list of sentences, got one string; "
                         "write [text]")
     if not isinstance(texts, list | tuple) or not all(isinstance(t, str) for t in texts):
         raise TypeError(f"texts: expected a list of sentences, got {shown(texts)}; "
                         "make it a list, and each sentence a str")
+
+
+def encode_sentences(model: TranslationModel, tokenizer: Tokenizer,
+                     texts: list[str]) -> list[list[int]]:
+    """Source ids ending in <eos>, of sentences made plain as those of training were;
+    an empty or overlong one is an error."""
+    check_texts(texts)
     limit, encoded = model.config.max_len, []
     plain = [normalise(text) for text in texts]
     for number, ids in enumerate(tokenizer.encode_batch(plain), start=1):
@@ -261,18 +268,16 @@ Text = TypeVar("Text", str, list[str])  # a sentence, or several
 
 
 # %% page w5: From text to text
-def translate(model: TranslationModel, tokenizer: Tokenizer, texts: list[str], *,
-              beam_size: int = 1, length_penalty: float = 1.0, batch_size: int = 64,
-              engine: str = "fast", progress: bool = False) -> list[str]:
-    """Translate sentences in batches of like length; their order is kept.
-
-    ``beam_size`` 1 is greedy decoding. ``progress`` shows a bar on standard error.
-    """
+def decode_sentences(model: TranslationModel, tokenizer: Tokenizer, texts: list[str], *,
+                     beam_size: int = 1, length_penalty: float = 1.0,
+                     batch_size: int = 64, engine: str = "fast",
+                     progress: bool = False) -> list[tuple[str, bool]]:
+    """For each sentence its translation, and whether that came to an end of its own."""
     check_whole("batch_size", batch_size, least=1, advice="64 is usual")
     check_beam(beam_size, length_penalty)
     check_translator(model)
     encoded = encode_sentences(model, tokenizer, texts)
-    results: dict[int, str] = {}
+    results: dict[int, tuple[str, bool]] = {}
     order = sorted(range(len(texts)), key=lambda n: len(encoded[n]))
     with tqdm(total=len(texts), unit=" sentences", disable=not progress) as bar:
         for start in range(0, len(order), batch_size):
@@ -286,9 +291,22 @@ def translate(model: TranslationModel, tokenizer: Tokenizer, texts: list[str], *
                     model, source, beam_size=beam_size,
                     length_penalty=length_penalty, engine=engine)
                 found = [best[0].ids for best in beams]
-            results |= zip(rows, map(tokenizer.decode, found))
+            limits = length_limits(model, source, None).tolist()
+            for row, said, limit in zip(rows, found, limits):
+                results[row] = tokenizer.decode(said), len(said) < limit
             bar.update(len(rows))
     return [results[n] for n in range(len(texts))]
+
+
+# %% page w5: From text to text
+def translate(model: TranslationModel, tokenizer: Tokenizer, texts: list[str],
+              **options) -> list[str]:
+    """Translate sentences in batches of like length; their order is kept.
+
+    Options: ``beam_size`` (1 is greedy decoding), ``length_penalty``, ``batch_size``,
+    ``engine``, and ``progress``, which shows a bar on standard error.
+    """
+    return [text for text, _ in decode_sentences(model, tokenizer, texts, **options)]
 
 
 # %% page w5: From text to text
@@ -309,38 +327,68 @@ def by_columns(model: SomeModule) -> SomeModule:
 
 
 # %% page w5: From text to text
+def translate_texts(model: TranslationModel, tokenizer: Tokenizer, texts: list[str], *,
+                    words: Set[str] = frozenset(), **options) -> list[Translation]:
+    """Translate texts of any kind and length; ``words`` and signs as in
+    `translation.cut`."""
+    check_texts(texts)
+    limit = model.config.max_len - 8  # <eos>, and pieces of a sign
+
+    def fits(text):
+        return len(text.encode()) < limit or len(tokenizer.encode(text)) < limit
+
+    signs = len(tokenizer.encode(f" {SIGNS[0]}")) == 1  # one piece: learned in training
+    plans = [cut(text, fits=fits, signs=signs, words=words) for text in texts]
+    sentences = [one.text for plan in plans for one in plan.sentences]
+    found = iter(decode_sentences(model, tokenizer, sentences, **options))
+    results = []
+    for plan in plans:
+        said = [next(found) for _ in plan.sentences]
+        endless = [one.text for one, (_, ended) in zip(plan.sentences, said) if not ended]
+        notes = plan.notes + tuple(f"no end within the limit, so it may be cut off: "
+                                   f"the translation of {text[:40]!r}" for text in endless)
+        results.append(Translation(plan.join([text for text, _ in said]), notes))
+    return results
+
+
+# %% page w5: From text to text
 class Translator:
     """A trained model and its tokenizer: text in, text out.
 
     ``model`` is copied, so that what becomes of the caller's changes nothing here.
+    ``words``: `data.typed.known_words` of its training; other capitalised ones are names.
     """
 
     def __init__(self, model: TranslationModel, tokenizer: Tokenizer, *,
-                 engine: str = "fast"):
+                 engine: str = "fast", words: Set[str] = frozenset()):
         check_choice("engine", engine, ("fast", "plain"), '"plain" is the definition')
         check_translator(model)
         model = copy.deepcopy(model)
         self.model = accelerate(by_columns(model)) if engine == "fast" else model
-        self.tokenizer, self.engine = tokenizer, engine
+        self.tokenizer, self.engine, self.words = tokenizer, engine, words
 
     def translate(self, text: Text, *, beam_size: int = 1,
                   length_penalty: float = 1.0, progress: bool = False) -> Text:
-        """A sentence for a sentence, a list for a list, in its order.
+        """Return a text for a text, a list for a list, in its order.
 
-        A sentence has at most ``model.config.max_len`` - 1 tokens; its translation stops
-        at twice its own tokens and ten, and at that limit. ``progress`` shows a bar on
-        standard error.
+        A text may hold several sentences and lines, and what is no sentence comes back as
+        it is. ``progress`` shows a bar on standard error.
         """
-        texts = [text] if isinstance(text, str) else text
-        results = translate(self.model, self.tokenizer, texts, beam_size=beam_size,
-                            length_penalty=length_penalty, engine=self.engine,
-                            progress=progress)
-        return results[0] if isinstance(text, str) else results
+        found = self.translations([text] if isinstance(text, str) else text,
+                                  beam_size=beam_size, length_penalty=length_penalty,
+                                  progress=progress)
+        return found[0].text if isinstance(text, str) else [one.text for one in found]
+
+    def translations(self, texts: list[str], **options) -> list[Translation]:
+        """Return each translation with its notes: what was carried through unchanged,
+        read in parts, or cut off. The options are those of `translate`."""
+        return translate_texts(self.model, self.tokenizer, texts, words=self.words,
+                               engine=self.engine, **options)
 
     def attention(self, text: str):
-        """`inspection.AttentionMaps` of a sentence and its greedy translation."""
+        """Return `inspection.AttentionMaps` of a sentence and its greedy translation."""
         from xformer_lib.inspection import attention_maps
 
-        said = self.translate(text)
+        said = translate(self.model, self.tokenizer, [text], engine=self.engine)[0]
         with evaluation_mode(self.model) as model:
             return attention_maps(model, self.tokenizer, text, said)

@@ -76,7 +76,7 @@ def cut(text: str, *, fits: Callable[[str], bool], signs: bool, words: Set[str] 
     parts: list[str | Sentence] = []
     carried: dict[str, None] = {}
     broken = 0
-    for number, line in enumerate(re.split("\r\n|\r|\n", text)):
+    for number, line in enumerate(re.split(" *(?:\r\n|\r|\n)", text.rstrip(" "))):
         parts += ["\n"] if number else []
         joined, items = _with_holes(take_out(line, words if signs else frozenset()), signs)
         carried |= dict.fromkeys(item.text for item in items if item.kind not in ("number", "name"))
@@ -94,10 +94,13 @@ def cut(text: str, *, fits: Callable[[str], bool], signs: bool, words: Set[str] 
 
 def _with_holes(parts: list[str | Item], signs: bool) -> tuple[str, list[Item]]:
     """The line with one private letter in the place of each item; numbers are text for a model without signs."""
-    line, items = "", []
+    line = ""
+    items: list[Item] = []
     for part in parts:
-        if isinstance(part, str) or part.kind == "number" and not signs:
-            line += part if isinstance(part, str) else part.text
+        if isinstance(part, str):
+            line += part
+        elif part.kind == "number" and not signs:
+            line += part.text
         else:
             line += chr(HOLES + len(items))
             items.append(part)
@@ -124,21 +127,25 @@ def _parts_of(sentence: str, items: list[Item], fits, signs: bool) -> list[str |
         rest = [core[:place], core[place:]] if signs else [core[:place], core[place], core[place + 1 :]]
         middle = [part for piece in rest for part in (_parts_of(piece, items, fits, signs) if piece else [])]
     elif fits(core):
-        middle = [_sentence(core, items)]
+        middle = [_sentence(core, items, signs)]
     else:
         middle = [part for piece in _halves(core, fits) for part in (_parts_of(piece, items, fits, signs))]
     return [filled(before), *middle, filled(after)]
 
 
-def _sentence(core: str, items: list[Item]) -> Sentence:
-    """The sentence with signs in place of the holes, a space between a sign and a letter, and in small letters if it was shouted."""
+def _sentence(core: str, items: list[Item], signs: bool) -> Sentence:
+    """The sentence with signs in place of the holes, a space between a sign and a letter, and in small letters if it was shouted.
+
+    A model without signs has read no sentence without its capitals either: it gets the first one, and that of "I".
+    """
     own = [items[ord(hole) - HOLES] for hole in HOLE.findall(core)]
     text = re.sub(f"(?<=[{LATIN}0-9])(?=[\ue000-\uf8ff])|(?<=[\ue000-\uf8ff])(?=[{LATIN}0-9])", " ", core)
     letters = [letter for letter in text if letter.isalpha() and not HOLE.match(letter)]
     shouted = len(letters) >= SHOUTED and not any(letter.islower() for letter in letters)
-    signs = iter(SIGNS)
-    text = HOLE.sub(lambda hole: next(signs), text.lower() if shouted else text)
-    return Sentence(text, tuple(own), shouted)
+    text = text.lower() if shouted else text
+    text = text if signs else re.sub(r"\bi\b", "I", text[0].upper() + text[1:])
+    left = iter(SIGNS)
+    return Sentence(HOLE.sub(lambda hole: next(left), text), tuple(own), shouted)
 
 
 def _halves(core: str, fits) -> tuple[str, str]:

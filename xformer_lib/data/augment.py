@@ -95,7 +95,8 @@ def _renamed(pair: Pair, rng: random.Random) -> Pair:
     source, target = pair
     for name in sorted({*NAME.findall(source)} & {*NAME.findall(target)}):
         if rng.random() < 0.4:
-            new = _free_sign(source + target) if rng.random() < 0.35 else _new_name(rng)
+            once = all(len(re.findall(rf"\b{name}\b", text)) == 1 for text in (source, target))  # a sign stands in one place
+            new = _free_sign(source + target) if once and rng.random() < 0.35 else _new_name(rng)
             changes = any(BESIDE.search(text[: found.start()]) for text in pair for found in re.finditer(rf"\b{name}\b", text))
             if new and not (changes and (new[0] in VOWELS) != (name[0] in VOWELS)):
                 source, target = (re.sub(rf"\b{name}\b", new, text) for text in (source, target))
@@ -115,7 +116,7 @@ def _with_signs(pair: Pair, rng: random.Random) -> Pair:
     for number in dict.fromkeys(found.group() for found in NUMBER.finditer(source)):
         whole = re.compile(rf"(?<![\d.,:]){re.escape(number)}(?![\d:]|[.,]\d)")
         sign = _free_sign(source + target)
-        if sign and whole.search(target) and rng.random() < 0.9:
+        if sign and len(whole.findall(source)) == len(whole.findall(target)) == 1 and rng.random() < 0.9:
             source, target = (whole.sub(sign, text) for text in (source, target))
     return source, target
 

@@ -41,7 +41,7 @@ _ADDRESS = (
 _FACE = r"(?<![^\s])(?:[:;=8][-'o]?[)(DPpOo/\\|*\]\[3]+|<3+|\^_?\^|[xX]D+)(?=\s|[.,!?]|$)"
 _OTHER = f"[0-9#*]\ufe0f?\u20e3|[^{READ}\n]+(?: [^{READ}\n]+)*"
 WORD = re.compile(f"[{LATIN}]+")
-NAME = re.compile(f"[{LATIN}][{LATIN}]+(?:-[{LATIN}]+|'[A-Z][{LATIN}]+)*")
+NAME = re.compile(f"[{LATIN}]+(?:-[{LATIN}]+|'[A-Z][{LATIN}]+)*")
 TAKEN = re.compile(f"(?P<address>{_ADDRESS})|(?P<face>{_FACE})|(?P<number>{_NUMBER})|(?P<other>{_OTHER})")
 
 
@@ -106,7 +106,7 @@ def _names(text: str, words: Set[str]) -> list[str | Item]:
     end = 0
     for found in NAME.finditer(text) if words else ():
         name = found.group()
-        if name[0].isupper() and any(word.lower() not in words for word in WORD.findall(name)):
+        if len(name) > 1 and name[0].isupper() and any(word.lower() not in words for word in WORD.findall(name)):
             parts += [text[end : found.start()], Item(name, "name")]
             end = found.end()
     return [*parts, text[end:]]
