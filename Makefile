@@ -52,9 +52,8 @@ test: .venv/ready ## check everything: library, notebooks, exercises, book
 
 # ------------------------------------------------------------------ the rest
 
-serve: book ## build the book and serve it on http://localhost:8000
-	@echo "Reading at http://localhost:8000 (Ctrl-C ends it)"
-	@$(SMALL) -m http.server 8000 --bind 127.0.0.1 --directory _build/html
+serve: book ## build the book and serve it on http://localhost:8000, or the next free port, or PORT=9000
+	@$(SMALL) book/serve.py $(PORT)
 
 slides: .venv-book/ready ## make slides of every chapter, or of some: make slides CHAPTERS="3 4"
 	@$(SMALL) book/fetch.py --slides
