@@ -78,9 +78,9 @@ export: .venv/ready ## write the library from the chapters' export cells
 bench: .venv/bench ## measure the library beside others; tables, and results/bench-*.json
 	@PYTHONPATH=. $(FULL) benchmarks/run_all.py $(BENCH)
 
-repository: .venv/ready ## with URL=https://host/you/fork: set the repository's address everywhere
+repository: | python ## with URL=https://host/you/fork: set the repository's address everywhere
 	@test -n "$(URL)" || { echo "Say which: make repository URL=https://github.com/you/xformer-lib"; exit 1; }
-	@$(FULL) tools/sync_bootstrap.py --url "$(URL)"
+	@$(PYTHON) tools/sync_bootstrap.py --url "$(URL)"
 
 release: .venv/ready book ## prepare what a person publishes: source archive, wheel and book, in dist/; TRY=1 runs a chapter with the wheel
 	@$(FULL) tools/release.py $(if $(TRY),--try)

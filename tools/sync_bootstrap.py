@@ -2,7 +2,7 @@
 
 The address stands in ``_config.yml`` (``repository.url``), the version in ``xformer_lib/__init__.py``, and nowhere else by
 hand. From them follow the bootstrap cell of every notebook (the code cell tagged ``bootstrap``) and the marked lines of
-other files.
+other files. It needs nothing but Python.
 
     python tools/sync_bootstrap.py             rewrite what differs
     python tools/sync_bootstrap.py --check     name what differs, write nothing
@@ -10,11 +10,10 @@ other files.
 """
 
 import argparse
+import json
 import re
 import sys
 from pathlib import Path
-
-import nbformat
 
 ROOT = Path(__file__).resolve().parent.parent
 CONFIG = ROOT / "_config.yml"
@@ -65,13 +64,13 @@ def notebooks():
 def synced_notebook(path):
     """The notebook's text with the bootstrap cell brought up to date."""
     text = path.read_text(encoding="utf-8")
-    notebook = nbformat.reads(text, as_version=4)
-    stale = [cell for cell in notebook.cells if "bootstrap" in cell.metadata.get("tags", []) and cell.source != bootstrap_source()]
-    if not stale:
+    notebook, source = json.loads(text), bootstrap_source()
+    cells = [cell for cell in notebook["cells"] if "bootstrap" in cell["metadata"].get("tags", [])]
+    if all("".join(cell["source"]) == source for cell in cells):
         return text
-    for cell in stale:
-        cell.source = bootstrap_source()
-    return nbformat.writes(notebook, indent=1, ensure_ascii=False) + "\n"
+    for cell in cells:
+        cell["source"] = source.splitlines(keepends=True)
+    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 
 
 def account_and_name(url):
