@@ -19,7 +19,7 @@ OURS = ("xformer_lib", "xformer_course")
 OURS_HERE = ("xformer_lib._checks", "xformer_lib.reference", "xformer_lib.shapes", "xformer_course.exercises")
 NOT_HERE = ("multiprocessing", "socket", "subprocess", "threading", "tkinter", "webbrowser")
 QUIET = ("claims", "bootstrap")  # cells that no other cell asks for a name
-LINES, CHARACTERS, VERDICTS = 2_000, 100_000, 100  # as much of one cell as a page shows
+LINES, CHARACTERS, VERDICTS = 1_000, 50_000, 100  # as much of one cell as a page shows
 CUT = f"… cut here, after {LINES:,} lines or {CHARACTERS:,} characters; what came then is lost: print less, say every thousandth time\n"
 
 

@@ -121,11 +121,11 @@ LINE = "x" * 99
 @pytest.mark.parametrize(
     ("source", "shown", "most"),
     [
-        ("for n in range(5_000_000):\n    print(n)", "1999\n… cut here", 9_200),
-        (f"while True:\n    print('{LINE}')\n    if next(turns) == 3_000:\n        break", f"{LINE}\n… cut here", 101_000),
-        ("print('y' * 10**8)", "yyy\n… cut here", 101_000),
-        ("print(end='')\nprint('y' * 100_000)\nprint(2)", "yyy\n… cut here", 101_000),
-        ("list(range(10**6))", "\n… cut here", 101_000),
+        ("for n in range(5_000_000):\n    print(n)", "999\n… cut here", 4_200),
+        (f"while True:\n    print('{LINE}')\n    if next(turns) == 3_000:\n        break", f"{LINE}\n… cut here", 51_000),
+        ("print('y' * 10**8)", "yyy\n… cut here", 51_000),
+        ("print(end='')\nprint('y' * 50_000)\nprint(2)", "yyy\n… cut here", 51_000),
+        ("list(range(10**6))", "\n… cut here", 51_000),
     ],
 )
 def test_output_without_end_is_cut(source, shown, most):
