@@ -52,9 +52,8 @@ test: .venv/ready ## check everything: library, notebooks, exercises, book
 
 # ------------------------------------------------------------------ the rest
 
-serve: book ## build the book and serve it on http://localhost:8000
-	@echo "Reading at http://localhost:8000 (Ctrl-C ends it)"
-	@$(SMALL) -m http.server 8000 --bind 127.0.0.1 --directory _build/html
+serve: book ## build the book and serve it on http://localhost:8000, or the next free port, or PORT=9000
+	@$(SMALL) book/serve.py $(PORT)
 
 slides: .venv-book/ready ## make slides of every chapter, or of some: make slides CHAPTERS="3 4"
 	@$(SMALL) book/fetch.py --slides
@@ -79,9 +78,9 @@ export: .venv/ready ## write the library from the chapters' export cells
 bench: .venv/bench ## measure the library beside others; tables, and results/bench-*.json
 	@PYTHONPATH=. $(FULL) benchmarks/run_all.py $(BENCH)
 
-repository: .venv/ready ## with URL=https://host/you/fork: set the repository's address everywhere
+repository: | python ## with URL=https://host/you/fork: set the repository's address everywhere
 	@test -n "$(URL)" || { echo "Say which: make repository URL=https://github.com/you/xformer-lib"; exit 1; }
-	@$(FULL) tools/sync_bootstrap.py --url "$(URL)"
+	@$(PYTHON) tools/sync_bootstrap.py --url "$(URL)"
 
 release: .venv/ready book ## prepare what a person publishes: source archive, wheel and book, in dist/; TRY=1 runs a chapter with the wheel
 	@$(FULL) tools/release.py $(if $(TRY),--try)

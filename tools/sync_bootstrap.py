@@ -3,6 +3,7 @@
 The address stands in ``_config.yml`` (``repository.url``), the version in ``xformer_lib/__init__.py``, and nowhere else by
 hand. From them follow the bootstrap cell of every notebook (the code cell tagged ``bootstrap``) and the marked lines of
 other files. The first line of each cell tagged ``claims``, by which a reader's notebook knows it, is written here, too.
+It needs nothing but Python.
 
     python tools/sync_bootstrap.py             rewrite what differs
     python tools/sync_bootstrap.py --check     name what differs, write nothing
@@ -10,13 +11,14 @@ other files. The first line of each cell tagged ``claims``, by which a reader's 
 """
 
 import argparse
+import json
 import re
 import sys
 from pathlib import Path
 
-import nbformat
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from xformer_course.claims import MARK
+from xformer_course.claims import MARK  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 CONFIG = ROOT / "_config.yml"
@@ -70,24 +72,24 @@ def notebooks():
 
 def synced_source(cell):
     """The text of a cell as it should be."""
-    tags = cell.metadata.get("tags", [])
+    tags, source = cell["metadata"].get("tags", []), "".join(cell["source"])
     if "bootstrap" in tags:
         return bootstrap_source()
-    if "claims" in tags and not cell.source.startswith(f"{MARK}\n"):
-        return f"{MARK}\n{cell.source}"
-    return cell.source
+    if "claims" in tags and not source.startswith(f"{MARK}\n"):
+        return f"{MARK}\n{source}"
+    return source
 
 
 def synced_notebook(path):
     """The notebook's text with the bootstrap cell and the first lines of its claims brought up to date."""
     text = path.read_text(encoding="utf-8")
-    notebook = nbformat.reads(text, as_version=4)
-    stale = [(cell, source) for cell in notebook.cells if (source := synced_source(cell)) != cell.source]
+    notebook = json.loads(text)
+    stale = [(cell, source) for cell in notebook["cells"] if (source := synced_source(cell)) != "".join(cell["source"])]
     if not stale:
         return text
     for cell, source in stale:
-        cell.source = source
-    return nbformat.writes(notebook, indent=1, ensure_ascii=False) + "\n"
+        cell["source"] = source.splitlines(keepends=True)
+    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 
 
 def account_and_name(url):

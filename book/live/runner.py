@@ -21,6 +21,8 @@ OURS = ("xformer_lib", "xformer_course")
 OURS_HERE = ("xformer_lib._checks", "xformer_lib.reference", "xformer_lib.shapes", "xformer_course.exercises")
 NOT_HERE = ("multiprocessing", "socket", "subprocess", "threading", "tkinter", "webbrowser")
 QUIET = ("claims", "bootstrap")  # cells that no other cell asks for a name
+LINES, CHARACTERS, VERDICTS = 1_000, 50_000, 100  # as much of one cell as a page shows
+CUT = f"… cut here, after {LINES:,} lines or {CHARACTERS:,} characters; what came then is lost: print less, say every thousandth time\n"
 
 
 def is_here(module: str) -> bool:
@@ -29,6 +31,55 @@ def is_here(module: str) -> bool:
     if root in OURS:
         return any(module == name or module.startswith(name + ".") for name in OURS_HERE)
     return root == "numpy" or (root in sys.stdlib_module_names and root not in NOT_HERE)
+
+
+class Said(io.StringIO):
+    """What a cell prints. A page cannot show it without end, so what is too much is dropped here, before it is kept or sent."""
+
+    lines, left = LINES, CHARACTERS
+
+    def write(self, text: str) -> int:
+        """Keeps the text, or as much as there is room for."""
+        kept = "".join(text[: self.left].splitlines(keepends=True)[: self.lines])
+        self.left -= len(kept)
+        self.lines -= kept.count("\n")
+        super().write(kept)
+        if len(kept) < len(text):
+            super().write(CUT if self.getvalue()[-1:] in ("", "\n") else f"\n{CUT}")
+            self.write = len  # from now on nothing is kept, and print is as fast as it can be
+        return len(text)
+
+
+class Nobody(io.TextIOBase):
+    """A standard input at which nobody sits."""
+
+    def readline(self, *_):
+        """Ends the cell with the advice."""
+        raise EOFError(
+            "input: nobody can be asked while a cell runs in the page; write the value into the code, such as word = 'river', "
+            "or open the notebook in Jupyter"
+        )
+
+    read = readline
+
+
+class Absent:
+    """Stands last among the finders of modules: says what to do without the one that is not here."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        """Refuses what is not of this page's Python."""
+        if not is_here(name):
+            raise ModuleNotFoundError(
+                f"{name} is not in this page's Python, which has NumPy alone and Python's own modules; an exercise with a Check button "
+                "needs no more, and for everything else open the notebook in Jupyter",
+                name=name,
+            )
+
+
+def shortened(text: str) -> str:
+    """The beginning and the end of a text that is too long for a page."""
+    return text if len(text) <= 20_000 else f"{text[:10_000]}\n… {len(text) - 20_000:,} characters are cut here …\n{text[-10_000:]}"
 
 
 def targets(node: ast.AST) -> set[str]:
@@ -252,6 +303,11 @@ class Page:
         self.spoken: list[str] = []  # by a check or a hint
         self.begin()
 
+    def speak(self, words: str) -> None:
+        """Takes what a check or a hint says, a page's worth of it."""
+        if len(self.spoken) < VERDICTS:
+            self.spoken.append(shortened(words))
+
     def begin(self) -> None:
         """Forget what has run."""
         self.names = {"__name__": "__main__", "__builtins__": builtins}
@@ -263,7 +319,7 @@ class Page:
         ``typed`` has the texts of the cells that the reader changed. A cell finds what the cells above it make: where one below has
         run, or one above has another text by now, they run anew.
         """
-        said, status = io.StringIO(), ""
+        said, status = Said(), ""
         self.spoken.clear()
         try:
             tree = ast.parse(source, "your cell")
@@ -286,7 +342,7 @@ class Page:
         try:
             self._prepare(number, needed(cells, number, cell.uses), cells)
             names = dict(self.names)  # what it binds is its own
-            with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+            with redirect_stdout(Said()), redirect_stderr(Said()):
                 lines = claims.check(cell.source, names)
         except Exception as error:  # of a cell above
             return [_told(error)["error"]]
@@ -300,7 +356,7 @@ class Page:
         for one in above:
             if one not in self.done:
                 forgiven = suppress(Exception if cells[one].kind == "exercise" else ())  # an answer may be half of one
-                with forgiven, redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()), self._place(one, cells) as names:
+                with forgiven, redirect_stdout(Said()), redirect_stderr(Said()), self._place(one, cells) as names:
                     if cells[one].kind == "claims":  # those that the reader's numbers break stop nobody
                         claims.check(cells[one].kept, names)
                     else:
@@ -349,23 +405,23 @@ def _told(error):
         places.append((error.filename, error.lineno))
     line = next((line for name, line in reversed(places) if name == "your cell"), None)
     words = error.msg if isinstance(error, SyntaxError) else str(error)
-    if isinstance(error, ModuleNotFoundError):
-        words = f"{error.name} is not in this page's Python, which has NumPy alone; open the notebook for it"
     place = f" (line {line})" if line else " (in a cell above)" if "a cell above" in dict(places) else ""
     trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    return {"error": f"{type(error).__name__}: {words}{place}", "trace": trace, "status": "error"}
+    return {"error": shortened(f"{type(error).__name__}: {words}") + place, "trace": shortened(trace), "status": "error"}
 
 
 page: Page | None = None
 
 
 def start(cells: str) -> None:
-    """Open a page: its cells as JSON."""
+    """Open a page: its cells as JSON. What needs more than it has says so."""
     global page
     from xformer_course.exercises import api
 
     page = Page(json.loads(cells))
-    api._say = page.spoken.append  # the page breaks the lines, and tells a verdict from what a cell prints
+    api._say = page.speak  # the page breaks the lines, and tells a verdict from what a cell prints
+    sys.stdin = Nobody()
+    sys.meta_path.append(Absent)
 
 
 def run(number: int, source: str, typed: str) -> str:

@@ -1,31 +1,42 @@
-/* global loader */
 // Cells that run in the page. Nothing is loaded before a press; then the editor, or Python with NumPy, from the book's own folder.
 (() => {
   const found = [...document.querySelectorAll("div.cell.live")];
   const BASE = loader.folder("python");
-  if (!found.length || BASE === null || typeof DecompressionStream === "undefined") return;
+  if (!found.length || BASE === null) return;
+  const { make, load, keep } = window.book;
+  if (typeof DecompressionStream === "undefined") {
+    found[0].append(
+      make(
+        "p",
+        "live-nothing",
+        "This browser is too old to run Python in the page: open the notebook in Jupyter, or take a newer browser.",
+      ),
+    );
+    return;
+  }
   const NAME = /([^/]+?)(?:\.html)?$/.exec(location.pathname)[1],
     CODE = "xformer-code",
     SOLVED = "xformer-solved";
-  const make = (name, cls, text = "") => Object.assign(document.createElement(name), { className: cls, textContent: text });
-  const kept = (key) => {
-    try {
-      return JSON.parse(localStorage.getItem(key)) || {};
-    } catch {
-      return {};
-    }
-  };
-  // Whether the browser took it.
-  const keep = (key, value) => {
-    try {
-      localStorage.setItem(key, JSON.stringify(value));
-      return true;
-    } catch {
-      return false;
-    }
-  };
   // Without a text it is forgotten.
-  const keepText = (key, text) => keep(CODE, { ...kept(CODE), [NAME]: { ...kept(CODE)[NAME], [key]: text } });
+  const keepText = (key, text) => keep(CODE, { ...load(CODE), [NAME]: { ...load(CODE)[NAME], [key]: text } });
+
+  // A text in the colours of the editor (editor.js) and of the printed code.
+  const KEYWORDS =
+    " and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield ";
+  const TOKEN =
+    /(#.*)|("""[^]*?"""|'''[^]*?'''|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|\b(\d[\w.]*)|([-+*/%=<>!&|^~@]+)|([A-Za-z_]\w*)|[^]/g;
+  const coloured = (text) => {
+    const made = document.createDocumentFragment();
+    let named = false;
+    for (const [token, comment, string, number, sign, word] of text.matchAll(TOKEN)) {
+      const known = word && (KEYWORDS.includes(` ${word} `) ? "k" : /^(True|False|None)$/.test(word) ? "kc" : named && "nf");
+      const kind = (comment && "c1") || (string && "s1") || (number && "mi") || (sign && "o") || known;
+      if (word) named = word === "def" || word === "class";
+      made.append(kind ? make("span", kind, token) : token);
+    }
+    made.normalize();
+    return made;
+  };
 
   // What a check or a hint says: its verdict strong, code as code, and the buttons in the place of a notebook's cells.
   const paragraph = (text) => {
@@ -42,6 +53,28 @@
   const address = (content, type) => URL.createObjectURL(new Blob([content], { type }));
   const unzip = async (bytes) =>
     new Uint8Array(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer());
+
+  // Why a browser refuses: a frame, a rule of the server, or the browser's own.
+  let rule = "";
+  document.addEventListener("securitypolicyviolation", (event) => {
+    rule = event.effectiveDirective;
+  });
+  const inSandbox = () => {
+    try {
+      return self.origin === "null" && self !== top && !localStorage;
+    } catch {
+      return true;
+    }
+  };
+  const cause = (error) => {
+    if (inSandbox())
+      return "This page is in a frame (a sandbox without allow-same-origin) where Python cannot run: open it in a tab of its own.";
+    if (rule)
+      return `A rule of this server (${rule} of its Content-Security-Policy) refuses what Python needs: open the notebook in Jupyter.`;
+    return error.message;
+  };
+  const NO_WORKER =
+    "The browser refuses a worker here, and Python runs in one: open the book from a server (make serve), or the notebook in Jupyter.";
 
   // A value that is fetched once; after a failure, the next asking tries again, past what the browser keeps of the address.
   const once = (get) => {
@@ -113,8 +146,12 @@
       if (python !== this) return;
       tell("Starting Python …", 1);
       const src = address(code, "text/javascript");
-      this.worker = new Worker(src);
-      this.worker.onerror = (event) => this.end(event.message || "The browser does not allow Python here.");
+      try {
+        this.worker = new Worker(src);
+      } catch {
+        throw new Error(NO_WORKER);
+      }
+      this.worker.onerror = (event) => this.end(event.message || NO_WORKER);
       await this.ask({ files: others, cells: JSON.stringify(page) }).finally(() => URL.revokeObjectURL(src));
     }
 
@@ -207,25 +244,40 @@
       box.querySelector(".cell_input").after(this.bar, this.out);
       this.shown = box.querySelector(".cell_output");
       if (this.exercise && this.shown) this.shown.hidden = true;
-      const before = kept(CODE)[NAME]?.[this.key],
-        pre = this.code.querySelector("pre");
-      this.printed = [...pre.childNodes];
-      if (before !== undefined) {
-        this.typed = before;
-        this.changed(true);
-        pre.replaceChildren(before);
+      this.pre = this.code.querySelector("pre");
+      this.printed = [...this.pre.childNodes];
+      this.recalled = "";
+      this.recall();
+      window.book.news(() => this.recall("from another tab"));
+    }
+
+    // What this browser has kept of the cell, from an earlier visit or from another tab.
+    recall(when = "of last time") {
+      const kept = load(CODE)[NAME]?.[this.key],
+        text = typeof kept === "string" ? kept : undefined,
+        changed = (text ?? this.stored) !== this.text();
+      if (changed) {
+        this.put(text);
+        if (!this.turn) this.out.replaceChildren(); // what was said of another text must not stand beside this one
       }
-      this.status.textContent = [
-        ...(this.id && kept(SOLVED)[this.id] ? ["Solved before."] : []),
-        ...(before === undefined ? [] : ["This is your text of last time."]),
+      const words = [
+        ...(this.id && load(SOLVED)[this.id] === true ? ["Solved before."] : []),
+        ...(text === undefined ? [] : [`This is your text ${when}.`]),
       ].join(" ");
+      if (!this.turn && (changed || this.status.textContent === this.recalled)) this.say((this.recalled = words));
+    }
+
+    // The reader's text in the place of the printed one, or the printed one again.
+    put(text) {
+      this.typed = text;
+      this.pre.replaceChildren(...(text === undefined ? this.printed : [coloured(text)]));
+      if (this.field) this.field.set(text ?? this.stored);
+      this.changed(text !== undefined);
     }
 
     button(text, act, hidden = false) {
-      const made = make("button", "live-button", text);
-      made.type = "button";
+      const made = window.book.button(text, act);
       made.hidden = hidden;
-      made.addEventListener("click", act);
       this.bar.append(made);
       return made;
     }
@@ -248,7 +300,7 @@
       try {
         await editor();
       } catch (error) {
-        this.say(error.message);
+        this.say(cause(error));
         return;
       }
       if (!this.field) this.open(); // pressed twice, it opens once
@@ -265,6 +317,7 @@
         label: `Python, cell ${this.number}. Shift and Enter runs it; Escape, then Tab, leaves the editor.`,
         run: () => this.send(),
         changed: () => {
+          if (this.text() === (load(CODE)[NAME]?.[this.key] ?? this.stored)) return; // put there by ourselves
           this.changed(true);
           mark();
           if (!keepText(this.key, this.text())) this.say("This browser keeps nothing: save your text as a notebook.");
@@ -291,6 +344,7 @@
       tell = (text, share) => this.say(text, share);
       try {
         await mine.ready();
+        mine.told = true;
         this.say("Running …");
         const began = performance.now();
         const edited = folds.map((one) => one.edited());
@@ -298,11 +352,12 @@
         this.say(`${((performance.now() - began) / 1000).toFixed(1)} s`);
       } catch (error) {
         mine.end(error.message);
-        this.say(error.message);
+        this.say(mine.told ? error.message : cause(error));
       }
     }
 
     stop() {
+      if (this.python) this.python.told = true;
       if (this.python) this.python.end("Stopped. What ran above will run again when it is needed.");
       else {
         this.busy(false);
@@ -312,8 +367,10 @@
 
     busy(on) {
       if (!on) this.turn = this.python = null;
+      if (!on && document.activeElement === this.stops) this.runs.focus();
       this.stops.hidden = !on;
-      for (const one of [this.runs, this.hints]) if (one) one.disabled = on;
+      // not `disabled`, which would take the focus from the button that was just pressed
+      for (const one of [this.runs, this.hints]) one?.setAttribute("aria-disabled", on);
       this.box.classList.toggle("live-busy", on);
     }
 
@@ -324,8 +381,7 @@
       mark();
       if (this.shown) this.shown.hidden = true;
       this.out.replaceChildren();
-      if (status === "passed" && this.id && keep(SOLVED, { ...kept(SOLVED), [this.id]: true }))
-        dispatchEvent(new Event("xformer-progress"));
+      if (status === "passed" && this.id) keep(SOLVED, { ...load(SOLVED), [this.id]: true });
       const kind = error || ["crashed", "timed out"].includes(status) ? "stopped" : status === "passed" ? "passed" : status ? "open" : "";
       for (const one of ["passed", "open", "stopped"]) this.out.classList.toggle(`said-${one}`, one === kind);
       if (text) {
@@ -344,12 +400,10 @@
     }
 
     reset() {
-      this.typed = undefined;
-      this.code.querySelector("pre").replaceChildren(...this.printed);
-      if (this.field) this.field.set(this.stored);
       keepText(this.key);
-      this.changed(false);
+      this.put();
       mark();
+      (this.field ?? this.edits).focus(); // the button that had it is gone
       this.out.replaceChildren();
       if (this.shown) this.shown.hidden = this.exercise;
       this.say("");

@@ -2,24 +2,12 @@
 (() => {
   const KEY = "xformer-predicted",
     NAME = /([^/]+?)(?:\.html)?$/.exec(location.pathname)?.[1];
-  const make = (name, cls, text = "") => Object.assign(document.createElement(name), { className: cls, textContent: text });
-  const load = () => {
-    try {
-      return JSON.parse(localStorage.getItem(KEY)) || {};
-    } catch {
-      return {};
-    }
-  };
+  const { make, button, load } = window.book;
   const keep = (key, said, right) => {
-    const all = load();
+    const all = load(KEY);
     // the last word is shown again, the first one counts: a second has seen the answer
     all[NAME] = { ...all[NAME], [key]: [said, all[NAME]?.[key]?.[1] ?? right] };
-    try {
-      localStorage.setItem(KEY, JSON.stringify(all));
-      dispatchEvent(new Event("xformer-progress"));
-    } catch {
-      /* refused: nothing is kept */
-    }
+    window.book.keep(KEY, all);
   };
   // The numbers in what was said: "row 3, column 1", "(3,1)" and "3 and 1" are one answer, and so are 3/7, 0.43 and 43 %. A dash between two
   // numbers is no sign.
@@ -45,9 +33,11 @@
     const form = make(choices ? "div" : "form", "predict-form"),
       verdict = make("span", "predict-verdict");
     verdict.setAttribute("role", "status");
-    const show = (said) => {
-      verdict.textContent = isRight(said) ? `You said ${said}. So it is.` : `You said ${said}. Not so; read why.`;
-      for (const button of form.querySelectorAll("button[aria-pressed]")) button.setAttribute("aria-pressed", button.textContent === said);
+    // What this browser knows that was said, here or in another tab.
+    const show = () => {
+      const said = load(KEY)[NAME]?.[key]?.[0];
+      verdict.textContent = said === undefined ? "" : `You said ${said}. ${isRight(String(said)) ? "So it is." : "Not so; read why."}`;
+      for (const one of form.querySelectorAll("button[aria-pressed]")) one.setAttribute("aria-pressed", one.textContent === said);
     };
     const isRight = (said) => (choices ? right.includes(said) : right.some((one) => fits(said, one, near)));
     const judge = (said) => {
@@ -56,18 +46,16 @@
         return;
       }
       keep(key, said, isRight(said));
-      show(said);
+      show();
       fold.open = true;
     };
     if (choices) {
       form.setAttribute("role", "group"); // a form with a name would be a landmark, and a page has several
       form.setAttribute("aria-label", "Your prediction");
       for (const choice of choices) {
-        const button = make("button", "predict-choice", choice);
-        button.type = "button";
-        button.setAttribute("aria-pressed", "false");
-        button.addEventListener("click", () => judge(choice));
-        form.append(button);
+        const made = button(choice, () => judge(choice), "predict-choice");
+        made.setAttribute("aria-pressed", "false");
+        form.append(made);
       }
     } else {
       const label = make("label", "predict-label", "Your prediction "),
@@ -82,8 +70,8 @@
       });
     }
     form.append(verdict);
-    const before = load()[NAME]?.[key];
-    if (before) show(before[0]);
+    show();
+    window.book.news(show);
     fold.before(form);
   }
 })();

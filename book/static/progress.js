@@ -3,25 +3,21 @@
 (() => {
   const place = document.getElementById("your-progress");
   if (!place) return;
+  const { make, day, isCard } = window.book;
   // What each key holds; anything else, from a file or from this browser, counts as nothing.
   const of = (fits) => (value) => value !== null && typeof value === "object" && !Array.isArray(value) && Object.values(value).every(fits);
   const text = (value) => typeof value === "string";
   const SHAPES = {
     "xformer-read": (value) => Array.isArray(value) && value.every(text),
-    "xformer-predicted": of(of((said) => Array.isArray(said) && text(said[0]))),
+    "xformer-predicted": of(of((said) => Array.isArray(said) && said.length === 2 && text(said[0]) && typeof said[1] === "boolean")),
     "xformer-solved": of((value) => value === true),
-    "xformer-reviewed": of((card) => !Number.isNaN(Date.parse(card?.due))),
+    "xformer-reviewed": of(isCard),
     "xformer-code": of(of(text)),
   };
   const KEYS = Object.keys(SHAPES);
-  const make = (name, cls, text = "") => Object.assign(document.createElement(name), { className: cls, textContent: text });
   const load = (key, empty) => {
-    try {
-      const value = JSON.parse(localStorage.getItem(key));
-      return SHAPES[key](value) ? value : empty;
-    } catch {
-      return empty;
-    }
+    const value = window.book.load(key, empty ?? (key === "xformer-read" ? [] : {}));
+    return SHAPES[key](value) ? value : empty;
   };
   const link = (text, href) => Object.assign(make("a", "", text), { href });
   const CHAPTER = /chapters\/((?:\d\d[a-z]?|w\d)_\w+)/;
@@ -36,7 +32,7 @@
       rows.get(number) || rows.set(number, { read: 0, said: 0, right: 0, solved: 0, reviewed: 0, due: 0 }).get(number);
     for (const name of read) row(name.slice(0, 2)).read += 1;
     for (const id of Object.keys(solved)) row(id.split(".")[0].padStart(2, "0")).solved += 1;
-    const today = new Date().setHours(23, 59, 59, 999);
+    const today = day(new Date());
     for (const [name, [askable, , asked]] of Object.entries(window.bookTotals || {})) {
       for (const [, right] of askable.map((key) => predicted[name]?.[key]).filter(Boolean)) {
         row(name.slice(0, 2)).said += 1;
@@ -46,7 +42,7 @@
         if (reviewed[id]) {
           const one = row(name.slice(0, 2));
           one.reviewed += 1;
-          one.due += new Date(reviewed[id].due) <= today ? 1 : 0;
+          one.due += day(reviewed[id].due) <= today ? 1 : 0;
         }
     }
     if (!rows.size)
@@ -91,69 +87,63 @@
   }
 
   function save() {
-    const kept = Object.fromEntries(KEYS.map((key) => [key, load(key, null)]).filter(([, value]) => value !== null));
+    const kept = Object.fromEntries(
+      KEYS.filter((key) => bookStore.local.getItem(key) !== null)
+        .map((key) => [key, load(key, null)])
+        .filter(([, value]) => value),
+    );
     const file = link("", URL.createObjectURL(new Blob([JSON.stringify(kept, null, 1)], { type: "application/json" })));
     file.download = "attention-and-the-transformer.json";
     file.click();
     setTimeout(() => URL.revokeObjectURL(file.href), 60000);
   }
 
-  async function bring(file, say) {
-    let given;
+  // All of a file, or nothing of it.
+  async function bring(file) {
+    let given = null;
     try {
       given = JSON.parse(await file.text());
     } catch {
-      given = null;
+      /* not a file of ours */
     }
-    const held = KEYS.filter((key) => Object.hasOwn(given ?? {}, key));
-    if (!held.length || !held.every((key) => SHAPES[key](given[key]))) {
-      say("This file is not one that the button beside it wrote.");
-      return;
-    }
-    let said = "Taken.";
-    try {
-      for (const key of held) localStorage.setItem(key, JSON.stringify(given[key]));
-    } catch {
-      said = "Not all of it could be taken: this browser keeps no more.";
-    }
-    dispatchEvent(new Event("xformer-progress"));
-    show();
-    place.querySelector(".live-status").textContent = said;
+    const held = KEYS.filter((key) => Object.hasOwn(given ?? {}, key)),
+      odd = held.find((key) => !SHAPES[key](given[key]));
+    if (!held.length || odd)
+      return `This file is not one that the button beside it wrote${odd ? ` (${odd} lacks something, or has a wrong value)` : ""}. Nothing was changed.`;
+    const before = held.map((key) => [key, bookStore.local.getItem(key)]);
+    if (held.every((key) => bookStore.local.setItem(key, JSON.stringify(given[key])))) return "Taken.";
+    for (const [key, value] of before)
+      if (value === null) bookStore.local.removeItem(key);
+      else bookStore.local.setItem(key, value);
+    return "It could not be taken: this browser keeps no more. Nothing was changed.";
   }
 
-  function show() {
-    const bar = make("div", "live-bar"),
-      said = make("span", "live-status"),
-      pick = make("input", "");
-    said.setAttribute("role", "status");
-    Object.assign(pick, { type: "file", accept: "application/json", hidden: true });
-    pick.addEventListener(
-      "change",
-      () =>
-        pick.files[0] &&
-        bring(pick.files[0], (text) => {
-          said.textContent = text;
-        }),
-    );
-    const acts = {
-      "Save to a file": save,
-      "Take from a file": () => pick.click(),
-      "Forget everything": () => {
-        if (!confirm("Forget what you read, predicted, solved, answered and typed in this book?")) return;
-        for (const key of KEYS) localStorage.removeItem(key);
-        location.reload();
-      },
-    };
-    for (const [text, act] of Object.entries(acts)) {
-      const button = make("button", "live-button", text);
-      button.type = "button";
-      button.addEventListener("click", act);
-      bar.append(button);
-    }
-    bar.append(pick, said);
-    place.replaceChildren(table(), bar);
-  }
-  addEventListener("storage", show);
-  addEventListener("pageshow", (event) => event.persisted && show());
+  const bar = make("div", "live-bar"),
+    said = make("span", "live-status"),
+    pick = Object.assign(make("input", ""), { type: "file", accept: "application/json", hidden: true });
+  said.setAttribute("role", "status");
+  const count = make("div", ""),
+    show = () => count.replaceChildren(table());
+  const tell = (words) => {
+    dispatchEvent(new Event("xformer-progress"));
+    said.textContent = words;
+  };
+  pick.addEventListener("change", async () => {
+    if (pick.files[0]) tell(await bring(pick.files[0]));
+    pick.value = ""; // the same file may be tried again
+  });
+  const acts = {
+    "Save to a file": save,
+    "Take from a file": () => pick.click(),
+    "Forget everything": () => {
+      if (!confirm("Forget what you read, predicted, solved, answered and typed in this book?")) return;
+      for (const key of KEYS) bookStore.local.removeItem(key);
+      tell("Forgotten.");
+    },
+  };
+  bar.append(...Object.entries(acts).map(([text, act]) => window.book.button(text, act)), pick, said);
+  place.replaceChildren(count, bar);
+  addEventListener("xformer-progress", show);
+  window.book.news(show);
   show();
 })();

@@ -1,35 +1,85 @@
 // What has been read to its end, predicted, solved and reviewed: marks in the contents, counts on the welcome page, a button that forgets.
-// Kept in this browser alone.
+// Kept in this browser alone; what the pages' other scripts ask of it they find in `book`.
+window.book = (() => {
+  const make = (name, cls, text = "") => Object.assign(document.createElement(name), { className: cls, textContent: text });
+  return {
+    make,
+    button(text, act, cls = "live-button") {
+      const made = make("button", cls, text);
+      made.type = "button";
+      made.addEventListener("click", act);
+      return made;
+    },
+    load(key, empty = {}) {
+      try {
+        const value = JSON.parse(bookStore.local.getItem(key));
+        if (value && typeof value === "object" && Array.isArray(value) === Array.isArray(empty)) return value;
+      } catch {
+        /* not ours: it counts as nothing */
+      }
+      return empty;
+    },
+    // Whether the browser took it.
+    keep(key, value) {
+      const kept = bookStore.local.setItem(key, JSON.stringify(value));
+      dispatchEvent(new Event("xformer-progress"));
+      return kept;
+    },
+    // Another tab kept something, or a step back showed a page again as it was left.
+    news(act) {
+      addEventListener("storage", act);
+      addEventListener("pageshow", (event) => event.persisted && act());
+    },
+    // A day of the reader's calendar, 2026-03-29, also of what was once kept to the millisecond.
+    day(date) {
+      const at = new Date(date);
+      return /^\d{4}-\d\d-\d\d$/.test(date)
+        ? date
+        : [at.getFullYear(), at.getMonth() + 1, at.getDate()].map((part) => String(part).padStart(2, "0")).join("-");
+    },
+    // What review.js keeps of a question, whole enough for FSRS to go on from.
+    isCard: (card) =>
+      [card?.due, card?.last_review].every((date) => /^\d{4}-\d\d-\d\d/.test(date) && Date.parse(date)) &&
+      card.stability > 0 &&
+      card.difficulty >= 1 &&
+      ["stability", "difficulty", "scheduled_days", "reps", "lapses", "state"].every(
+        (part) => card[part] >= 0 && Number.isFinite(card[part]),
+      ),
+  };
+})();
+
 (() => {
   const KEY = "xformer-read",
     PAGE = /\/chapters\/((?:\d\d[a-z]?|w\d)_\w+)/;
+  const { make, load: kept } = window.book;
   const page = (address) => (PAGE.exec(address) || [])[1];
-  const load = () => {
-    try {
-      return new Set(JSON.parse(localStorage.getItem(KEY)) || []);
-    } catch {
-      return new Set();
-    }
-  };
-  const save = (read) => {
-    try {
-      localStorage.setItem(KEY, JSON.stringify([...read]));
-    } catch {
-      /* refused: nothing is kept */
-    }
-  };
-  const make = (name, cls, text) => Object.assign(document.createElement(name), { className: cls, textContent: text });
+  const load = () => new Set(kept(KEY, []));
+  const save = (read) => window.book.keep(KEY, [...read]);
+
+  // Said once while the tab is open. What a cell could not keep it says itself, and where the theme begins with its colours nothing is lost.
+  addEventListener("xformer-unkept", ({ detail: { key, full } }) => {
+    if (key === "mode" ? document.readyState !== "complete" : !key.startsWith("xformer-") || key === "xformer-code") return;
+    if (bookStore.session.getItem("xformer-told")) return;
+    bookStore.session.setItem("xformer-told", "1");
+    const why = full ? "This browser's storage is full" : "This browser does not let the book keep anything";
+    const note = make("div", "book-note", ""),
+      before = document.activeElement;
+    note.setAttribute("role", "status");
+    const shut = window.book.button(
+      "Close",
+      () => {
+        note.remove();
+        if (before?.isConnected) before.focus({ preventScroll: true });
+      },
+      "",
+    );
+    document.body.append(note);
+    note.append(make("span", "", `${why}: what you read, say, solve and set lasts until you leave this page.`), shut);
+  });
 
   // Of a page's predictions, exercises and questions: how many were done, of how many, in which words.
   function parts(name) {
     const [askable, solvable, asked] = (window.bookTotals || {})[name] || [[], [], []];
-    const kept = (key) => {
-      try {
-        return JSON.parse(localStorage.getItem(key)) || {};
-      } catch {
-        return {};
-      }
-    };
     const said = kept("xformer-predicted")[name] || {},
       solved = kept("xformer-solved"),
       reviewed = kept("xformer-reviewed");
@@ -80,13 +130,16 @@
     for (const [title, pages] of parts) {
       title.after(make("span", "read-count", ` · ${pages.filter((name) => read.has(name)).length} of ${pages.length} read`));
     }
-    const button = make("button", "read-forget", "Forget what I have read");
-    button.type = "button";
-    button.addEventListener("click", () => {
-      save(new Set());
-      show();
-    });
-    table.after(button);
+    table.after(
+      window.book.button(
+        "Forget what I have read",
+        () => {
+          save(new Set());
+          table.focus();
+        },
+        "read-forget",
+      ),
+    );
   }
 
   function show() {
@@ -103,7 +156,6 @@
       if (!seen.some((one) => one.isIntersecting) || !scrollY) return;
       eye.disconnect();
       save(load().add(name));
-      show();
     });
     eye.observe(end);
   }
@@ -116,7 +168,8 @@
       if (event.target.matches(".term")) document.body.classList.remove("no-notes");
     });
   }
-  for (const change of ["xformer-progress", "storage", "pageshow"]) addEventListener(change, show); // here, in another tab, before a step back
+  addEventListener("xformer-progress", show);
+  window.book.news(show);
   show();
   watch();
 })();

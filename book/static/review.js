@@ -5,36 +5,22 @@
   if (!sets.length || root === undefined) return;
   const KEY = "xformer-reviewed",
     DAY = { weekday: "long", day: "numeric", month: "long" };
-  const make = (name, cls, text = "") => Object.assign(document.createElement(name), { className: cls, textContent: text });
-  const load = (key, empty) => {
-    try {
-      return JSON.parse(localStorage.getItem(key)) ?? empty;
-    } catch {
-      return empty;
-    }
+  const { make, load, day, isCard } = window.book;
+  const kept = (card) => {
+    const found = load(KEY)[card.dataset.id];
+    return isCard(found) ? found : undefined;
   };
-  const keep = (id, card) => {
-    // without a card the question is forgotten
-    try {
-      localStorage.setItem(KEY, JSON.stringify({ ...load(KEY, {}), [id]: card }));
-      dispatchEvent(new Event("xformer-progress"));
-    } catch {
-      /* refused: nothing is kept */
-    }
-  };
-  const midnight = (date) => new Date(date).setHours(0, 0, 0, 0);
+  const keep = (id, card) => window.book.keep(KEY, { ...load(KEY), [id]: card }); // without a card the question is forgotten
   const cards = sets.flatMap((set) => [...set.querySelectorAll(".review-card")]);
-  const fresh = (card) => !load(KEY, {})[card.dataset.id];
-  const due = (card) => {
-    const kept = load(KEY, {})[card.dataset.id];
-    return Boolean(kept) && midnight(kept.due) <= midnight(Date.now());
-  };
+  const fresh = (card) => !kept(card);
+  const due = (card) => !fresh(card) && day(kept(card).due) <= day(new Date());
+  const open = (card) => fresh(card) || due(card);
   const next = (some) => {
-    const dates = some
-      .map((card) => load(KEY, {})[card.dataset.id]?.due)
-      .filter(Boolean)
-      .map(midnight);
-    return dates.length ? new Date(Math.min(...dates)).toLocaleDateString("en-GB", DAY) : "";
+    const [first] = some
+      .filter((card) => !fresh(card))
+      .map((card) => day(kept(card).due))
+      .sort();
+    return first ? new Date(`${first}T12:00`).toLocaleDateString("en-GB", DAY) : "";
   };
 
   const panel = document.getElementById("review-due");
@@ -65,29 +51,40 @@
       this.choices = choices;
       place.classList.add("review-stage");
       this.rest();
+      window.book.news(() => this.again());
+      addEventListener("visibilitychange", () => this.again()); // it may be another day
     }
 
-    show(parts, buttons, focus = null) {
-      const bar = make("div", "live-bar");
-      for (const [text, act] of buttons) {
-        const button = make("button", "live-button", text);
-        button.type = "button";
-        button.addEventListener("click", act);
-        bar.append(button);
-      }
+    // Another tab may have answered, and a question that it answered is not asked here again.
+    again() {
+      if (document.hidden) return;
+      if (this.left === null) this.rest(this.before, this.last);
+      else if (!open(this.left[0])) this.turn(false);
+    }
+
+    // The focus goes to what is new where its button is gone, or where somebody pressed one.
+    show(parts, buttons, focus, pressed) {
+      const bar = make("div", "live-bar"),
+        inside = this.place.contains(document.activeElement);
+      bar.append(...buttons.map(([text, act]) => window.book.button(text, act)));
+      if ([...parts, bar].map((part) => part.textContent).join("") === this.place.textContent) return; // it stands there
       this.place.replaceChildren(...parts, ...(buttons.length ? [bar] : []));
-      if (focus) focus.focus();
+      if (inside || pressed) (focus ?? bar.firstChild)?.focus();
     }
 
     rest(before = "", back = []) {
+      [this.left, this.before, this.last] = [null, before, back];
       const { text, buttons } = this.choices(),
         words = `${before} ${text}`.trim(),
         said = make("p", "", words);
       said.setAttribute("role", "status");
-      this.show(words ? [said] : [], [
-        ...buttons.filter(([, some]) => some.length).map(([label, some]) => [label, () => this.ask(some)]),
-        ...back,
-      ]);
+      said.tabIndex = -1;
+      this.show(
+        words ? [said] : [],
+        [...buttons.filter(([, some]) => some.length).map(([label, some]) => [label, () => this.ask(some)]), ...back],
+        words ? said : null,
+        false,
+      );
     }
 
     async ask(some) {
@@ -98,14 +95,13 @@
         return;
       }
       this.left = [...some];
-      this.count = this.left.length;
       this.known = 0;
       this.said = [];
       this.turn();
     }
 
     back() {
-      return this.said.length ? [["Take the last one back", () => this.takeBack()]] : [];
+      return this.said?.length ? [["Take the last one back", () => this.takeBack()]] : [];
     }
 
     end() {
@@ -116,17 +112,18 @@
       const { card, before, knew } = this.said.pop();
       keep(card.dataset.id, before);
       this.known -= knew ? 1 : 0;
-      this.left.unshift(card);
+      this.left = [card, ...(this.left ?? [])];
       this.turn();
     }
 
-    turn() {
+    turn(pressed = true) {
+      this.left = this.left.filter(open);
       const card = this.left[0];
       if (!card) {
         this.end();
         return;
       }
-      const head = make("p", "review-count", `Question ${this.count - this.left.length + 1} of ${this.count}`),
+      const head = make("p", "review-count", `Question ${this.said.length + 1} of ${this.said.length + this.left.length}`),
         question = make("div", "review-question"),
         answer = make("div", "review-answer");
       const copy = card.cloneNode(true),
@@ -138,8 +135,8 @@
       for (const part of [question, answer]) part.tabIndex = -1;
       if (panel) answer.append(source(card));
       const say = (knew) => () => {
-        const before = load(KEY, {})[card.dataset.id];
-        keep(card.dataset.id, window.nextReview(before, knew, new Date()));
+        const before = kept(card);
+        keep(card.dataset.id, window.nextReview(before, knew, day(new Date())));
         this.known += knew ? 1 : 0;
         this.said.push({ card, before, knew });
         this.left.shift();
@@ -153,8 +150,10 @@
             ["Not yet", say(false)],
           ],
           answer,
+          true,
         );
-      this.show([head, question], [["Show the answer", judged], ...this.back(), ["Enough for now", () => this.end()]], question);
+      const buttons = [["Show the answer", judged], ...this.back(), ["Enough for now", () => this.end()]];
+      this.show([head, question], buttons, question, pressed);
     }
   }
 
@@ -186,7 +185,7 @@
     list.append(make("summary", "", `All ${own.length} questions as a list`), ...own);
     set.append(place, list);
     new Stage(place, () => {
-      const some = own.filter((card) => fresh(card) || due(card));
+      const some = own.filter(open);
       return {
         text: some.length ? "" : `The next one is due on ${next(own)}.`,
         buttons: [[`Ask me ${some.length === 1 ? "one question" : `${some.length} questions`}`, some]],

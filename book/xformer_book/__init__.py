@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from . import finish, glossary, library_mark, live, mathematics, model_files, notebooks, pages, parts, review, totals
+from . import finish, glossary, library_mark, live, mathematics, model_files, notebooks, pages, parts, review, search_texts, totals
 
 ROOT = Path(__file__).resolve().parents[2]
 STATIC, LOADER = ROOT / "book" / "static", ROOT / "xformer_course" / "explorables" / "assets" / "loader.js"
@@ -15,6 +15,7 @@ def add_static_folder(app, config):
     app.add_css_file("live.css", priority=902)
     app.add_js_file("reading.js", loading_method="defer")
     app.add_js_file("loader.js", loading_method="defer")
+    app.add_js_file("search.js", loading_method="defer")
     app.add_js_file("live.js", loading_method="defer")
     app.add_js_file("predict.js", loading_method="defer")
     app.add_js_file("review.js", loading_method="defer")
@@ -32,6 +33,7 @@ def setup(app):
     pages.setup(app)
     parts.setup(app)
     review.setup(app)
+    search_texts.setup(app)
     totals.setup(app)
     glossary.setup(app)
     finish.setup(app)

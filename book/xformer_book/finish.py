@@ -35,9 +35,22 @@ ONLY_WHERE_USED = {
     "predict.js": r"<details data-ask=",
     "progress.js": r'id="your-progress"',
     "review.js": r'class="review-set"',
-    "loader.js": r'class="cell live ',
+    "loader.js": r'class="cell live |id="search-results"',
+    "search.js": r'id="search-results"',
     "live.js": r'class="cell live ',
 }
+# The theme's scripts that keep something. A browser that refuses would end each of them, so they ask ``store.js`` instead.
+KEEPING = ("sphinx_highlight.js", "searchtools.js", "design-tabs.js", "scripts/pydata-sphinx-theme.js")
+STORAGE = re.compile(r"(?:window\.)?\b(local|session)Storage\b")
+STORE = "\n".join(
+    line for line in (Path(__file__).parent / "store.js").read_text(encoding="utf-8").splitlines() if not line.startswith("//")
+)
+
+
+def with_store(text):
+    return STORAGE.sub(r"bookStore.\1", text)
+
+
 # (what, pattern, replacement): words of a theme that speaks to eyes only.
 MENDED = (
     ("search button", r'(search-button-field search-button__button") title="Search" aria-label="Search"', r"\1"),
@@ -55,6 +68,7 @@ MENDED = (
     ("table of contents", r'<nav class="bd-toc-nav page-toc">', '<nav class="bd-toc-nav page-toc" aria-label="On this page">'),
     ("icon fonts", r'\s*<link[^>]*href="[^"]*vendor/fontawesome/[^"]*"[^>]*>', ""),
     ("icon script", r'\s*<script[^>]*src="[^"]*vendor/fontawesome/[^"]*"[^>]*></script>', ""),
+    ("storage", r'(<script data-cfasync="false">)((?:.|\n)*?</script>)', lambda m: f"{m[1]}\n{STORE}{with_store(m[2])}"),
     ("second viewport", r'(<meta name="viewport"[^>]*>)<meta name="viewport"[^>]*>', r"\1"),
 )
 
@@ -154,7 +168,11 @@ def finish_pages(app, exception):
         if static not in path.parents:
             text = path.read_text(encoding="utf-8")
             path.write_text(finish(text, icons, styled, done), encoding="utf-8")
-    for what in ("icons", "pages below", *(rule[0] for rule in MENDED)):
+    for name in KEEPING:
+        text = (static / name).read_text(encoding="utf-8")
+        done[name] = len(STORAGE.findall(text))
+        (static / name).write_text(with_store(text), encoding="utf-8")
+    for what in ("icons", "pages below", *KEEPING, *(rule[0] for rule in MENDED)):
         if not done[what]:
             raise ExtensionError(f"{what}: expected something to mend on some page, found none; has the theme changed?")
     for folder in ("css", "js", "webfonts"):

@@ -7,8 +7,6 @@ from pathlib import Path
 from docutils import nodes
 
 FONT_PRELOAD = re.compile(r'\s*<link rel="preload" as="font"[^>]*>')
-# Search shows an excerpt of each hit by fetching the page, which browsers refuse for file:// addresses.
-SEARCH_FROM_A_FOLDER = 'if (location.protocol === "file:") { DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false; }'
 
 
 def drop_thebe(app, config):
@@ -32,10 +30,6 @@ def describe(app, pagename, templatename, context, doctree):
         context["metatags"] = f'{context.get("metatags", "")}\n<meta name="description" content="{escape(short)}" />'
 
 
-def plain_search(app, config):
-    app.add_js_file(None, body=SEARCH_FROM_A_FOLDER, priority=600)
-
-
 def settle(app, config):
     """Stands in the page itself, since it must run before the browser lays the page out."""
     lines = (Path(__file__).resolve().parent / "settle.js").read_text(encoding="utf-8").splitlines()
@@ -54,7 +48,6 @@ def drop_font_preloads(app, exception):
 
 def setup(app):
     app.connect("config-inited", drop_thebe, priority=900)
-    app.connect("config-inited", plain_search)
     app.connect("config-inited", settle)
     app.connect("html-page-context", describe, priority=900)
     app.connect("build-finished", drop_font_preloads)

@@ -83,12 +83,17 @@ def built(folder, page):
     (fonts / "all.min.js").write_text(SCRIPT)
     (folder / "_static" / "pygments.css").write_text(".highlight .k { font-weight: 700 }")
     (folder / "index.html").write_text(page)
+    for name in finish.KEEPING:
+        (folder / "_static" / name).parent.mkdir(exist_ok=True)
+        (folder / "_static" / name).write_text("window.localStorage.getItem('mode') || sessionStorage.length; myLocalStorage")
     return App(folder)
 
 
 def test_a_theme_that_changed_ends_the_build(tmp_path):
     with pytest.raises(ExtensionError, match="search button: expected something to mend"):
         finish.finish_pages(built(tmp_path, PAGE), None)
+    asked = (tmp_path / "_static" / "searchtools.js").read_text()
+    assert asked == "bookStore.local.getItem('mode') || bookStore.session.length; myLocalStorage"
 
 
 def test_a_failed_build_is_left_alone(tmp_path):

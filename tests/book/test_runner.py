@@ -140,7 +140,53 @@ def test_an_answer_speaks_in_one_line_and_keeps_its_story():
     assert wrong["error"] == "ZeroDivisionError: division by zero (line 2)" and "Traceback" in wrong["trace"]
     assert page.run(1, "x +")["error"] == "SyntaxError: invalid syntax (line 1)"
     assert page.run(1, "x", {0: "y ="})["error"] == "SyntaxError: invalid syntax (in a cell above)"
-    assert "has NumPy alone" in page.run(1, "import torch_that_is_nowhere")["error"]
+
+
+LINE = "x" * 99
+
+
+@pytest.mark.parametrize(
+    ("source", "shown", "most"),
+    [
+        ("for n in range(5_000_000):\n    print(n)", "999\n… cut here", 4_200),
+        (f"while True:\n    print('{LINE}')\n    if next(turns) == 3_000:\n        break", f"{LINE}\n… cut here", 51_000),
+        ("print('y' * 10**8)", "yyy\n… cut here", 51_000),
+        ("print(end='')\nprint('y' * 50_000)\nprint(2)", "yyy\n… cut here", 51_000),
+        ("list(range(10**6))", "\n… cut here", 51_000),
+    ],
+)
+def test_output_without_end_is_cut(source, shown, most):
+    """Before it is kept or sent; what comes after is lost, and a sentence says so."""
+    page = pages("from itertools import count\nturns = count()", "x")
+    said = page.run(1, source)["text"]
+    assert shown in said and len(said) < most and "print less" in said.splitlines()[-1] and said.count("cut here") == 1
+    assert page.run(1, "print(7)")["text"] == "7\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "advice"),
+    [
+        ("x = input('word? ')", "EOFError: input: ", "write the value into the code"),
+        ("import sys\nfor line in sys.stdin:\n    pass", "EOFError: input: ", "write the value into the code"),
+        ("import pandas_that_is_nowhere", "ModuleNotFoundError: pandas_that_is_nowhere is not", "has NumPy alone and Python's own"),
+        ("def f():\n    from torch_of_none import nn\nf()", "ModuleNotFoundError: torch_of_none is not", "needs no more"),
+        ("import xformer_lib.nowhere", "ModuleNotFoundError: xformer_lib.nowhere is not", "open the notebook in Jupyter"),
+    ],
+)
+def test_what_a_page_cannot_do_names_what_to_do(monkeypatch, source, name, advice):
+    monkeypatch.setattr(sys, "stdin", runner.Nobody())  # as `start` has it
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, runner.Absent])
+    error = pages("x = 1", "x").run(1, source)["error"]
+    assert error.startswith(name) and advice in error and "(line " in error
+
+
+def test_what_is_said_too_long_is_cut_too(monkeypatch):
+    page = pages("x = 1", "x")
+    wrong = page.run(1, "raise ValueError('z' * 10**7)")
+    assert len(wrong["error"]) < 21_000 and wrong["error"].endswith("(line 1)") and len(wrong["trace"]) < 21_000
+    for _ in range(1_000):
+        page.speak("said" * 10_000)
+    assert len(page.spoken) == runner.VERDICTS and max(map(len, page.spoken)) < 21_000
 
 
 def test_a_check_gives_its_verdict_and_prints_no_value(monkeypatch):
@@ -149,7 +195,7 @@ def test_a_check_gives_its_verdict_and_prints_no_value(monkeypatch):
     page = runner.Page(
         [{"source": "from xformer_course.exercises import check", "tags": []}, {"source": 'w = ...\ncheck("3.1", w)', "tags": []}]
     )
-    monkeypatch.setattr(api, "_say", page.spoken.append)  # as `start` has it
+    monkeypatch.setattr(api, "_say", page.speak)  # as `start` has it
     right = page.run(1, 'print("Exercise")\nw = [0.25] * 4\ncheck("3.1", w)')
     assert right["status"] == "passed" and right["text"] == "Exercise\n" and right["spoken"][0].startswith("Exercise 3.1: correct")
     assert page.run(1, 'w = [1, 1, 1, 1]\ncheck("3.1", w)')["status"] in ("wrong", "misconception")

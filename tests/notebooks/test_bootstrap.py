@@ -79,6 +79,20 @@ def test_a_fork_changes_one_thing(copy):
     assert sync_bootstrap.main(["--check"]) == 0
 
 
+def test_an_address_is_changed_by_a_bare_python(copy):
+    """Without a site, so without any package: nobody builds an environment to change an address."""
+    (copy / "tools").mkdir()
+    shutil.copy(ROOT / "tools" / "sync_bootstrap.py", copy / "tools")
+    command = [sys.executable, "-I", "-S", "tools/sync_bootstrap.py", "--url", "https://github.com/somebody/fork"]
+    done = subprocess.run(command, cwd=copy, capture_output=True, text=True)
+    assert done.returncode == 0 and "chapters/03_x.ipynb" in done.stdout, done.stderr
+    notebook = nbformat.read(copy / "chapters" / "03_x.ipynb", as_version=4)
+    nbformat.validate(notebook)
+    assert "git+https://github.com/somebody/fork" in notebook.cells[0].source
+    steps = subprocess.run(["make", "-n", "repository", "URL=x"], cwd=ROOT, capture_output=True, text=True).stdout
+    assert "sync_bootstrap" in steps and "pip install" not in steps
+
+
 def test_check_notices_an_edited_cell(copy, capsys):
     assert sync_bootstrap.main(["--check"]) == 1
     assert "03_x.ipynb" in capsys.readouterr().out
@@ -116,7 +130,7 @@ def asked(monkeypatch):
 
 
 def test_a_placeholder_is_not_asked_for(asked, copy):
-    assert "your_github_account" in sync_bootstrap.repository_url()
+    assert sync_bootstrap.main(["--url", "https://github.com/your_github_account/a-name"]) == 0
     with pytest.raises(SystemExit) as stopped:
         exec(sync_bootstrap.bootstrap_source(), {})
     assert asked == []  # not on the index either, where the name may be anybody's

@@ -62,7 +62,7 @@ def test_the_container_is_made_as_binder_is():
     """One recipe for both, and every file that it names is there."""
     named = [word for word in shlex.split(CONTAINER["postCreateCommand"]) if "/" in word]
     assert named == [".binder/requirements.txt", ".binder/postBuild"] and all((ROOT / name).is_file() for name in named)
-    assert CONTAINER["forwardPorts"] == [int(*re.findall(r"http\.server (\d+)", read("Makefile")))]
+    assert CONTAINER["forwardPorts"] == [int(*re.findall(r"(?m)^FIRST, TRIES = (\d+)", read("book/serve.py")))]
 
 
 def hooks():

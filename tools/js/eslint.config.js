@@ -24,6 +24,14 @@ module.exports = [
     },
   },
   {
+    files: ["book/static/*.js"],
+    languageOptions: { globals: readable(["bookStore", "loader"]) },
+  },
+  {
+    files: ["book/static/search.js"], // beside Sphinx's searchtools.js and language_data.js
+    languageOptions: { globals: readable(["Search", "Stemmer", "splitQuery", "stopwords", "_finishSearch", "_highlightText"]) },
+  },
+  {
     files: ["book/live/editor.js", "book/live/schedule.js"], // bundled by esbuild
     languageOptions: { sourceType: "module" },
   },
