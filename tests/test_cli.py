@@ -105,6 +105,26 @@ def test_the_command_stores_matrices_as_a_translator_does(run, capsys, monkeypat
     assert {value.stride(0) == 1 for value in seen[0].parameters() if value.ndim == 2} == {True}
 
 
+def test_a_translation_reads_its_model_once(capsys, monkeypatch):
+    """One set of settings, one tokenizer, one model: none is built to recognise the first, and no vocabulary is scanned."""
+    from xformer_lib.data.tokenizer import Tokenizer
+    from xformer_lib.engine import decode
+    from xformer_lib.nn.transformer import Transformer
+    from xformer_lib.training import checkpoint
+
+    monkeypatch.setattr(decode, "PARTS", {})
+    calls = []
+
+    def watch(owner, name):
+        real = getattr(owner, name)
+        monkeypatch.setattr(owner, name, lambda *given, **options: calls.append(name) or real(*given, **options))
+
+    for owner, name in ((Transformer, "__init__"), (Tokenizer, "pieces"), (Tokenizer, "encode_batch"), (checkpoint, "load_settings")):
+        watch(owner, name)
+    assert main(["translate", "Where is the station?", "Good night."]) == 0 and capsys.readouterr().out.count("\n") == 2
+    assert sorted(calls) == ["__init__", "encode_batch", "load_settings"]
+
+
 def test_a_file_is_translated_line_by_line_and_blank_lines_stay(run, tmp_path, capsys):
     """Line n of the output translates line n of the input, whatever the lengths; a byte order mark is no word."""
     sentences = ["The big yellow cat", "", "I am an engineer", "   ", "Hello world", "I am not an engineer", ""]

@@ -33,6 +33,7 @@ EVERY = (
     "data-stats",
     "everyday-multi30k",
     "extrapolation",
+    "gpu",
     "grouped-query",
     "int8",
     "live-model",
@@ -95,6 +96,16 @@ def multi_reference_scores(hypotheses, pairs):
 def test_no_record_is_missing_or_unknown():
     assert sorted(path.stem for path in FILES) == sorted(EVERY)
     assert sorted(path.stem for path, record in FILES.items() if "hypotheses" in record) == sorted(RUNS)
+
+
+@pytest.mark.parametrize("run", FILES[ROOT / "results" / "gpu.json"]["translators"], ids=lambda run: f"{run['corpus']}-{run['width']}")
+def test_a_translator_from_a_gpu_has_its_stored_scores(run):
+    """Rounded to two digits, as they are stored; the settings are those that the command names."""
+    pairs = pairs_of(run)
+    for found in (run["greedy"], run["beam of 4"]):
+        again = scores(found["hypotheses"], pairs)
+        assert {name: round(again[name]["value"], 2) for name in again} == {name: found[name] for name in again}
+    assert f"max_steps={run['history'][-1]['step']}" in run["command"] and run["config"]["max_steps"] == run["history"][-1]["step"]
 
 
 @pytest.mark.parametrize("record", RECORDS)

@@ -77,3 +77,24 @@ def test_parts_are_counted_from_one():
             replace(CONFIG, **{name: value})
     with pytest.raises(ValueError, match="accumulate: expected a whole number, 1 or more, got 0"):
         replace(CONFIG, accumulate=0)
+
+
+def test_a_gpu_is_asked_for_its_loss_every_so_many_steps(tmp_path, tokenizer, monkeypatch):
+    """A run whose device is not the processor's keeps the sum there, and ends with that of a run which is read in each step."""
+    runs = [begin(tmp_path, tokenizer, 1) for _ in range(2)]
+    original = loop.to_tensors
+    monkeypatch.setattr(loop, "to_tensors", lambda part, device: original(part, "cpu"))
+    monkeypatch.setattr(loop, "READ_EVERY", 5)
+    runs[1].device = "cuda"
+    read = [[loop.train_step(run, make_batch(ROWS))[0] for _ in range(12)] for run in runs]
+    assert all(read[0]) and [n for n, loss in enumerate(read[1], start=1) if loss] == [5, 10]
+    loop.read_loss(runs[1])
+    assert runs[1].loss_sum == pytest.approx(runs[0].loss_sum, rel=1e-12) == pytest.approx(sum(read[0]), rel=1e-12)
+
+
+def test_numbers_that_overflow_on_a_gpu_are_noticed_before_anything_is_written(tmp_path, tokenizer):
+    run = begin(tmp_path, tokenizer, 1)
+    run.unread = loop.torch.tensor([1.0, float("inf")])
+    with pytest.raises(FloatingPointError, match="gradient: expected a finite number, got inf"):
+        loop.validate(run)
+    assert not run.history

@@ -10,7 +10,7 @@ import torch
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 from xformer_lib.training import TrainConfig
 from xformer_lib.training import loss as loss_module
-from xformer_lib.training.loss import ChunkedCrossEntropy, chunked_cross_entropy, cross_entropy, translation_loss
+from xformer_lib.training.loss import ChunkedCrossEntropy, chunked_cross_entropy, cross_entropy, masked_cross_entropy, translation_loss
 from xformer_lib.training.schedule import inverse_sqrt, trapezoid
 
 N, M, V = 2311, 7, 13  # more tokens than four chunks of 512
@@ -357,3 +357,19 @@ def test_schedules_rise_to_the_peak_once_and_never_jump(rate):
     assert rates[36] == pytest.approx(0.7) == rates.max()
     assert (rates > 0).all() and (np.diff(rates[:37]) > 0).all() and (np.diff(rates[36:]) <= 1e-12).all()
     assert np.abs(np.diff(rates)).max() <= 0.7 / 37 + 1e-12
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_a_mask_and_a_selection_leave_out_the_same_padding(smoothing):
+    """A GPU masks the padding, a CPU cuts it out: one loss, the same gradients."""
+    torch.manual_seed(5)
+    states, embedding = (torch.randn(*shape, dtype=torch.float64, requires_grad=True) for shape in ((3, 7, 11), (13, 11)))
+    targets = torch.randint(1, 13, (3, 7))
+    targets[0, 4:] = targets[2, 1:] = 0
+    real, found = targets != 0, []
+    for loss in (
+        masked_cross_entropy(states, embedding, targets, pad_id=0, label_smoothing=smoothing),
+        chunked_cross_entropy(states[real], embedding, targets[real], label_smoothing=smoothing),
+    ):
+        found.append((loss, *torch.autograd.grad(loss, (states, embedding))))
+    torch.testing.assert_close(*found)

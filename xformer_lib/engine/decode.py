@@ -5,7 +5,7 @@ Edit the page and run ``make export``; what is changed here is lost."""
 
 import math
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import partial
 from itertools import accumulate
 from typing import Any, Protocol, TypeGuard, runtime_checkable
 
@@ -264,11 +264,20 @@ class OwnSteps:
 INT8: dict[type, type] = {nn.Linear: Int8Linear, TokenEmbedding: Int8Embedding}
 
 
-@lru_cache
+PARTS: dict[TransformerConfig, dict[str, type]] = {}
+
+
+def note_parts(model: Transformer) -> None:
+    """Remember the class of each part of a model as it was built, so that none is built to compare it with."""
+    PARTS.setdefault(model.config, {name: type(part) for name, part in model.named_modules()})
+
+
 def parts_of(config: TransformerConfig) -> dict[str, type]:
     """The class of each part, by its name, of the model that these settings describe."""
-    with torch.device("meta"):  # without numbers
-        return {name: type(part) for name, part in Transformer(config).named_modules()}
+    if config not in PARTS:
+        with torch.device("meta"):  # without numbers
+            note_parts(Transformer(config))
+    return PARTS[config]
 
 
 def is_known(model: TranslationModel) -> TypeGuard[Transformer]:

@@ -7,10 +7,13 @@ import math
 import os
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from functools import lru_cache
+
+import torch
+from torch import nn
 
 from xformer_lib.data.tokenizer import Tokenizer
-from xformer_lib.nn.transformer import TransformerConfig
-from xformer_lib.training.planning import parameter_count
+from xformer_lib.nn.transformer import Transformer, TransformerConfig
 
 __all__ = ["check_corpus", "check_memory", "check_pairs", "check_specials", "check_start"]
 
@@ -71,15 +74,17 @@ def check_memory(config: TransformerConfig) -> None:
         )
 
 
+@lru_cache
 def parameters(config: TransformerConfig) -> int:
-    """`parameter_count` without building more than three layers: each further one has as many as the one before it."""
+    """`parameter_count` by a model of one layer on each side, without memory: each further layer has as many as the first."""
+    with torch.device("meta"):
+        model = Transformer(replace(config, num_encoder_layers=1, num_decoder_layers=1))
 
-    def shallow(encoder_layers: int, decoder_layers: int) -> int:
-        return parameter_count(replace(config, num_encoder_layers=encoder_layers, num_decoder_layers=decoder_layers))
+    def count(part: nn.Module) -> int:
+        return sum(weight.numel() for weight in part.parameters())
 
-    least = shallow(1, 1)
-    encoder_layer, decoder_layer = shallow(2, 1) - least, shallow(1, 2) - least
-    return least + (config.num_encoder_layers - 1) * encoder_layer + (config.num_decoder_layers - 1) * decoder_layer
+    encoder, decoder = count(model.encoder.layers[0]), count(model.decoder.layers[0])
+    return count(model) + (config.num_encoder_layers - 1) * encoder + (config.num_decoder_layers - 1) * decoder
 
 
 def memory() -> int | None:

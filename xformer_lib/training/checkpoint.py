@@ -17,6 +17,7 @@ from torch import Tensor
 
 from xformer_lib.data.files import write_atomically
 from xformer_lib.data.tokenizer import Tokenizer
+from xformer_lib.engine.decode import note_parts
 from xformer_lib.nn._trees import without_wrappers
 from xformer_lib.nn.protocols import Module, TranslationModel
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
@@ -259,6 +260,8 @@ def load_model(folder: str | Path, *, device: str = "cpu",
     check_run(path, state, run)
     model = build(config.model).to(device)
     plain = without_wrappers(model)
+    if type(plain) is Transformer:
+        note_parts(plain)
     check_weights(plain, weights, Path(folder))
     plain.load_state_dict(weights)
     return model.eval(), tokenizer

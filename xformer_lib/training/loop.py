@@ -250,7 +250,7 @@ def add_gradients(run: Run, batch: Batch, tokens: int) -> torch.Tensor:
     processes, own = run.processes, run.processes.rows(batch)
     processes.begin_step(run)
     parts = min(run.config.accumulate, len(own.source))
-    total = torch.zeros((), device=run.device)
+    losses = []
     for n in range(parts):
         part = Batch(*(array[n::parts] for array in own))
         with processes.sharing(last=n + 1 == parts):
@@ -258,8 +258,8 @@ def add_gradients(run: Run, batch: Batch, tokens: int) -> torch.Tensor:
                 loss, _ = processes.loss(*to_tensors(part, run.device),
                                          label_smoothing=run.config.label_smoothing)
             (loss / (tokens / processes.world)).backward()
-        total = total + loss.detach()
-    return total
+        losses.append(loss.detach())
+    return torch.stack(losses).sum()
 
 
 # %% page w2: One step
