@@ -20,6 +20,7 @@ SHORTENED = {  # 800 steps as they stand
     "xformer train --preset fragment": "--set max_steps=12 warmup_steps=2 validate_every=6 max_tokens=307",
     "torchrun --nproc-per-node 2 -m xformer_lib.cli train --preset fragment": "--set max_steps=4 warmup_steps=2 "
     "validate_every=4 max_tokens=307",
+    "xformer train --pairs": "--set max_steps=6 warmup_steps=2 validate_every=3",
     "xformer evaluate": "--split val",
 }
 ELSEWHERE = {
@@ -49,6 +50,7 @@ def folder(tmp_path):
         (tmp_path / "bin" / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" -m {module} "$@"\n')
         (tmp_path / "bin" / name).chmod(0o755)
     (tmp_path / "in.txt").write_text("I am here.\n\nWhere is the station?\n")
+    (tmp_path / "my.tsv").write_text("".join(f"I see {n} cats.\tJe vois {n} chats.\n" for n in range(60)))
     cells = [
         nbformat.v4.new_markdown_cell("### Exercise 3.9 · Only what is near"),
         nbformat.v4.new_code_cell("def recent_mask(length, window):\n    return None"),
@@ -94,6 +96,8 @@ def test_the_commands_in_their_order(folder):
         ["runs/small"],
         ["runs/tuned"],
         ["runs/small"],
+        ["runs/mine"],
+        ["runs/mine"],
         ["en-fr"],
         ["runs/small"],
         ["runs/two"],

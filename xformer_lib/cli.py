@@ -133,10 +133,11 @@ def build_parser() -> argparse.ArgumentParser:
     train = commands.add_parser("train", help="train a translator, or go on with one")
     start = train.add_mutually_exclusive_group(required=True)
     start.add_argument("--preset", help="fragment, multi30k or tatoeba")
+    start.add_argument("--pairs", nargs="+", metavar="FILE", help="sentences of your own: source, tab, target in each line; or two files")
     start.add_argument("--resume", metavar="FOLDER", help="go on from this run's last checkpoint")
     # torchrun takes a bare --start for an abbreviation of its own options
     train.add_argument("--start-from", dest="start", metavar="FOLDER", help="fine-tune: begin with the weights and tokenizer of this model")
-    train.add_argument("--out", metavar="FOLDER", help="where the run is written (default: runs/PRESET)")
+    train.add_argument("--out", metavar="FOLDER", help="where the run is written (default: runs/PRESET, or runs/mine for --pairs)")
     train.add_argument(
         "--set",
         nargs="+",
@@ -209,15 +210,16 @@ def add_search(command: argparse.ArgumentParser) -> None:
 
 
 def run_train(options) -> int:
+    from xformer_lib.data.pairs import read_pairs, split_pairs
     from xformer_lib.training._checks import check_memory
     from xformer_lib.training.checkpoint import load_settings
-    from xformer_lib.training.config import preset
+    from xformer_lib.training.config import preset, preset_for
     from xformer_lib.training.distributed import process_group
     from xformer_lib.training.loop import resume, train
 
     check_device(options.device)
     if options.out == "":
-        raise ValueError(f"--out: expected the name of a folder, got ''; leave the option out for runs/{options.preset}")
+        raise ValueError(f"--out: expected the name of a folder, got ''; leave the option out for runs/{options.preset or 'mine'}")
     resumed = options.resume is not None
     if resumed and (options.set or options.out is not None or options.start is not None):
         raise ValueError("--resume: expected no --set, --start-from and --out, the run keeps its settings; leave them out")
@@ -226,15 +228,16 @@ def run_train(options) -> int:
         if resumed:
             run = resume(options.resume, **how)
         else:
-            folder = Path(f"runs/{options.preset}" if options.out is None else options.out)
-            config = preset(options.preset)
+            folder = Path(f"runs/{options.preset or 'mine'}" if options.out is None else options.out)
+            corpus = None if options.pairs is None else split_pairs(read_pairs(*options.pairs))
+            config = preset(options.preset) if corpus is None else preset_for(corpus["train"])
             start = None if options.start is None else chosen_model(options.start)
             if start is not None:
                 config = replace(config, model=load_settings(start)[0].model)
             config = with_settings(config, options.set)
             check_memory(config.model)
             origin = provenance(options, processes.world) if processes.rank == 0 else None
-            run = train(config, folder, provenance=origin, start=start, **how)
+            run = train(config, folder, corpus=corpus, provenance=origin, start=start, **how)
     if processes.rank == 0:
         print(
             f"{run.folder}: {run.step} steps, {run.tokens:,} target tokens in {run.seconds / 60:.1f} minutes; "
@@ -398,14 +401,17 @@ def run_evaluate(options) -> int:
     check_output("--json", options.json)
 
     from xformer_lib.data.corpora import load_corpus
+    from xformer_lib.data.pairs import load_pairs
     from xformer_lib.decoding import translate
     from xformer_lib.evaluation import bleu, chrf, exact_match
 
     folder = chosen_model(options.model)
     model, tokenizer, config = load(options, folder)
     origin = record_of(folder, options) if options.json else {}
-    corpus = options.corpus or config.corpus
-    pairs = load_corpus(corpus, options.split)
+    corpus, own = options.corpus or config.corpus, None if options.corpus else load_pairs(folder)
+    pairs = load_corpus(corpus, options.split) if own is None else own.get(options.split)
+    if not pairs:
+        raise ValueError(f"--split: expected train, val or test, and one with pairs in {folder}, got {options.split!r}; take val")
     hypotheses = translate(
         model,
         tokenizer,

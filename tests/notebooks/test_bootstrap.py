@@ -82,7 +82,9 @@ def test_a_fork_changes_one_thing(copy):
 def test_an_address_is_changed_by_a_bare_python(copy):
     """Without a site, so without any package: nobody builds an environment to change an address."""
     (copy / "tools").mkdir()
-    shutil.copy(ROOT / "tools" / "sync_bootstrap.py", copy / "tools")
+    (copy / "xformer_course").mkdir()
+    for file in ("tools/sync_bootstrap.py", "xformer_course/claims.py"):
+        shutil.copy(ROOT / file, copy / file)
     command = [sys.executable, "-I", "-S", "tools/sync_bootstrap.py", "--url", "https://github.com/somebody/fork"]
     done = subprocess.run(command, cwd=copy, capture_output=True, text=True)
     assert done.returncode == 0 and "chapters/03_x.ipynb" in done.stdout, done.stderr

@@ -65,7 +65,7 @@ def whole(folder):
     return load_tensors(folder / "checkpoint.safetensors")[1]["step"]
 
 
-NAMES = {"config.json", "tokenizer.json", "checkpoint.safetensors", "model.safetensors"}
+NAMES = {"config.json", "tokenizer.json", "pairs.tsv", "checkpoint.safetensors", "model.safetensors"}
 
 
 def test_fifty_kills(runner, unbroken, tmp_path, record_property):

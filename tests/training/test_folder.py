@@ -40,7 +40,7 @@ CONFIG = TrainConfig(
     validate_every=3,
     seed=2,
 )
-OURS = {"config.json", "tokenizer.json", "checkpoint.safetensors", "model.safetensors"}
+OURS = {"config.json", "tokenizer.json", "pairs.tsv", "checkpoint.safetensors", "model.safetensors"}
 STRANGERS = (
     "model.py",
     "model.ipynb",
@@ -343,7 +343,7 @@ def test_the_folder_is_free_after_a_run_however_it_ends(tmp_path, monkeypatch):
         patch.setattr(loop, "train_step", fails)
         with pytest.raises(KeyboardInterrupt):
             begin(tmp_path)
-    assert set(holds(tmp_path)) == {"config.json", "tokenizer.json"}
+    assert set(holds(tmp_path)) == {"config.json", "tokenizer.json", "pairs.tsv"}
     begin(tmp_path)
     assert set(holds(tmp_path)) == OURS
 
@@ -537,7 +537,7 @@ def test_a_model_is_never_without_its_checkpoint(tmp_path, monkeypatch):
     order = []
     monkeypatch.setattr(os, "replace", lambda part, path, move=os.replace: (order.append(Path(path).name), move(part, path)))
     begin(tmp_path)
-    assert order[:4] == ["config.json", "tokenizer.json", "checkpoint.safetensors", "model.safetensors"]
+    assert order[:5] == ["config.json", "tokenizer.json", "pairs.tsv", "checkpoint.safetensors", "model.safetensors"]
 
 
 def test_one_that_is_not_the_best_replaces_no_model(tmp_path, monkeypatch):

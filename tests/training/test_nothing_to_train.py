@@ -132,3 +132,30 @@ def test_a_machine_that_does_not_say_what_it_has(tmp_path, monkeypatch):
     monkeypatch.delattr(_checks.os, "sysconf")
     assert _checks.memory() is None
     assert loop.train(CONFIG, tmp_path, corpus=CORPUS, device="cpu", progress=False).step == 3
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(
+    "pairs, got",
+    [
+        (["a line", "another"], "got 'a line' at place 0"),
+        ("file.tsv", "got str"),
+        ({"a": "b"}, "got dict"),
+        ((pair for pair in PAIRS), "got generator"),
+        ([("one",)], r"got \('one',\) at place 0"),
+        ([(*PAIRS[0], "three")], "at place 0"),
+        ([PAIRS[0], ("a", " ")], "an empty text at place 1"),
+        ([PAIRS[0], None], "got None at place 1"),
+        (None, "got NoneType"),
+    ],
+)
+def test_what_is_no_list_of_pairs_is_refused(tmp_path, pairs, got):
+    """Lines of text, read letter by letter, used to train on the first two letters of each."""
+    assert re.search(
+        rf"^corpus\['train'\]: expected a list of pairs \(source, target\), .*{got}", fails(tmp_path, corpus={**CORPUS, "train": pairs})
+    )
+
+
+@pytest.mark.errors
+def test_a_list_is_no_corpus(tmp_path):
+    assert fails(tmp_path, corpus=PAIRS).startswith('corpus: expected {"train": pairs, "val": pairs}, got list')

@@ -224,7 +224,7 @@ def test_a_validation_that_overflows_is_not_written(tmp_path, monkeypatch):
     monkeypatch.setattr(loop, "summed_loss", lambda *given: (float("inf"), original(*given)[1]))
     with pytest.raises(FloatingPointError, match="^validation loss: expected a finite number, got inf in step 7 "):
         begin(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", "tokenizer.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", "pairs.tsv", "tokenizer.json"]
 
 
 def test_the_command_ends_with_one_line(tmp_path, monkeypatch, capsys):

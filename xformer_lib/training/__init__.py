@@ -33,6 +33,7 @@ _HOMES = {
     "pick_device": "loop",
     "plan": "planning",
     "preset": "config",
+    "preset_for": "config",
     "process_group": "distributed",
     "resident_memory": "loop",
     "resume": "loop",
@@ -69,6 +70,7 @@ if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_lib.training.config import config_from_json as config_from_json
     from xformer_lib.training.config import config_to_json as config_to_json
     from xformer_lib.training.config import preset as preset
+    from xformer_lib.training.config import preset_for as preset_for
     from xformer_lib.training.distributed import process_group as process_group
     from xformer_lib.training.loop import Processes as Processes
     from xformer_lib.training.loop import Run as Run

@@ -5,13 +5,15 @@ Written by hand: page w2 explains the run, and ``xformer_lib.training.loop`` is 
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from functools import lru_cache
 
 import torch
 from torch import nn
 
+from xformer_lib._checks import shown
+from xformer_lib.data.pairs import check_pairs_of
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 
@@ -22,7 +24,11 @@ BYTES = 16  # of a parameter: itself, its gradient and Adam's two means, in floa
 
 
 def check_corpus(corpus: dict) -> None:
-    """ValueError for a set without pairs."""
+    """ValueError for anything but pairs of texts for both sets."""
+    if not isinstance(corpus, Mapping):
+        raise ValueError(f'corpus: expected {{"train": pairs, "val": pairs}}, got {shown(corpus)}; data.pairs reads and divides files')
+    for name in SETS:
+        check_pairs_of(name, corpus.get(name, ()))
     empty = [name for name in SETS if not len(corpus.get(name, ()))]
     if empty:
         raise ValueError(f"corpus: expected pairs for train and val, got none for {' and '.join(empty)}; give it some")

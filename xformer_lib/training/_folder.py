@@ -23,7 +23,7 @@ except ImportError:  # Windows: two runs in one folder are not noticed there
 
 __all__ = ["check_free", "taken"]
 
-SETTINGS = ("config.json", "tokenizer.json", "provenance.json")
+SETTINGS = ("config.json", "tokenizer.json", "provenance.json", "pairs.tsv")
 WEIGHTS = ("checkpoint.safetensors", "model.safetensors")
 LOCK = "xformer.lock"
 PART = re.compile(rf"({'|'.join(map(re.escape, SETTINGS + WEIGHTS))})\.\d+\.part")  # what `write_atomically` begins with

@@ -4,14 +4,14 @@
 Edit the page and run ``make export``; what is changed here is lost."""
 
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from math import isfinite
 from typing import Any
 
 from xformer_lib.nn.transformer import TransformerConfig
 from xformer_lib.training.checks import check_train_config
 
-__all__ = ["TrainConfig", "PRESETS", "preset", "config_to_json", "config_from_json"]
+__all__ = ["TrainConfig", "PRESETS", "preset", "preset_for", "config_to_json", "config_from_json"]
 
 
 # %% page w2: Settings that fail at once
@@ -68,6 +68,16 @@ def preset(name: str) -> TrainConfig:
 
 
 # %% page w2: Settings that fail at once
+def preset_for(pairs: list[tuple[str, str]]) -> TrainConfig:
+    """Settings for pairs of one's own: a small model for few, that of Multi30k for many."""
+    if len(pairs) >= 20_000:
+        return replace(PRESETS["multi30k"], corpus="mine")
+    model = TransformerConfig(vocab_size=2000, d_model=128, d_ff=512, dropout=0.2, max_len=128,
+                              num_encoder_layers=2, num_decoder_layers=2, positions="rotary")
+    return TrainConfig(corpus="mine", model=model, max_steps=1500, warmup_steps=150,
+                       max_tokens=1024, validate_every=150, peak_rate=2e-3)
+
+
 def config_to_json(config: TrainConfig) -> dict:
     """Plain numbers and strings, as stored beside a checkpoint."""
     return json.loads(json.dumps(asdict(config), default=to_plain))

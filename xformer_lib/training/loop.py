@@ -29,6 +29,7 @@ from xformer_lib.data.augment import augment
 from xformer_lib.data.batching import Batch, batches
 from xformer_lib.data.corpora import load_corpus, normalise
 from xformer_lib.data.files import write_atomically
+from xformer_lib.data.pairs import load_pairs, save_pairs
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.engine.modules import accelerate
 from xformer_lib.engine.products import ON_INTEL
@@ -151,7 +152,8 @@ def state_of(run: Run) -> dict:
 
 def checksum(corpus: dict) -> str:
     """Of the pairs for training and validation, in their order."""
-    pairs = [[tuple(pair) for pair in corpus[name]] for name in ("train", "val")]
+    pairs = [[tuple(map(normalise, pair)) for pair in corpus[name]]
+             for name in ("train", "val")]
     return hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
 
 
@@ -547,7 +549,7 @@ def train(config: TrainConfig, folder: str | Path, *, corpus: dict | None = None
     """Train from step 0; ``folder`` gets config, tokenizer, checkpoint, best model.
 
     ``corpus`` may bring its own {"train": pairs, "val": pairs}, whose quotes and spaces
-    are made plain (`data.normalise`), and ``build`` another model: it is called with
+    are made plain (`data.normalise`) and which stay in the folder, and ``build`` another model: it is called with
     ``config.model``, and what it returns is a `nn.protocols.TrainableModel`, as
     `Transformer` is one. The tokenizer learns from the training sentences alone.
     Two runs with equal settings give equal weights on one CPU, with the same versions
@@ -566,6 +568,8 @@ def train(config: TrainConfig, folder: str | Path, *, corpus: dict | None = None
     with taken(folder, processes.rank, new=True):
         if processes.rank == 0:
             save_setup(folder, run.config, run.tokenizer, run=run.id)
+            if corpus is not None:
+                save_pairs(folder, corpus)
             if provenance is not None:
                 text = json.dumps(provenance, ensure_ascii=False, indent=1) + "\n"
                 write_atomically(folder / "provenance.json", text.encode())
@@ -608,10 +612,11 @@ def resume(folder: str | Path, *, corpus: dict | None = None, device: str | None
            progress: bool = True,
            build: Callable[[TransformerConfig], TrainableModel] = Transformer,
            processes: Processes | None = None, engine: str = "fast") -> Run:
-    """Go on from a run's last checkpoint, with its ``corpus`` and ``build``: on a CPU, to
+    """Go on from a run's last checkpoint, with its pairs and its ``build``: on a CPU, to
     the very weights of an unbroken run, if as many ``processes`` share it."""
     folder, processes = Path(folder), processes or Processes()
     files.load_settings(folder)  # if it is no run, it is left alone
+    corpus = load_pairs(folder) if corpus is None else corpus
     with taken(folder, processes.rank):
         config, tokenizer = files.load_setup(folder)
         run = build_run(config, folder, tokenizer, corpus, pick_device(device),
