@@ -128,9 +128,10 @@ def later_mask(new: Int[Tensor, "b n"], start: int) -> Tensor | None:
 
 def what_is_read(real: Tensor | None, new: Int[Tensor, "b n"], start: int, pad_id: int) -> tuple[Tensor | None, Tensor | None]:
     """Where ``start`` words and the new ones are no padding (b j), None while none of them is; and the mask (b n j)."""
-    past, words = later_mask(new, start), new != pad_id
-    if real is None and bool(words.all()):
+    past = later_mask(new, start)
+    if real is None and not any(pad_id in row for row in new.tolist()):
         return None, None if past is None else past[None]
+    words = new != pad_id
     real = torch.cat([words.new_ones(len(new), start) if real is None else real, words], dim=1)
     return real, real[:, None] if past is None else past & real[:, None]
 
