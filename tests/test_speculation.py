@@ -158,5 +158,5 @@ def test_errors():
             call()
     with pytest.raises(ValueError, match="ahead: expected at least 1 word, got 0"):
         speculative(model, SOURCES[0], random_draft(0), ahead=0)
-    with pytest.raises(ValueError, match="target_in"):
+    with pytest.raises(ValueError, match="^draft: expected ids from 0 to"):
         speculative(model, SOURCES[0], lambda words, count: [V] * count)

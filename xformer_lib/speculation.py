@@ -13,6 +13,7 @@ from xformer_lib._decoding_checks import check_translator
 from xformer_lib.decoding import evaluation_mode, length_limits, likeliest, sayable
 from xformer_lib.engine.decode import CachedSteps, PlainSteps, is_known
 from xformer_lib.nn._trees import second_tree
+from xformer_lib.nn.checks import check_known_ids
 from xformer_lib.nn.protocols import TranslationModel
 from xformer_lib.shapes import Int
 
@@ -108,7 +109,9 @@ def speculative(model: TranslationModel, source: Int[Tensor, "1 s"], draft: Draf
         while words[-1] != config.eos_id and len(words) <= limit:
             room = min(ahead, limit - len(words))  # one word of a pass is the model's
             guess = list(draft(words, room))[:room] if room else []
-            tokens = torch.tensor([[*words, *guess]], device=source.device)
+            tokens = torch.tensor([[*words, *guess]])
+            check_known_ids("draft", tokens, config)
+            tokens = tokens.to(source.device)
             logits = steps.logits_from(tokens, len(words) - 1)[0]
             own = likeliest(sayable(logits, config))[:, 0].tolist()
             new = gained(guess, own, config.eos_id)

@@ -14,7 +14,7 @@ from tests.test_decoding import sources
 from tests.whole_models import CONFIG, SIX, B, S, T, build, by_choice, by_path, ids
 from xformer_lib.decoding import beam_search, by_columns, greedy
 from xformer_lib.engine.cache import KeyValueCache
-from xformer_lib.engine.decode import CachedSteps, JointSteps, OwnSteps, PlainSteps, begin, later_mask, parts_of, stacked
+from xformer_lib.engine.decode import PARTS, CachedSteps, JointSteps, OwnSteps, PlainSteps, begin, later_mask, parts_of, stacked
 from xformer_lib.engine.modules import accelerate
 from xformer_lib.engine.quantized import Int8Linear, joined, quantize_int8
 from xformer_lib.inspection import ablate_heads, attention_heads, edit_attention, record_attention
@@ -499,12 +499,12 @@ def test_a_shared_layer_is_known():
 
 
 def test_to_ask_whether_a_model_is_known_draws_nothing():
-    parts_of.cache_clear()
+    PARTS.clear()
     torch.manual_seed(7)
     state = torch.get_rng_state()
     assert set(parts_of(CONFIG)) == {name for name, _ in build().named_modules()}
     torch.manual_seed(7)
-    parts_of.cache_clear()
+    PARTS.clear()
     parts_of(CONFIG)
     assert torch.equal(torch.get_rng_state(), state)
 

@@ -31,8 +31,9 @@ def matmul(a: Float[Tensor, "*b i n"], b: Float[Tensor, "*g n m"]) -> Tensor:
         return a @ b
     if torch.compiler.is_compiling():  # with sizes that are open, it cannot follow the rows
         return a @ b.repeat_interleave(a.shape[1] // b.shape[1], dim=1)
-    rows = a.unflatten(1, (b.shape[1], -1)).flatten(2, 3)  # their rows, one below the other
-    return (rows @ b).unflatten(2, (-1, a.shape[2])).flatten(1, 2)
+    height = a.shape[1] // b.shape[1] * a.shape[2]  # their rows, one below the other
+    rows = a.reshape(*b.shape[:2], height, a.shape[-1])
+    return (rows @ b).reshape(*a.shape[:-1], b.shape[-1])
 
 
 def scaled_products(q: Float[Tensor, "*b i d"], k: Float[Tensor, "*g j d"]) -> Tensor:
