@@ -97,7 +97,12 @@ def test_a_claim_counts_where_it_moves_a_generator_on():
     assert runner.needed(cells, 2, {"rng"}) == [0, 1]
 
 
-def test_claims_are_checked_with_what_the_reader_typed():
+def test_claims_are_checked_with_what_the_reader_typed(monkeypatch):
+    from xformer_course.exercises import api
+
+    for owner, name in ((api, "_say"), (sys, "stdin")):  # `start` exchanges them for good
+        monkeypatch.setattr(owner, name, getattr(owner, name))
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
     """Those right below a cell that ran, if the edit may break them; one that breaks stops no cell, one that needs more is not checked."""
     cells = [
         {"source": "import numpy as np\nrng = np.random.default_rng(0)\nunit = 1", "tags": []},
