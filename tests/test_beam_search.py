@@ -214,8 +214,9 @@ def test_a_beam_wider_than_the_vocabulary():
         assert not {TINY.pad_id, TINY.bos_id, TINY.eos_id} & {i for h in sentence for i in h.ids}
 
 
-def test_no_sentence_no_hypothesis():
-    assert beam_search(build(), sources()[:0], beam_size=3) == []
+def test_no_sentence_is_refused():
+    with pytest.raises(ValueError, match=r"^source: expected one sentence or more, .*, got \(0, "):
+        beam_search(build(), sources()[:0], beam_size=3)
 
 
 @pytest.mark.errors

@@ -14,6 +14,7 @@ import pytest
 from tests.extent import posix
 from xformer_lib._shell import quoted
 from xformer_lib.cli import main
+from xformer_lib.data._download import corpus_bytes
 from xformer_lib.data.corpora import load_corpus
 
 SMALL = [
@@ -261,7 +262,7 @@ def test_a_user_without_a_home_is_told_what_to_set(capsys, monkeypatch):
         "cache: expected a home folder, got none (HOME is not set); set XDG_CACHE_HOME to a folder that can be written, or XFORMER_DATA to"
     )
     with pytest.raises(OSError) as error:
-        load_corpus("tatoeba", "val")
+        corpus_bytes("tatoeba/fra-eng.zip")
     assert said in str(error.value)
     assert main(["doctor"]) == 0
     out = capsys.readouterr().out

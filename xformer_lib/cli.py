@@ -540,8 +540,9 @@ def run_translate(options) -> int:
     else:
         sys.stdout.write(text)
         sys.stdout.flush()
-    for note in (note for one in found for note in one.notes):
-        say(options, note)
+    notes = list(dict.fromkeys(note for one in found for note in one.notes))
+    if notes:
+        say(options, "; ".join(notes[:4]) + f"; and {len(notes) - 4} notes more" * (len(notes) > 4))
     name_model(options, folder)
     return 0
 

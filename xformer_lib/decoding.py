@@ -345,9 +345,11 @@ def translate_texts(model: TranslationModel, tokenizer: Tokenizer, texts: list[s
     for plan in plans:
         said = [next(found) for _ in plan.sentences]
         endless = [one.text for one, (_, ended) in zip(plan.sentences, said) if not ended]
-        notes = plan.notes + tuple(f"no end within the limit, so it may be cut off: "
-                                   f"the translation of {text[:40]!r}" for text in endless)
-        results.append(Translation(plan.join([text for text, _ in said]), notes))
+        more = f" and of {len(endless) - 1} more" if len(endless) > 1 else ""
+        notes = [f"no end within the limit, so it may be cut off: the translation of "
+                 f"{text[:40]!r}{more}" for text in endless[:1]]
+        answers = [text for text, _ in said]
+        results.append(Translation(plan.join(answers), (*plan.notes, *notes)))
     return results
 
 

@@ -111,7 +111,7 @@ def load_pairs(folder: Path) -> dict[str, list[Pair]] | None:
     if not path.exists():
         return None
     corpus: dict[str, list[Pair]] = {part: [] for part in PARTS}
-    for number, line in enumerate(path.read_text(encoding="utf-8").removesuffix("\n").split("\n"), start=1):
+    for number, line in enumerate(_lines(path), start=1):
         part, _, pair = line.partition("\t")
         source, tab, target = pair.partition("\t")
         if part not in corpus or not tab:
