@@ -5,16 +5,28 @@ import socket
 import subprocess
 import sys
 import urllib.request
+from contextlib import contextmanager
 
 import pytest
 
 from tests.book.conftest import ROOT
 
 
+@contextmanager
 def begun(*arguments):
-    return subprocess.Popen(
-        [sys.executable, ROOT / "book" / "serve.py", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    """The command, which ends with its block; Ctrl-C reaches it even where these tests run in the background."""
+    served = subprocess.Popen(
+        [sys.executable, ROOT / "book" / "serve.py", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
+    try:
+        yield served
+    finally:
+        served.kill()
+        served.communicate()
 
 
 @pytest.fixture
