@@ -2,7 +2,7 @@
 
 A translation model reads one plain sentence and writes one. `cut` makes such sentences of any text, and keeps what is no sentence:
 line breaks, marks without words, and the pieces that `data.typed.take_out` lifts out. `Plan.join` puts the text together again, so
-that nothing that was typed is lost. None of this knows a model, so the command, `decoding.Translator` and the book's page share it.
+that nothing that was typed is lost. None of this knows a model, so the command and `decoding.Translator` share it.
 """
 
 import re
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 
 from xformer_lib.data._sentences import split_sentences
-from xformer_lib.data.typed import LATIN, SIGNS, UNSEEN, Item, put_back, take_out
+from xformer_lib.data.typed import LATIN, SIGNS, UNSEEN, Item, joined, put_back, take_out
 
 __all__ = ["Plan", "Sentence", "Translation", "cut"]
 
@@ -78,9 +78,9 @@ def cut(text: str, *, fits: Callable[[str], bool], signs: bool, words: Set[str] 
     broken = 0
     for number, line in enumerate(re.split(" *(?:\r\n|\r|\n)", text.rstrip(" "))):
         parts += ["\n"] if number else []
-        joined, items = _with_holes(take_out(line, words if signs else frozenset()), signs)
+        holed, items = _with_holes(take_out(line, words if signs else frozenset()), signs)
         carried |= dict.fromkeys(item.text for item in items if item.kind not in ("number", "name"))
-        for sentence, space in split_sentences(joined):
+        for sentence, space in split_sentences(holed):
             pieces = _parts_of(sentence, items, fits, signs)
             broken += not HOLE.search(sentence) and sum(isinstance(piece, Sentence) for piece in pieces) > 1
             parts += [*pieces, space]
@@ -89,7 +89,7 @@ def cut(text: str, *, fits: Callable[[str], bool], signs: bool, words: Set[str] 
         notes.append(f"carried through unchanged: {', '.join(carried)}")
     if broken:
         notes.append(f"too long for the model, so read in parts: {broken} sentence{'s' * (broken > 1)}")
-    return Plan(_merged(parts), tuple(notes))
+    return Plan(tuple(joined(parts)), tuple(notes))
 
 
 def _with_holes(parts: list[str | Item], signs: bool) -> tuple[str, list[Item]]:
@@ -159,14 +159,3 @@ def _halves(core: str, fits) -> tuple[str, str]:
         if ends:
             return core[: ends[-1]], core[ends[-1] :]
     return core[:low], core[low:]
-
-
-def _merged(parts: list[str | Sentence]) -> tuple[str | Sentence, ...]:
-    """The same without empty strings, and with strings that follow each other as one."""
-    found: list[str | Sentence] = []
-    for part in parts:
-        if isinstance(part, str) and found and isinstance(found[-1], str):
-            found[-1] += part
-        elif part:
-            found.append(part)
-    return tuple(found)

@@ -2,8 +2,7 @@
 
 A model reads the letters, marks and words of its training sentences and nothing else. Around it, `simplify` gives every quote, dash and
 full-width letter its plain form, and `take_out` lifts what no letter of the model's is (emoji, other scripts, addresses, numbers) out of
-the text. In its place the model reads a sign, ``①`` to ``⑤``, and `put_back` gives each sign its text again. The book's page does the
-same in JavaScript; one table of cases holds the two together.
+the text. In its place the model reads a sign, ``①`` to ``⑤``, and `put_back` gives each sign its text again.
 """
 
 import re
@@ -11,10 +10,12 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
+from typing import TypeVar
 
-__all__ = ["NUMBER", "SIGNS", "Item", "known_words", "put_back", "simplify", "take_out"]
+__all__ = ["NUMBER", "SIGNS", "Item", "joined", "known_words", "put_back", "simplify", "take_out"]
 
 SIGNS = "①②③④⑤"
+T = TypeVar("T")
 
 # Letters with a Latin name, what stands on an English or French keyboard, and accents that have no letter of their own.
 LATIN = "A-Za-zÀ-ÖØ-öø-ɏḀ-ỿ"
@@ -97,7 +98,7 @@ def take_out(text: str, words: Set[str] = frozenset()) -> list[str | Item]:
         parts += _names(line[end : found.start()], words)
         parts += [Item(item, kind)] if item else []
         end = found.end()
-    return _joined([*parts, *_names(line[end:], words)])
+    return joined([*parts, *_names(line[end:], words)])
 
 
 def _names(text: str, words: Set[str]) -> list[str | Item]:
@@ -112,12 +113,13 @@ def _names(text: str, words: Set[str]) -> list[str | Item]:
     return [*parts, text[end:]]
 
 
-def _joined(parts: list[str | Item]) -> list[str | Item]:
-    """The same without empty texts, and with texts that follow each other as one."""
-    found: list[str | Item] = []
+def joined(parts: Iterable[str | T]) -> list[str | T]:
+    """Return the parts without empty texts, and with texts that follow each other as one."""
+    found: list[str | T] = []
     for part in parts:
-        if isinstance(part, str) and found and isinstance(found[-1], str):
-            found[-1] += part
+        last = found[-1] if found else None
+        if isinstance(part, str) and isinstance(last, str):
+            found[-1] = last + part
         elif part:
             found.append(part)
     return found
