@@ -3,7 +3,8 @@
     python tools/pack_model.py runs/tatoeba xformer_lib/pretrained/en-fr
 
 Copies ``tokenizer.json`` and ``config.json``, the latter without the id of the run, and writes the weights in half precision: the
-model halves, and each weight keeps three significant digits. The model card beside them is written by hand.
+model halves, and each weight keeps three significant digits. ``words.txt`` gets the words of the sentences it learned from. The model
+card beside them is written by hand.
 """
 
 import argparse
@@ -13,7 +14,9 @@ from pathlib import Path
 
 import torch
 
+from xformer_lib.data.corpora import load_corpus
 from xformer_lib.data.files import write_atomically
+from xformer_lib.data.typed import known_words, simplify
 from xformer_lib.training.checkpoint import load_tensors, save_tensors
 
 
@@ -34,9 +37,18 @@ def pack(run: Path, out: Path) -> int:
     return sum(path.stat().st_size for path in out.iterdir())
 
 
+def pack_words(out: Path) -> None:
+    """Write the words of the corpus that the packed model learned from."""
+    pairs = load_corpus(json.loads((out / "config.json").read_text(encoding="utf-8"))["corpus"], "train")
+    words = known_words(simplify(source) for source, _ in pairs)
+    write_atomically(out / "words.txt", ("\n".join(sorted(words)) + "\n").encode())
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("run", type=Path)
     parser.add_argument("out", type=Path)
     options = parser.parse_args()
-    print(f"{options.out}: {pack(options.run, options.out) / 1e6:.2f} MB")
+    pack(options.run, options.out)
+    pack_words(options.out)
+    print(f"{options.out}: {sum(path.stat().st_size for path in options.out.iterdir()) / 1e6:.2f} MB")

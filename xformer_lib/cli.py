@@ -516,6 +516,7 @@ def run_translate(options) -> int:
         say(options, f"reads sentences from here, one a line, until {END_OF_INPUT}; --help has other ways")
     texts = typed_texts(options.text) if options.text else as_one_text(read_lines(options.input))
 
+    from xformer_lib.data.typed import read_words
     from xformer_lib.decoding import by_columns, translate_texts
     from xformer_lib.training.checkpoint import load_model
     from xformer_lib.training.loop import pick_device
@@ -530,6 +531,7 @@ def run_translate(options) -> int:
         by_columns(model),
         tokenizer,
         texts,
+        words=read_words(folder),
         beam_size=options.beam_size,
         length_penalty=options.length_penalty,
         progress=not (options.quiet or options.text),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 
 from xformer_lib.data._sentences import split_sentences
-from xformer_lib.data.typed import LATIN, SIGNS, UNSEEN, Item, joined, put_back, take_out
+from xformer_lib.data.typed import LATIN, SIGNS, UNSEEN, WORD, Item, is_known, joined, put_back, take_out
 
 __all__ = ["Plan", "Sentence", "Translation", "cut"]
 
@@ -67,7 +67,8 @@ def cut(text: str, *, fits: Callable[[str], bool], signs: bool, words: Set[str] 
         text: of any length, with line breaks.
         fits: whether the model can read a sentence of this text in one piece.
         signs: whether the model has learned to carry ``①`` to ``⑤``. To others no sentence with an item is given: it is cut there.
-        words: those of the model's training, by `data.typed.known_words`; capitalised ones that are not among them are carried through.
+        words: those of the model's training, by `data.typed.known_words`; capitalised ones that are not among them are carried through,
+            a capital at the beginning of a text of one word is read as a small letter, and small ones that are not among them are noted.
 
     >>> plan = cut("Hello 😀\\n\\n...", fits=lambda text: True, signs=True)
     >>> plan.parts, plan.join(["Salut"])
@@ -79,16 +80,22 @@ def cut(text: str, *, fits: Callable[[str], bool], signs: bool, words: Set[str] 
     for number, line in enumerate(re.split(" *(?:\r\n|\r|\n)", text.rstrip(" "))):
         parts += ["\n"] if number else []
         holed, items = _with_holes(take_out(line, words if signs else frozenset()), signs)
+        word = holed.strip()
+        holed = holed.lower() if WORD.fullmatch(word) and word == word.capitalize() and word.lower() in words else holed
         carried |= dict.fromkeys(item.text for item in items if item.kind not in ("number", "name"))
         for sentence, space in split_sentences(holed):
             pieces = _parts_of(sentence, items, fits, signs)
             broken += not HOLE.search(sentence) and sum(isinstance(piece, Sentence) for piece in pieces) > 1
             parts += [*pieces, space]
+    read = [word for part in parts if isinstance(part, Sentence) for word in WORD.findall(part.text)]
+    strange = [word for word in dict.fromkeys(read) if words and len(word) > 1 and not is_known(word, words)]
     notes = []
     if carried:
         notes.append(f"carried through unchanged: {', '.join(carried)}")
     if broken:
         notes.append(f"too long for the model, so read in parts: {broken} sentence{'s' * (broken > 1)}")
+    if strange:
+        notes.append(f"hardly ever read in training: {', '.join(strange)}")
     return Plan(tuple(joined(parts)), tuple(notes))
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 MODELS = Path(__file__).resolve().parents[2] / "xformer_lib" / "pretrained"
 DIRECTIONS = ("en-fr", "fr-en")
-NAMES = ("config.json", "tokenizer.json", "model.safetensors")
+NAMES = ("config.json", "tokenizer.json", "words.txt", "model.safetensors")
 PART = 1_000_000
 # What may not stand in a string as it is. A digit behind \0 would make it another number.
 ESCAPES = ((b"\\", rb"\\"), (b'"', rb"\""), (b"\r", rb"\r"), (b"\n", rb"\n"))

@@ -86,7 +86,7 @@ def _picture() -> str:
 
 def _way(name: str, examples: tuple[str, ...]) -> dict:
     """A direction, what to try in it, and how much it loads."""
-    size = sum((MODELS / name / file).stat().st_size for file in ("config.json", "tokenizer.json", "model.safetensors"))
+    size = sum((MODELS / name / file).stat().st_size for file in ("config.json", "tokenizer.json", "words.txt", "model.safetensors"))
     return {"name": name, "examples": list(examples), "megabytes": round(size / 1e6, 1), "elsewhere": ELSEWHERE.format(name=name)}
 
 

@@ -6,7 +6,7 @@ __all__ = ["split_sentences"]
 
 TITLES = frozenset("mr mrs ms dr prof st mt fig no vs cf e.g i.e p.ex approx m mm mme mlle me env av".split())  # a name or a number follows
 ENDINGS = frozenset("etc a.m p.m u.s u.k inc ltd co jr sr".split())  # these may end a sentence, if a capital follows
-END = re.compile(r"""([.!?]+["')\]]*)(\s+)(?=\S)""")
+END = re.compile(r"""([.!?]+["')\]]*)(\s+)(?=\S)|(?<=\S)(\s+-+\s+)(?=\S)""")  # a dash between spaces parts two sentences, too
 
 
 def split_sentences(line: str) -> list[tuple[str, str]]:
@@ -17,8 +17,9 @@ def split_sentences(line: str) -> list[tuple[str, str]]:
     """
     found, begin = [], 0
     for end in END.finditer(line):
-        if _ends(line[begin : end.start()], end.group(1), line[end.end() :].lstrip("\"'([")):
-            found.append((line[begin : end.end(1)], end.group(2)))
+        marks, space = end.group(1) or "", end.group(2) or end.group(3)
+        if not marks or _ends(line[begin : end.start()], marks, line[end.end() :].lstrip("\"'([")):
+            found.append((line[begin : end.start() + len(marks)], space))
             begin = end.end()
     text = line[begin:].rstrip()
     return [*found, (text, line[begin + len(text) :])] if line[begin:] else found

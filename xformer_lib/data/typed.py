@@ -10,9 +10,10 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
-__all__ = ["NUMBER", "SIGNS", "Item", "joined", "known_words", "put_back", "simplify", "take_out"]
+__all__ = ["NUMBER", "SIGNS", "Item", "is_known", "joined", "known_words", "put_back", "read_words", "simplify", "take_out"]
 
 SIGNS = "①②③④⑤"
 T = TypeVar("T")
@@ -32,8 +33,12 @@ READABLE = re.compile(f"[{READ}]+")
 INVISIBLE = "\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
 UNSEEN = re.compile(f"[\x00-\x08\x0e-\x1f\x7f-\x9f{INVISIBLE}]+")
 
-_DIGITS = r"[0-9]+(?:[.,:/][0-9]+)*"
-_NUMBER = f"(?<![{LATIN}0-9_.,])(?:[$€£¥] ?{_DIGITS}|{_DIGITS} ?(?:°[CF]?|[%€£$])|[0-9]+(?:[.,:/][0-9]+)+|[0-9][0-9]+)(?!-?[{LATIN}0-9_])"
+_DIGITS = r"[0-9]+(?:[.,:/][0-9]+| [0-9]{3}(?![0-9]))*"
+_UNITS = "°[CF]?|[%€£$]|k?m/h|[kcm]?m|[km]?g|[cm]?l|[kKMGT]B"
+_NUMBER = (
+    rf"(?<![{LATIN}0-9_.,+])(?:[$€£¥] ?{_DIGITS}|{_DIGITS} ?(?:{_UNITS})|\+?[0-9]+(?:[- ][0-9]{{2,}})+"
+    rf"|[0-9]+(?:[.,:/][0-9]+)+|[0-9][0-9]+)(?!-?[{LATIN}0-9_])"
+)
 NUMBER = re.compile(_NUMBER)
 _ADDRESS = (
     rf"(?:https?://|www\.)[^\s<>\"]*[^\s<>\".,;:!?)\]']|[{LATIN}0-9_.+-]+@[{LATIN}0-9-]+(?:\.[{LATIN}0-9-]+)+"
@@ -43,6 +48,7 @@ _FACE = r"(?<![^\s])(?:[:;=8][-'o]?[)(DPpOo/\\|*\]\[3]+|<3+|\^_?\^|[xX]D+)(?=\s|
 _OTHER = f"[0-9#*]\ufe0f?\u20e3|[^{READ}\n]+(?: [^{READ}\n]+)*"
 WORD = re.compile(f"[{LATIN}]+")
 NAME = re.compile(f"[{LATIN}]+(?:-[{LATIN}]+|'[A-Z][{LATIN}]+)*")
+TITLE = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|Prof|M)\. $|\b(?:Miss|Mme|Mlle) $")
 TAKEN = re.compile(f"(?P<address>{_ADDRESS})|(?P<face>{_FACE})|(?P<number>{_NUMBER})|(?P<other>{_OTHER})")
 
 
@@ -72,9 +78,26 @@ def _plain(letter: str) -> str:
 
 
 def known_words(texts: Iterable[str], *, least: int = 2) -> frozenset[str]:
-    """Return the words, in small letters, that occur in these texts at least ``least`` times: what a model trained on them has read."""
-    counts = Counter(word.lower() for text in texts for word in WORD.findall(text))
+    """Return the words that occur in these texts at least ``least`` times: what a model trained on them has read.
+
+    A word is returned in small letters, unless it never stands in small letters, as a name does.
+    """
+    words = Counter(word for text in texts for word in WORD.findall(text))
+    counts: Counter[str] = Counter()
+    for word, count in words.items():
+        counts[word.lower() if word.lower() in words else word] += count
     return frozenset(word for word, count in counts.items() if count >= least)
+
+
+def read_words(folder: str | Path) -> frozenset[str]:
+    """Return the `known_words` in ``words.txt`` of a model's folder; none where the file is missing, as in a run of one's own."""
+    path = Path(folder) / "words.txt"
+    return frozenset(path.read_text(encoding="utf-8").split()) if path.exists() else frozenset()
+
+
+def is_known(word: str, words: Set[str]) -> bool:
+    """Return whether `known_words` hold a word, in its own letters or in small ones; typed in small letters, a name counts, too."""
+    return word in words or word.lower() in words or word.capitalize() in words
 
 
 def take_out(text: str, words: Set[str] = frozenset()) -> list[str | Item]:
@@ -82,7 +105,8 @@ def take_out(text: str, words: Set[str] = frozenset()) -> list[str | Item]:
 
     Args:
         text: one line.
-        words: `known_words` of the model's training; a capitalised word that is not among them is a name. Without, none is.
+        words: `known_words` of the model's training; a capitalised word that is not among them is a name, and one behind a title
+            that is no name in the training. Without them, none is.
 
     >>> take_out("I'm happy 😀 at 9:30.")
     ["I'm happy ", Item(text='😀', kind='symbol'), ' at ', Item(text='9:30', kind='number'), '.']
@@ -107,7 +131,8 @@ def _names(text: str, words: Set[str]) -> list[str | Item]:
     end = 0
     for found in NAME.finditer(text) if words else ():
         name = found.group()
-        if len(name) > 1 and name[0].isupper() and any(word.lower() not in words for word in WORD.findall(name)):
+        titled = TITLE.search(text[: found.start()]) and name not in words
+        if len(name) > 1 and name[0].isupper() and (titled or not all(is_known(word, words) for word in WORD.findall(name))):
             parts += [text[end : found.start()], Item(name, "name")]
             end = found.end()
     return [*parts, text[end:]]

@@ -6,12 +6,13 @@
 3
 
 A model is a folder here: ``model.safetensors`` (weights in half precision, widened to float32 when loaded), ``config.json``
-(the settings of the run that trained it), ``tokenizer.json`` and ``README.md``, its model card. ``tools/pack_model.py`` makes
-the folder from a finished run.
+(the settings of the run that trained it), ``tokenizer.json``, ``words.txt`` (those of its training) and ``README.md``, its model
+card. ``tools/pack_model.py`` makes the folder from a finished run.
 """
 
 from pathlib import Path
 
+from xformer_lib.data.typed import read_words
 from xformer_lib.decoding import Translator
 from xformer_lib.engine.quantized import quantize_int8
 from xformer_lib.training.checkpoint import load_model
@@ -48,4 +49,4 @@ def load_pretrained(name: str = "en-fr", *, device: str = "cpu", weights: str = 
             "or load a run of your own: Translator(*training.checkpoint.load_model(folder))"
         )
     model, tokenizer = load_model(FOLDER / name, device=pick_device(device))
-    return Translator(quantize_int8(model) if weights == "int8" else model, tokenizer)
+    return Translator(quantize_int8(model) if weights == "int8" else model, tokenizer, words=read_words(FOLDER / name))
