@@ -1,11 +1,12 @@
 """Score a model that comes with the library and record the run that made it.
 
-    python benchmarks/score_pretrained.py runs/tatoeba     → results/tatoeba-en-fr.json
-    python benchmarks/score_pretrained.py runs/fr-en       → results/tatoeba-fr-en.json
+    python benchmarks/score_pretrained.py runs/tatoeba         → results/tatoeba-en-fr.json
+    python benchmarks/score_pretrained.py results/gpu.json     → both, whose runs are recorded there
 
 Translates the held-out part of Tatoeba with the packed weights, those of ``xformer_lib/pretrained``, and takes the settings,
 clocks and history from the training run; its corpus says which of the two models it is. Tatoeba often has several translations
 of one sentence. So there are two scores: every pair for itself, one reference each; and every sentence once, against all its references.
+Where the record was another run's, the paired bootstrap against that one is kept under ``before``.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from sacrebleu.metrics import BLEU, CHRF
 from xformer_lib import load_pretrained
 from xformer_lib.cli import run_record
 from xformer_lib.data.corpora import load_corpus
-from xformer_lib.evaluation import bleu, chrf, exact_match
+from xformer_lib.evaluation import bleu, chrf, exact_match, paired_bootstrap
 
 ROOT = Path(__file__).parent.parent
 LENGTHS = ((1, 4), (5, 6), (7, 8), (9, 12), (13, 99))  # words of the source
@@ -96,8 +97,23 @@ def data_facts(corpus: str, language: str) -> dict:
     }
 
 
-def main(folder: Path) -> None:
-    run = run_record(folder)
+def runs_of(path: Path) -> list[dict]:
+    """The record of a run's folder, or those of the shipped models in a record of several runs."""
+    if path.is_dir():
+        return [run_record(path)]
+    record = json.loads(path.read_text(encoding="utf-8"))
+    kept = ("command", "commit", "products", "beside", "seed", "minutes", "tokens_per_second", "config", "history")
+    runs = [run for run in record["translators"] if run["corpus"] in MODELS]
+    return [{"device": record["device"], "versions": {"torch": record["torch"]}} | {key: run[key] for key in kept} for run in runs]
+
+
+def compared(before: dict, after: dict, references: list[str]) -> dict:
+    """Greedy translations of two models, the earlier record first."""
+    gap = paired_bootstrap(before["hypotheses"], after["hypotheses"], references)
+    return {"command": before["command"], "commit": before["commit"], "bleu": before["bleu"]["value"], "paired_bootstrap": vars(gap)}
+
+
+def score(run: dict) -> None:
     corpus = run["config"]["corpus"]
     name, language, file = MODELS[corpus]
     start = time.perf_counter()
@@ -128,6 +144,9 @@ def main(folder: Path) -> None:
         for n in range(0, len(pairs), len(pairs) // 12)
     ][:12]
     out = ROOT / "results" / f"tatoeba-{name}.json"
+    last = json.loads(out.read_text(encoding="utf-8"))
+    same = last["command"] == record["command"]
+    record["before"] = last.get("before") if same else compared(last, record, [target for _, target in pairs])
     out.write_text(json.dumps(record, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     print(
         f"{out}: {len(sources)} sentences, {len(pairs)} pairs, greedy BLEU {record['bleu']['value']:.2f}, "
@@ -137,5 +156,6 @@ def main(folder: Path) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("run", type=Path, help="folder of the training run")
-    main(parser.parse_args().run)
+    parser.add_argument("run", type=Path, help="folder of the training run, or results/gpu.json")
+    for run in runs_of(parser.parse_args().run):
+        score(run)
