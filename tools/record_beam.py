@@ -12,7 +12,7 @@ from xformer_lib import load_pretrained
 from xformer_lib.decoding import beam_search, evaluation_mode, next_logits
 
 PATH = Path(__file__).resolve().parents[1] / "xformer_course" / "explorables" / "assets" / "beam.json"
-SENTENCES = ("We need a car.", "You look tired.")
+SENTENCES = ("We need a car.", "They sat down.")
 SIZES, LIMIT, SHOWN = (1, 2, 3, 4), 8, 6
 
 

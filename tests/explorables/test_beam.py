@@ -120,6 +120,6 @@ def test_keys_walk_through_the_search(chromium, tmp_path):
 
     seen, got = on_stage(chromium, tmp_path, explorables.beam(), work)
     assert [step for step, *_ in seen[:-1]] == list(range(START["step"], START["step"] + len(seen) - 1))
-    assert seen[-2][1] == "← step back" and seen[-2][2].startswith("Found after") and "Nous allons à la maison." in seen[-2][2]
+    assert seen[-2][1] == "← step back" and seen[-2][2].startswith("Found after") and "Nous avons besoin d'une voiture." in seen[-2][2]
     assert seen[-1][0] == seen[-2][0] - 1 and seen[-1][2].startswith("Step ")
     assert got["beam"] == 2

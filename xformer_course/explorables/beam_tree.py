@@ -16,7 +16,7 @@ def beam() -> Explorable:
     """Two sentences, at most eight French pieces each, beams of 1 to 4.
 
     >>> beam().data["sentences"][0]["source"]
-    'We are going home.'
+    'We need a car.'
     """
     sentences = json.loads(asset("beam.json"))
     pictures = []

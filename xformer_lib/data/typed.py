@@ -105,8 +105,8 @@ def take_out(text: str, words: Set[str] = frozenset()) -> list[str | Item]:
 
     Args:
         text: one line.
-        words: `known_words` of the model's training; a capitalised word that is not among them is a name, and one behind a title
-            that is no name in the training. Without them, none is.
+        words: `known_words` of the model's training; a capitalised word that is not among them is a name, and so is one behind
+            a title. Without them, none is.
 
     >>> take_out("I'm happy 😀 at 9:30.")
     ["I'm happy ", Item(text='😀', kind='symbol'), ' at ', Item(text='9:30', kind='number'), '.']
@@ -131,7 +131,7 @@ def _names(text: str, words: Set[str]) -> list[str | Item]:
     end = 0
     for found in NAME.finditer(text) if words else ():
         name = found.group()
-        titled = TITLE.search(text[: found.start()]) and name not in words
+        titled = TITLE.search(text[: found.start()])
         if len(name) > 1 and name[0].isupper() and (titled or not all(is_known(word, words) for word in WORD.findall(name))):
             parts += [text[end : found.start()], Item(name, "name")]
             end = found.end()
