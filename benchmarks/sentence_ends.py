@@ -63,7 +63,13 @@ WAYS = {
 
 
 def main(rounds: int = 20) -> None:
-    record = {"command": "python benchmarks/sentence_ends.py", "commit": git_commit(), "device": cpu_name(), "lines": len(CASES), "ways": {}}
+    record = {
+        "command": "python benchmarks/sentence_ends.py",
+        "commit": git_commit(),
+        "device": cpu_name(),
+        "lines": len(CASES),
+        "ways": {},
+    }
     for name, cut in WAYS.items():
         found = [cut(code, " ".join(wanted)) for code, wanted in CASES]
         start = time.process_time()

@@ -107,7 +107,13 @@ def translated(texts: list[str], checkout: Path) -> list[list]:
     """Each text's translation, and the lines said beside it, by the library of a checkout."""
     environment = {**os.environ, "PYTHONPATH": str(checkout), "PYTHONIOENCODING": "utf-8"}
     done = subprocess.run(
-        [sys.executable, "-c", TRANSLATE], input=json.dumps(texts), capture_output=True, text=True, env=environment, cwd=checkout, check=True
+        [sys.executable, "-c", TRANSLATE],
+        input=json.dumps(texts),
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=checkout,
+        check=True,
     )
     return json.loads(done.stdout)
 
@@ -121,8 +127,15 @@ def main(before: Path) -> None:
         for n, (kind, text) in enumerate(texts)
     ]
     for row in rows:
-        print(repr(row["text"]), *(f"   {row[when]['verdict']} {row[when]['translation']!r} {row[when]['said'] or ''}" for when in found), sep="\n")
-    record = {"command": "python benchmarks/typed.py --before FOLDER", "commits": {"before": git_commit(before / "xformer_lib"), "after": git_commit()}}
+        print(
+            repr(row["text"]),
+            *(f"   {row[when]['verdict']} {row[when]['translation']!r} {row[when]['said'] or ''}" for when in found),
+            sep="\n",
+        )
+    record = {
+        "command": "python benchmarks/typed.py --before FOLDER",
+        "commits": {"before": git_commit(before / "xformer_lib"), "after": git_commit()},
+    }
     record["sensible"] = {when: VERDICTS[when].count("s") for when in found} | {"of": len(rows)}
     OUT.write_text(json.dumps({**record, "texts": rows}, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     print(record["sensible"])

@@ -48,6 +48,7 @@ def test_twins_of_plain_letters_and_marks_become_plain(typed, plain):
         ("write to jo.do+x@mail.example.com", {"jo.do+x@mail.example.com": "address"}),
         ("@tom says #hello", {"@tom": "address", "#hello": "address"}),
         ("at 9:30, for $3,499.99, 50% and 25°C", {"9:30": "number", "$3,499.99": "number", "50%": "number", "25°C": "number"}),
+        ("call +33 6 12 34 or 555-0199", {"+33 6 12 34": "number", "555-0199": "number"}),
         ("3 cats, the 21st, a 20-year-old, the 1990s, A380", {}),
         ("so\u00adft hy\u200bphen", {}),
         ("\ufeffHello", {}),
@@ -61,9 +62,10 @@ def test_what_no_letter_of_the_model_is_gets_lifted_out(typed, kinds):
 
 
 def test_capitalised_words_that_were_never_read_are_names():
-    words = known_words(["tom likes Boston and cats, tom likes boston and Cats and", "and"])
-    found = [part for part in take_out("Tom and Siobhan O'Hara-Smith likes Boston", words) if isinstance(part, Item)]
-    assert [one.text for one in found] == ["Siobhan", "O'Hara-Smith"] and {one.kind for one in found} == {"name"}
+    words = known_words(["tom likes Boston and cats, tom likes Boston and Cats and", "and"])
+    assert words == {"tom", "likes", "Boston", "and", "cats"}
+    found = [part for part in take_out("Tom and Siobhan O'Hara-Smith likes Boston, Dr. Tom", words) if isinstance(part, Item)]
+    assert [one.text for one in found] == ["Siobhan", "O'Hara-Smith", "Dr", "Tom"] and {one.kind for one in found} == {"name"}
     assert take_out("Siobhan") == ["Siobhan"]  # without a list none is
 
 
@@ -84,6 +86,8 @@ def test_items_come_back_once_each_whatever_the_model_does_with_the_signs(answer
         ("I... don't know. really", ["I... don't know.", "really"]),
         ('"Stop!" he said. "Why?" Nobody knew.', ['"Stop!" he said.', '"Why?"', "Nobody knew."]),
         ("M. Dupont est là. Mme Curie aussi.", ["M. Dupont est là.", "Mme Curie aussi."]),
+        ("Wait - I forgot it", ["Wait", "I forgot it"]),
+        ("- Yes, a well-known one", ["- Yes, a well-known one"]),
         ("", []),
     ],
 )
@@ -131,6 +135,11 @@ def test_what_is_said():
         "too long for the model, so read in parts: 1 sentence",
     )
     assert cut("plain", fits=lambda text: True, signs=True).notes == ()
+    words = frozenset(["the", "cat", "sleeps", "Tom"])
+    assert cut("The cat zleeps, tom sleeps. Zleeps", fits=lambda text: True, signs=True, words=words).notes == (
+        "hardly ever read in training: zleeps",
+    )
+    assert [sentences(text, words=words) for text in ("Cat", "Tom", "CAT", "The cat")] == [["cat"], ["Tom"], ["CAT"], ["The cat"]]
 
 
 def test_varied_training_pairs_keep_their_signs_and_their_seed():
