@@ -140,7 +140,7 @@ def test_the_same_plan_and_the_same_text_again(plans, case):
     for text, found in zip(TEXTS, plans[case], strict=True):
         if found != (expected := plan_of(text, **CASES[case])):
             different.append((text, found, expected))
-    assert different == []
+    assert different[:1] == []  # of one, pytest shows the difference quickly
 
 
 @pytest.mark.parametrize(

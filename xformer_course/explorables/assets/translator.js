@@ -8,7 +8,8 @@ const start = ({ stage, data, say }) => {
     ["decoder", "decoder"],
     ["cross", "cross-attention"],
   ];
-  const LONGEST = 100; // pieces on an axis of the large map
+  const LONGEST = 100, // pieces on an axis of the large map
+    isLong = (text) => text.length > 200 || text.trim().includes("\n"); // shown beside its translation, not before it
   const LANGUAGES = { en: "English", fr: "French" };
   // `kept`: the parts of a model that have arrived
   const ways = data.ways.map((one) => ({ ...one, languages: one.name.split("-"), kept: {}, engine: null, arriving: null }));
@@ -273,7 +274,9 @@ const start = ({ stage, data, say }) => {
       }
       if (first) times.first = performance.now() - clicked;
       draw();
-      say([`${text} → ${whole()}`, ...notes(), found.looked ? `${path().ids.length} steps.` : ""].join(" ").trim());
+      const count = found.sentences.length,
+        told = isLong(text) ? `${count} ${count === 1 ? "sentence is" : "sentences are"} translated.` : `${text} → ${whole()}`;
+      say([told, ...notes().map((note) => `(${note})`), found.looked ? `${path().ids.length} steps.` : ""].join(" ").trim());
     } catch (reason) {
       if (run !== runs) return;
       forget();
@@ -441,10 +444,17 @@ const start = ({ stage, data, say }) => {
       count = result.sentences.length;
     const look = (n) => ask({ text: result.text, sentence: n, choices: choicesWith({}) });
     body.replaceChildren(
-      h("p", { class: "xf-said" }, h("span", { lang: from }, result.text), " → ", h("strong", { lang: to }, whole() || "(nothing)")),
+      h(
+        "p",
+        { class: isLong(result.text) ? "xf-said xf-long" : "xf-said" },
+        h("span", { lang: from }, result.text),
+        h("span", {}, " → "),
+        h("strong", { lang: to }, whole() || "(nothing)"),
+      ),
       ...notes().map((note) => h("p", { class: "xf-note" }, note)),
-      h("p", {}, kit.button("translate it back", back, { disabled: !whole().trim() })),
-      ...(count ? drawInside(look) : [h("p", {}, "No word in it is for the model to read, so it stays as it is.")]),
+      ...(count
+        ? [h("p", {}, kit.button("translate it back", back, { disabled: !whole() })), ...drawInside(look)]
+        : [h("p", {}, "It has no word that the model could read, so it comes back as it is.")]),
     );
     if (inside) refocus(inside);
   };
