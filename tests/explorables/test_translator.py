@@ -166,7 +166,9 @@ def test_the_stored_picture_is_the_models(pytorch):
     for row, values, places in zip(NEXT, likely.values.tolist(), (likely.indices + 2).tolist(), strict=True):
         assert [piece for piece, _ in row] == tokenizer.pieces(places)
         np.testing.assert_allclose([share for _, share in row], 100 * np.array(values), atol=0.051)
-    np.testing.assert_allclose(np.array(LOOKS) / 100, attention_maps(model, tokenizer, text, ids[:-1]).cross[LAYER - 1, HEAD - 1], atol=0.0051)
+    np.testing.assert_allclose(
+        np.array(LOOKS) / 100, attention_maps(model, tokenizer, text, ids[:-1]).cross[LAYER - 1, HEAD - 1], atol=0.0051
+    )
 
 
 @pytest.mark.parametrize("name", WHOLE)
