@@ -109,10 +109,11 @@ const typedWith = ({ patterns, breaks, space, twins, titles, endings, signs, hol
       .split(first.LINE_END)
       .forEach((line, number) => {
         if (number) parts.push("\n");
-        let [holed, items] = withHoles(takeOut(line, signed ? words : new Set()), signed);
-        const word = strip(holed);
-        if (WORD.test(word) && word === capitalize(word) && words.has(word.toLowerCase())) holed = holed.toLowerCase();
-        for (const { text, kind } of items) if (!["number", "name"].includes(kind)) carried.add(text);
+        const [text, items] = withHoles(takeOut(line, signed ? words : new Set()), signed),
+          word = strip(text),
+          alone = WORD.test(word) && word === capitalize(word) && words.has(word.toLowerCase()),
+          holed = alone ? text.toLowerCase() : text;
+        for (const item of items) if (!["number", "name"].includes(item.kind)) carried.add(item.text);
         for (const [sentence, gap] of splitSentences(holed)) {
           const pieces = partsOf(sentence, items, fits, signed);
           if (!first.HOLE.test(sentence) && pieces.filter(isSentence).length > 1) broken += 1;
