@@ -18,6 +18,9 @@ HOLES = 0xE000  # letters for private use: one holds the place of each item whil
 HAS_LETTER = re.compile(f"[{LATIN}]")
 HOLE = re.compile("[\ue000-\uf8ff]")
 HEAD, TAIL = re.compile(r"[\s\ue000-\uf8ff]*"), re.compile(r"[\s\ue000-\uf8ff]*$")
+LINE_END = re.compile(" *(?:\r\n|\r|\n)")
+BESIDE = re.compile(f"(?<=[{LATIN}0-9])(?=[\ue000-\uf8ff])|(?<=[\ue000-\uf8ff])(?=[{LATIN}0-9])")  # between a hole and a letter
+SMALL_I = re.compile(r"\bi\b")
 BREAKS = (re.compile(r"[;:,] "), re.compile(" "))  # where a sentence that is too long is cut, in the order of preference
 SHOUTED = 4  # letters from which on a sentence all in capitals is read in small ones
 
@@ -77,7 +80,7 @@ def cut(text: str, *, fits: Callable[[str], bool], signs: bool, words: Set[str] 
     parts: list[str | Sentence] = []
     carried: dict[str, None] = {}
     broken = 0
-    for number, line in enumerate(re.split(" *(?:\r\n|\r|\n)", text.rstrip(" "))):
+    for number, line in enumerate(LINE_END.split(text.rstrip(" "))):
         parts += ["\n"] if number else []
         holed, items = _with_holes(take_out(line, words if signs else frozenset()), signs)
         word = holed.strip()
@@ -146,11 +149,11 @@ def _sentence(core: str, items: list[Item], signs: bool) -> Sentence:
     A model without signs has read no sentence without its capitals either: it gets the first one, and that of "I".
     """
     own = [items[ord(hole) - HOLES] for hole in HOLE.findall(core)]
-    text = re.sub(f"(?<=[{LATIN}0-9])(?=[\ue000-\uf8ff])|(?<=[\ue000-\uf8ff])(?=[{LATIN}0-9])", " ", core)
+    text = BESIDE.sub(" ", core)
     letters = [letter for letter in text if letter.isalpha() and not HOLE.match(letter)]
     shouted = len(letters) >= SHOUTED and not any(letter.islower() for letter in letters)
     text = text.lower() if shouted else text
-    text = text if signs else re.sub(r"\bi\b", "I", text[0].upper() + text[1:])
+    text = text if signs else SMALL_I.sub("I", text[0].upper() + text[1:])
     left = iter(SIGNS)
     return Sentence(HOLE.sub(lambda hole: next(left), text), tuple(own), shouted)
 

@@ -3,7 +3,7 @@ const from = require("node:module").createRequire(`${process.cwd()}/_build/javas
 const globals = from("globals");
 
 // The scripts of a figure stand in one function, one behind the other; each hands on one of these names.
-const HANDED_ON = ["kit", "start", "loader", "search", "tokens", "transformer", "views"];
+const HANDED_ON = ["kit", "start", "loader", "search", "tokens", "transformer", "typedWith", "views"];
 const readable = (names) => Object.fromEntries(names.map((name) => [name, "readonly"]));
 
 module.exports = [

@@ -8,6 +8,7 @@ import numpy as np
 import xformer_lib
 from xformer_course.explorables.explorable import Explorable, asset
 from xformer_course.explorables.pictures import matrix_table
+from xformer_course.explorables.typed_data import typed_data
 
 MODELS = Path(xformer_lib.__file__).parent / "pretrained"
 EXAMPLES = (
@@ -18,16 +19,16 @@ EXAMPLES = (
     "A woman in a green coat is standing on a ladder painting a wall.",
     "I think that the man who sold me the car that broke down yesterday has moved to another city with his wife.",
     "You are late.",
-    "I will be there in five minutes 🙂.",
+    "I missed my train 😅. The next one leaves at 9:30.",
 )
 FROM_FRENCH = (
     "Où est la gare ?",
-    "Ma sœur habite un petit appartement près de la gare.",
+    "Ma sœur habite dans un petit appartement près de la gare.",
     "Nous allons chez nous.",
-    "Il s'assit sur la rive du fleuve.",
+    "Il s'assit au bord de la rivière.",
     "Elle me manque.",
     "L'infirmière est en retard.",
-    "Le gros chat jaune dort sur mon ordinateur.",
+    "J'ai raté mon train 😅. Tu peux m'attendre ?",
 )
 ELSEWHERE = (
     'The weights come with the built book and do not lie beside this page; in a notebook, write load_pretrained("{name}").translate("…").'
@@ -35,27 +36,28 @@ ELSEWHERE = (
 
 # The first state, as the Python model computes it for EXAMPLES[0]; tests/explorables/test_translator.py compares.
 SOURCE = ("I", "▁am", "▁an", "▁engine", "er", ".", "<eos>")
-SOURCE_IDS = (44, 552, 365, 6123, 272, 17, 2)
+SOURCE_IDS = (44, 555, 369, 6261, 272, 17, 2)
 WRITTEN = ("Je", "▁suis", "▁ing", "én", "ieur", ".", "<eos>")
 # percent of the three likeliest next pieces at each step
 NEXT = (
-    (("Je", 92.4), ("J'", 0.2), ("C'", 0.1)),
-    (("▁suis", 92.3), ("▁me", 0.6), ("▁fais", 0.1)),
-    (("▁ing", 97.2), ("▁moteur", 0.3), ("én", 0.1)),
-    (("én", 98.8), ("▁moteur", 0.1), ("ieur", 0.1)),
-    (("ieur", 90.8), ("ieurs", 1.5), ("ieuse", 0.3)),
-    ((".", 91.6), ("e", 0.2), ("▁en", 0.0)),
-    (("<eos>", 92.1), (".", 0.0), ("vous", 0.0)),
+    (("Je", 92.4), ("J'", 0.8), ("C'", 0.4)),
+    (("▁suis", 93.5), ("▁me", 0.2), ("▁ne", 0.1)),
+    (("▁ing", 90.6), ("▁moteur", 1.3), ("▁un", 1.2)),
+    (("én", 98.6), ("ieur", 0.3), ("ré", 0.1)),
+    (("ieur", 95.9), ("ari", 0.3), ("ieurs", 0.3)),
+    ((".", 90.8), ("▁!", 0.4), (",", 0.2)),
+    (("<eos>", 92.0), ("-", 0.0), ("vous", 0.0)),
 )
-# cross-attention, layer 2, head 2, in hundredths
+# cross-attention, in hundredths, of the head that looks at the words in their order
+LAYER, HEAD = 2, 3
 LOOKS = (
-    (90, 6, 0, 0, 3, 0, 0),
-    (0, 0, 99, 0, 0, 0, 0),
-    (0, 0, 95, 4, 0, 0, 0),
-    (0, 0, 0, 0, 0, 0, 100),
-    (0, 0, 0, 0, 0, 0, 100),
-    (3, 1, 2, 1, 0, 29, 64),
-    (4, 0, 0, 0, 0, 2, 93),
+    (97, 2, 0, 0, 0, 0, 0),
+    (0, 72, 10, 17, 1, 0, 0),
+    (0, 0, 100, 0, 0, 0, 0),
+    (0, 0, 0, 99, 1, 0, 0),
+    (0, 0, 1, 79, 20, 0, 0),
+    (1, 8, 3, 5, 11, 63, 10),
+    (0, 0, 0, 1, 1, 0, 97),
 )
 
 
@@ -73,7 +75,7 @@ def _picture() -> str:
         np.array(LOOKS) / 100,
         rows=[word.strip("▁") for word in WRITTEN],
         columns=[word.strip("▁") for word in SOURCE],
-        title="cross-attention, layer 2, head 2",
+        title=f"cross-attention, layer {LAYER}, head {HEAD}",
         axes=("query (piece written)", "key (source)"),
     )
     return (
@@ -99,11 +101,12 @@ def translator() -> Explorable:
     return Explorable(
         name="translator",
         label="The English–French models of this book, running in the page",
-        caption="Type a sentence, or take one, and press the button: the model comes from the book itself and runs here; nothing you type "
-        "leaves the page. A second model translates from French; each can translate back what the other wrote. Step through the translation, take another word than the model's, one of the five or your own, and watch it go on from there. Then "
+        caption="Type a text, or take one, and press the button: the model comes from the book itself and runs here; nothing you type "
+        "leaves the page. It reads sentence after sentence, and numbers, emoji and names that it does not know are carried through. A second model translates from French; "
+        "each can translate back what the other wrote. Step through the translation of a sentence, take another word than the model's, one of the five or your own, and watch it go on from there. Then "
         "go through the heads: some have clear habits.",
-        data={"ways": [_way("en-fr", EXAMPLES), _way("fr-en", FROM_FRENCH)]},
+        data={"ways": [_way("en-fr", EXAMPLES), _way("fr-en", FROM_FRENCH)], "head": [LAYER - 1, HEAD - 1], "typed": typed_data()},
         picture=_picture(),
-        scripts=("loader.js", *(f"translator_{part}.js" for part in ("tokenizer", "model", "search", "views"))),
+        scripts=("loader.js", *(f"translator_{part}.js" for part in ("tokenizer", "typed", "model", "search", "views"))),
         style=asset("translator.css"),
     )

@@ -7,6 +7,7 @@ __all__ = ["split_sentences"]
 TITLES = frozenset("mr mrs ms dr prof st mt fig no vs cf e.g i.e p.ex approx m mm mme mlle me env av".split())  # a name or a number follows
 ENDINGS = frozenset("etc a.m p.m u.s u.k inc ltd co jr sr".split())  # these may end a sentence, if a capital follows
 END = re.compile(r"""([.!?]+["')\]]*)(\s+)(?=\S)|(?<=\S)(\s+-+\s+)(?=\S)""")  # a dash between spaces parts two sentences, too
+BEFORE_WORD = re.compile(r"[\s\"'(\[]")
 
 
 def split_sentences(line: str) -> list[tuple[str, str]]:
@@ -27,7 +28,7 @@ def split_sentences(line: str) -> list[tuple[str, str]]:
 
 def _ends(before: str, marks: str, after: str) -> bool:
     """Whether these marks end a sentence, by the word in front of them and the letter behind."""
-    word = re.split(r"[\s\"'(\[]", before)[-1].lower()
+    word = BEFORE_WORD.split(before)[-1].lower()
     small = after[:1].islower()
     if not marks.startswith("."):
         return not (small and marks.endswith(('"', "'", ")")))  # "Stop!" he said

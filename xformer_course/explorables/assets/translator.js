@@ -1,13 +1,15 @@
-// Our English–French models in the page: type, see the pieces, follow each step, choose another word, look at every head, and let the
-// other model translate it back.
+// Our English–French models in the page: type a text, see the pieces of each sentence, follow each step, choose another word, look at
+// every head, and let the other model translate it back.
 const start = ({ stage, data, say }) => {
-  const { h } = kit;
+  const { h } = kit,
+    typed = typedWith(data.typed);
   const PARTS = [
     ["encoder", "encoder"],
     ["decoder", "decoder"],
     ["cross", "cross-attention"],
   ];
-  const LONGEST = 100; // pieces on an axis of the large map
+  const LONGEST = 100, // pieces on an axis of the large map
+    isLong = (text) => text.length > 200 || text.trim().includes("\n"); // shown beside its translation, not before it
   const LANGUAGES = { en: "English", fr: "French" };
   // `kept`: the parts of a model that have arrived
   const ways = data.ways.map((one) => ({ ...one, languages: one.name.split("-"), kept: {}, engine: null, arriving: null }));
@@ -18,21 +20,22 @@ const start = ({ stage, data, say }) => {
     way: way.name,
     text: way.examples[0],
     method: "greedy",
+    sentence: 0,
     prefix: [],
     chosen: [],
     at: 0,
     shown: 0,
     part: "cross",
-    layer: 1,
-    head: 1,
+    layer: data.head[0],
+    head: data.head[1],
   };
-  let wanted = { text: state.text, prefix: [], chosen: [], at: 0 }; // what was asked for last
+  let wanted = { text: state.text, sentence: 0, choices: [] }; // what was asked for last; choices: the reader's, for each sentence
   const times = {};
 
   // ---------------------------------------------------------------- controls
   const id = kit.fresh("text"),
     picker = kit.fresh("examples");
-  const field = h("input", { type: "text", id, maxlength: 600, value: state.text, autocomplete: "off" });
+  const field = h("textarea", { id, rows: 2, autocomplete: "off", enterkeyhint: "go", "aria-describedby": `${id}-hint` });
   const caption = h("label", { for: id });
   const examples = h("select", { id: picker });
   // The list names the example that stands in the field, else none, so that every example can be chosen again.
@@ -40,6 +43,11 @@ const start = ({ stage, data, say }) => {
     examples.value = way.examples.includes(field.value) ? field.value : "";
   };
   field.addEventListener("input", follow);
+  field.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    ask();
+  });
   examples.addEventListener("change", () => {
     if (!examples.value) return follow();
     field.value = examples.value;
@@ -75,6 +83,7 @@ const start = ({ stage, data, say }) => {
     direction,
     caption,
     field,
+    h("p", { class: "xf-hint", id: `${id}-hint` }, "Enter translates; Shift and Enter begin a new line."),
     h("div", { class: "xf-row" }, go, h("p", { class: "xf-control" }, h("label", { for: picker }, "or take"), examples), method),
   );
   form.addEventListener("submit", (event) => {
@@ -129,14 +138,15 @@ const start = ({ stage, data, say }) => {
   const complain = (text, retry) =>
     trouble.replaceChildren(...(text ? [h("p", {}, text)] : []), ...(retry ? [kit.button("Try again", retry)] : []));
 
+  const NOTHING = { prefix: [], chosen: [], at: 0, shown: 0 }; // the reader has left a sentence to the model
   // A direction has its model, its languages and its examples. What the reader typed stays.
   const turn = (value, text = way.examples.includes(field.value) ? undefined : field.value) => {
     way = ways.find((one) => one.name === value);
     const [from, to] = way.languages;
-    Object.assign(state, { way: value, text: text || way.examples[0], prefix: [], chosen: [], at: 0, shown: 0 });
+    Object.assign(state, { way: value, text: text || way.examples[0], sentence: 0, ...NOTHING });
     runs += 1; // what is being translated will not be shown
     direction.set(value);
-    caption.textContent = `${LANGUAGES[from]} sentence`;
+    caption.textContent = `${LANGUAGES[from]} text`;
     field.lang = examples.lang = from;
     own.lang = to;
     field.value = state.text;
@@ -169,10 +179,19 @@ const start = ({ stage, data, say }) => {
         },
         again,
       );
-      const stored = (name) => JSON.parse(new TextDecoder().decode(files[name]));
+      const stored = (name) => new TextDecoder().decode(files[name]);
+      const tokenizer = new tokens.Tokenizer(JSON.parse(stored("tokenizer.json"))),
+        words = new Set(stored("words.txt").split("\n").filter(Boolean)),
+        { model: config } = JSON.parse(stored("config.json"));
       here.engine = {
-        tokenizer: new tokens.Tokenizer(stored("tokenizer.json")),
-        model: new transformer.Transformer(stored("config.json").model, transformer.readTensors(files["model.safetensors"])),
+        tokenizer,
+        model: new transformer.Transformer(config, transformer.readTensors(files["model.safetensors"])),
+        plan: (text) =>
+          typed.cut(text, {
+            fits: (part) => tokenizer.encode(part).length < config.max_len - 8, // <eos>, and pieces of a sign
+            signed: tokenizer.encode(` ${typed.signs[0]}`).length === 1, // one piece: learned in training
+            words,
+          }),
       };
       here.kept.parts = null; // the weights have been widened; the bytes may go
     } finally {
@@ -182,40 +201,55 @@ const start = ({ stage, data, say }) => {
     opening.remove();
   };
 
-  // ---------------------------------------------------------------- from a sentence to paths
+  // ---------------------------------------------------------------- from a text to paths
   const pause = () => new Promise((resolve) => setTimeout(resolve));
+  // One sentence after the other. What the model said of each is kept, and of the one that is looked at all that it computed.
   const solve = async (run) => {
-    const { tokenizer, model } = way.engine,
-      { text, prefix, chosen, at } = wanted,
-      ids = tokenizer.encode(tokenizer.plain(text)),
-      longest = model.config.max_len - 1;
-    if (ids.length > longest)
-      throw new Error(`The model reads at most ${longest} pieces, this text has ${ids.length}; split it into shorter sentences.`);
-    const began = performance.now(),
-      source = [...ids, model.config.eos_id],
-      encoded = model.encode(source);
-    const walk = search.decode(model, encoded, { method: state.method, prefix });
-    let next = walk.next(),
-      words = 0;
-    for (let breath = began; !next.done; next = walk.next(), words++) {
-      if (performance.now() - breath > 40) {
-        await pause();
-        breath = performance.now();
+    const { tokenizer, model, plan } = way.engine,
+      { text, choices } = wanted,
+      { method } = state,
+      known = result?.text === text && result.method === method ? result : { ...plan(text), answers: [] },
+      answers = [...known.answers],
+      sentence = Math.min(wanted.sentence, known.sentences.length - 1),
+      began = performance.now();
+    let steps = 0,
+      breath = began,
+      looked = null;
+    for (const [n, one] of known.sentences.entries()) {
+      const { prefix, shown } = { ...NOTHING, ...choices[n] },
+        key = `${prefix} ${shown}`;
+      if (n !== sentence && answers[n]?.key === key) continue;
+      if (known.sentences.length > 1) busy(`translating… sentence ${n + 1} of ${known.sentences.length}`);
+      const source = [...tokenizer.encode(tokenizer.plain(one.text)), model.config.eos_id],
+        encoded = model.encode(source);
+      const walk = search.decode(model, encoded, { method, prefix });
+      let next = walk.next();
+      for (; !next.done; next = walk.next(), steps++) {
+        if (performance.now() - breath > 40) {
+          await pause();
+          breath = performance.now();
+        }
+        if (run !== runs) return null;
       }
-      if (run !== runs) return null;
+      const paths = next.value,
+        { ids } = paths[Math.min(shown, paths.length - 1)];
+      steps += 1;
+      answers[n] = answer(ids, key);
+      if (n === sentence) looked = { ...one, source, encoded, paths };
     }
     times.translation = performance.now() - began;
-    times.step = times.translation / (words + 1);
-    return { text, prefix, chosen, at, source, encoded, paths: next.value };
+    times.step = times.translation / Math.max(1, steps);
+    return { ...known, text, method, choices, answers, sentence, looked };
   };
+  const answer = (ids, key) => ({ said: way.engine.tokenizer.decode(ids), ended: ids.at(-1) === way.engine.model.config.eos_id, key });
   // A later press always wins: the run before it stops at its next step.
-  const ask = async ({ text = field.value, prefix = [], chosen = [], at = 0, again = false } = {}) => {
+  const ask = async ({ text = field.value, sentence = 0, choices = [], again = false } = {}) => {
     const run = ++runs,
       clicked = performance.now(),
       here = way,
       first = !here.engine;
-    wanted = { text, prefix, chosen, at };
-    complain(text.trim() ? "" : "Type a sentence first: there is nothing to translate.");
+    wanted = { text, sentence, choices };
+    complain(text.trim() ? "" : "Type a text first: there is nothing to translate.");
     if (!text.trim()) {
       busy("");
       forget();
@@ -233,10 +267,16 @@ const start = ({ stage, data, say }) => {
       const found = run === runs ? await solve(run) : null;
       if (found === null) return;
       result = found;
-      Object.assign(state, { text, prefix, chosen, shown: 0, at: Math.min(at, found.paths[0].ids.length - 1) });
+      Object.assign(state, { text, sentence: found.sentence, ...NOTHING, ...choices[found.sentence] });
+      if (found.looked) {
+        state.shown = Math.min(state.shown, found.looked.paths.length - 1);
+        state.at = Math.min(state.at, path().ids.length - 1);
+      }
       if (first) times.first = performance.now() - clicked;
       draw();
-      say(`${text} → ${said(path())} ${path().ids.length} steps.`);
+      const count = found.sentences.length,
+        told = isLong(text) ? `${count} ${count === 1 ? "sentence is" : "sentences are"} translated.` : `${text} → ${whole()}`;
+      say([told, ...notes().map((note) => `(${note})`), found.looked ? `${path().ids.length} steps.` : ""].join(" ").trim());
     } catch (reason) {
       if (run !== runs) return;
       forget();
@@ -247,13 +287,42 @@ const start = ({ stage, data, say }) => {
   };
 
   // ---------------------------------------------------------------- what is shown
-  const path = () => result.paths[state.shown];
+  const path = () => result.looked.paths[state.shown];
+  const whole = () =>
+    typed.join(
+      result,
+      result.answers.map((one) => one.said),
+    );
+  const notes = () => {
+    const endless = result.sentences.filter((_, n) => !result.answers[n].ended),
+      more = endless.length > 1 ? ` and of ${endless.length - 1} more` : "";
+    return endless.length
+      ? [
+          ...result.notes,
+          `no end within the limit, so it may be cut off: the translation of ${quoted(endless[0].text.slice(0, 40))}${more}`,
+        ]
+      : result.notes;
+  };
+  // As Python quotes a text.
+  const quoted = (text) => {
+    const mark = text.includes("'") && !text.includes('"') ? '"' : "'";
+    return mark + text.replaceAll("\\", "\\\\").replaceAll(mark, `\\${mark}`) + mark;
+  };
+  // What the reader chose in each sentence, with a change in the one that is looked at.
+  const choicesWith = (change) => {
+    const { prefix, chosen, at, shown } = state,
+      choices = [...result.choices];
+    choices[result.sentence] = { prefix, chosen, at, shown, ...change };
+    return choices;
+  };
   const ended = ({ ids }) => ids.at(-1) === way.engine.model.config.eos_id;
   const target = () => LANGUAGES[way.languages[1]];
   const said = (one) => way.engine.tokenizer.decode(one.ids);
   const matrixOf = (part, layer, head) => {
     const rows =
-      part === "encoder" ? result.encoded.weights[layer] : path().states.map((one) => one[part === "decoder" ? "self" : "cross"][layer]);
+      part === "encoder"
+        ? result.looked.encoded.weights[layer]
+        : path().states.map((one) => one[part === "decoder" ? "self" : "cross"][layer]);
     return rows.map((row) => {
       const n = row.length / way.engine.model.config.num_heads;
       return Array.from(row.subarray(head * n, (head + 1) * n));
@@ -262,7 +331,7 @@ const start = ({ stage, data, say }) => {
   const names = () => {
     const { tokenizer, model } = way.engine,
       pieces = (ids) => tokenizer.pieces(ids).map(views.bare);
-    const source = pieces(result.source),
+    const source = pieces(result.looked.source),
       written = pieces(path().ids),
       read = pieces([model.config.bos_id, ...path().ids.slice(0, -1)]);
     return { encoder: [source, source], decoder: [written, read], cross: [written, source] }[state.part];
@@ -300,10 +369,15 @@ const start = ({ stage, data, say }) => {
   };
   // Take one piece or several, from the present step on.
   const take = async (...words) => {
-    const { text } = result,
+    const { text, sentence } = result,
       { at } = state,
-      steps = words.map((_, n) => at + n);
-    await ask({ text, prefix: [...path().ids.slice(0, at), ...words], chosen: [...state.chosen.filter((t) => t < at), ...steps], at });
+      steps = words.map((_, n) => at + n),
+      prefix = [...path().ids.slice(0, at), ...words];
+    await ask({
+      text,
+      sentence,
+      choices: choicesWith({ prefix, chosen: [...state.chosen.filter((t) => t < at), ...steps], at, shown: 0 }),
+    });
     if (result) say(`You took ${way.engine.tokenizer.pieces(words).join(" ")} at step ${at + 1}; the model goes on: ${said(path())}`);
   };
   // What is typed as pieces: a new word where one may begin; after a plus it goes on with the word before.
@@ -319,7 +393,7 @@ const start = ({ stage, data, say }) => {
     complain("");
     try {
       const words = typedPieces(own.value),
-        most = search.limitOf(way.engine.model, result.source) - state.at;
+        most = search.limitOf(way.engine.model, result.looked.source) - state.at;
       if (!words.length) throw new Error(`Type a ${target()} piece or word first: there is nothing to take.`);
       if (words.length > most)
         throw new Error(`At this step the translation has room for ${most} pieces, yours are ${words.length}; type less.`);
@@ -332,37 +406,72 @@ const start = ({ stage, data, say }) => {
 
   // What was written becomes the source of the other model; a press loads that one first, where it has not come yet.
   const back = () => {
-    turn(ways.find((one) => one !== way).name, said(path()));
+    turn(ways.find((one) => one !== way).name, whole());
     ask();
     field.focus({ preventScroll: true });
   };
 
   const spelling = () => {
-    const bytes = way.engine.tokenizer.pieces(result.source).filter((piece) => piece.startsWith("<0x")).length;
+    const bytes = way.engine.tokenizer.pieces(result.looked.source).filter((piece) => piece.startsWith("<0x")).length;
     return h(
       "p",
       {},
-      `${result.source.length} pieces with their ids; ▁ is a space. No text is unknown: what the vocabulary does not hold is spelt in smaller pieces`,
+      `${result.looked.source.length} pieces with their ids; ▁ is a space. No text is unknown: what the vocabulary does not hold is spelt in smaller pieces`,
       bytes
         ? `, here even in single bytes (${bytes} of them, such as <0xF0>), about which the model has learned next to nothing.`
         : ", at worst in single bytes.",
     );
   };
+  // The sentence that is looked at, as the model gets it, where that is not what was typed.
+  const sentenceRead = () => {
+    const { text, items, shouted } = result.looked,
+      count = result.sentences.length;
+    if (count === 1 && text === result.text) return "";
+    const stand = items.map((item, n) => `${typed.signs[n]} stands for ${item.text}`);
+    return h(
+      "p",
+      {},
+      count > 1 ? `Sentence ${result.sentence + 1} of ${count}, as the model gets it: ` : "The sentence as the model gets it: ",
+      h("span", { lang: way.languages[0] }, text),
+      stand.length ? ` (${stand.join(", ")})` : "",
+      shouted ? " (capitals come back at the end)" : "",
+    );
+  };
   const draw = () => {
+    const [from, to] = way.languages,
+      active = document.activeElement,
+      inside = body.contains(active) && (active === own ? own : nameOf(active)),
+      count = result.sentences.length;
+    const look = (n) => ask({ text: result.text, sentence: n, choices: choicesWith({}) });
+    body.replaceChildren(
+      h(
+        "p",
+        { class: isLong(result.text) ? "xf-said xf-long" : "xf-said" },
+        h("span", { lang: from }, result.text),
+        h("span", {}, " → "),
+        h("strong", { lang: to }, whole() || "(nothing)"),
+      ),
+      ...notes().map((note) => h("p", { class: "xf-note" }, note)),
+      ...(count
+        ? [h("p", {}, kit.button("translate it back", back, { disabled: !whole() })), ...drawInside(look)]
+        : [h("p", {}, "It has no word that the model could read, so it comes back as it is.")]),
+    );
+    if (inside) refocus(inside);
+  };
+  const drawInside = (look) => {
     const { tokenizer } = way.engine,
       { ids } = path(),
       { at, chosen } = state,
       [from, to] = way.languages,
-      active = document.activeElement;
-    const inside = body.contains(active) && (active === own ? own : nameOf(active));
-    const written = tokenizer.pieces(ids),
+      { source, paths } = result.looked,
+      written = tokenizer.pieces(ids),
       before = tokenizer.decode(ids.slice(0, at));
-    body.replaceChildren(
-      h("p", { class: "xf-said" }, h("span", { lang: from }, result.text), " → ", h("strong", { lang: to }, said(path()) || "(nothing)")),
-      h("p", {}, kit.button("translate it back", back, { disabled: !said(path()) })),
+    return [
+      result.sentences.length > 1 ? views.sentences(result.sentences, { shown: result.sentence, lang: from, onlook: look }) : "",
       ended(path()) ? "" : h("p", {}, `Cut after ${ids.length} pieces: no <eos> came within twice the source and ten.`),
       h("h3", {}, "What the model reads"),
-      views.pieceList("Pieces of the source", tokenizer.pieces(result.source), result.source, from),
+      sentenceRead(),
+      views.pieceList("Pieces of the source", tokenizer.pieces(source), source, from),
       spelling(),
       h("h3", {}, "How it writes"),
       views.steps(written, { at, lang: to, chosen: (t) => chosen.includes(t), onstep: go_to }),
@@ -371,7 +480,9 @@ const start = ({ stage, data, say }) => {
         { class: "xf-row" },
         kit.button("← step back", () => go_to(at - 1), { disabled: at === 0 }),
         kit.button("step forward →", () => go_to(at + 1), { disabled: at === ids.length - 1 }),
-        kit.button("the model's own words", () => ask({ text: result.text }), { disabled: !chosen.length }),
+        kit.button("the model's own words", () => ask({ text: result.text, sentence: result.sentence, choices: choicesWith(NOTHING) }), {
+          disabled: !chosen.length,
+        }),
       ),
       views.candidates(offered(), {
         caption: `Step ${at + 1} of ${ids.length}, ${at ? `after “${before}”` : "at the beginning"}`,
@@ -381,13 +492,12 @@ const start = ({ stage, data, say }) => {
       }),
       ownForm,
       path().score !== undefined
-        ? views.hypotheses(result.paths, {
+        ? views.hypotheses(paths, {
             shown: state.shown,
             lang: to,
             text: said,
             onshow: (n) => {
-              state.shown = n;
-              state.at = Math.min(state.at, path().ids.length - 1);
+              show(n);
               draw();
               say(`Shown: ${said(path())}`);
             },
@@ -395,15 +505,21 @@ const start = ({ stage, data, say }) => {
         : "",
       h("h3", {}, "Where it looks"),
       drawHeads(),
-    );
-    if (inside) refocus(inside);
+    ];
+  };
+  // Another hypothesis of the beam: the whole text has it, too.
+  const show = (n) => {
+    state.shown = n;
+    state.at = Math.min(state.at, path().ids.length - 1);
+    result.answers[result.sentence] = answer(path().ids, `${state.prefix} ${n}`);
+    result.choices[result.sentence] = choicesWith({})[result.sentence];
   };
   // What had the focus before a new drawing gets it again; if it is gone, the present step does.
   const nameOf = (element) => element.getAttribute("aria-label") || element.textContent;
   const refocus = (name) => {
     if (name === own) return own.focus({ preventScroll: true });
-    const all = [...body.querySelectorAll("button:not(:disabled), [tabindex]")];
-    (all.find((one) => nameOf(one) === name) || all.find((one) => one.getAttribute("aria-pressed") === "true")).focus({
+    const all = [...body.querySelectorAll("button:not(:disabled), select, [tabindex]")];
+    (all.find((one) => nameOf(one) === name) || all.find((one) => one.getAttribute("aria-pressed") === "true"))?.focus({
       preventScroll: true,
     });
   };
@@ -484,32 +600,34 @@ const start = ({ stage, data, say }) => {
 
   // ---------------------------------------------------------------- for tests and for other scripts
   const set = async (next) => {
-    const { text = state.text, prefix = [], chosen = [], at = 0, shown = 0, ...rest } = next;
+    const { text = state.text, sentence = 0, prefix = [], chosen = [], at = 0, shown = 0, ...rest } = next;
     if (rest.way && rest.way !== way.name) turn(rest.way, text);
     Object.assign(state, rest);
     method.set(state.method);
     field.value = text;
     follow();
-    await ask({ prefix, chosen, at });
-    if (!result) return;
-    Object.assign(state, { shown, at: Math.min(at, result.paths[shown].ids.length - 1) });
-    draw();
+    const choices = [];
+    choices[sentence] = { prefix, chosen, at, shown };
+    await ask({ sentence, choices });
   };
   const read = () => ({
     ...state,
     times,
     trouble: trouble.textContent,
-    ...(result && way.engine
-      ? {
-          source: result.source,
-          written: path().ids,
-          translation: said(path()),
-          topFive: topFive(),
-          matrix: matrixOf(state.part, state.layer, state.head),
-          names: names(),
-          hypotheses: result.paths.map(({ ids, logProb, score }) => ({ ids, logProb, score })),
-        }
-      : {}),
+    ...(result && {
+      whole: whole(),
+      notes: notes(),
+      sentences: result.sentences.map(({ text }) => text),
+    }),
+    ...(result?.looked && {
+      source: result.looked.source,
+      written: path().ids,
+      translation: typed.finish(result.looked, said(path())),
+      topFive: topFive(),
+      matrix: matrixOf(state.part, state.layer, state.head),
+      names: names(),
+      hypotheses: result.looked.paths.map(({ ids, logProb, score }) => ({ ids, logProb, score })),
+    }),
   });
-  return { set, read, engine: () => ({ ...way.engine, search }) };
+  return { set, read, engine: () => ({ ...way.engine, search, typed }) };
 };

@@ -11,6 +11,17 @@ const views = (() => {
       pieces.map((piece, i) => h("li", {}, h("span", {}, piece), h("small", {}, ids[i]))),
     );
 
+  // Which sentence of a text is looked at.
+  const sentences = (all, { shown, lang, onlook }) => {
+    const id = kit.fresh("sentence");
+    const list = h(
+      "select",
+      { id, lang, onchange: () => onlook(Number(list.value)) },
+      all.map(({ text }, n) => h("option", { value: n, selected: n === shown }, `${n + 1}: ${text}`)),
+    );
+    return h("p", { class: "xf-control xf-look" }, h("label", { for: id }, `look inside one of ${all.length} sentences`), list);
+  };
+
   // The words written, as buttons that lead to their steps.
   const steps = (pieces, { at, lang, chosen, onstep }) =>
     h(
@@ -204,5 +215,5 @@ const views = (() => {
     cells.forEach((row, i) => row.forEach((cell, j) => cell.addEventListener("click", () => point(i, j))));
     return kit.scroll(title, table);
   };
-  return { bare, percent, pieceList, steps, candidates, hypotheses, heads, map };
+  return { bare, percent, pieceList, sentences, steps, candidates, hypotheses, heads, map };
 })();
