@@ -43,7 +43,7 @@ const typedWith = ({ patterns, breaks, space, twins, titles, endings, signs, hol
     const parts = [];
     let end = 0;
     for (const { 0: name, index } of words.size ? text.matchAll(every.NAME) : []) {
-      const titled = first.TITLE.test(text.slice(0, index)) && !words.has(name);
+      const titled = first.TITLE.test(text.slice(0, index));
       if (name.length > 1 && isCapital(name[0]) && (titled || !wordsOf(name).every((word) => isKnown(word, words)))) {
         parts.push(text.slice(end, index), { text: name, kind: "name" });
         end = index + name.length;
