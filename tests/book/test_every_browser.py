@@ -360,6 +360,9 @@ def test_a_page_that_may_not_run_python_says_why(profile, headers, script, sandb
 # ---------------------------------------------------------------- search
 
 
+OWN_SENTENCES = ("train it on your own sentences", "my own data", "custom dataset", "tsv", "fine-tune")  # all lead to page 12h
+
+
 @pytest.mark.parametrize("place", ["folder", "server"])
 def test_the_search_page_finds(profile, place):
     """Titles before mentions, in the order of the book; words around a hit; a proposal; no word that ends it."""
@@ -376,6 +379,7 @@ def test_the_search_page_finds(profile, place):
         "softmax temprature",
         "positional encoding",
         "masked_softmax",
+        *OWN_SENTENCES,
     ):
         tab.goto(f"{home}?q={query}")
         expect(tab.locator("#search-results h2")).to_have_text("Search Results")
@@ -390,6 +394,7 @@ def test_the_search_page_finds(profile, place):
     assert (
         found["positional encoding"][0] == "7 · Positional encoding" and found["masked_softmax"][0] == "xformer_lib.nn > masked_softmax()"
     )
+    assert all(any(title.startswith("12h · ") for title in found[query][:3]) for query in OWN_SENTENCES), found
     assert found["constructor"] == found["__proto__"] == found["toString"] == []
     assert found["temprature"] == ("temperature", "?q=temperature") and found["softmax temprature"][0] == "softmax temperature"
     assert len(found["excerpts"]) == 12 and sum("softmax" in text.lower() for text in found["excerpts"]) > 9
