@@ -63,6 +63,7 @@ EVERY = (
     "typed",
     "variants",
     "variants-text",
+    "variants-transfer",
 )
 RUNS = [name for name in EVERY if "-en-fr" in name or "-fr-en" in name]
 RECORDS = [pytest.param(FILES.get(ROOT / "results" / f"{name}.json"), id=name) for name in RUNS]

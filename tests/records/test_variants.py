@@ -10,7 +10,7 @@ from xformer_lib.nn import LanguageModel, SeriesReader, Transformer, Transformer
 
 FILES = {
     name: json.loads((Path(__file__).resolve().parents[2] / "results" / name).read_text(encoding="utf-8"))
-    for name in ("variants-text.json", "variants.json")
+    for name in ("variants-text.json", "variants-transfer.json", "variants.json")
 }
 RUNS = [run for record in FILES.values() for run in record["runs"]]
 each_file = pytest.mark.parametrize("name", FILES)

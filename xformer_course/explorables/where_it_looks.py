@@ -7,48 +7,40 @@ import numpy as np
 from xformer_course.explorables.explorable import Explorable, asset
 from xformer_course.explorables.pictures import matrix_table
 
-LAYER, HEAD = 1, 1  # of the shipped model's cross-attention, counted from 0
+LAYER, HEAD = 1, 0  # of the shipped model's cross-attention, counted from 0
 # What the model writes greedily and where this head looks meanwhile, word by word, in hundredths; tests/explorables/test_looks.py compares.
 SENTENCES = (
     (
-        ("She", "gave", "him", "a", "red", "apple", "yesterday.", "(end)"),
-        ("Elle", "lui", "a", "donné", "une", "pomme", "rouge", "hier."),
+        ("She", "gave", "him", "a", "green", "apple", "yesterday.", "(end)"),
+        ("Elle", "lui", "a", "donné", "une", "pomme", "verte", "hier."),
         (
             (99, 0, 0, 0, 0, 0, 0, 0),
-            (0, 0, 100, 0, 0, 0, 0, 0),
-            (0, 99, 0, 0, 0, 0, 0, 0),
-            (0, 91, 1, 6, 0, 0, 0, 2),
-            (0, 0, 1, 99, 0, 0, 0, 0),
-            (0, 1, 0, 0, 0, 99, 0, 0),
-            (0, 0, 0, 0, 100, 0, 0, 0),
-            (0, 12, 4, 11, 17, 7, 43, 6),
+            (0, 0, 99, 0, 0, 0, 0, 0),
+            (0, 98, 0, 2, 0, 0, 0, 0),
+            (0, 100, 0, 0, 0, 0, 0, 0),
+            (5, 0, 10, 82, 0, 0, 2, 0),
+            (0, 0, 0, 0, 0, 100, 0, 0),
+            (0, 3, 0, 0, 59, 16, 4, 18),
+            (6, 0, 5, 1, 29, 1, 55, 3),
         ),
     ),
     (
         ("He", "gave", "me", "a", "good", "idea.", "(end)"),
         ("Il", "m'", "a", "donné", "une", "bonne", "idée."),
         (
-            (94, 0, 1, 0, 0, 3, 1),
-            (0, 26, 74, 0, 0, 0, 0),
-            (2, 42, 5, 2, 6, 35, 8),
-            (0, 98, 0, 1, 0, 0, 0),
-            (0, 0, 0, 99, 0, 0, 0),
-            (0, 2, 2, 1, 1, 95, 0),
-            (1, 0, 0, 0, 1, 87, 11),
+            (91, 4, 2, 0, 0, 2, 1),
+            (0, 0, 100, 0, 0, 0, 0),
+            (2, 81, 8, 1, 0, 0, 8),
+            (0, 100, 0, 0, 0, 0, 0),
+            (10, 0, 2, 85, 2, 0, 0),
+            (0, 0, 0, 0, 100, 0, 0),
+            (0, 0, 1, 0, 0, 95, 3),
         ),
     ),
     (
-        ("He", "never", "drinks", "black", "coffee.", "(end)"),
-        ("Il", "ne", "boit", "jamais", "de", "café", "noir."),
-        (
-            (93, 2, 0, 1, 3, 1),
-            (0, 99, 1, 0, 0, 0),
-            (0, 0, 100, 0, 0, 0),
-            (0, 100, 0, 0, 0, 0),
-            (0, 0, 10, 84, 5, 1),
-            (4, 0, 1, 12, 83, 0),
-            (1, 14, 14, 51, 16, 3),
-        ),
+        ("He", "often", "drinks", "black", "coffee.", "(end)"),
+        ("Il", "boit", "souvent", "du", "café", "noir."),
+        ((82, 12, 5, 0, 0, 1), (0, 0, 100, 0, 0, 0), (0, 100, 0, 0, 0, 0), (0, 1, 3, 41, 54, 1), (0, 0, 0, 2, 98, 0), (1, 0, 1, 50, 41, 6)),
     ),
 )
 
