@@ -8,12 +8,12 @@ one machine to another.
 """
 
 import argparse
-import json
 import statistics
 import time
 
 import torch
 
+from xformer_lib._json import json_text
 from xformer_lib.cli import cpu_name, git_commit
 from xformer_lib.engine import accelerate
 from xformer_lib.nn.attention import MultiHeadAttention
@@ -71,7 +71,7 @@ def main() -> None:
             "rows": rows,
         }
         with open(options.json, "w") as file:
-            file.write(json.dumps(record, indent=1) + "\n")
+            file.write(json_text(record))
 
 
 if __name__ == "__main__":

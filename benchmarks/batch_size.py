@@ -8,7 +8,6 @@ validations on a straight line in log loss. Steps and target tokens do not depen
 """
 
 import argparse
-import json
 import math
 import sys
 import tempfile
@@ -21,6 +20,7 @@ sys.path.insert(0, str(ROOT))
 
 import torch  # noqa: E402
 
+from xformer_lib._json import json_text  # noqa: E402
 from xformer_lib.cli import cpu_name, git_commit  # noqa: E402
 from xformer_lib.data import Tokenizer, load_corpus  # noqa: E402
 from xformer_lib.nn.transformer import TransformerConfig  # noqa: E402
@@ -89,7 +89,7 @@ def main() -> None:
         "runs": runs,
     }
     if options.json:
-        options.json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        options.json.write_text(json_text(record), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -8,13 +8,13 @@ end included, under the model; it says nothing of whether the sentence is good.
 
 import argparse
 import hashlib
-import json
 from pathlib import Path
 
 import sacrebleu
 import torch
 
 from xformer_lib import load_pretrained
+from xformer_lib._json import json_text
 from xformer_lib.cli import cpu_name, git_commit
 from xformer_lib.data.batching import pad_rows
 from xformer_lib.data.corpora import load_corpus
@@ -97,7 +97,7 @@ def main(out: Path, count: int) -> None:
         "references": references,
         "systems": systems,
     }
-    out.write_text(json.dumps(record, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    out.write_text(json_text(record), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from tests.book import lighthouse, survey
 from tests.book.browser import browse
+from xformer_lib._json import json_text
 from xformer_lib.cli import cpu_name, git_commit
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -97,7 +98,7 @@ def main(arguments: list[str] | None = None) -> int:
     }
     if options.json:
         kept = json.loads(options.json.read_text(encoding="utf-8")) if options.json.is_file() else {}
-        options.json.write_text(json.dumps(kept | {options.label: record}, indent=1) + "\n", encoding="utf-8")
+        options.json.write_text(json_text(kept | {options.label: record}), encoding="utf-8")
         print(f"written: {options.json}")
     return 0
 

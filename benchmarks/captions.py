@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import sacrebleu
 
+from xformer_lib._json import json_text
 from xformer_lib.cli import cpu_name, git_commit
 from xformer_lib.data.corpora import load_corpus
 from xformer_lib.evaluation import bleu, bleu_by_length, bleu_counts, word_errors
@@ -75,12 +76,6 @@ def measure() -> dict:
     }
 
 
-def written(record: dict) -> str:
-    """JSON with one sentence's counts on a line."""
-    text = json.dumps(record, ensure_ascii=False, indent=1)
-    return re.sub(r"\[[^\[\]{}]*\]", lambda found: " ".join(found[0].split()), text) + "\n"
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=ROOT / "results" / "captions-compared.json")
@@ -92,5 +87,5 @@ if __name__ == "__main__":
         "threads": 1,
         "versions": {"sacrebleu": sacrebleu.__version__, "numpy": np.__version__},
     }
-    options.out.write_text(written({**origin, **measure()}), encoding="utf-8")
+    options.out.write_text(json_text({**origin, **measure()}), encoding="utf-8")
     print(f"{options.out}: {options.out.stat().st_size:,} bytes")

@@ -8,7 +8,6 @@ commit and the seconds.
 """
 
 import argparse
-import json
 import os
 import platform
 import re
@@ -24,6 +23,7 @@ import tokenizers
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from xformer_lib._json import json_text  # noqa: E402
 from xformer_lib.data._download import corpus_bytes  # noqa: E402
 from xformer_lib.data.batching import batches, make_batch  # noqa: E402
 from xformer_lib.data.corpora import _multi30k_published, linked_groups, load_corpus, normalise, sentence_keys  # noqa: E402
@@ -185,7 +185,7 @@ def main():
         "seconds": round(time.time() - start),
     }
     beside = out.with_suffix(".tmp")
-    beside.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    beside.write_text(json_text(result), encoding="utf-8")
     os.replace(beside, out)
     print(f"wrote {out} in {result['seconds']} s")
 

@@ -8,7 +8,6 @@ beams of several widths in turn. Medians within one process; only the ratios tra
 """
 
 import argparse
-import json
 import statistics
 import time
 from functools import partial
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import torch
 
+from xformer_lib._json import json_text
 from xformer_lib.cli import chosen_model, cpu_name, git_commit
 from xformer_lib.decoding import evaluation_mode, translate
 from xformer_lib.engine.decode import begin
@@ -117,7 +117,7 @@ def main() -> None:
     table(record["cache"])
     table(record["beam"])
     if options.json:
-        Path(options.json).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        Path(options.json).write_text(json_text(record), encoding="utf-8")
 
 
 if __name__ == "__main__":

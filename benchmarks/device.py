@@ -10,7 +10,6 @@ Medians; on a GPU the clock waits for the device.
 """
 
 import argparse
-import json
 import platform
 import resource
 import statistics
@@ -24,6 +23,7 @@ import torch
 
 from benchmarks.contenders import Sizes, useful_flops
 from benchmarks.contenders.ours import SHIPPED
+from xformer_lib._json import json_text
 from xformer_lib.cli import cpu_name, git_commit
 from xformer_lib.data.batching import make_batch
 from xformer_lib.data.tokenizer import Tokenizer
@@ -207,7 +207,7 @@ def main(arguments: list[str] | None = None) -> dict:
     print_rows(record["training"])
     print_rows(record["attention"])
     if options.json:
-        Path(options.json).write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        Path(options.json).write_text(json_text(record), encoding="utf-8")
     return record
 
 

@@ -9,6 +9,7 @@ import argparse
 import json
 from pathlib import Path
 
+from xformer_lib._json import json_text
 from xformer_lib.cli import git_commit
 from xformer_lib.data.corpora import load_corpus
 from xformer_lib.decoding import translate
@@ -31,7 +32,7 @@ def main(folder: Path, out: Path) -> None:
         "sentences": sentences,
         "translations": translate(model, tokenizer, sentences),
     }
-    out.write_text(json.dumps(record, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    out.write_text(json_text(record), encoding="utf-8")
     for english, french in zip(sentences, record["translations"]):
         print(f"{english}\n    {french}")
 

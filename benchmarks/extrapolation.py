@@ -22,6 +22,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from xformer_course.lessons.extrapolation import LETTERS, TASKS, TESTED, TRAINED, UNASKED, Labeller, Task, right_by_place, train_labeller
+from xformer_lib._json import json_text
 from xformer_lib.cli import cpu_name, git_commit
 from xformer_lib.nn.positions import POSITIONS
 
@@ -101,7 +102,7 @@ def store(path: Path, record: dict) -> None:
     record["seeds"] = sorted({run["seed"] for run in record["runs"]})
     record["cpu_minutes"] = round(sum(run["cpu_seconds"] for run in record["runs"]) / 60, 1)
     beside = path.with_suffix(".part")
-    beside.write_text(json.dumps(record, indent=1) + "\n")
+    beside.write_text(json_text(record))
     os.replace(beside, path)
 
 

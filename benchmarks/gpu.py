@@ -31,6 +31,7 @@ import torch
 
 from benchmarks import device as device_table
 from benchmarks.contenders.ours import SHIPPED, shipped_model
+from xformer_lib._json import json_text
 from xformer_lib.cli import cpu_name, git_commit
 from xformer_lib.data.batching import make_batch
 from xformer_lib.data.corpora import load_corpus
@@ -58,7 +59,7 @@ class Clock:
 
 
 def write(folder: Path, name: str, record: dict) -> dict:
-    (folder / name).write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    (folder / name).write_text(json_text(record), encoding="utf-8")
     return record
 
 

@@ -7,7 +7,6 @@ sentences, parameters, and bytes that the decoder keeps for one sentence of 32 s
 """
 
 import argparse
-import json
 import statistics
 import tempfile
 import time
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import torch
 
+from xformer_lib._json import json_text
 from xformer_lib.cli import cpu_name, git_commit
 from xformer_lib.data.corpora import load_corpus
 from xformer_lib.decoding import evaluation_mode, translate
@@ -83,7 +83,7 @@ def main() -> None:
             "minutes": round((time.perf_counter() - start) / 60, 1),
             "runs": rows,
         }
-        Path(options.json).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        Path(options.json).write_text(json_text(record), encoding="utf-8")
 
 
 if __name__ == "__main__":

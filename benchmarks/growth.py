@@ -9,7 +9,6 @@ a layer, or numbers kept for the backward pass of a training step. Exponents and
 """
 
 import argparse
-import json
 import math
 import statistics
 import time
@@ -21,6 +20,7 @@ import torch
 from torch import nn
 
 from xformer_course.plots.bands import T_95
+from xformer_lib._json import json_text
 from xformer_lib.cli import cpu_name, git_commit
 from xformer_lib.data.batching import batches
 from xformer_lib.data.fragment import sample_pairs
@@ -341,7 +341,7 @@ def main() -> None:
             "tile": TILE,
             **measured,
         }
-        Path(options.json).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        Path(options.json).write_text(json_text(record), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ on one thread; only the ratios travel, and only to processors with int8 instruct
 
 import argparse
 import hashlib
-import json
 import statistics
 import time
 from functools import partial
@@ -18,6 +17,7 @@ from pathlib import Path
 import torch
 
 from xformer_lib import load_pretrained
+from xformer_lib._json import json_text
 from xformer_lib.cli import cpu_name, git_commit
 from xformer_lib.data.corpora import load_corpus
 from xformer_lib.decoding import translate
@@ -120,7 +120,7 @@ def main() -> None:
             f"{one['corpus']}: BLEU {gap['first']:.2f} → {gap['second']:.2f}, gap {gap['low']:+.2f} to {gap['high']:+.2f}, "
             f"p {gap['p_value']:.2f}; {one['changed']} of {one['sentences']} translations differ"
         )
-    options.out.write_text(json.dumps(record, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    options.out.write_text(json_text(record), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -35,6 +35,7 @@ from torch import nn
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from xformer_lib._json import json_text  # noqa: E402
 from xformer_lib.cli import cpu_name, git_commit  # noqa: E402
 from xformer_lib.data import Tokenizer, load_corpus  # noqa: E402
 from xformer_lib.decoding import translate  # noqa: E402
@@ -211,7 +212,7 @@ class Ladder:
             place.mkdir(parents=True, exist_ok=True)
             record = {"command": f"python benchmarks/ladder.py {options}", **provenance(), **make(place)}
         part = path.with_suffix(f".{os.getpid()}.part")
-        part.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        part.write_text(json_text(record), encoding="utf-8")
         os.replace(part, path)
         print("  " + summary(record), flush=True)
         return record

@@ -26,6 +26,7 @@ import torch
 from tests.book.browser import browse
 from tests.explorables import live_model as live
 from xformer_lib import load_pretrained
+from xformer_lib._json import json_text
 from xformer_lib.cli import cpu_name, git_commit
 
 ROOT = Path(__file__).parent.parent
@@ -131,7 +132,7 @@ def main() -> None:
         "browser": " ".join(version[:2]),
         **measure(chromium, options.repeats),
     }
-    options.out.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    options.out.write_text(json_text(record), encoding="utf-8")
     print(json.dumps(record, indent=1))
 
 

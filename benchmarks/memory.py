@@ -20,6 +20,7 @@ from pathlib import Path
 
 import torch
 
+from xformer_lib._json import json_text
 from xformer_lib.cli import cpu_name, git_commit
 from xformer_lib.training import loop, preset
 
@@ -93,7 +94,7 @@ def main(arguments: list[str] | None = None) -> int:
         "curve": watch.curve,
     }
     if options.json:
-        options.json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        options.json.write_text(json_text(record), encoding="utf-8")
     print(json.dumps({name: value for name, value in record.items() if name != "curve"}, indent=1))
     return 0
 

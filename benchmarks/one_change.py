@@ -9,7 +9,6 @@ measures torch.compile: processor seconds until the first result, the C++ compil
 """
 
 import argparse
-import json
 import os
 import resource
 import statistics
@@ -22,6 +21,7 @@ import torch
 import torch._inductor.config
 
 from xformer_lib import load_pretrained
+from xformer_lib._json import json_text
 from xformer_lib.cli import cpu_name, git_commit
 from xformer_lib.decoding import encode_sentences, greedy, translate
 from xformer_lib.engine.modules import accelerate
@@ -137,7 +137,7 @@ def main() -> None:
             f"{row['change']:24}{row['ms']:9.2f} ms  {row['times_as_fast']:6.2f} times as fast ({row['lowest']} to {row['highest']}){warm}"
         )
     if options.json:
-        Path(options.json).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        Path(options.json).write_text(json_text(record), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ The peers come with ``make bench`` (pins in requirements-bench.lock); one that i
 """
 
 import argparse
-import json
 import statistics
 import time
 from importlib import metadata
@@ -25,6 +24,7 @@ from benchmarks.contenders.floor import PRECISIONS, Floor
 from benchmarks.contenders.ours import SHIPPED
 from benchmarks.summaries import DECODING_COLUMNS, TRAINING_COLUMNS, print_table, summarise_decoding, summarise_training
 from benchmarks.turns import Worker, in_turn
+from xformer_lib._json import json_text
 from xformer_lib.cli import cpu_name, git_commit
 from xformer_lib.data.batching import Batch, batches
 from xformer_lib.data.corpora import CORPUS_ERRORS, load_corpus
@@ -290,7 +290,7 @@ def main(arguments: list[str] | None = None) -> dict:
         "middle half; above 1, ours is faster."
     )
     if options.json:
-        Path(options.json).write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        Path(options.json).write_text(json_text(record), encoding="utf-8")
     return record
 
 

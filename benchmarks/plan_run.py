@@ -7,7 +7,6 @@ their shapes alone (`xformer_lib.training.planning`) and measured. Rounds are in
 """
 
 import argparse
-import json
 import statistics
 import sys
 import tempfile
@@ -21,6 +20,7 @@ sys.path.insert(0, str(ROOT))
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
 
+from xformer_lib._json import json_text  # noqa: E402
 from xformer_lib.cli import cpu_name, git_commit  # noqa: E402
 from xformer_lib.data import Tokenizer, make_batch  # noqa: E402
 from xformer_lib.nn.transformer import TransformerConfig  # noqa: E402
@@ -118,7 +118,7 @@ def main() -> None:
         "shapes": rows,
     }
     if options.json:
-        options.json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        options.json.write_text(json_text(record), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ starts. The book is built from the stored outputs into a folder that is thrown a
 
 import argparse
 import importlib.util
-import json
 import os
 import platform
 import resource
@@ -24,6 +23,7 @@ from pathlib import Path
 import nbformat
 from nbclient import NotebookClient
 
+from xformer_lib._json import json_text
 from xformer_lib.cli import cpu_name, git_commit
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -179,7 +179,7 @@ def main(arguments: list[str] | None = None) -> dict:
         print(f"  the book: {record['book']}")
     record["minutes"] = round((time.perf_counter() - began) / 60, 1)
     if options.json:
-        Path(options.json).write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        Path(options.json).write_text(json_text(record), encoding="utf-8")
     return record
 
 

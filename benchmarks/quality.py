@@ -25,6 +25,7 @@ sys.path.insert(0, str(ROOT))
 import torch  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 
+from xformer_lib._json import json_text  # noqa: E402
 from xformer_lib.cli import cpu_name, git_commit  # noqa: E402
 from xformer_lib.data.corpora import load_corpus  # noqa: E402
 from xformer_lib.decoding import translate  # noqa: E402
@@ -170,7 +171,7 @@ def write(record: dict, path: Path | None) -> None:
     """The record as a file; its commit is that of the trial made last."""
     if path is not None:
         record = {**record, "commit": record["trials"][-1]["commit"]}
-        path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        path.write_text(json_text(record), encoding="utf-8")
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -27,6 +27,7 @@ import torch  # noqa: E402
 from torch import Tensor  # noqa: E402
 from torch.nn.functional import cross_entropy  # noqa: E402
 
+from xformer_lib._json import json_text  # noqa: E402
 from xformer_lib.cli import cpu_name, git_commit  # noqa: E402
 from xformer_lib.engine.modules import accelerate  # noqa: E402
 from xformer_lib.nn import LanguageModel, TransformerConfig  # noqa: E402
@@ -169,7 +170,7 @@ def main() -> None:
         print({name: value for name, value in record["runs"][-1].items() if name != "curve"}, flush=True)
         record |= {"minutes": round((time.time() - start) / 60, 1), "cpu_minutes": round(time.process_time() / 60, 1)}
         if options.json:
-            options.json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+            options.json.write_text(json_text(record), encoding="utf-8")
 
     if options.smoke:
         measure(record, write, (8, 16), (0.008, 0.016), 8)

@@ -20,6 +20,7 @@ from pathlib import Path
 from sacrebleu.metrics import BLEU, CHRF
 
 from xformer_lib import load_pretrained
+from xformer_lib._json import json_text
 from xformer_lib.cli import run_record
 from xformer_lib.data.corpora import load_corpus
 from xformer_lib.evaluation import bleu, chrf, exact_match, paired_bootstrap
@@ -147,7 +148,7 @@ def score(run: dict) -> None:
     last = json.loads(out.read_text(encoding="utf-8"))
     same = last["command"] == record["command"]
     record["before"] = last.get("before") if same else compared(last, record, [target for _, target in pairs])
-    out.write_text(json.dumps(record, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    out.write_text(json_text(record), encoding="utf-8")
     print(
         f"{out}: {len(sources)} sentences, {len(pairs)} pairs, greedy BLEU {record['bleu']['value']:.2f}, "
         f"all references {record['multi_reference']['bleu']['value']:.2f}"

@@ -7,7 +7,6 @@ Thirty lines of our own, in English and French: each is right if it comes out in
 processor, a line, the mean of twenty rounds.
 """
 
-import json
 import time
 from importlib.metadata import version
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 import pysbd
 import sentencex
 
+from xformer_lib._json import json_text
 from xformer_lib.cli import cpu_name, git_commit
 from xformer_lib.data._sentences import split_sentences
 
@@ -80,7 +80,7 @@ def main(rounds: int = 20) -> None:
         wrong = [sentences for sentences, (_, wanted) in zip(found, CASES) if sentences != wanted]
         record["ways"][name] = {"right": len(CASES) - len(wrong), "microseconds_a_line": round(microseconds, 1), "wrong": wrong}
         print(f"{name}: {len(CASES) - len(wrong)} of {len(CASES)} right, {microseconds:.0f} microseconds a line")
-    OUT.write_text(json.dumps(record, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    OUT.write_text(json_text(record), encoding="utf-8")
 
 
 if __name__ == "__main__":

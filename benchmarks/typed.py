@@ -14,6 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from xformer_lib._json import json_text
 from xformer_lib.cli import git_commit
 
 ROOT = Path(__file__).parent.parent
@@ -137,7 +138,7 @@ def main(before: Path) -> None:
         "commits": {"before": git_commit(before / "xformer_lib"), "after": git_commit()},
     }
     record["sensible"] = {when: VERDICTS[when].count("s") for when in found} | {"of": len(rows)}
-    OUT.write_text(json.dumps({**record, "texts": rows}, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    OUT.write_text(json_text({**record, "texts": rows}), encoding="utf-8")
     print(record["sensible"])
 
 

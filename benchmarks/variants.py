@@ -27,6 +27,7 @@ from torch.nn.functional import cross_entropy
 
 from xformer_course.lessons.variants import BANDS, NUM_SOUNDS, fit, gender_sentences, recordings, split_nouns
 from xformer_lib import load_pretrained
+from xformer_lib._json import json_text
 from xformer_lib.cli import cpu_name, git_commit
 from xformer_lib.data.batching import make_batch, pad_rows
 from xformer_lib.data.corpora import load_corpus
@@ -301,7 +302,7 @@ def store(path, record):
     """Write beside the file, then put it in its place: a killed run leaves a whole file."""
     record["cpu_minutes"] = round(sum(run["cpu_seconds"] for run in record["runs"]) / 60, 1)
     beside = path.with_suffix(".part")
-    beside.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    beside.write_text(json_text(record), encoding="utf-8")
     os.replace(beside, path)
 
 

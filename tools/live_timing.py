@@ -14,6 +14,8 @@ import statistics
 import sys
 from pathlib import Path
 
+from xformer_lib._json import json_text
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 PAGE = ROOT / "_build" / "html" / "chapters" / "05_permutations.html"
@@ -57,7 +59,7 @@ def main(arguments=None):
         "page_heap_bytes": int(statistics.median(heap)),
     }
     print(json.dumps(record, indent=1))
-    (ROOT / "results" / "live-timing.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    (ROOT / "results" / "live-timing.json").write_text(json_text(record), encoding="utf-8")
     return 0
 
 

@@ -15,6 +15,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from xformer_lib._json import json_text
+
 ROOT = Path(__file__).resolve().parent.parent
 LIVE, VENDOR = ROOT / "book" / "live", ROOT / "book" / "vendor"
 sys.path[:0] = [str(ROOT), str(ROOT / "book"), str(LIVE)]
@@ -65,7 +67,7 @@ def main(arguments=None):
             "answers": len(here),
             "differ": differ,
         }
-        (ROOT / "results" / "live-verdicts.json").write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        (ROOT / "results" / "live-verdicts.json").write_text(json_text(record), encoding="utf-8")
     return 1 if differ else 0
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from xformer_lib import __version__, _needs
+from xformer_lib._json import json_text
 from xformer_lib._sentences import read_lines
 from xformer_lib._settings import with_settings
 from xformer_lib._shell import END_OF_INPUT, quoted
@@ -304,7 +305,7 @@ def cpu_name() -> str:
 
 
 def write_json(path: Path, data: dict) -> None:
-    write_text(path, json.dumps(data, ensure_ascii=False, indent=1) + "\n")
+    write_text(path, json_text(data))
 
 
 def write_text(path: Path, text: str) -> None:
