@@ -129,6 +129,16 @@ def test_what_the_model_reads():
     assert all(sum(letter in SIGNS for letter in one) <= 5 for one in sentences("at 10 11 12 13 14 15 16 17 18 19 it rains"))
 
 
+@pytest.mark.parametrize("line", ["…", "«»", "— 5 —", "😀…"])
+def test_a_line_without_words_stays_as_it_was_typed(line):
+    assert echoed(f"yes\n{line}\nno") == f"yes\n{line}\nno"
+
+
+def test_what_the_model_loses_the_place_of_goes_to_the_end():
+    (sentence,) = cut("I was here at 9:30 on 12/5.", fits=lambda text: True, signs=True).sentences
+    assert sentence.misplaced("① ici") == ["12/5"] and sentence.finish("① ici") == "9:30 ici 12/5"
+
+
 def test_what_is_said():
     assert cut("ok 😀 www.a.org at 9:30", fits=lambda text: True, signs=True).notes == ("carried through unchanged: 😀, www.a.org",)
     assert cut("word " * 40, fits=lambda text: len(text) < 60, signs=True).notes == (

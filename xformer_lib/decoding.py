@@ -349,6 +349,9 @@ def translate_texts(model: TranslationModel, tokenizer: Tokenizer, texts: list[s
         notes = [f"no end within the limit, so it may be cut off: the translation of "
                  f"{text[:40]!r}{more}" for text in endless[:1]]
         answers = [text for text, _ in said]
+        late = [item for one, text in zip(plan.sentences, answers) for item in one.misplaced(text)]
+        if late:
+            notes.append(f"at the end, for the model lost their place: {', '.join(late)}")
         results.append(Translation(plan.join(answers), (*plan.notes, *notes)))
     return results
 

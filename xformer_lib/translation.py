@@ -37,6 +37,10 @@ class Sentence:
         """Return the answer with its items in the place of the signs, in capitals where the sentence was."""
         return put_back(answer.upper() if self.shouted else answer, list(self.items))
 
+    def misplaced(self, answer: str) -> list[str]:
+        """Return the items whose sign is not in the answer; `finish` puts them at its end."""
+        return [item.text for sign, item in zip(SIGNS, self.items) if sign not in answer]
+
 
 @dataclass(frozen=True)
 class Translation:
@@ -86,6 +90,9 @@ def cut(text: str, *, fits: Callable[[str], bool], signs: bool, words: Set[str] 
         word = holed.strip()
         holed = holed.lower() if WORD.fullmatch(word) and word == word.capitalize() and word.lower() in words else holed
         carried |= dict.fromkeys(item.text for item in items if item.kind not in ("number", "name"))
+        if not HAS_LETTER.search(holed):  # marks, numbers, symbols alone: as they were typed
+            parts.append(line)
+            continue
         for sentence, space in split_sentences(holed):
             pieces = _parts_of(sentence, items, fits, signs)
             broken += not HOLE.search(sentence) and sum(isinstance(piece, Sentence) for piece in pieces) > 1

@@ -253,6 +253,7 @@ const start = ({ stage, data, say }) => {
     if (!text.trim()) {
       busy("");
       forget();
+      say("");
       return;
     }
     busy(first ? "loading…" : "translating…");
@@ -295,13 +296,13 @@ const start = ({ stage, data, say }) => {
     );
   const notes = () => {
     const endless = result.sentences.filter((_, n) => !result.answers[n].ended),
-      more = endless.length > 1 ? ` and of ${endless.length - 1} more` : "";
-    return endless.length
-      ? [
-          ...result.notes,
-          `no end within the limit, so it may be cut off: the translation of ${quoted(endless[0].text.slice(0, 40))}${more}`,
-        ]
-      : result.notes;
+      more = endless.length > 1 ? ` and of ${endless.length - 1} more` : "",
+      late = result.sentences.flatMap((one, n) => typed.misplaced(one, result.answers[n].said)),
+      found = [...result.notes];
+    if (endless.length)
+      found.push(`no end within the limit, so it may be cut off: the translation of ${quoted(endless[0].text.slice(0, 40))}${more}`);
+    if (late.length) found.push(`at the end, for the model lost their place: ${late.join(", ")}`);
+    return found;
   };
   // As Python quotes a text.
   const quoted = (text) => {

@@ -114,6 +114,7 @@ const typedWith = ({ patterns, breaks, space, twins, titles, endings, signs, hol
           alone = WORD.test(word) && word === capitalize(word) && words.has(word.toLowerCase()),
           holed = alone ? text.toLowerCase() : text;
         for (const item of items) if (!["number", "name"].includes(item.kind)) carried.add(item.text);
+        if (!first.HAS_LETTER.test(holed)) return parts.push(line); // marks, numbers, symbols alone: as they were typed
         for (const [sentence, gap] of splitSentences(holed)) {
           const pieces = partsOf(sentence, items, fits, signed);
           if (!first.HOLE.test(sentence) && pieces.filter(isSentence).length > 1) broken += 1;
@@ -191,9 +192,10 @@ const typedWith = ({ patterns, breaks, space, twins, titles, endings, signs, hol
 
   // The model's answer with its items again, and the whole text with an answer for each sentence.
   const finish = (sentence, answer) => putBack(sentence.shouted ? answer.toUpperCase() : answer, sentence.items);
+  const misplaced = ({ items }, answer) => items.filter((_, n) => !answer.includes(signs[n])).map((item) => item.text);
   const join = ({ parts }, answers) => {
     let next = 0;
     return parts.map((part) => (isSentence(part) ? finish(part, answers[next++]) : part)).join("");
   };
-  return { signs, simplify, takeOut, putBack, splitSentences, cut, finish, join };
+  return { signs, simplify, takeOut, putBack, splitSentences, cut, finish, misplaced, join };
 };
