@@ -15,6 +15,7 @@ from tests.wheel import build_wheel, copy_source
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACKED = ("chapters", "tests", "tools", "book", "xformer_lib", "README.md", "CONTRIBUTING.md", "pyproject.toml")
+TRACKED += ("ARCHITECTURE.md", "MAINTAINING.md")
 TRACKED += (".binder", ".devcontainer", ".github", "CODE_OF_CONDUCT.md", "SECURITY.md")
 
 

@@ -102,7 +102,7 @@ def test_a_form_asks_for_what_it_needs(path):
     assert form["name"] and form["description"]
     fields = [field for field in form["body"] if field["type"] != "markdown"]
     assert len({field["id"] for field in fields}) == len(fields) and any(field.get("validations") for field in fields)
-    assert all(label in read("CONTRIBUTING.md") for label in form["labels"]), "the owner makes the labels"
+    assert all(f"`{label}`" in read("MAINTAINING.md") for label in form["labels"]), "the owner makes the labels"
 
 
 def test_there_is_a_form_for_each_kind_of_report():
