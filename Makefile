@@ -15,7 +15,7 @@ JOBS ?=
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 REACHABLE := import sys, urllib.request; urllib.request.urlopen(sys.argv[1] + "/torch/", timeout=5)
 
-.PHONY: help book serve pdf test slides notebooks export bench repository release clean python
+.PHONY: help book serve pdf test check slides notebooks export bench repository release clean python
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ test: .venv/ready ## check everything: library, notebooks, exercises, book
 	@$(FULL) tools/run_tests.py $(if $(JOBS),--jobs $(JOBS))
 
 # ------------------------------------------------------------------ the rest
+
+check: .venv/ready ## style, types, the export and the tests near what you changed, in some two minutes
+	@$(FULL) tools/run_tests.py --near $(if $(JOBS),--jobs $(JOBS))
 
 serve: book ## build the book and serve it on http://localhost:8000, or the next free port, or PORT=9000
 	@$(SMALL) book/serve.py $(PORT)

@@ -150,7 +150,7 @@ def test_nothing_but_numpy(install):
     assert here.refuses("translate", "Hello") == (
         f"xformer translate: torch, tokenizers, safetensors, tqdm: not installed here; {TORCH} && {rest}"
     )
-    assert here.refuses("train", "--preset", "fragment").endswith(f"{TORCH} && {rest}")
+    assert here.refuses("train", "--preset", "fragment").endswith(f"{TORCH} && {rest} filelock")
     assert here.refuses("evaluate").endswith(f"{TORCH} && pip install tokenizers safetensors sacrebleu tqdm")
     assert here.refuses("grade", "x.ipynb").endswith("; pip install ipykernel jupyter-client psutil")
     doctor = here.command("doctor")

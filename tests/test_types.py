@@ -32,7 +32,7 @@ def test_the_library_is_clean(cache):
 
 
 def test_errors_are_ignored_one_by_one():
-    """Each ``type: ignore`` names its error and gives a reason; there are two, where Windows lacks a module."""
+    """Each ``type: ignore`` names its error and gives a reason."""
     files = [path for path in (ROOT / "xformer_lib").rglob("*.py") if "type: ignore" in path.read_text(encoding="utf-8")]
     lines = [line for path in files for line in path.read_text(encoding="utf-8").splitlines() if "type: ignore" in line]
     assert all(re.search(r"# type: ignore\[[a-z-]+\]  # \w+", line) for line in lines), lines

@@ -12,6 +12,7 @@ A step that fails does not keep the next from running. The exit status is 0 when
 
     python tools/run_tests.py --only library        another step: both packages on any system, without notebooks and pages
     python tools/run_tests.py --only style types    these alone
+    python tools/run_tests.py --near                style, form, types, the re-export, and the tests near what was changed
 """
 
 import argparse
@@ -20,6 +21,8 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+
+from near_tests import changed_files, near, test_files
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
@@ -37,12 +40,25 @@ def steps(jobs):
     types = [sys.executable, "-m", "mypy"]
     book = [sys.executable, "book/build.py"]
     speed = [sys.executable, "-m", "pytest", "--quiet", "-rs", "--durations", "5", LIGHTHOUSE]
-    tests = [sys.executable, "-m", "pytest", "--quiet", "--numprocesses", str(jobs), "--dist", "loadfile"]
-    tests += ["--nbval", "--nbval-current-env", "--nbval-cell-timeout", "900", "--nbval-kernel-startup-timeout", "300"]
-    tests += ["--nbval-sanitize-with", "tests/notebooks/sanitize.cfg", "-rs", "--durations", "15"]
+    tests = [*pytest_with_notebooks(jobs), "--durations", "15"]
     # In the order that tests/conftest.py gives them; xdist itself would take the file with the most tests first.
     tests += ["--no-loadscope-reorder", "chapters", "tests", "xformer_lib", "xformer_course", "README.md", f"--ignore={LIGHTHOUSE}"]
     return {"style": style, "form": form, "types": types, "book": book, "speed": speed, "tests": tests}
+
+
+def pytest_with_notebooks(jobs):
+    tests = [sys.executable, "-m", "pytest", "--quiet", "--numprocesses", str(jobs), "--dist", "loadfile"]
+    tests += ["--nbval", "--nbval-current-env", "--nbval-cell-timeout", "900", "--nbval-kernel-startup-timeout", "300"]
+    return [*tests, "--nbval-sanitize-with", "tests/notebooks/sanitize.cfg", "-rs"]
+
+
+def checks(jobs):
+    """What one asks for between two edits, in some two minutes; prints which tests are taken, and why."""
+    runs, lines = near(changed_files(ROOT), test_files(ROOT), lambda path: (ROOT / path).exists())
+    print("\n".join(lines), flush=True)
+    first = {name: command for name, command in steps(jobs).items() if name in ("style", "form", "types")}
+    export = [sys.executable, "tools/export_library.py", "--check"]
+    return first | {"export": export} | {name: [*pytest_with_notebooks(jobs), *arguments] for name, arguments in runs.items()}
 
 
 def library(jobs):
@@ -66,10 +82,11 @@ def main(arguments=None):
     parser.add_argument(
         "--only", nargs="+", choices=[*every, "library"], default=every, metavar="STEP", help="these steps alone, or library"
     )
+    parser.add_argument("--near", action="store_true", help="style, form, types, the re-export, and the tests near what was changed")
     options = parser.parse_args(arguments)
-    known = steps(options.jobs) | {"library": library(options.jobs)}
+    known = checks(options.jobs) if options.near else steps(options.jobs) | {"library": library(options.jobs)}
     verdicts, began = {}, time.perf_counter()
-    for name, command in ((name, known[name]) for name in options.only):
+    for name, command in ((name, known[name]) for name in (known if options.near else options.only)):
         print(f"== {name}", flush=True)
         start = time.perf_counter()
         status = subprocess.run([str(part) for part in command], cwd=ROOT, env=environment(options.jobs)).returncode

@@ -9,7 +9,7 @@ __all__ = ["COMMANDS", "CPU_INDEX", "EXTRAS", "command", "is_missing", "missing"
 
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 
-_TRAIN = ("torch", "tokenizers", "safetensors", "sacrebleu", "tqdm", "pooch")
+_TRAIN = ("torch", "tokenizers", "safetensors", "sacrebleu", "tqdm", "pooch", "filelock")
 EXTRAS = {
     "torch": ("torch",),
     "train": _TRAIN,
@@ -18,7 +18,7 @@ EXTRAS = {
 }
 # what a command of `xformer` cannot do without
 COMMANDS = {
-    "train": ("torch", "tokenizers", "safetensors", "tqdm"),
+    "train": ("torch", "tokenizers", "safetensors", "tqdm", "filelock"),
     "translate": ("torch", "tokenizers", "safetensors", "tqdm"),
     "evaluate": ("torch", "tokenizers", "safetensors", "sacrebleu", "tqdm"),
     "grade": EXTRAS["grade"],

@@ -55,3 +55,16 @@ def test_a_step_that_is_none_is_refused(ran, capsys):
     with pytest.raises(SystemExit):
         run_tests.main(["--only", "everything"])
     assert "invalid choice: 'everything'" in capsys.readouterr().err and ran == []
+
+
+def test_near_runs_the_quick_steps_and_the_tests_that_it_names(ran, monkeypatch, capsys):
+    monkeypatch.setattr(run_tests, "changed_files", lambda root: ["tests/test_cli.py"])
+    assert run_tests.main(["--near"]) == 1
+    said = capsys.readouterr().out
+    names = [line.split()[1] for line in said.splitlines() if line.startswith("== ") and ":" not in line]
+    assert names == ["style", "form", "types", "export", "near"] and "tests/test_cli.py: itself" in said
+    assert "--check" in ran[3] and ran[4][-1] == "tests/test_cli.py"
+    ran.clear()
+    monkeypatch.setattr(run_tests, "changed_files", lambda root: [])
+    run_tests.main(["--near"])
+    assert len(ran) == 4 and "Nothing was changed." in capsys.readouterr().out

@@ -1,5 +1,6 @@
 """The folder of a run: what may be written there, what is never touched, who may train in it, and which files belong together."""
 
+import errno
 import json
 import os
 import re
@@ -408,12 +409,31 @@ def test_the_lock_is_never_held_twice(tmp_path):
     assert seen.count("held") > 50 and seen.count("busy") > 50
 
 
-def test_a_machine_without_such_locks_trains_all_the_same(tmp_path, monkeypatch):
-    from xformer_lib.training import _folder
+@posix
+@pytest.mark.parametrize("code", [errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP])
+def test_a_file_system_without_such_locks_is_trained_on_all_the_same(tmp_path, monkeypatch, code):
+    def refuse(*_):
+        raise OSError(code, os.strerror(code))
 
-    monkeypatch.setattr(_folder, "flock", None)
+    monkeypatch.setattr("fcntl.flock", refuse)
     begin(tmp_path)
     assert go_on(tmp_path).step == 7 and set(holds(tmp_path)) == OURS
+
+
+@pytest.mark.errors
+def test_a_full_disk_takes_no_lock(tmp_path, monkeypatch):
+    """One line, and the folder is free when there is room again."""
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "ftruncate", full)
+        with pytest.raises(OSError, match=r"xformer.lock: could not be written \(No space left on device\); what stood .* another folder$"):
+            begin(tmp_path)
+    assert holds(tmp_path) == {}
+    begin(tmp_path)
+    assert set(holds(tmp_path)) == OURS
 
 
 # ---------------------------------------------------------------- which files belong together

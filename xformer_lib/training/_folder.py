@@ -10,16 +10,13 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import TextIO
+
+from filelock import FileLock, Timeout
 
 from xformer_lib._shell import quoted
 from xformer_lib.training.checkpoint import load_settings
-
-try:
-    from fcntl import LOCK_EX, LOCK_NB, flock
-except ImportError:  # Windows: two runs in one folder are not noticed there
-    flock = None  # type: ignore[assignment]  # a module that is not there has no type
 
 __all__ = ["check_free", "taken"]
 
@@ -28,6 +25,7 @@ WEIGHTS = ("checkpoint.safetensors", "model.safetensors")
 LOCK = "xformer.lock"
 PART = re.compile(rf"({'|'.join(map(re.escape, SETTINGS + WEIGHTS))})\.\d+\.part")  # what `write_atomically` begins with
 NO_WRITING = (errno.EACCES, errno.EPERM, errno.EROFS)
+NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
 
 
 def check_free(folder: Path) -> None:
@@ -85,75 +83,52 @@ def taken(folder: Path, rank: int, *, new: bool = False) -> Iterator[None]:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold a lock of the system's, which ends with the process, however that dies. The file only says whose it is."""
-    file = lock_file(path)
+    """Hold a lock of the system's, which ends with the process, however that dies. The file only says whose it is.
+
+    Nothing is held where nothing can be written and so nothing mixed, and on a file system without locks.
+    """
+    lock = FileLock(path, blocking=False, fallback_to_soft=False, on_acquired=partial(sign, path))
+    try:
+        lock.acquire()
+    except Timeout:
+        raise ValueError(
+            f"folder: expected one in which nothing trains, {path.parent} is in use by {whose(path)}; wait until it "
+            "ends, or name another folder"
+        ) from None
+    except OSError as error:
+        if error.errno in NO_LOCKS:
+            path.unlink(missing_ok=True)
+        elif error.errno not in NO_WRITING:
+            why = error.strerror or error
+            raise OSError(
+                f"{path}: could not be written ({why}); what stood there is untouched, make room or name another folder"
+            ) from error
     try:
         yield
     finally:
-        if file is not None:
-            with suppress(OSError):  # a disk that refuses has said so already, in the error that ends the run
+        if lock.is_locked:
+            with suppress(OSError):  # a disk that refuses has said so already; on Windows `release` removes the file
                 path.unlink(missing_ok=True)
-            file.close()
+            lock.release()
 
 
-def lock_file(path: Path) -> TextIO | None:
-    """The file, open and locked; None where there are no locks, or where nothing can be written and so nothing mixed."""
-    while flock is not None:
-        try:
-            file = open(path, "a+", encoding="utf-8")
-        except OSError as error:
-            if error.errno in NO_WRITING:
-                return None
-            raise not_written(path, error) from error
-        try:
-            flock(file, LOCK_EX | LOCK_NB)
-        except BlockingIOError:
-            owner = whose(file)
-            file.close()
-            raise ValueError(
-                f"folder: expected one in which nothing trains, {path.parent} is in use by {owner}; wait until it "
-                "ends, or name another folder"
-            ) from None
-        except OSError:  # a file system without locks
-            file.close()
-            path.unlink(missing_ok=True)
-            return None
-        if still_there(path, file):
-            sign(path, file)
-            return file
-        file.close()  # its owner has just removed it
-    return None
-
-
-def still_there(path: Path, file: TextIO) -> bool:
-    """Whether the open file is the one that others find under its name."""
+def sign(path: Path, file: int) -> None:
+    """Write down who holds the lock, behind the first byte, which nobody else can read on Windows."""
+    owner = f"process {os.getpid()} on {platform.node() or 'this machine'} since {time.strftime('%Y-%m-%d %H:%M:%S')}"
     try:
-        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
-    except FileNotFoundError:
-        return False
-
-
-def sign(path: Path, file: TextIO) -> None:
-    """Write down who holds the lock."""
-    try:
-        file.truncate(0)
-        file.write(f"process {os.getpid()} on {platform.node() or 'this machine'} since {time.strftime('%Y-%m-%d %H:%M:%S')}")
-        file.flush()
-    except OSError as error:
+        os.ftruncate(file, 0)
+        os.write(file, f" {owner}".encode())
+    except OSError:
         with suppress(OSError):
             path.unlink(missing_ok=True)
-        with suppress(OSError):  # Python tries again to write what the disk did not take
-            file.close()
-        raise not_written(path, error) from error
+        raise
 
 
-def whose(file: TextIO) -> str:
+def whose(path: Path) -> str:
     """What the owner of a lock wrote."""
-    file.seek(0)
-    return file.read(200) or "another process"
-
-
-def not_written(path: Path, error: OSError) -> OSError:
-    return OSError(
-        f"{path}: could not be written ({error.strerror or error}); what stood there is untouched, make room or name another folder"
-    )
+    try:
+        with open(path, "rb") as file:
+            file.seek(1)
+            return file.read(200).decode() or "another process"
+    except FileNotFoundError:  # it has just ended
+        return "another process"
