@@ -194,7 +194,7 @@ def test_a_run_is_used_when_it_is_named_and_never_otherwise(run, tmp_path, capsy
     assert capsys.readouterr() == ("Where's the train station?\n", "xformer translate: model fr-en, which comes with the library\n")
     assert main(["translate", "--model", "runs/toy run", "Where is the station?"]) == 0
     captured = capsys.readouterr()
-    assert captured.out != "Où se trouve la gare ?\n" and captured.err.endswith("xformer translate: model 'runs/toy run'\n")
+    assert captured.out != "Où est la gare ?\n" and captured.err.endswith("xformer translate: model 'runs/toy run'\n")
 
 
 def test_every_command_names_its_model(run, tmp_path, capsys, monkeypatch):

@@ -86,7 +86,7 @@ def test_the_commands_in_their_order(folder):
         assert "Traceback" not in ended.stderr, (line, ended.stderr)
         said[command] = ended
     shipped = 'xformer translate "Where is the station?"'
-    assert list(said)[1] == shipped and said[shipped].stdout == "Où se trouve la gare ?\n"
+    assert list(said)[1] == shipped and said[shipped].stdout == "Où est la gare ?\n"
     models = {command: re.findall(r"(?m)^xformer \w+: model (\S+?)[,;]?(?: .*)?$", ended.stderr) for command, ended in said.items()}
     assert list(models.values()) == [
         [],
@@ -104,7 +104,7 @@ def test_the_commands_in_their_order(folder):
         [],
         [],
     ]
-    assert (folder / "out.txt").read_text().splitlines()[1:] == ["", "Où se trouve la gare ?"]
+    assert (folder / "out.txt").read_text().splitlines()[1:] == ["", "Où est la gare ?"]
     again = subprocess.run(["sh", "-c", shipped], cwd=folder, env=environment, capture_output=True, text=True)
     assert again.stdout == said[shipped].stdout
 
