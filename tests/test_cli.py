@@ -191,7 +191,7 @@ def test_a_run_is_used_when_it_is_named_and_never_otherwise(run, tmp_path, capsy
     assert main(["translate", "--model", "en-fr", "Where is the station?"]) == 0
     assert capsys.readouterr() == captured
     assert main(["translate", "--model", "fr-en", "Où est la gare ?"]) == 0
-    assert capsys.readouterr() == ("Where's the train station?\n", "xformer translate: model fr-en, which comes with the library\n")
+    assert capsys.readouterr() == ("Where's the station?\n", "xformer translate: model fr-en, which comes with the library\n")
     assert main(["translate", "--model", "runs/toy run", "Where is the station?"]) == 0
     captured = capsys.readouterr()
     assert captured.out != "Où est la gare ?\n" and captured.err.endswith("xformer translate: model 'runs/toy run'\n")
