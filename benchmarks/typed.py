@@ -135,7 +135,8 @@ def main(before: Path) -> None:
         )
     record = {
         "command": "python benchmarks/typed.py --before FOLDER",
-        "commits": {"before": git_commit(before / "xformer_lib"), "after": git_commit()},
+        "commit": git_commit(),
+        "commit_before": git_commit(before / "xformer_lib"),
     }
     record["sensible"] = {when: VERDICTS[when].count("s") for when in found} | {"of": len(rows)}
     OUT.write_text(json_text({**record, "texts": rows}), encoding="utf-8")
