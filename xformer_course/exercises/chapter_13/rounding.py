@@ -84,7 +84,7 @@ ROWS = Exercise(
     minutes=8,
     difficulty=2,
     statement="""\
-`quantize(x)` shall write each row of `x` (n, k) as whole numbers from -127 to 127, int8, times a scale (n, 1), so that the \
+`quantize(x)` should write each row of `x` (n, k) as whole numbers from -127 to 127, int8, times a scale (n, 1), so that the \
 number of largest size in a row becomes 127 or -127. A row of zeros gives zeros, and the scale 1. A model quantised with the \
 version below translates badly: some of its weights have been cut to a fraction of their size. Mend it.""",
     hints=(
