@@ -87,7 +87,7 @@ TEXTS = {
 # one letter a text, in the order above
 VERDICTS = {
     "before": "wwwwwwwwwwwswwwwwwwwwwwsswsswwwwwwwwwswwwwswssswwwswwwwwwwww",
-    "after": "wssssssssswssssssssssssssssswssswssswsssssssssswssssssssssww",
+    "after": "wssssssssswssssssssssssssssswssswssswsssssssssswsssssssswsww",
 }
 
 TRANSLATE = """
