@@ -201,6 +201,7 @@ def test_what_was_kept_to_the_millisecond_goes_on_and_a_clock_set_back_stops_nob
     tab.evaluate("(kept) => localStorage.setItem('xformer-reviewed', JSON.stringify(kept))", {"read-an-order": kept, "what-p-does": broken})
     tab.goto(REVIEW)
     tab.get_by_role("button", name="Ask what is due").click()
+    tab.locator(".review-question").wait_for()
     tab.clock.set_system_time("2026-03-20T09:00:00+01:00")
     tab.get_by_role("button", name="Show the answer").click()
     tab.get_by_role("button", name="I knew it").click()
