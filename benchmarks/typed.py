@@ -1,7 +1,7 @@
 """What becomes of sixty texts as people type them? `xformer translate` with the shipped model, and with that of an earlier commit.
 
-    git worktree add --detach /tmp/before 2e5a9ae
-    python benchmarks/typed.py --before /tmp/before          → results/typed.json
+    git worktree add --detach ../before 2e5a9ae
+    python benchmarks/typed.py --before ../before             → results/typed.json
 
 The verdicts stand here, given by hand by one who reads both languages. An s is for a sensible answer (a person would understand what was
 meant, and nothing of it is lost), a w for a wrong one. In "said" are the lines on standard error beside the model's name.
