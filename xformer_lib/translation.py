@@ -75,7 +75,7 @@ def cut(text: str, *, fits: Callable[[str], bool], signs: bool, words: Set[str] 
         fits: whether the model can read a sentence of this text in one piece.
         signs: whether the model has learned to carry ``①`` to ``⑤``. To others no sentence with an item is given: it is cut there.
         words: those of the model's training, by `data.typed.known_words`; capitalised ones that are not among them are carried through,
-            a capital at the beginning of a text of one word is read as a small letter, and small ones that are not among them are noted.
+            and small ones that are not among them are noted.
 
     >>> plan = cut("Hello 😀\\n\\n...", fits=lambda text: True, signs=True)
     >>> plan.parts, plan.join(["Salut"])
@@ -87,8 +87,6 @@ def cut(text: str, *, fits: Callable[[str], bool], signs: bool, words: Set[str] 
     for number, line in enumerate(LINE_END.split(text.rstrip(" "))):
         parts += ["\n"] if number else []
         holed, items = _with_holes(take_out(line, words if signs else frozenset()), signs)
-        word = holed.strip()
-        holed = holed.lower() if WORD.fullmatch(word) and word == word.capitalize() and word.lower() in words else holed
         carried |= dict.fromkeys(item.text for item in items if item.kind not in ("number", "name"))
         if not HAS_LETTER.search(holed):  # marks, numbers, symbols alone: as they were typed
             parts.append(line)

@@ -1,11 +1,10 @@
 // The work around the model, as xformer_lib.translation does it: a text becomes plain sentences that the model can read, and what is
 // no letter of the model's is lifted out; each answer gets it back. Patterns and tables come from the Python modules, as data.
 const typedWith = ({ patterns, breaks, space, twins, titles, endings, signs, holes, shouted }) => {
-  const whole = (source) => new RegExp(`^(?:${source})$`, "u");
   const first = Object.fromEntries(Object.entries(patterns).map(([name, source]) => [name, new RegExp(source, "u")]));
   const every = Object.fromEntries(Object.entries(patterns).map(([name, source]) => [name, new RegExp(source, "gu")]));
   const BREAKS = breaks.map((source) => new RegExp(source, "gu")),
-    [READABLE, WORD] = [whole(patterns.READABLE), whole(patterns.WORD)],
+    READABLE = new RegExp(`^(?:${patterns.READABLE})$`, "u"),
     BEFORE = new RegExp(`^[${space}]+`, "u"),
     BEHIND = new RegExp(`[${space}]+$`, "u"),
     ONE_SIGN = new RegExp(`[${signs}]`, "gu");
@@ -109,10 +108,7 @@ const typedWith = ({ patterns, breaks, space, twins, titles, endings, signs, hol
       .split(first.LINE_END)
       .forEach((line, number) => {
         if (number) parts.push("\n");
-        const [text, items] = withHoles(takeOut(line, signed ? words : new Set()), signed),
-          word = strip(text),
-          alone = WORD.test(word) && word === capitalize(word) && words.has(word.toLowerCase()),
-          holed = alone ? text.toLowerCase() : text;
+        const [holed, items] = withHoles(takeOut(line, signed ? words : new Set()), signed);
         for (const item of items) if (!["number", "name"].includes(item.kind)) carried.add(item.text);
         if (!first.HAS_LETTER.test(holed)) return parts.push(line); // marks, numbers, symbols alone: as they were typed
         for (const [sentence, gap] of splitSentences(holed)) {
