@@ -20,14 +20,16 @@ import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from near_tests import changed_files, near, test_files
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
-# One more than there are cores, since many a test waits for a browser or a process; each may take 2 GB.
-JOBS = min((os.cpu_count() or 1) + 1, 4)
+CORES = os.cpu_count() or 1
+JOBS = min(CORES + 1, 12)  # one more than there are cores, since many a test waits for a browser or a process; each may take 2 GB
+TOGETHER = ("style", "form", "types", "export", "book")  # each of these keeps one core busy, and none needs another
 LIGHTHOUSE = "tests/book/test_lighthouse.py"
 # What is no test of the two packages: pages, notebooks, measurements, the project's own files, records and types, which follow
 # the exact versions of the lock file.
@@ -69,10 +71,11 @@ def library(jobs):
 
 def environment(jobs):
     """One thread pool a worker, and no bytecode left behind."""
-    threads = max(1, (os.cpu_count() or 1) // jobs)
-    return dict(
-        os.environ, OMP_NUM_THREADS=str(threads), PYTHONDONTWRITEBYTECODE="1", PATH=f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"
-    )
+    threads = max(1, CORES // jobs)
+    path = f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"
+    live = "1" if os.environ.get("CI") == "true" else ""  # pages then train what they otherwise read from a record
+    fixed = {"OMP_NUM_THREADS": str(threads), "PYTHONDONTWRITEBYTECODE": "1", "PATH": path}
+    return {"XFORMER_LIVE": live} | os.environ | fixed
 
 
 def main(arguments=None):
@@ -85,13 +88,24 @@ def main(arguments=None):
     parser.add_argument("--near", action="store_true", help="style, form, types, the re-export, and the tests near what was changed")
     options = parser.parse_args(arguments)
     known = checks(options.jobs) if options.near else steps(options.jobs) | {"library": library(options.jobs)}
-    verdicts, began = {}, time.perf_counter()
-    for name, command in ((name, known[name]) for name in (known if options.near else options.only)):
-        print(f"== {name}", flush=True)
+    began = time.perf_counter()
+    environ = environment(options.jobs)
+
+    def run(name, **output):
         start = time.perf_counter()
-        status = subprocess.run([str(part) for part in command], cwd=ROOT, env=environment(options.jobs)).returncode
-        verdicts[name] = status
-        print(f"== {name}: {'ok' if status == 0 else 'FAILED'}, {time.perf_counter() - start:.0f} s", flush=True)
+        done = subprocess.run([str(part) for part in known[name]], cwd=ROOT, env=environ, **output)
+        return done, time.perf_counter() - start
+
+    chosen, verdicts = list(known) if options.near else options.only, {}
+    with ThreadPoolExecutor() as pool:
+        early = {name: pool.submit(run, name, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) for name in chosen if name in TOGETHER}
+        for name in chosen:
+            print(f"== {name}", flush=True)
+            done, seconds = early[name].result() if name in early else run(name)
+            if name in early:
+                print((done.stdout or b"").decode(errors="replace"), end="")
+            verdicts[name] = done.returncode
+            print(f"== {name}: {'FAILED' if done.returncode else 'ok'}, {seconds:.0f} s", flush=True)
     failed = [name for name, status in verdicts.items() if status]
     print(f"{'Failed: ' + ', '.join(failed) if failed else 'All passed'} ({time.perf_counter() - began:.0f} s).")
     return 1 if failed else 0
