@@ -52,7 +52,9 @@ def run_or_read(page: str, name: str, run: Callable[[], Any], *, live: bool = Fa
 
 def _record(file: Path, page: str, found: dict[str, Any]) -> None:
     before = json.loads(file.read_text(encoding="utf-8"))["found"] if file.exists() else {}
-    commit = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], cwd=_HERE, capture_output=True, text=True, check=True).stdout.strip()
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short=12", "HEAD"], cwd=_HERE, capture_output=True, text=True, check=True
+    ).stdout.strip()
     about = {"command": f"XFORMER_LIVE=record python tools/run_notebooks.py chapters/{page}.ipynb", "commit": commit}
     about["device"] = f"cpu, {platform.machine()}, Python {platform.python_version()}"
     file.parent.mkdir(exist_ok=True)

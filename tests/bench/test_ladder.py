@@ -212,7 +212,7 @@ def test_stored_translations_give_the_stored_scores(ladder, path):
     try:
         pairs = load_corpus("multi30k", "test")
     except CorpusUnavailable as reason:
-        pytest.skip(str(reason))
+        pytest.skip(str(reason).partition(" (")[0])
     again = ladder.scores(record["hypotheses"], pairs)
     assert again["bleu"] == pytest.approx(record["bleu"]) and again["chrf"] == pytest.approx(record["chrf"])
     for group, stored in zip(again["by_length"], record["by_length"], strict=True):

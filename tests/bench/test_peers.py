@@ -10,6 +10,7 @@ import torch
 
 from benchmarks import peers, turns
 from benchmarks.contenders import CONTENDERS, SETTINGS, Contender, Sizes, contender_class, is_installed, useful_flops
+from tests.extent import continuous
 from xformer_lib.data.batching import make_batch
 
 TRAINING = [name for name in CONTENDERS if contender_class(name).trains]
@@ -33,6 +34,7 @@ def row_of(table, name):
     return next(row for row in table["rows"] if row["name"] == name)
 
 
+@continuous
 class TestSmoke:
     def test_the_file_holds_every_sample(self, smoke):
         record, stored = smoke

@@ -38,3 +38,24 @@ def test_the_records_are_found_beside_the_course_or_inside_it(place, tmp_path):
     program = "import sys; sys.path.insert(0, '.'); from xformer_course.records import recorded; print(recorded('some.json'))"
     said = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
     assert said == "{'runs': 13}\n"
+
+
+def test_a_page_reads_what_was_recorded_and_runs_it_where_it_is_asked_to(tmp_path, monkeypatch):
+    monkeypatch.setattr(records, "RESULTS", tmp_path)
+    monkeypatch.setenv("XFORMER_LIVE", "record")
+    assert records.run_or_read("some_page", "three", lambda: (1, 2, 3)) == [1, 2, 3]
+    assert records.run_or_read("some_page", "five", lambda: 5) == 5
+    stored = json.loads((tmp_path / "pages/some_page.json").read_text(encoding="utf-8"))
+    assert (
+        stored["found"] == {"three": [1, 2, 3], "five": 5}
+        and "chapters/some_page.ipynb" in stored["command"]
+        and len(stored["commit"]) == 12
+    )
+    monkeypatch.delenv("XFORMER_LIVE")
+    assert records.run_or_read("some_page", "five", lambda: 7) == 5
+    assert records.run_or_read("some_page", "five", lambda: 7, live=True) == 7
+    with pytest.raises(KeyError, match="seven"):
+        records.run_or_read("some_page", "seven", lambda: 7)
+    monkeypatch.setenv("XFORMER_LIVE", "1")
+    assert records.run_or_read("some_page", "five", lambda: 7) == 7
+    assert json.loads((tmp_path / "pages/some_page.json").read_text(encoding="utf-8")) == stored

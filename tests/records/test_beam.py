@@ -38,7 +38,7 @@ def test_its_sentences_are_held_out_and_different():
     try:
         pairs, trained = set(load_corpus("tatoeba", "test")), {english for english, _ in load_corpus("tatoeba", "train")}
     except CORPUS_ERRORS as reason:
-        pytest.skip(str(reason))
+        pytest.skip(str(reason).partition(" (")[0])
     assert set(zip(RECORD["sources"], RECORD["references"])) <= pairs
     assert len(set(RECORD["sources"])) == len(RECORD["sources"]) and trained.isdisjoint(RECORD["sources"])
 

@@ -70,7 +70,7 @@ def test_int8_translations_give_their_scores(number):
     try:
         pairs = load_corpus(found["corpus"], found["split"])
     except CORPUS_ERRORS as reason:
-        pytest.skip(str(reason))
+        pytest.skip(str(reason).partition(" (")[0])
     said, references = found["int8_translations"], [target for _, target in pairs]
     assert len(said) == len(pairs) == found["sentences"]
     assert vars(bleu(said, references)) == pytest.approx(found["int8"]["bleu"])
@@ -99,7 +99,7 @@ def test_int8_writes_the_recorded_translations():
     try:
         pairs = load_corpus("tatoeba", "test")
     except CORPUS_ERRORS as reason:
-        pytest.skip(str(reason))
+        pytest.skip(str(reason).partition(" (")[0])
     chosen = range(0, len(pairs), len(pairs) // 20)
     again = load_pretrained("en-fr", weights="int8").translate([pairs[n][0] for n in chosen])
     stored = [record("int8")["scores"][0]["int8_translations"][n] for n in chosen]
