@@ -15,7 +15,7 @@ def verdicts(chapters=()):
             if exercise.requires:
                 continue
             answers = {"the answer": exercise.reference, "the stub": ...}
-            answers |= {f"also right: {one.name}": one.implementation for one in exercise.alternatives}
+            answers |= {f"also right: {name}": answer for name, answer in exercise.alternatives.items()}
             answers |= {f"wrong: {one.name}": one.implementation for one in exercise.misconceptions}
             for name, answer in answers.items():
                 result = api.examine(exercise, answer, np.random.default_rng(0))

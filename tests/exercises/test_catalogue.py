@@ -24,7 +24,7 @@ def wrong_answers(exercise):
 
 def right_answers(exercise):
     yield "reference", exercise.reference
-    yield from ((other.name, other.implementation) for other in exercise.alternatives)
+    yield from exercise.alternatives.items()
 
 
 RIGHT = [pytest.param(e, answer, id=f"{e.id}-{name}") for e in EXERCISES for name, answer in right_answers(e)]

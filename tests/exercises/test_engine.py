@@ -10,7 +10,7 @@ import pytest
 from xformer_course.exercises import __main__ as printer
 from xformer_course.exercises import api, catalogue, check, hint, progress
 from xformer_course.exercises.authoring import code_cell, markdown_cell
-from xformer_course.exercises.exercise import Exercise, Misconception, Result, case
+from xformer_course.exercises.exercise import Exercise, Result, case
 from xformer_course.exercises.registry import chapter, find
 from xformer_course.exercises.session import Session
 
@@ -194,7 +194,7 @@ def test_none_may_be_right(monkeypatch):
         stub="def place_of(x, y):\n    return ...",
         reference=lambda x, y: x.index(y) if y in x else None,
         cases=lambda rng: [case([1, 2], 3), case([1, 2], 2)],
-        misconceptions=(Misconception("from one", lambda x, y: x.index(y) + 1 if y in x else None, "Count from 0."),),
+        wrong={"from one": (lambda x, y: x.index(y) + 1 if y in x else None, "Count from 0.")},
     )
     monkeypatch.setattr(api.registry, "find", lambda wanted: exercise)
     assert check("3.1", lambda x, y: None if y not in x else x.index(y))
@@ -381,7 +381,7 @@ def test_a_wide_misconception_may_crash(monkeypatch):
         stub="def f(x):\n    return ...",
         reference=lambda x: x.sum(),
         cases=lambda rng: [case(np.ones(2)), case(np.ones((2, 3)))],
-        misconceptions=(Misconception("built-in int", lambda x: int(x.sum(axis=0)), "Several numbers are no int."),),
+        wrong={"built-in int": (lambda x: int(x.sum(axis=0)), "Several numbers are no int.")},
     )
     monkeypatch.setattr(api.registry, "find", lambda wanted: exercise)
     assert check("3.1", lambda x: int(np.add.reduce(x))).misconception == "built-in int"

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Chapter, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Chapter, Exercise, case
 
 HEARING = [1, 2, None, 2, 1, 6, 4, 3]
 
@@ -31,21 +31,9 @@ def _tangled(length):
     return [None] + [0 if word % 2 else 1 for word in range(1, length)]
 
 
-def _crossings_with_touching(heads):
-    return sum(a < c <= b < d or c < a <= d < b for (a, b), (c, d) in itertools.combinations(_arcs(heads), 2))
-
-
-def _overlaps(heads):
-    return sum(max(a, c) < min(b, d) for (a, b), (c, d) in itertools.combinations(_arcs(heads), 2))
-
-
 def _only_rightward(heads):
     arcs = [(head, word) for word, head in enumerate(heads) if head is not None]
     return sum(a < c < b < d or c < a < d < b for (a, b), (c, d) in itertools.combinations(arcs, 2))
-
-
-def _first_starts_first(heads):
-    return sum(a < c < b < d for (a, b), (c, d) in itertools.combinations(_arcs(heads), 2))
 
 
 def _arcs_that_cross(heads):
@@ -56,10 +44,6 @@ def _arcs_that_cross(heads):
 def _pairs_of_arcs(arcs, count):
     """A wrong answer from how arcs are made, and from which pairs of them count."""
     return lambda heads: sum(count(a, b, c, d) for (a, b), (c, d) in itertools.combinations(arcs(heads), 2))
-
-
-def _word_first(heads):
-    return [(word, head) for word, head in enumerate(heads) if head is not None]
 
 
 def _crossings_by_inside(heads):
@@ -104,55 +88,49 @@ share an end do not cross, and neither do arcs of which one lies under the other
         *(case(_random_tree(rng, length)) for length in (9, 11, 13)),
     ],
     returns=("crossings",),
-    misconceptions=(
-        Misconception(
-            "touching counted",
-            _crossings_with_touching,
+    wrong={
+        "touching counted": (
+            lambda heads: sum(a < c <= b < d or c < a <= d < b for (a, b), (c, d) in itertools.combinations(_arcs(heads), 2)),
             "You also count arcs that share an end. A word between two of its neighbours does not make their arcs cross: look at `<=`.",
         ),
-        Misconception(
-            "nested counted", _overlaps, "You count every pair that overlaps. An arc that lies wholly under another one does not cross it."
+        "nested counted": (
+            lambda heads: sum(max(a, c) < min(b, d) for (a, b), (c, d) in itertools.combinations(_arcs(heads), 2)),
+            "You count every pair that overlaps. An arc that lies wholly under another one does not cross it.",
         ),
-        Misconception(
-            "only arcs to the right",
+        "only arcs to the right": (
             _only_rightward,
             "Some crossings are missed. Is the head always to the left of its word? Print an arc whose head comes later.",
         ),
-        Misconception(
-            "one order missed",
-            _first_starts_first,
+        "one order missed": (
+            lambda heads: sum(a < c < b < d for (a, b), (c, d) in itertools.combinations(_arcs(heads), 2)),
             "Some crossings are missed. Of two arcs that cross, must the one that you look at first also begin first?",
         ),
-        Misconception(
-            "arcs instead of pairs",
+        "arcs instead of pairs": (
             _arcs_that_cross,
             "You count the arcs that cross some other arc. The question is for pairs: two arcs that cross each other are one pair.",
         ),
-        Misconception(
-            "every pair twice", lambda heads: 2 * _crossings(heads), "Exactly twice too many: each pair is met once from either side."
-        ),
-        Misconception(
-            "any shared end counted",
+        "every pair twice": (lambda heads: 2 * _crossings(heads), "Exactly twice too many: each pair is met once from either side."),
+        "any shared end counted": (
             _pairs_of_arcs(_arcs, lambda a, b, c, d: a <= c <= b <= d or c <= a <= d <= b),
             "You also count arcs that share an end, whichever end it is. Two arcs to the same word need not cross: look at each `<=`.",
         ),
-        Misconception(
-            "arcs of one head counted",
+        "arcs of one head counted": (
             _pairs_of_arcs(_arcs, lambda a, b, c, d: a <= c < b <= d or c <= a < d <= b),
             "You count arcs that begin, or end, at the same word. One of them lies under the other: look at each `<=`.",
         ),
-        Misconception(
-            "only arcs to the left",
-            _pairs_of_arcs(_word_first, lambda a, b, c, d: a < c < b < d or c < a < d < b),
+        "only arcs to the left": (
+            _pairs_of_arcs(
+                lambda heads: [(word, head) for word, head in enumerate(heads) if head is not None],
+                lambda a, b, c, d: a < c < b < d or c < a < d < b,
+            ),
             "Some crossings are missed. Is the head always to the right of its word? Print an arc whose head comes earlier.",
         ),
-        Misconception(
-            "the other order missed",
+        "the other order missed": (
             _pairs_of_arcs(_arcs, lambda a, b, c, d: c < a < d < b),
             "Some crossings are missed. Of two arcs that cross, must the one that you look at last begin first?",
         ),
-    ),
-    alternatives=(Alternative("one end inside", _crossings_by_inside), Alternative("choose four words", _crossings_by_ends)),
+    },
+    alternatives={"one end inside": _crossings_by_inside, "choose four words": _crossings_by_ends},
     success="A tree with a crossing is called non-projective: no division of the sentence into nested spans fits it.",
 )
 
@@ -225,73 +203,60 @@ def both_directions(x, w_h, w_x):
     reference=_both,
     cases=_both_cases,
     returns=("states",),
-    misconceptions=(
-        Misconception(
-            "not turned back",
+    wrong={
+        "not turned back": (
             _pieces(_beside),
-            "Row 0 holds the first word read from the left beside the *last* word read from the right. "
-            "Its two halves must belong to the same word.",
+            "Row 0 holds the first word read from the left beside the *last* word read from the right. Its two halves must belong to the same word.",
         ),
-        Misconception(
-            "forward twice",
+        "forward twice": (
             _pieces(lambda left, right: _beside(left, left)),
             "Both halves have read the same words now. Change the last word: does row 0 notice?",
         ),
-        Misconception(
-            "columns turned",
+        "columns turned": (
             _pieces(lambda left, right: _beside(left, right[:, ::-1])),
             "You turned round the m numbers of each state. Which axis counts the words?",
         ),
-        Misconception(
-            "both turned",
+        "both turned": (
             _pieces(lambda left, right: _beside(left[::-1], right[::-1])),
             "The second half is right now, but the first was right before and has been turned as well.",
         ),
-        Misconception(
-            "the wrong one turned",
+        "the wrong one turned": (
             _pieces(lambda left, right: _beside(left[::-1], right)),
             "The halves fit each other, but the rows run from the last word to the first. Which reading has its states in the wrong order?",
         ),
-        Misconception(
-            "right half first",
+        "right half first": (
             _pieces(lambda left, right: _beside(right[::-1], left)),
             "The rows belong to the right words. The statement wants the reading from the left first.",
         ),
-        Misconception(
-            "added up",
+        "added up": (
             _pieces(lambda left, right: left + right[::-1]),
             "The states are added, so that a row has m numbers and nobody can tell left from right. The statement wants 2m.",
         ),
-        Misconception(
-            "one under the other",
+        "one under the other": (
             _pieces(lambda left, right: np.concatenate([left, right[::-1]])),
             "You have 2L rows of m numbers. Which axis should grow?",
         ),
-        Misconception(
-            "forward reading turned",
+        "forward reading turned": (
             _pieces(lambda left, right: _beside(left, left[::-1])),
             "Both halves come from the reading from the left; one is merely turned round. In which order must the words go *into* the second reading?",
         ),
-        Misconception(
-            "both axes turned",
+        "both axes turned": (
             _pieces(lambda left, right: _beside(left, right[::-1, ::-1])),
             "The words stand right now, but the m numbers of each state are turned round as well. How many axes does your `[::-1]` touch?",
         ),
-        Misconception(
-            "features of words turned",
+        "features of words turned": (
             lambda x, w_h, w_x: _beside(_read(x, w_h, w_x), _read(x[:, ::-1], w_h, w_x)[::-1]),
             "You turned round the numbers inside each word before the second reading. Which axis of x counts the words?",
         ),
-        Misconception(
-            "halves exchanged, not turned",
+        "halves exchanged, not turned": (
             _pieces(lambda left, right: _beside(right, left)),
             "The two halves changed places, and each row still joins two different words. Which word does each row of the second reading belong to?",
         ),
-    ),
-    alternatives=(
-        Alternative("one loop", _both_by_loop),
-        Alternative("flip and hstack", lambda x, w_h, w_x: np.hstack([_read(x, w_h, w_x), np.flip(_read(np.flip(x, 0), w_h, w_x), 0)])),
-    ),
+    },
+    alternatives={
+        "one loop": _both_by_loop,
+        "flip and hstack": lambda x, w_h, w_x: np.hstack([_read(x, w_h, w_x), np.flip(_read(np.flip(x, 0), w_h, w_x), 0)]),
+    },
     success="Every row has now seen the whole sentence: its left part and its right part, each in a state of its own.",
 )
 
@@ -379,48 +344,38 @@ $\\tanh z$ is in `states`.""",
     reference=_gradient,
     cases=_gradient_cases,
     returns=("gradient",),
-    misconceptions=(
-        Misconception(
-            "slope of tanh left out",
+    wrong={
+        "slope of tanh left out": (
             _factors(lambda states, t, w_h: w_h),
             "You multiply the weights alone. That is the answer for a layer without tanh; each step also has the slope of tanh.",
         ),
-        Misconception(
-            "slope at the state before",
+        "slope at the state before": (
             _factors(lambda states, t, w_h: w_h * (1 - states[t - 1] ** 2)),
             "The slope belongs to the tanh that makes h_t, and you take it at h_{t−1}.",
         ),
-        Misconception(
-            "slope on the rows",
+        "slope on the rows": (
             _factors(lambda states, t, w_h: w_h * (1 - states[t] ** 2)[:, None]),
             "The slope at number b multiplies column b of the weights. Yours multiplies row b.",
         ),
-        Misconception(
-            "one step too many",
+        "one step too many": (
             _factors(lambda states, t, w_h: w_h * (1 - states[t] ** 2), skip=0),
             "T states have T − 1 steps between them. What should come out for T = 1?",
         ),
-        Misconception(
-            "steps in reverse order",
+        "steps in reverse order": (
             _reversed_order,
-            "Right for two states, wrong for three: matrices do not commute. With rows as states, which "
-            "factor stands on the left, the first step or the last?",
+            "Right for two states, wrong for three: matrices do not commute. With rows as states, which factor stands on the left, the first step or the last?",
         ),
-        Misconception(
-            "transposed",
+        "transposed": (
             lambda states, w_h: _gradient(states, w_h).T,
             "Rows and columns are exchanged: entry [a, b] must be the derivative of number b of the last state.",
         ),
-        Misconception(
-            "not squared", _factors(lambda states, t, w_h: w_h * (1 - states[t])), "The slope of tanh is 1 − tanh². You wrote 1 − tanh."
-        ),
-        Misconception(
-            "entry by entry",
+        "not squared": (_factors(lambda states, t, w_h: w_h * (1 - states[t])), "The slope of tanh is 1 − tanh². You wrote 1 − tanh."),
+        "entry by entry": (
             _elementwise,
             "A change in one number spreads to all numbers of the next state. Which product adds up over the ways between?",
         ),
-    ),
-    alternatives=(Alternative("from the end", _gradient_from_the_end), Alternative("one change at a time", _gradient_by_rows)),
+    },
+    alternatives={"from the end": _gradient_from_the_end, "one change at a time": _gradient_by_rows},
     tolerance=1e-9,
     success="One matrix a word: the product is what grows or shrinks geometrically.",
 )
@@ -447,31 +402,25 @@ answer = {
     "layers of width 3": ...,
 }""",
     reference={"three of width 5": 13, "layers of width 5": 10, "layers of width 3": 20},
-    misconceptions=(
-        Misconception(
-            "widths added",
+    wrong={
+        "widths added": (
             {"three of width 5": 15, "layers of width 5": 9, "layers of width 3": 14},
             "You add whole widths. The second layer's five inputs overlap in what they have seen; draw it.",
         ),
-        Misconception(
-            "widths multiplied",
+        "widths multiplied": (
             {"three of width 5": 125, "layers of width 5": 3, "layers of width 3": 4},
             "Your stack grows by a factor a layer. Neighbouring outputs see almost the same positions: count only the new ones.",
         ),
-        Misconception(
-            "one side only",
+        "one side only": (
             {"three of width 5": 7, "layers of width 5": 20, "layers of width 3": 40},
             "You went to one side. A centred layer of width 5 adds two positions on the left and two on the right.",
         ),
-        Misconception(
-            "the position itself forgotten",
+        "the position itself forgotten": (
             {"three of width 5": 12, "layers of width 5": 11, "layers of width 3": 21},
             "Almost. With no layer at all, an output would depend on one position.",
         ),
-    ),
-    alternatives=(
-        Alternative("as formulas", {"three of width 5": 3 * 4 + 1, "layers of width 5": 40 / 4, "layers of width 3": np.int64(20)}),
-    ),
+    },
+    alternatives={"as formulas": {"three of width 5": 3 * 4 + 1, "layers of width 5": 40 / 4, "layers of width 3": np.int64(20)}},
     tolerance=1e-12,
     success="The reach grows by k − 1 a layer: the distance is paid for in depth.",
 )
@@ -517,46 +466,36 @@ the one `offset` places before it. Choose the offsets of four such layers, from 
 last of 16 positions depends on all 16. With neighbours, offsets [1, 1, 1, 1], it depends on only 5.""",
     hints=(
         "How many positions can four layers reach at most, if each layer at best doubles their number?",
-        "A position at distance 11 is reached by taking some of the offsets and leaving out the others. Which numbers "
-        "have every sum from 0 to 15 among their partial sums?",
+        "A position at distance 11 is reached by taking some of the offsets and leaving out the others. Which numbers have every sum from 0 to 15 among their partial sums?",
         "Binary digits: the offsets are powers of two.",
     ),
     stub="offsets = [..., ..., ..., ...]",
     reference=[1, 2, 4, 8],
     accepts=_accept_offsets,
-    misconceptions=(
-        Misconception(
-            "neighbours only",
+    wrong={
+        "neighbours only": (
             [1, 1, 1, 1],
             "Four steps to the neighbour reach four places back. Let a later layer take larger steps.",
-            recognise=_is(1, 1, 1, 1),
+            _is(1, 1, 1, 1),
         ),
-        Misconception(
-            "steps that grow by one",
+        "steps that grow by one": (
             [1, 2, 3, 4],
             "Your layers reach 10 places back, since 1 + 2 + 3 + 4 = 10; some distances are reached in two ways. Which growth wastes none?",
-            recognise=_is(1, 2, 3, 4),
+            _is(1, 2, 3, 4),
         ),
-        Misconception(
-            "equal long steps",
+        "equal long steps": (
             [4, 4, 4, 4],
             "You reach far enough, but only every fourth position arrives. How does one get to distance 1?",
-            recognise=_is(4, 4, 4, 4),
+            _is(4, 4, 4, 4),
         ),
-        Misconception(
-            "doubling from two",
+        "doubling from two": (
             [2, 4, 8, 16],
             "The doubling is the right idea. But only even distances arrive, and 16 lies outside.",
-            recognise=_is(2, 4, 8, 16),
+            _is(2, 4, 8, 16),
         ),
-        Misconception(
-            "powers of three",
-            [1, 3, 9, 27],
-            "Powers of three would fit layers that read three positions. These read two.",
-            recognise=_is(1, 3, 9, 27),
-        ),
-    ),
-    alternatives=(Alternative("from far to near", (8, 4, 2, 1)),),
+        "powers of three": ([1, 3, 9, 27], "Powers of three would fit layers that read three positions. These read two.", _is(1, 3, 9, 27)),
+    },
+    alternatives={"from far to near": (8, 4, 2, 1)},
     success="Each layer doubles the reach. The path has become logarithmic, and the offsets are still fixed in advance.",
 )
 

@@ -6,7 +6,8 @@
 import ast
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 KINDS = ("predict", "implement", "find the bug", "prove", "explore")
@@ -37,32 +38,39 @@ class Misconception:
     """A wrong answer that learners really give.
 
     Attributes:
-        name: Two to five words; unique within the exercise.
         implementation: The wrong answer: a function, or for predict and explore a value.
         diagnosis: What the learner reads. It says what to look at and keeps the solution back.
         recognise: For predict and explore, an optional test on the answer, where one wrong
             value cannot stand for all; `implementation` is then an example that it accepts.
         whole: For predict, whether the diagnosis speaks of all entries of a dict, so that an
             answer with some of its mistakes is another one.
+        name: Two to five words: its key in the table of the exercise.
     """
 
-    name: str
     implementation: Any
     diagnosis: str
     recognise: Callable[[Any], bool] | None = None
     whole: bool = False
+    name: str = ""
 
 
-@dataclass(frozen=True)
-class Alternative:
-    """A right answer in another style; the tests hold the check to accepting it."""
+class WithWrongAnswers:
+    """What an exercise and a step of a proof share: a table of wrong answers.
 
-    name: str
-    implementation: Any
+    In `wrong` the name of a misconception stands before a tuple: answer, diagnosis and, for some, `recognise`.
+    """
+
+    wrong: dict[str, tuple | Misconception]
+
+    @cached_property
+    def misconceptions(self) -> tuple[Misconception, ...]:
+        """The table's rows, each with its name."""
+        rows = {name: row if isinstance(row, Misconception) else Misconception(*row) for name, row in self.wrong.items()}
+        return tuple(replace(row, name=name) for name, row in rows.items())
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class Step(WithWrongAnswers):
     """One step of a proof, written by the learner as a function that can be tested.
 
     Attributes:
@@ -71,7 +79,7 @@ class Step:
         reference: The model answer.
         truth: The falsifier: the same quantity by an independent, slow and safe route.
         cases: Hand-sized inputs, made from a generator.
-        misconceptions: Wrong functions for this step.
+        wrong: Wrong functions for this step with their diagnoses, by name.
         tolerance: Largest difference allowed, relative and absolute.
         counterexample: The hand-sized example behind a failing case, as lines of text.
     """
@@ -81,13 +89,13 @@ class Step:
     reference: Callable
     truth: Callable
     cases: Callable[[Any], list[Case]]
-    misconceptions: tuple[Misconception, ...] = ()
+    wrong: dict[str, tuple | Misconception] = field(default_factory=dict)
     tolerance: float = 1e-9
     counterexample: Callable[..., str] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Exercise:
+class Exercise(WithWrongAnswers):
     """One exercise. Every field that a kind does not need keeps its default.
 
     Attributes:
@@ -102,8 +110,8 @@ class Exercise:
         reference: A right answer: a function, a value, or one function for each step.
         cases: For functions, `cases(rng)` gives the calls to make; small ones come first.
         returns: Names of what the function returns, for the messages.
-        misconceptions: Wrong answers with their diagnoses.
-        alternatives: Other right answers.
+        wrong: Wrong answers with their diagnoses, by name.
+        alternatives: Right answers in other styles, by name; the tests hold the check to accepting them.
         accepts: For explore, `accepts(answer)` gives None, or what is missing in one sentence.
         steps: For prove, the steps in order.
         tolerance: Largest difference allowed, relative and absolute.
@@ -128,8 +136,8 @@ class Exercise:
     reference: Any = None
     cases: Callable[[Any], list[Case]] | None = None
     returns: tuple[str, ...] = ("result",)
-    misconceptions: tuple[Misconception, ...] = ()
-    alternatives: tuple[Alternative, ...] = ()
+    wrong: dict[str, tuple | Misconception] = field(default_factory=dict)
+    alternatives: dict[str, Any] = field(default_factory=dict)
     accepts: Callable[[Any], str | None] | None = None
     steps: tuple[Step, ...] = ()
     tolerance: float = 1e-9

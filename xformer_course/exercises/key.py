@@ -84,7 +84,7 @@ def exercise_key(exercise: Exercise) -> str:
     if not exercise.steps:
         parts += ["For example:" if exercise.kind == "explore" else "", board.show(exercise.reference, "the answer")]
     if exercise.alternatives:
-        parts.append("Right as well: " + "; ".join(one.name for one in exercise.alternatives) + ".")
+        parts.append("Right as well: " + "; ".join(exercise.alternatives) + ".")
     wrong = [(f" (step *{step.name}*)", one) for step in exercise.steps for one in step.misconceptions]
     wrong += [("", one) for one in exercise.misconceptions]
     if wrong:

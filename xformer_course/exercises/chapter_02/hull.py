@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception
+from xformer_course.exercises.exercise import Exercise
 
 REACHABLE = Exercise(
     id="2.3",
@@ -23,47 +23,38 @@ output: `"yes"` or `"no"`.""",
     ),
     stub='answer = {"A": ..., "B": ..., "C": ..., "D": ...}',
     reference={"A": "yes", "B": "no", "C": "yes", "D": "no"},
-    misconceptions=(
-        Misconception(
-            "box around the values",
+    wrong={
+        "box around the values": (
             {"A": "yes", "B": "yes", "C": "yes", "D": "yes"},
-            "Every coordinate of your points lies between the smallest and the largest one, but both at "
-            "once is more. For B, how much weight would (4, 0) need to reach 3, and how much would (0, 4)?",
+            "Every coordinate of your points lies between the smallest and the largest one, but both at once is more. For B, how much weight would (4, 0) need to reach 3, and how much would (0, 4)?",
         ),
-        Misconception(
-            "only the values themselves",
+        "only the values themselves": (
             {"A": "no", "B": "no", "C": "no", "D": "no"},
             "That would be the hard lookup. What does a weight of one half on each of two values give?",
         ),
-        Misconception(
-            "box cut a little",
+        "box cut a little": (
             {"A": "yes", "B": "no", "C": "yes", "D": "yes"},
-            "B is out, and so is every point beyond the line from (4, 0) to (0, 4). Add the coordinates of "
-            "D, and compare with the points of that line.",
+            "B is out, and so is every point beyond the line from (4, 0) to (0, 4). Add the coordinates of D, and compare with the points of that line.",
         ),
-        Misconception(
-            "shape through the fourth value",
+        "shape through the fourth value": (
             {"A": "no", "B": "no", "C": "no", "D": "yes"},
             "Test A by hand: half of (0, 4), a quarter of (4, 0), and the rest on (0, 0).",
         ),
-        Misconception(
-            "yes and no swapped",
+        "yes and no swapped": (
             {"A": "no", "B": "yes", "C": "no", "D": "yes"},
             "Test A by hand: half of (0, 4), a quarter of (4, 0), and the rest on (0, 0).",
         ),
-        Misconception(
-            "A thought out of reach",
+        "A thought out of reach": (
             {"A": "no", "B": "no", "C": "yes", "D": "no"},
             "Test A by hand: half of (0, 4), a quarter of (4, 0), and the rest on (0, 0).",
-            recognise=lambda answer: answer["A"].strip().casefold() == "no",
+            lambda answer: answer["A"].strip().casefold() == "no",
         ),
-        Misconception(
-            "C thought out of reach",
+        "C thought out of reach": (
             {"A": "yes", "B": "no", "C": "no", "D": "no"},
             "Test C by hand: half of (4, 0), three eighths of (0, 4), and the rest on (0, 0).",
-            recognise=lambda answer: answer["C"].strip().casefold() == "no",
+            lambda answer: answer["C"].strip().casefold() == "no",
         ),
-    ),
+    },
     success="The answers fill the triangle; the fourth value lies inside and adds nothing.",
 )
 
@@ -135,74 +126,62 @@ coordinates, and give its three numbers.""",
     stub="query = ...",
     reference=np.log(_barycentric(BRUSSELS)),
     accepts=_accept_query,
-    misconceptions=(
-        Misconception(
-            "weights as the query",
+    wrong={
+        "weights as the query": (
             _barycentric(BRUSSELS),
             "Those are the weights that the answer needs. A query holds scores, and softmax still acts on them.",
-            recognise=lambda answer: _is_near(np.asarray(answer, dtype=float) @ CAPITALS, BRUSSELS),
+            lambda answer: _is_near(np.asarray(answer, dtype=float) @ CAPITALS, BRUSSELS),
         ),
-        Misconception(
-            "all scores equal",
+        "all scores equal": (
             np.zeros(3),
-            "Equal scores give the mean of the three capitals. That is near Brussels, but not near enough: "
-            "which capital should count more?",
-            recognise=lambda answer: bool(np.ptp(np.asarray(answer, dtype=float)) < 1e-6),
+            "Equal scores give the mean of the three capitals. That is near Brussels, but not near enough: which capital should count more?",
+            lambda answer: bool(np.ptp(np.asarray(answer, dtype=float)) < 1e-6),
         ),
-        Misconception(
-            "coordinates as the query",
+        "coordinates as the query": (
             np.append(BRUSSELS, 0.0),
             "You asked with the coordinates of Brussels. The query is compared with the keys, not with the values.",
-            recognise=lambda answer: _is_near(np.asarray(answer, dtype=float)[:2], BRUSSELS),
+            lambda answer: _is_near(np.asarray(answer, dtype=float)[:2], BRUSSELS),
         ),
-        Misconception(
-            "nearest capital",
+        "nearest capital": (
             np.array([100.0, 0.0, 0.0]),
             "Your query is answered with a single capital. Lower its score, so that the others count.",
-            recognise=lambda answer: bool(_weights(np.asarray(answer, dtype=float)).max() > 0.99),
+            lambda answer: bool(_weights(np.asarray(answer, dtype=float)).max() > 0.99),
         ),
-        Misconception(
-            "sign of the logarithm",
+        "sign of the logarithm": (
             -np.log(_barycentric(BRUSSELS)),
             "Your largest score belongs to the capital that should count least. Check the sign.",
-            recognise=lambda answer: _is_near(_where(-np.asarray(answer, dtype=float)), BRUSSELS),
+            lambda answer: _is_near(_where(-np.asarray(answer, dtype=float)), BRUSSELS),
         ),
-        Misconception(
-            "one factor off",
+        "one factor off": (
             np.log10(_barycentric(BRUSSELS)),
-            "The capitals rank as they must, but all differences of your scores are wrong by one common factor. "
-            "Which logarithm undoes `np.exp`, and is anything multiplied afterwards?",
-            recognise=lambda answer: _points_like(answer, np.log(_barycentric(BRUSSELS))),
+            "The capitals rank as they must, but all differences of your scores are wrong by one common factor. Which logarithm undoes `np.exp`, and is anything multiplied afterwards?",
+            lambda answer: _points_like(answer, np.log(_barycentric(BRUSSELS))),
         ),
-        Misconception(
-            "capitals in another order",
+        "capitals in another order": (
             np.log(_barycentric(BRUSSELS))[[2, 1, 0]],
             "The three numbers are those that are needed, but two or more stand beside the wrong capital. In which order are the values?",
-            recognise=lambda answer: any(_is_near(_where(np.asarray(answer)[list(p)]), BRUSSELS) for p in itertools.permutations(range(3))),
+            lambda answer: any(_is_near(_where(np.asarray(answer)[list(p)]), BRUSSELS) for p in itertools.permutations(range(3))),
         ),
-        Misconception(
-            "distances as scores",
+        "distances as scores": (
             -_distances(),
-            "Your scores follow the distances to Brussels. Weights make a mean of three places, and a mean knows of no distances: "
-            "write the three equations for the weights.",
-            recognise=lambda answer: any(
+            "Your scores follow the distances to Brussels. Weights make a mean of three places, and a mean knows of no distances: write the three equations for the weights.",
+            lambda answer: any(
                 _points_like(answer, scores)
                 for scores in (-_distances(), -(_distances() ** 2), 1 / _distances(), -np.log(_distances()), _distances())
             ),
         ),
-        Misconception(
-            "weights in the wrong order",
+        "weights in the wrong order": (
             _barycentric(BRUSSELS)[[2, 0, 1]],
             "Those are weights, and not beside their capitals. A query holds scores; softmax still acts on them.",
-            recognise=lambda answer: any(
+            lambda answer: any(
                 _is_near(np.asarray(answer, dtype=float)[list(p)] @ CAPITALS, BRUSSELS) for p in itertools.permutations(range(3))
             ),
         ),
-    ),
-    alternatives=(
-        Alternative("another shift", np.log(_barycentric(BRUSSELS)) + 7.0),
-        Alternative("rounded, as a list", [round(float(a), 2) for a in np.log(_barycentric(BRUSSELS))]),
-    ),
+    },
+    alternatives={
+        "another shift": np.log(_barycentric(BRUSSELS)) + 7.0,
+        "rounded, as a list": [round(float(a), 2) for a in np.log(_barycentric(BRUSSELS))],
+    },
     success="Softmax turns logarithms of weights into these weights: with one-hot keys any point inside can be asked for.",
 )
 

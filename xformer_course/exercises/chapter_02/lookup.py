@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 
 def _far_keys_share(answer):
@@ -25,49 +25,41 @@ Four keys receive the scores 3, −∞, 3, −∞. Write down the four weights t
     ),
     stub="weights = ...",
     reference=(0.5, 0.0, 0.5, 0.0),
-    misconceptions=(
-        Misconception(
-            "first match wins",
+    wrong={
+        "first match wins": (
             (1.0, 0.0, 0.0, 0.0),
             "You chose one of two keys that have the same score. Softmax sees scores alone: what tells the first match from the second?",
         ),
-        Misconception(
-            "everyone gets a share",
+        "everyone gets a share": (
             (0.25, 0.25, 0.25, 0.25),
             "Two of the scores are minus infinity. What is the exponential of minus infinity?",
         ),
-        Misconception("not normalised", (1.0, 0.0, 1.0, 0.0), "The zeros are right. Now add your four weights up."),
-        Misconception(
-            "exponentials only",
+        "not normalised": ((1.0, 0.0, 1.0, 0.0), "The zeros are right. Now add your four weights up."),
+        "exponentials only": (
             (float(np.exp(3.0)), 0.0, float(np.exp(3.0)), 0.0),
             "You took the exponentials and stopped. One more operation follows in softmax.",
         ),
-        Misconception(
-            "not a number",
+        "not a number": (
             (np.nan,) * 4,
-            "Infinity minus infinity would be undefined, but here no infinity is subtracted from another: "
-            "write down the four exponentials first.",
+            "Infinity minus infinity would be undefined, but here no infinity is subtracted from another: write down the four exponentials first.",
         ),
-        Misconception(
-            "infinity taken for 0",
+        "infinity taken for 0": (
             (0.4763, 0.0237, 0.4763, 0.0237),
             "Two keys with the score minus infinity still get something. A score of 0 would do that: what is exp of −10, of −100, of −1000?",
-            recognise=_far_keys_share,
+            _far_keys_share,
         ),
-        Misconception(
-            "scores kept",
+        "scores kept": (
             (3.0, -np.inf, 3.0, -np.inf),
             "Those are scores. A weight is never below 0: what does softmax do to a score first?",
-            recognise=lambda answer: len(answer) == 4 and any(np.isneginf(float(weight)) for weight in answer),
+            lambda answer: len(answer) == 4 and any(np.isneginf(float(weight)) for weight in answer),
         ),
-        Misconception(
-            "a half for everyone",
+        "a half for everyone": (
             (0.5, 0.5, 0.5, 0.5),
             "Add your four weights up. Which two of the keys should go without?",
-            recognise=lambda answer: len(answer) == 4 and np.ptp([float(weight) for weight in answer]) < 1e-6,
+            lambda answer: len(answer) == 4 and np.ptp([float(weight) for weight in answer]) < 1e-6,
         ),
-    ),
-    alternatives=(Alternative("array", np.array([0.5, 0.0, 0.5, 0.0])), Alternative("list", [1 / 2, 0, 1 / 2, 0])),
+    },
+    alternatives={"array": np.array([0.5, 0.0, 0.5, 0.0]), "list": [1 / 2, 0, 1 / 2, 0]},
     tolerance=1e-3,
     success="A key that is out of the question gets nothing; keys that match equally well share.",
 )
@@ -103,10 +95,6 @@ def _multiplied(query, keys, values, temperature=1.0):
     return weights @ values, weights
 
 
-def _without_effect(query, keys, values, temperature=1.0):
-    return _lookup(query, keys, values)
-
-
 def _weights_divided(query, keys, values, temperature=1.0):
     weights = _weights(keys @ query, 1.0) / temperature
     return weights @ values, weights
@@ -140,17 +128,9 @@ def _by_cosine(query, keys, values, temperature=1.0):
     return weights @ values, weights
 
 
-def _root_of_width(query, keys, values, temperature=1.0):
-    return _lookup(query / np.sqrt(len(query)), keys, values, temperature)
-
-
 def _keys_blended(query, keys, values, temperature=1.0):
     weights = _weights(keys @ query, temperature)
     return weights @ keys, weights
-
-
-def _pair_swapped(query, keys, values, temperature=1.0):
-    return _lookup(query, keys, values, temperature)[::-1]
 
 
 def _by_loops(query, keys, values, temperature=1.0):
@@ -189,53 +169,41 @@ and infinity divided by infinity is `nan`. What can you take away from all score
     reference=_lookup,
     cases=_lookup_cases,
     returns=("output", "weights"),
-    misconceptions=(
-        Misconception(
-            "temperature multiplied",
+    wrong={
+        "temperature multiplied": (
             _multiplied,
             "Your weights get flatter when the temperature falls. Which way should a low temperature push the differences between scores?",
         ),
-        Misconception(
-            "temperature without effect",
-            _without_effect,
-            "Two temperatures give the same weights. If you divide the exponentials, the division cancels "
-            "in the sum: at which step must it happen?",
+        "temperature without effect": (
+            lambda query, keys, values, temperature=1.0: _lookup(query, keys, values),
+            "Two temperatures give the same weights. If you divide the exponentials, the division cancels in the sum: at which step must it happen?",
         ),
-        Misconception(
-            "weights divided",
+        "weights divided": (
             _weights_divided,
             "Your weights add up to one over the temperature. Divide something else, before the softmax.",
         ),
-        Misconception(
-            "exponentials overflow",
+        "exponentials overflow": (
             _overflowing,
-            "Right for small scores, but not a number for large ones or a low temperature. Print the "
-            "largest score divided by the temperature, and its exponential.",
+            "Right for small scores, but not a number for large ones or a low temperature. Print the largest score divided by the temperature, and its exponential.",
         ),
-        Misconception(
-            "hard choice", _hard, "One weight is 1 and the others are 0 at every temperature. The other keys should get a share."
-        ),
-        Misconception("not normalised", _not_normalised, "Add your weights up. A step is missing after the exponentials."),
-        Misconception(
-            "distances as scores",
+        "hard choice": (_hard, "One weight is 1 and the others are 0 at every temperature. The other keys should get a share."),
+        "not normalised": (_not_normalised, "Add your weights up. A step is missing after the exponentials."),
+        "distances as scores": (
             _by_distance,
-            "You score a key by how near it lies to the query. The statement asks for the dot product; the "
-            "two rank keys differently when the keys have different lengths.",
+            "You score a key by how near it lies to the query. The statement asks for the dot product; the two rank keys differently when the keys have different lengths.",
         ),
-        Misconception(
-            "cosines as scores", _by_cosine, "You divide by the lengths of query and key. Here the score is the plain dot product."
-        ),
-        Misconception(
-            "root of the width",
-            _root_of_width,
+        "cosines as scores": (_by_cosine, "You divide by the lengths of query and key. Here the score is the plain dot product."),
+        "root of the width": (
+            lambda query, keys, values, temperature=1.0: _lookup(query / np.sqrt(len(query)), keys, values, temperature),
             "Your scores are smaller by the root of the width, which belongs to chapter 3. Here only the temperature divides them.",
         ),
-        Misconception(
-            "keys blended", _keys_blended, "The weights are right, but the output has the width of a key. Which array should be blended?"
+        "keys blended": (_keys_blended, "The weights are right, but the output has the width of a key. Which array should be blended?"),
+        "pair swapped": (
+            lambda query, keys, values, temperature=1.0: _lookup(query, keys, values, temperature)[::-1],
+            "You return the weights first. The output comes first, then the weights.",
         ),
-        Misconception("pair swapped", _pair_swapped, "You return the weights first. The output comes first, then the weights."),
-    ),
-    alternatives=(Alternative("loops", _by_loops), Alternative("log-sum-exp", _by_logarithms)),
+    },
+    alternatives={"loops": _by_loops, "log-sum-exp": _by_logarithms},
     success="Scores, a temperature, weights, a mean: this is a soft lookup.",
 )
 

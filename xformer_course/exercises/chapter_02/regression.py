@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 
 def _regression(x, xs, ys, bandwidth):
@@ -49,10 +49,6 @@ def _always_nearest(x, xs, ys, bandwidth):
 def _first_nearest(x, xs, ys, bandwidth):
     estimate = _nan_far_away(x, xs, ys, bandwidth)
     return _always_nearest(x, xs, ys, bandwidth) if np.isnan(estimate) else estimate
-
-
-def _x_clipped(x, xs, ys, bandwidth):
-    return _regression(np.clip(x, xs.min(), xs.max()), xs, ys, bandwidth)
 
 
 def _smallest_subtracted(x, xs, ys, bandwidth):
@@ -104,8 +100,7 @@ is right. Far from them it returns "not a number", although the formula has a va
 to the kernel, and mend the function so that it follows its formula everywhere.""",
     hints=(
         "Print the kernel for x = 90 with points at 0, 2 and 5. What is the sum that you divide by?",
-        "The kernel is the exponential of a score, and dividing by the sum makes a softmax of it. What may you do to "
-        "all scores of a softmax?",
+        "The kernel is the exponential of a score, and dividing by the sum makes a softmax of it. What may you do to all scores of a softmax?",
         "Subtract the largest score before the exponential: then the nearest point has a kernel of 1.",
     ),
     stub="""\
@@ -116,69 +111,53 @@ def kernel_regression(x, xs, ys, bandwidth):
     cases=_regression_cases,
     returns=("estimate",),
     tolerance=1e-7,
-    misconceptions=(
-        Misconception(
-            "kernel sums to zero",
+    wrong={
+        "kernel sums to zero": (
             _nan_far_away,
             "Far away every exponential rounds to 0, and you divide 0 by 0. Print `kernel.sum()` there.",
         ),
-        Misconception(
-            "zero far away",
+        "zero far away": (
             _epsilon_below,
-            "No division by 0 any more, but far away the estimate is 0, which need not even lie between the "
-            "smallest and the largest y. A weighted mean can never do that: do your weights add up to 1?",
+            "No division by 0 any more, but far away the estimate is 0, which need not even lie between the smallest and the largest y. A weighted mean can never do that: do your weights add up to 1?",
         ),
-        Misconception(
-            "mean far away",
+        "mean far away": (
             _epsilon_in_kernel,
-            "Far away you return the mean of all y. The formula does not: the quotient of two kernels "
-            "favours the nearer point, and ever more so the farther away x lies.",
+            "Far away you return the mean of all y. The formula does not: the quotient of two kernels favours the nearer point, and ever more so the farther away x lies.",
         ),
-        Misconception(
-            "always the nearest",
+        "always the nearest": (
             _always_nearest,
             "You return the y of the nearest point everywhere. Near the data the formula blends several.",
         ),
-        Misconception(
-            "first of two nearest",
+        "first of two nearest": (
             _first_nearest,
-            "Right near the data. Where all kernels round to 0 and two points are almost equally near, the formula still blends them: look at the quotient of "
-            "their kernels.",
+            "Right near the data. Where all kernels round to 0 and two points are almost equally near, the formula still blends them: look at the quotient of their kernels.",
         ),
-        Misconception(
-            "x moved to the data",
-            _x_clipped,
+        "x moved to the data": (
+            lambda x, xs, ys, bandwidth: _regression(np.clip(x, xs.min(), xs.max()), xs, ys, bandwidth),
             "You pull x back to the edge of the data. The estimate then no longer follows the formula outside them.",
         ),
-        Misconception(
-            "smallest score subtracted",
+        "smallest score subtracted": (
             _smallest_subtracted,
-            "A shift of the scores is the right idea, but after yours the largest exponent is positive and "
-            "may overflow. Which score should become 0?",
+            "A shift of the scores is the right idea, but after yours the largest exponent is positive and may overflow. Which score should become 0?",
         ),
-        Misconception(
-            "another kernel",
+        "another kernel": (
             _heavy_tails,
-            "Your kernel falls off more slowly, so nothing rounds to 0, but near the data the estimate is "
-            "another one. Keep the kernel and change how it is computed.",
+            "Your kernel falls off more slowly, so nothing rounds to 0, but near the data the estimate is another one. Keep the kernel and change how it is computed.",
         ),
-        Misconception(
-            "the 2 lost",
+        "the 2 lost": (
             _with_scores(lambda away, h: -(away**2) / h**2),
             "Finite everywhere now, but near the data the estimate is another one. Compare your exponent with the printed one, factor by factor.",
         ),
-        Misconception(
-            "bandwidth not squared",
+        "bandwidth not squared": (
             _with_scores(lambda away, h: -(away**2) / (2 * h)),
             "Right for a bandwidth of 1. What has the printed exponent below the fraction bar?",
         ),
-        Misconception(
-            "distance not squared",
+        "distance not squared": (
             _with_scores(lambda away, h: -np.abs(away) / h),
             "Your kernel has a corner at each point. Compare your exponent with the printed one.",
         ),
-    ),
-    alternatives=(Alternative("loops", _regression_by_loops), Alternative("as a lookup", _regression_by_lookup)),
+    },
+    alternatives={"loops": _regression_by_loops, "as a lookup": _regression_by_lookup},
     success="Near the data it blends, far away the nearest points take over, and it never leaves the range of the data.",
 )
 

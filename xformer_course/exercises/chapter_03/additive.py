@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 
 def _cases(rng):
@@ -49,10 +49,6 @@ def _every_pair(q, k, w, w_v):
     return from_queries, from_keys, np.tanh(from_queries + from_keys) @ w_v
 
 
-def _hidden_summed(q, k, w, w_v):
-    return _split()(q, k, w, np.ones_like(w_v))
-
-
 def _weights(scores):
     raw = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return raw / raw.sum(axis=-1, keepdims=True)
@@ -89,52 +85,46 @@ Return `(from_queries, from_keys, scores)`: the projected queries (L_q, a), the 
     reference=_additive_scores,
     cases=_cases,
     returns=("from_queries", "from_keys", "scores"),
-    misconceptions=(
-        Misconception(
-            "every pair projected",
+    wrong={
+        "every pair projected": (
             _every_pair,
             "The scores are right. But how often is one and the same key multiplied by its rows of W, and how often is that needed?",
         ),
-        Misconception(
-            "no tanh",
+        "no tanh": (
             _split(hidden=lambda a, b: a + b),
             "Your scores are linear in the query and in the key. Which function stands between W and w_v?",
         ),
-        Misconception(
-            "tanh before the sum",
+        "tanh before the sum": (
             _split(hidden=lambda a, b: np.tanh(a) + np.tanh(b)),
             "Both projections are right, but tanh is applied to each. In the formula, how often does it occur, and around what?",
         ),
-        Misconception(
-            "projections through tanh",
+        "projections through tanh": (
             _split(project=lambda x, w: np.tanh(x @ w), hidden=lambda a, b: a + b),
             "What you return as projections has already been through tanh. In the formula, what does tanh take, and how often does it occur?",
         ),
-        Misconception(
-            "projections multiplied",
+        "projections multiplied": (
             _split(hidden=lambda a, b: np.tanh(a * b)),
             "You multiply the two projections. Write [q; k] W for one column of W: which sign joins the two parts?",
         ),
-        Misconception("halves swapped", _split(swap=True), "The query meets the lower rows of W. In [q; k], which of the two comes first?"),
-        Misconception(
-            "cut in the wrong place",
+        "halves swapped": (_split(swap=True), "The query meets the lower rows of W. In [q; k], which of the two comes first?"),
+        "cut in the wrong place": (
             _split(at=lambda q, k: (q.shape[1] + k.shape[1]) // 2),
-            "Your cut does not come after the d_q rows that meet the query. Where you cut is right only while queries and keys have one "
-            "width: print the shapes.",
+            "Your cut does not come after the d_q rows that meet the query. Where you cut is right only while queries and keys have one width: print the shapes.",
         ),
-        Misconception(
-            "keys by queries",
+        "keys by queries": (
             _split(finish=lambda scores: scores.T),
             "Your scores have a row for each key. Which shape does the statement ask for?",
         ),
-        Misconception("w_v left out", _hidden_summed, "You add up the hidden numbers with equal weight. What is w_v for?"),
-        Misconception(
-            "a weight already",
+        "w_v left out": (
+            lambda q, k, w, w_v: _split()(q, k, w, np.ones_like(w_v)),
+            "You add up the hidden numbers with equal weight. What is w_v for?",
+        ),
+        "a weight already": (
             _split(finish=_weights),
             "Each row of your scores adds up to 1, so these are weights. The exercise stops before softmax.",
         ),
-    ),
-    alternatives=(Alternative("einsum", _by_einsum), Alternative("pairs in a loop", _by_pairs)),
+    },
+    alternatives={"einsum": _by_einsum, "pairs in a loop": _by_pairs},
     success="The projections of the keys can be kept while new queries come in.",
 )
 

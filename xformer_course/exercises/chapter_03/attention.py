@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 THREE_SHAPES = Exercise(
     id="3.6",
@@ -22,40 +22,34 @@ weights and of the output.""",
     ),
     stub='answer = {"scores": ..., "weights": ..., "output": ...}',
     reference={"scores": (5, 7), "weights": (5, 7), "output": (5, 2)},
-    misconceptions=(
-        Misconception(
-            "keys by queries",
+    wrong={
+        "keys by queries": (
             {"scores": (7, 5), "weights": (7, 5), "output": (5, 2)},
             "Your scores have a row for each key. Softmax shares one total among the keys of each query: along which axis should they lie?",
         ),
-        Misconception(
-            "weights turned round",
+        "weights turned round": (
             {"scores": (5, 7), "weights": (7, 5), "output": (5, 2)},
             "Your weights have a row for each key. Does softmax move an entry to another place?",
         ),
-        Misconception(
-            "output as wide as a query",
+        "output as wide as a query": (
             {"scores": (5, 7), "weights": (5, 7), "output": (5, 3)},
             "An output is a blend of values. How wide is a value here?",
         ),
-        Misconception(
-            "one output for each key",
+        "one output for each key": (
             {"scores": (5, 7), "weights": (5, 7), "output": (7, 2)},
             "Who asks, and who is asked? Each query receives one answer.",
         ),
-        Misconception(
-            "softmax sums an axis away",
+        "softmax sums an axis away": (
             {"scores": (5, 7), "weights": (5,), "output": (5, 2)},
             "Softmax divides by a sum but keeps every entry. Compare the shapes before and after.",
-            recognise=lambda answer: tuple(answer["weights"]) in {(5,), (7,), (5, 1)},
+            lambda answer: tuple(answer["weights"]) in {(5,), (7,), (5, 1)},
         ),
-        Misconception(
-            "a weight for each feature",
+        "a weight for each feature": (
             {"scores": (5, 7, 3), "weights": (5, 7, 3), "output": (5, 2)},
             "A score is one number for a query and a key: the dot product has summed over the width.",
         ),
-    ),
-    alternatives=(Alternative("lists", {"scores": [5, 7], "weights": [5, 7], "output": [5, 2]}),),
+    },
+    alternatives={"lists": {"scores": [5, 7], "weights": [5, 7], "output": [5, 2]}},
     success="Queries decide how many rows, values how wide they are.",
 )
 
@@ -144,14 +138,6 @@ def _top_of_all(q, k, v, mask=None):
     return weights @ v, weights
 
 
-def _pair_swapped(q, k, v, mask=None):
-    return _attention(q, k, v, mask)[::-1]
-
-
-def _output_only(q, k, v, mask=None):
-    return _attention(q, k, v, mask)[0]
-
-
 def _by_einsum(q, k, v, mask=None):
     scores = np.einsum("id,jd->ij", q, k) / q.shape[1] ** 0.5
     allowed = np.ones(scores.shape, dtype=bool) if mask is None else np.asarray(mask)
@@ -189,82 +175,67 @@ must not overflow.""",
     hints=(
         "Which score must a forbidden key have before softmax, so that its weight comes out as exactly 0?",
         "`np.where(mask, scores, -np.inf)` builds the scores. Look at what a row of minus infinities does to the maximum and to the sum.",
-        "Where a row has no key left, its exponentials are all 0: replace the maximum by 0 and the sum by 1 in that "
-        "row, and 0/1 is the weight you want.",
+        "Where a row has no key left, its exponentials are all 0: replace the maximum by 0 and the sum by 1 in that row, and 0/1 is the weight you want.",
     ),
     stub="def my_attention(q, k, v, mask=None):\n    return ...",
     reference=_attention,
     cases=_attention_cases,
     returns=("output", "weights"),
-    misconceptions=(
-        Misconception(
-            "no scaling", _variant(divisor=lambda q, v: 1.0), "Your weights are too sharp. Which factor stands between q kᵀ and softmax?"
-        ),
-        Misconception(
-            "divided by d_k",
+    wrong={
+        "no scaling": (_variant(divisor=lambda q, v: 1.0), "Your weights are too sharp. Which factor stands between q kᵀ and softmax?"),
+        "divided by d_k": (
             _variant(divisor=lambda q, v: q.shape[-1]),
             "Your weights are too even. You divide by the width; look again at the formula for what is done to it first.",
         ),
-        Misconception(
-            "scaled by the width of values",
+        "scaled by the width of values": (
             _variant(divisor=lambda q, v: math.sqrt(v.shape[-1])),
             "Right only while values are as wide as keys. Whose width makes the dot product large?",
         ),
-        Misconception(
-            "softmax over queries",
+        "softmax over queries": (
             _variant(axis=0),
             "Your weights add up to 1 down the columns. Print `weights.sum(axis=-1)`: what should each query's row give?",
         ),
-        Misconception(
-            "mask ignored",
+        "mask ignored": (
             lambda q, k, v, mask=None: _attention(q, k, v),
             "Right without a mask; with one, nothing changes. Where does your function use `mask`?",
         ),
-        Misconception(
-            "mask turned round", _variant(flip=True), "Your queries read exactly the keys they may not. True means *may attend*."
-        ),
-        Misconception(
-            "forbidden scores set to 0",
+        "mask turned round": (_variant(flip=True), "Your queries read exactly the keys they may not. True means *may attend*."),
+        "forbidden scores set to 0": (
             _variant(fill=0.0),
             "Forbidden keys still get weight, because exp(0) is 1. Which score has an exponential of 0?",
         ),
-        Misconception(
-            "mask after softmax",
+        "mask after softmax": (
             _variant(after=True),
-            "The weights of a masked row no longer add up to 1: softmax had already shared weight out to "
-            "the forbidden keys. "
-            "When should the mask come in?",
+            "The weights of a masked row no longer add up to 1: softmax had already shared weight out to the forbidden keys. When should the mask come in?",
         ),
-        Misconception(
-            "not a number in an empty row",
+        "not a number in an empty row": (
             _variant(empty=np.nan),
             "All is right except for a query that may attend to nothing: its row is 0/0. What should it return, and where do you divide?",
         ),
-        Misconception(
-            "even weights in an empty row",
+        "even weights in an empty row": (
             _variant(fill=-1e9),
-            "A query that may attend to nothing shares its weight evenly over forbidden keys. A large "
-            "negative score is "
-            "large only beside others; here all are alike.",
+            "A query that may attend to nothing shares its weight evenly over forbidden keys. A large negative score is large only beside others; here all are alike.",
         ),
-        Misconception(
-            "overflow", _variant(shift=False), "Not a number for large scores. Exercise 3.2 shows what to subtract before the exponential."
-        ),
-        Misconception(
-            "forbidden keys in the maximum",
+        "overflow": (_variant(shift=False), "Not a number for large scores. Exercise 3.2 shows what to subtract before the exponential."),
+        "forbidden keys in the maximum": (
             _top_of_all,
-            "Beside a forbidden key with a large score the exponentials of the allowed ones all round to 0, and the row is left "
-            "without weights. Over which keys does your maximum run?",
+            "Beside a forbidden key with a large score the exponentials of the allowed ones all round to 0, and the row is left without weights. Over which keys does your maximum run?",
         ),
-        Misconception("pair in the wrong order", _pair_swapped, "You return weights first. The pair is (output, weights)."),
-        Misconception("output alone", _output_only, "You return the output alone. The statement asks for the pair (output, weights)."),
-    ),
-    alternatives=(
-        Alternative("einsum", _by_einsum),
-        Alternative("mask added to the scores", _additive_mask),
-        Alternative("library", _from_the_library),
-        Alternative("float32", lambda *args, **kwargs: tuple(a.astype(np.float32) for a in _attention(*args, **kwargs))),
-    ),
+        "pair in the wrong order": (
+            lambda q, k, v, mask=None: _attention(q, k, v, mask)[::-1],
+            "You return weights first. The pair is (output, weights).",
+        ),
+        "output alone": (
+            lambda q, k, v, mask=None: _attention(q, k, v, mask)[0],
+            "You return the output alone. The statement asks for the pair (output, weights).",
+        ),
+    },
+    alternatives={
+        "einsum": _by_einsum,
+        "mask added to the scores": _additive_mask,
+        "library": _from_the_library,
+        "float32": lambda *args, **kwargs: tuple(a.astype(np.float32) for a in _attention(*args, **kwargs)),
+    },
     success="Masked, scaled, safe for large scores, and zeros where nothing may be read.",
 )
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from xformer_course.exercises.chapter_03.attention import inputs, low_scores, some_mask
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 
 def _masked(fill, *, flip=False):
@@ -35,20 +35,6 @@ def _renormalised(q, k, v, mask):
     return weights @ v, weights
 
 
-def _leak_cases(rng):
-    return [
-        case(
-            np.array([[1.0, 0.0], [0.0, 2.0]]),
-            np.array([[2.0, 0.0], [0.0, 1.0], [1.0, 1.0]]),
-            np.array([[1.0], [10.0], [100.0]]),
-            np.array([[True, True, False], [False, True, True]]),
-        ),
-        case(*inputs(rng, 5, 7, 3, 2), some_mask(rng, 5, 7)),
-        case(*inputs(rng, 7, 4, 5, 3), some_mask(rng, 7, 4)),
-        case(*low_scores(rng, 3, 5, 4, 2), some_mask(rng, 3, 5), note="scores near -200"),
-    ]
-
-
 LEAK = Exercise(
     id="3.8",
     title="Weights that leak",
@@ -72,44 +58,46 @@ def leaky_attention(q, k, v, mask):
     weights = weights / weights.sum(axis=-1, keepdims=True)
     return weights @ v, weights""",
     reference=_masked(-np.inf),
-    cases=_leak_cases,
+    cases=lambda rng: [
+        case(
+            np.array([[1.0, 0.0], [0.0, 2.0]]),
+            np.array([[2.0, 0.0], [0.0, 1.0], [1.0, 1.0]]),
+            np.array([[1.0], [10.0], [100.0]]),
+            np.array([[True, True, False], [False, True, True]]),
+        ),
+        case(*inputs(rng, 5, 7, 3, 2), some_mask(rng, 5, 7)),
+        case(*inputs(rng, 7, 4, 5, 3), some_mask(rng, 7, 4)),
+        case(*low_scores(rng, 3, 5, 4, 2), some_mask(rng, 3, 5), note="scores near -200"),
+    ],
     returns=("output", "weights"),
-    misconceptions=(
-        Misconception(
-            "forbidden score of 0",
+    wrong={
+        "forbidden score of 0": (
             _masked(0.0),
             "The leak is still there. A score of 0 is an ordinary score, often larger than the allowed ones: what is exp(0)?",
         ),
-        Misconception(
-            "mask ignored",
+        "mask ignored": (
             lambda q, k, v, mask: _masked(-np.inf)(q, k, v, np.ones_like(mask)),
             "Now the mask has no effect at all, and forbidden keys get their full share. Where is it used?",
         ),
-        Misconception(
-            "a little below",
+        "a little below": (
             _masked(-1.0),
             "The leak is smaller but still there. How far below the other scores must a forbidden one lie to get a weight of exactly 0?",
         ),
-        Misconception(
-            "mask turned round",
+        "mask turned round": (
             _masked(-np.inf, flip=True),
             "Now the allowed keys are shut out. True means *may attend*: which branch of `np.where` keeps the score?",
         ),
-        Misconception(
-            "mask after softmax",
+        "mask after softmax": (
             _mask_times_weights,
             "Forbidden weights are 0 now, but a row no longer adds up to 1: softmax had handed them a share first.",
         ),
-        Misconception(
-            "masked output, leaking weights",
+        "masked output, leaking weights": (
             _mask_on_values,
             "The output ignores forbidden values, but the weights you return still give them a share, and the rest is too small.",
         ),
-        Misconception(
-            "infinitely large", _masked(np.inf), "Not a number: the forbidden scores are now the largest of all. Check the sign."
-        ),
-    ),
-    alternatives=(Alternative("zero the exponentials", _renormalised), Alternative("a huge negative score", _masked(-1e30))),
+        "infinitely large": (_masked(np.inf), "Not a number: the forbidden scores are now the largest of all. Check the sign."),
+    },
+    alternatives={"zero the exponentials": _renormalised, "a huge negative score": _masked(-1e30)},
     success="Forbidden keys weigh exactly 0, and every row adds up to 1.",
 )
 
@@ -118,10 +106,6 @@ def _recent(length, window):
     position = np.arange(length)
     distance = position[:, None] - position[None, :]
     return (distance >= 0) & (distance <= window)
-
-
-def _recent_by_loops(length, window):
-    return [[0 <= i - j <= window for j in range(length)] for i in range(length)]
 
 
 def _recent_by_triangles(length, window):
@@ -165,58 +149,46 @@ later one, and never further back.""",
         case(int(rng.integers(8, 14)), int(rng.integers(2, 5))),
     ],
     returns=("mask",),
-    misconceptions=(
-        Misconception(
-            "no limit to the past",
+    wrong={
+        "no limit to the past": (
             lambda length, window: _distances(length) >= 0,
             "Later positions are hidden, but the first position stays visible to all. Where does `window` come in?",
         ),
-        Misconception(
-            "future visible",
+        "future visible": (
             lambda length, window: np.abs(_distances(length)) <= window,
             "The window opens on both sides. Look at row 0: what may it see to its right?",
         ),
-        Misconception(
-            "rows and columns swapped",
+        "rows and columns swapped": (
             lambda length, window: _recent(length, window).T,
             "Your mask shows each position the future. Which axis belongs to the query?",
         ),
-        Misconception(
-            "window counts itself",
+        "window counts itself": (
             lambda length, window: _recent(length, window - 1),
             "One position too few. Does your window count the position itself among the ones before it?",
         ),
-        Misconception(
-            "one too far",
+        "one too far": (
             lambda length, window: _recent(length, window + 1),
             "One position too many at the far end. Draw row 3 for window 1.",
         ),
-        Misconception(
-            "cannot see itself",
+        "cannot see itself": (
             lambda length, window: _recent(length, window) & (_distances(length) != 0),
             "The diagonal is False, so the first row may attend to nothing at all. Read the statement's second sentence again.",
         ),
-        Misconception(
-            "True for hidden", lambda length, window: ~_recent(length, window), "Turned round: in this book True means *may attend*."
-        ),
-        Misconception(
-            "zeros and ones",
+        "True for hidden": (lambda length, window: ~_recent(length, window), "Turned round: in this book True means *may attend*."),
+        "zeros and ones": (
             lambda length, window: _recent(length, window).astype(int),
-            "The right pattern, as integers. Masks are booleans here, so that `~mask` and `mask & other` "
-            "mean what they say: "
-            "look at `dtype`.",
+            "The right pattern, as integers. Masks are booleans here, so that `~mask` and `mask & other` mean what they say: look at `dtype`.",
         ),
-        Misconception(
-            "numbers to add",
+        "numbers to add": (
             lambda length, window: np.where(_recent(length, window), 0.0, -np.inf),
             "Those are numbers to add to the scores. The statement asks for booleans, True where a key may be read.",
         ),
-    ),
-    alternatives=(
-        Alternative("loops and lists", _recent_by_loops),
-        Alternative("two triangles", _recent_by_triangles),
-        Alternative("two masks of the library", _recent_from_the_library),
-    ),
+    },
+    alternatives={
+        "loops and lists": lambda length, window: [[0 <= i - j <= window for j in range(length)] for i in range(length)],
+        "two triangles": _recent_by_triangles,
+        "two masks of the library": _recent_from_the_library,
+    },
     success="Two masks joined by *and*: the past, and nearby.",
 )
 

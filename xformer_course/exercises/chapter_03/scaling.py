@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, Step, case
+from xformer_course.exercises.exercise import Exercise, Step, case
 
 WIDTHS = (4, 16, 64, 256)
 
@@ -14,14 +14,6 @@ def _measured(draw, width, scale=1.0):
     rng = np.random.default_rng(width)
     q, k = draw(rng, (20_000, width)), draw(rng, (20_000, width))
     return float(np.std((q * k).sum(axis=1) * scale))
-
-
-def _normal(rng, shape):
-    return rng.normal(size=shape)
-
-
-def _signs(rng, shape):
-    return rng.choice([-1.0, 1.0], size=shape)
 
 
 def _spreads(draw):
@@ -70,62 +62,52 @@ four numbers grow.""",
     stub="spreads = {4: ..., 16: ..., 64: ..., 256: ...}",
     reference={width: math.sqrt(width) for width in WIDTHS},
     accepts=_accept_spreads,
-    misconceptions=(
-        Misconception(
-            "variance instead",
+    wrong={
+        "variance instead": (
             {width: float(width) for width in WIDTHS},
             "Those are variances. The standard deviation is their square root, in the units of a score.",
-            recognise=lambda answer: _near(_ratios(answer), np.sqrt(WIDTHS), 0.2),
+            lambda answer: _near(_ratios(answer), np.sqrt(WIDTHS), 0.2),
         ),
-        Misconception(
-            "already scaled",
+        "already scaled": (
             {width: 1.0 for width in WIDTHS},
             "The same spread at every width: did you divide the scores before measuring them? Measure the plain q·k.",
-            recognise=lambda answer: _near([answer[w] for w in WIDTHS], 1.0, 0.12),
+            lambda answer: _near([answer[w] for w in WIDTHS], 1.0, 0.12),
         ),
-        Misconception(
-            "uniform entries",
+        "uniform entries": (
             {width: math.sqrt(7 / 144 * width) for width in WIDTHS},
-            "Too small by one factor at every width, as with entries drawn evenly from 0 to 1. What are "
-            "the mean and the "
-            "variance of your entries?",
-            recognise=lambda answer: _near(_ratios(answer), math.sqrt(7 / 144), 0.12),
+            "Too small by one factor at every width, as with entries drawn evenly from 0 to 1. What are the mean and the variance of your entries?",
+            lambda answer: _near(_ratios(answer), math.sqrt(7 / 144), 0.12),
         ),
-        Misconception(
-            "query as its own key",
+        "query as its own key": (
             {width: math.sqrt(2 * width) for width in WIDTHS},
             "Too large by one factor, about 1.4, at every width. Are your keys drawn separately, or are they the queries again?",
-            recognise=lambda answer: _near(_ratios(answer), math.sqrt(2), 0.08),
+            lambda answer: _near(_ratios(answer), math.sqrt(2), 0.08),
         ),
-        Misconception(
-            "divided by the width",
+        "divided by the width": (
             {width: 1 / math.sqrt(width) for width in WIDTHS},
             "Your spread falls with the width. Did you take the mean over the width? A dot product is a sum.",
-            recognise=lambda answer: _near([answer[w] * math.sqrt(w) for w in WIDTHS], 1.0, 0.2),
+            lambda answer: _near([answer[w] * math.sqrt(w) for w in WIDTHS], 1.0, 0.2),
         ),
-        Misconception(
-            "one factor at every width",
+        "one factor at every width": (
             {width: math.sqrt(width) / 3 for width in WIDTHS},
-            "They grow as they should, but each is off by the same factor. Print the mean and the variance of the entries that you draw; "
-            "and is your measure of the scores their standard deviation?",
-            recognise=lambda answer: _near(_ratios(answer), np.mean(_ratios(answer)), 0.12),
+            "They grow as they should, but each is off by the same factor. Print the mean and the variance of the entries that you draw; and is your measure of the scores their standard deviation?",
+            lambda answer: _near(_ratios(answer), np.mean(_ratios(answer)), 0.12),
         ),
-        Misconception(
-            "mean instead",
+        "mean instead": (
             {4: 0.01, 16: -0.05, 64: 0.1, 256: -0.2},
             "Those numbers lie near 0, as means of scores do. How far from the mean does a typical score lie?",
-            recognise=lambda answer: bool(np.all(np.abs(_ratios(answer)) < 0.1)),
+            lambda answer: bool(np.all(np.abs(_ratios(answer)) < 0.1)),
         ),
-        Misconception(
-            "summed over the pairs",
+        "summed over the pairs": (
             {4: 40.0, 16: 45.0, 64: 44.0, 256: 45.0},
             "Nearly the same large spread at every width: it comes from the number of pairs. Over which axis is a dot product summed?",
-            recognise=lambda answer: (
-                10 < min(answer[w] for w in WIDTHS) and max(answer[w] for w in WIDTHS) < 4 * min(answer[w] for w in WIDTHS)
-            ),
+            lambda answer: 10 < min(answer[w] for w in WIDTHS) and max(answer[w] for w in WIDTHS) < 4 * min(answer[w] for w in WIDTHS),
         ),
-    ),
-    alternatives=(Alternative("measured on normal entries", _spreads(_normal)), Alternative("measured on random signs", _spreads(_signs))),
+    },
+    alternatives={
+        "measured on normal entries": _spreads(lambda rng, shape: rng.normal(size=shape)),
+        "measured on random signs": _spreads(lambda rng, shape: rng.choice([-1.0, 1.0], size=shape)),
+    },
     success="Sixteen times the width, four times the spread: it grows like the square root of d.",
 )
 
@@ -196,24 +178,21 @@ PRODUCT = Step(
     truth=_product_truth,
     cases=lambda rng: [case(2.0, 0.5), case(3.0, 3.0), case(float(rng.uniform(1, 4)), float(rng.uniform(5, 8)))],
     counterexample=_product_lines,
-    misconceptions=(
-        Misconception(
-            "variances added",
+    wrong={
+        "variances added": (
             lambda var_x, var_y: var_x + var_y,
             "Variances add for a sum of independent variables. This is a product: start from the mean of x²y².",
         ),
-        Misconception(
-            "product of deviations",
+        "product of deviations": (
             lambda var_x, var_y: math.sqrt(var_x * var_y),
             "That is a standard deviation. The variance is the mean of the square, here of x²y².",
         ),
-        Misconception("square missing", lambda var_x, var_y: 0.0, "The mean of x·y is 0, as you say. Its variance is the mean of (x·y)²."),
-        Misconception(
-            "squared variances",
+        "square missing": (lambda var_x, var_y: 0.0, "The mean of x·y is 0, as you say. Its variance is the mean of (x·y)²."),
+        "squared variances": (
             lambda var_x, var_y: (var_x * var_y) ** 2,
             "The mean of x² is already the variance of x; nothing is left to square.",
         ),
-    ),
+    },
 )
 
 TOTAL = Step(
@@ -223,28 +202,21 @@ TOTAL = Step(
     truth=_total_truth,
     cases=lambda rng: [case(1.0, 2), case(0.5, 3), case(float(rng.uniform(1, 4)), 5)],
     counterexample=_total_lines,
-    misconceptions=(
-        Misconception(
-            "terms in step",
+    wrong={
+        "terms in step": (
             lambda variance, d: d * d * variance,
-            "That holds when all terms are the same variable. Independent terms partly cancel: what is "
-            "the mean of a product "
-            "of two different terms?",
+            "That holds when all terms are the same variable. Independent terms partly cancel: what is the mean of a product of two different terms?",
         ),
-        Misconception(
-            "mean of the terms", lambda variance, d: variance / d, "That is the variance of the mean of the terms. A dot product sums them."
-        ),
-        Misconception(
-            "unchanged by summing",
+        "mean of the terms": (lambda variance, d: variance / d, "That is the variance of the mean of the terms. A dot product sums them."),
+        "unchanged by summing": (
             lambda variance, d: variance,
             "Does a sum of many terms really spread no wider than one of them? Enumerate two coin tosses.",
         ),
-        Misconception(
-            "deviations added",
+        "deviations added": (
             lambda variance, d: math.sqrt(d) * variance,
             "The square root belongs to the standard deviation. Which of the two is asked for?",
         ),
-    ),
+    },
 )
 
 SCORE = Step(
@@ -254,18 +226,12 @@ SCORE = Step(
     truth=_score_truth,
     cases=_widths,
     counterexample=_score_lines,
-    misconceptions=(
-        Misconception(
-            "deviation of the score", lambda d: math.sqrt(d), "That is the standard deviation of the score. The variance is its square."
-        ),
-        Misconception("always one", lambda d: 1.0, "Each single product has variance 1. How many of them does q·k add up?"),
-        Misconception(
-            "width squared", lambda d: d * d, "Put the first two steps together: how many terms, and what is the variance of each?"
-        ),
-        Misconception(
-            "two widths", lambda d: 2 * d, "Queries and keys have 2d entries between them, but how many products does q·k add up?"
-        ),
-    ),
+    wrong={
+        "deviation of the score": (lambda d: math.sqrt(d), "That is the standard deviation of the score. The variance is its square."),
+        "always one": (lambda d: 1.0, "Each single product has variance 1. How many of them does q·k add up?"),
+        "width squared": (lambda d: d * d, "Put the first two steps together: how many terms, and what is the variance of each?"),
+        "two widths": (lambda d: 2 * d, "Queries and keys have 2d entries between them, but how many products does q·k add up?"),
+    },
 )
 
 DIVISOR = Step(
@@ -275,20 +241,15 @@ DIVISOR = Step(
     truth=_divisor_truth,
     cases=_widths,
     counterexample=_divisor_lines,
-    misconceptions=(
-        Misconception(
-            "divide by the width",
+    wrong={
+        "divide by the width": (
             lambda d: d,
             "Dividing a variable by c divides its variance by c². What does dividing by d leave of a variance d?",
         ),
-        Misconception(
-            "divide by the square", lambda d: d * d, "Dividing a variable by c divides its variance by c², so a smaller c is enough."
-        ),
-        Misconception("nothing to divide", lambda d: 1.0, "Then the variance stays as it is. Which number did your third step give?"),
-        Misconception(
-            "a factor", lambda d: 1 / math.sqrt(d), "That is the factor to multiply by. The step asks for the number to divide by."
-        ),
-    ),
+        "divide by the square": (lambda d: d * d, "Dividing a variable by c divides its variance by c², so a smaller c is enough."),
+        "nothing to divide": (lambda d: 1.0, "Then the variance stays as it is. Which number did your third step give?"),
+        "a factor": (lambda d: 1 / math.sqrt(d), "That is the factor to multiply by. The step asks for the number to divide by."),
+    },
 )
 
 STEPS = (PRODUCT, TOTAL, SCORE, DIVISOR)
@@ -309,24 +270,20 @@ On paper, mark where you use that the means are 0 and where you use independence
     hints=(
         "A variance is the mean of the square minus the square of the mean. What is the second part here?",
         "For independent x and y the mean of x²y² is the mean of x² times the mean of y². In a squared sum, look at the mixed terms.",
-        "x·y has variance var_x · var_y; the mixed terms vanish, so d terms give d times one variance; dividing by "
-        "c divides a variance by c².",
+        "x·y has variance var_x · var_y; the mixed terms vanish, so d terms give d times one variance; dividing by c divides a variance by c².",
     ),
     stub='steps = {"product": ..., "total": ..., "score": ..., "divisor": ...}',
     reference={step.name: step.reference for step in STEPS},
     steps=STEPS,
-    alternatives=(
-        Alternative("as a list, in order", [step.reference for step in STEPS]),
-        Alternative(
-            "from one another",
-            {
-                "product": lambda a, b: a * b,
-                "total": lambda v, n: sum(v for _ in range(n)),
-                "score": lambda d: sum(1.0 * 1.0 for _ in range(d)),
-                "divisor": lambda d: np.sqrt(np.float32(d)),
-            },
-        ),
-    ),
+    alternatives={
+        "as a list, in order": [step.reference for step in STEPS],
+        "from one another": {
+            "product": lambda a, b: a * b,
+            "total": lambda v, n: sum(v for _ in range(n)),
+            "score": lambda d: sum(1.0 * 1.0 for _ in range(d)),
+            "divisor": lambda d: np.sqrt(np.float32(d)),
+        },
+    },
     success="Every step agrees with the count over all outcomes.",
 )
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 EQUAL_SCORES = Exercise(
     id="3.1",
@@ -19,26 +19,22 @@ Four keys receive one and the same score, 2.5. Write down the four weights that 
     ),
     stub="weights = ...",
     reference=(0.25, 0.25, 0.25, 0.25),
-    misconceptions=(
-        Misconception("scores kept", (2.5, 2.5, 2.5, 2.5), "Those are the scores. Weights are what softmax makes of them: add yours up."),
-        Misconception("not normalised", (1.0, 1.0, 1.0, 1.0), "Equal they are, but what do your four weights add up to?"),
-        Misconception(
-            "first one wins",
+    wrong={
+        "scores kept": ((2.5, 2.5, 2.5, 2.5), "Those are the scores. Weights are what softmax makes of them: add yours up."),
+        "not normalised": ((1.0, 1.0, 1.0, 1.0), "Equal they are, but what do your four weights add up to?"),
+        "first one wins": (
             (1.0, 0.0, 0.0, 0.0),
             "That is a hard choice of one key. Which of the four equal scores would deserve to win?",
-            recognise=lambda answer: sorted(float(w) for w in answer) == [0.0, 0.0, 0.0, 1.0],
+            lambda answer: sorted(float(w) for w in answer) == [0.0, 0.0, 0.0, 1.0],
         ),
-        Misconception(
-            "exponentials only", (np.exp(2.5),) * 4, "You took the exponential and stopped. One more operation follows it in softmax."
-        ),
-        Misconception(
-            "equal, but no shares",
+        "exponentials only": ((np.exp(2.5),) * 4, "You took the exponential and stopped. One more operation follows it in softmax."),
+        "equal, but no shares": (
             (0.625, 0.625, 0.625, 0.625),
             "Equal they are, as they must be. Now add them up; which two operations does softmax perform, and in which order?",
-            recognise=lambda answer: len(answer) == 4 and np.ptp([float(w) for w in answer]) < 1e-9,
+            lambda answer: len(answer) == 4 and np.ptp([float(w) for w in answer]) < 1e-9,
         ),
-    ),
-    alternatives=(Alternative("array", np.full(4, 0.25)), Alternative("fractions", [1 / 4] * 4)),
+    },
+    alternatives={"array": np.full(4, 0.25), "fractions": [1 / 4] * 4},
     tolerance=1e-3,
     success="With nothing to tell the keys apart, attention averages the values.",
 )
@@ -70,41 +66,13 @@ def _naive(scores, axis=-1):
     return np.exp(scores) / np.exp(scores).sum(axis=axis, keepdims=True)
 
 
-def _always_last_axis(scores, axis=-1):
-    return _softmax(scores, axis=-1)
-
-
-def _over_everything(scores, axis=-1):
-    return np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum()
-
-
 def _one_maximum_for_all(scores, axis=-1):
     shifted = np.exp(scores - scores.max())
     return shifted / shifted.sum(axis=axis, keepdims=True)
 
 
-def _no_exponential(scores, axis=-1):
-    return scores / scores.sum(axis=axis, keepdims=True)
-
-
-def _clipped(scores, axis=-1):
-    return _softmax(np.clip(scores, -50.0, 50.0), axis)
-
-
 def _numerator_not_shifted(scores, axis=-1):
     return np.exp(scores) / np.exp(scores - scores.max(axis=axis, keepdims=True)).sum(axis=axis, keepdims=True)
-
-
-def _mean_subtracted(scores, axis=-1):
-    return _naive(scores - scores.mean(axis=axis, keepdims=True), axis)
-
-
-def _minimum_subtracted(scores, axis=-1):
-    return _naive(scores - scores.min(axis=axis, keepdims=True), axis)
-
-
-def _largest_size_subtracted(scores, axis=-1):
-    return _naive(scores - np.abs(scores).max(axis=axis, keepdims=True), axis)
 
 
 def _with_epsilon(scores, axis=-1):
@@ -158,10 +126,6 @@ def _by_loops(scores, axis=-1):
     return np.moveaxis(moved, -1, axis)
 
 
-def _single_precision(scores, axis=-1):
-    return _softmax((scores - scores.max(axis=axis, keepdims=True)).astype(np.float32), axis)
-
-
 STABLE_SOFTMAX = Exercise(
     id="3.2",
     title="A softmax that does not overflow",
@@ -182,97 +146,75 @@ rows lie far apart. Leave `scores` as it was.""",
     cases=_softmax_cases,
     returns=("weights",),
     pure=True,
-    misconceptions=(
-        Misconception(
-            "exponentials overflow",
+    wrong={
+        "exponentials overflow": (
             _naive,
-            "Right for small scores, but not a number for large ones. Print `np.exp` of a score of 1000: "
-            "what could be done to the scores beforehand that leaves the weights as they are?",
+            "Right for small scores, but not a number for large ones. Print `np.exp` of a score of 1000: what could be done to the scores beforehand that leaves the weights as they are?",
         ),
-        Misconception(
-            "axis ignored",
-            _always_last_axis,
+        "axis ignored": (
+            lambda scores, axis=-1: _softmax(scores, axis=-1),
             "Your weights add up to 1 along the last axis even when another `axis` is asked for. Print `weights.sum(axis=0)` for `axis=0`.",
         ),
-        Misconception(
-            "one total for everything",
-            _over_everything,
+        "one total for everything": (
+            lambda scores, axis=-1: np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum(),
             "All your weights together add up to 1. They should do so along `axis`: look at what your sum runs over.",
         ),
-        Misconception(
-            "one maximum for all rows",
+        "one maximum for all rows": (
             _one_maximum_for_all,
-            "A row that lies far below another one loses all its weight: its exponentials round to 0, and "
-            "0/0 is "
-            "not a number. Which maximum should a row be compared with?",
+            "A row that lies far below another one loses all its weight: its exponentials round to 0, and 0/0 is not a number. Which maximum should a row be compared with?",
         ),
-        Misconception(
-            "no exponential",
-            _no_exponential,
+        "no exponential": (
+            lambda scores, axis=-1: scores / scores.sum(axis=axis, keepdims=True),
             "You divided the scores by their sum. What happens to a negative score, and which step of softmax prevents that?",
         ),
-        Misconception(
-            "clipped scores",
-            _clipped,
-            "Clipping keeps the exponentials finite but makes different large scores equal. Find a change "
-            "to the "
-            "scores that keeps their differences.",
+        "clipped scores": (
+            lambda scores, axis=-1: _softmax(np.clip(scores, -50.0, 50.0), axis),
+            "Clipping keeps the exponentials finite but makes different large scores equal. Find a change to the scores that keeps their differences.",
         ),
-        Misconception(
-            "numerator and denominator differ",
+        "numerator and denominator differ": (
             _numerator_not_shifted,
             "The weights do not add up to 1. Compare the exponentials above and below the fraction bar: are they the same numbers?",
         ),
-        Misconception(
-            "mean subtracted",
-            _mean_subtracted,
-            "You subtract the mean, yet a row whose scores lie far apart still overflows. After that "
-            "subtraction, "
-            "how large can an exponent be?",
+        "mean subtracted": (
+            lambda scores, axis=-1: _naive(scores - scores.mean(axis=axis, keepdims=True), axis),
+            "You subtract the mean, yet a row whose scores lie far apart still overflows. After that subtraction, how large can an exponent be?",
         ),
-        Misconception(
-            "minimum subtracted",
-            _minimum_subtracted,
-            "With the minimum subtracted no exponent is below 0, but one can still be in the thousands. "
-            "Which number "
-            "keeps them all from being above 0?",
+        "minimum subtracted": (
+            lambda scores, axis=-1: _naive(scores - scores.min(axis=axis, keepdims=True), axis),
+            "With the minimum subtracted no exponent is below 0, but one can still be in the thousands. Which number keeps them all from being above 0?",
         ),
-        Misconception(
-            "largest size subtracted",
-            _largest_size_subtracted,
+        "largest size subtracted": (
+            lambda scores, axis=-1: _naive(scores - np.abs(scores).max(axis=axis, keepdims=True), axis),
             "Scores near -1000 are lowered further: with `np.abs`, the number you subtract is not one of the scores.",
         ),
-        Misconception(
-            "a little added below",
+        "a little added below": (
             _with_epsilon,
             "The weights add up to a little less than 1. Once the largest exponential is 1, can the sum below be 0 at all?",
         ),
-        Misconception(
-            "logarithms of weights", _logarithms, "Your numbers are at most 0, so they are no weights: you stopped at their logarithms."
-        ),
-        Misconception(
-            "axis lost by the sum",
+        "logarithms of weights": (_logarithms, "Your numbers are at most 0, so they are no weights: you stopped at their logarithms."),
+        "axis lost by the sum": (
             _without_keepdims,
             "The maximum and the sum lose an axis and no longer line up with the scores. Print their shapes; `keepdims` keeps it.",
         ),
-        Misconception(
-            "input changed in place",
+        "input changed in place": (
             _in_place,
             "The weights are right, but the caller's `scores` are changed afterwards. Look for `-=`, `/=` or `out=`.",
         ),
-        Misconception(
-            "the sum has no axis",
+        "the sum has no axis": (
             _total_of_everything,
             "The maximum is taken along `axis`, but all your weights together add up to 1. Look at what the sum runs over.",
         ),
-        Misconception(
-            "sum along the last axis",
+        "sum along the last axis": (
             _total_of_the_last_axis,
             "Maximum and sum run along different axes. Print `weights.sum(axis=0)` for `axis=0`.",
         ),
-        Misconception("sum of scores below", _total_of_shifted, "Above the fraction bar stand exponentials; what do you add up below it?"),
-    ),
-    alternatives=(Alternative("log-sum-exp", _by_log_sum), Alternative("loops", _by_loops), Alternative("float32", _single_precision)),
+        "sum of scores below": (_total_of_shifted, "Above the fraction bar stand exponentials; what do you add up below it?"),
+    },
+    alternatives={
+        "log-sum-exp": _by_log_sum,
+        "loops": _by_loops,
+        "float32": lambda scores, axis=-1: _softmax((scores - scores.max(axis=axis, keepdims=True)).astype(np.float32), axis),
+    },
     success="Large scores, any axis, and the input is untouched.",
 )
 
@@ -292,39 +234,33 @@ Three scores, 1, 2 and 4, are turned into weights. First add 5 to each score; th
     ),
     stub='answer = {"add 5": ..., "times 5": ...}',
     reference={"add 5": "same", "times 5": "grows"},
-    misconceptions=(
-        Misconception(
-            "a shift counts",
+    wrong={
+        "a shift counts": (
             {"add 5": "grows", "times 5": "grows"},
             "Take two scores, 1 and 2, and write the quotient of their weights before and after adding 5.",
         ),
-        Misconception(
-            "softmax ignores scale",
+        "softmax ignores scale": (
             {"add 5": "same", "times 5": "same"},
             "Softmax ignores a shift, yes. Compute exp(4 − 2) and exp(20 − 10): is the quotient of two weights unchanged?",
         ),
-        Misconception(
-            "shift and scale swapped",
+        "shift and scale swapped": (
             {"add 5": "grows", "times 5": "same"},
             "Dividing by the sum would cancel a common factor, but the scores pass through exp first. What does exp turn a sum into?",
         ),
-        Misconception(
-            "softer when larger",
+        "softer when larger": (
             {"add 5": "same", "times 5": "shrinks"},
             "Larger differences, flatter weights? Try scores 0 and 1, then 0 and 100.",
         ),
-        Misconception(
-            "shares of the sum",
+        "shares of the sum": (
             {"add 5": "shrinks", "times 5": "same"},
             "That is so for shares of a sum, score / sum. Softmax takes exponentials first: what does exp make of 1 + 5, and of 5 · 4?",
         ),
-        Misconception(
-            "a shift matters",
+        "a shift matters": (
             {"add 5": "shrinks", "times 5": "grows"},
             "You let the shift change the weights. Divide the weight of score 4 by that of score 2, before and after adding 5.",
-            recognise=lambda answer: str(answer["add 5"]).strip().casefold() in ("grows", "shrinks"),
+            lambda answer: str(answer["add 5"]).strip().casefold() in ("grows", "shrinks"),
         ),
-    ),
+    },
     success="A shift cancels; a stretch sharpens. That is why the scale of the scores matters.",
 )
 

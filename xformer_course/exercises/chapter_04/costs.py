@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Exercise, Misconception, Step, case
+from xformer_course.exercises.exercise import Exercise, Step, case
 
 
 class _Tally:
@@ -58,10 +58,6 @@ def _projection_lines(length, m, d, e):
     return "\n".join(_product_line(name, length, m, width) for name, width in (("Q", d), ("K", d), ("V", e)))
 
 
-def _pair_lines(length, d, e):
-    return "\n".join([_product_line("scores", length, d, length), _product_line("blend", length, length, e)])
-
-
 def _crossing_lines(m, d, e):
     found = _count_crossing(m, d, e)
     return "\n".join(
@@ -101,82 +97,64 @@ division by √d) and in the blending of values; `crossing(m, d, e)`, the smalle
             truth=_count_projections,
             counterexample=_projection_lines,
             cases=lambda rng: [case(2, 3, 1, 2), case(4, 5, 3, 2), case(1, 7, 2, 3)],
-            misconceptions=(
-                Misconception(
-                    "keys forgotten",
+            wrong={
+                "keys forgotten": (
                     lambda L, m, d, e: L * m * (d + e),
                     "One projection is missing. Which three arrays does attention take?",
                 ),
-                Misconception(
-                    "parameters, not products",
+                "parameters, not products": (
                     lambda L, m, d, e: m * (2 * d + e),
                     "That is how many numbers are *learned*. Each word meets each of them once.",
                 ),
-                Misconception(
-                    "all widths equal", lambda L, m, d, e: 3 * L * m * m, "Right if d = e = m. How many columns has each matrix here?"
-                ),
-                Misconception(
-                    "values forgotten", lambda L, m, d, e: 2 * L * m * d, "Queries and keys are counted. What makes a value of a word?"
-                ),
-                Misconception(
-                    "output projection added",
+                "all widths equal": (lambda L, m, d, e: 3 * L * m * m, "Right if d = e = m. How many columns has each matrix here?"),
+                "values forgotten": (lambda L, m, d, e: 2 * L * m * d, "Queries and keys are counted. What makes a value of a word?"),
+                "output projection added": (
                     lambda L, m, d, e: L * m * (2 * d + e) + L * e * m,
                     "You counted one matrix product more than the three that make Q, K and V.",
                 ),
-                Misconception(
-                    "square of the length",
+                "square of the length": (
                     lambda L, m, d, e: L * L * m * (2 * d + e),
                     "You let the projections grow with the square. How many words does one row of Q look at?",
                 ),
-            ),
+            },
         ),
         Step(
             name="pairs",
             claim="the products in the scores and in the blending of values",
             reference=lambda L, d, e: L * L * (d + e),
             truth=_count_pairs,
-            counterexample=_pair_lines,
+            counterexample=lambda length, d, e: "\n".join(
+                [_product_line("scores", length, d, length), _product_line("blend", length, length, e)]
+            ),
             cases=lambda rng: [case(2, 1, 3), case(3, 2, 2), case(5, 3, 1)],
-            misconceptions=(
-                Misconception(
-                    "linear in the length",
+            wrong={
+                "linear in the length": (
                     lambda L, d, e: L * (d + e),
                     "You gave each word one score. With how many keys does each query meet?",
                 ),
-                Misconception(
-                    "scores alone",
+                "scores alone": (
                     lambda L, d, e: L * L * d,
                     "The scores are counted. The weights still have to be multiplied with the values.",
                 ),
-                Misconception(
-                    "d times e",
-                    lambda L, d, e: L * L * d * e,
-                    "The two products come one after the other: do their counts multiply or add?",
-                ),
-                Misconception(
-                    "each pair once",
+                "d times e": (lambda L, d, e: L * L * d * e, "The two products come one after the other: do their counts multiply or add?"),
+                "each pair once": (
                     lambda L, d, e: L * (L + 1) // 2 * (d + e),
                     "You counted each pair of words once. Is the score of (i, j) that of (j, i)?",
                 ),
-                Misconception(
-                    "each two words once",
+                "each two words once": (
                     lambda L, d, e: L * (L - 1) // 2 * (d + e),
                     "You counted each two different words once. Is the score of (i, j) that of (j, i), and does a word not meet itself?",
                 ),
-                Misconception(
-                    "blending alone", lambda L, d, e: L * L * e, "The blending is counted. Before it, every query had to meet every key."
-                ),
-                Misconception(
-                    "the division counted",
+                "blending alone": (lambda L, d, e: L * L * e, "The blending is counted. Before it, every query had to meet every key."),
+                "the division counted": (
                     lambda L, d, e: L * L * (d + e + 1),
                     "One too many for each pair: the division of a score is left out here.",
                 ),
-                Misconception(
-                    "width of a query twice",
+                "width of a query twice": (
                     lambda L, d, e: 2 * L * L * d,
                     "Right if values are as wide as queries. How long is the row that a weight multiplies?",
                 ),
-            ),
+            },
         ),
         Step(
             name="crossing",
@@ -185,33 +163,28 @@ division by √d) and in the blending of values; `crossing(m, d, e)`, the smalle
             truth=_count_crossing,
             counterexample=_crossing_lines,
             cases=lambda rng: [case(3, 1, 1), case(2, 1, 2), case(2, 1, 1), case(4, 3, 2), case(5, 2, 3), case(4, 2, 2)],
-            misconceptions=(
-                Misconception(
-                    "equal is not larger",
+            wrong={
+                "equal is not larger": (
                     lambda m, d, e: math.ceil(m * (2 * d + e) / (d + e)),
                     "One too early where the quotient is a whole number: there both cost the same.",
                 ),
-                Misconception(
-                    "not rounded",
+                "not rounded": (
                     lambda m, d, e: m * (2 * d + e) / (d + e),
                     "There the two formulas meet. Which whole number of words comes after it?",
                 ),
-                Misconception(
-                    "the width itself",
+                "the width itself": (
                     lambda m, d, e: m + 1,
                     "That forgets that there are three projections and two products between words.",
                 ),
-                Misconception(
-                    "compared at equal widths",
+                "compared at equal widths": (
                     lambda m, d, e: 3 * m // 2 + 1,
                     "Right if d = e. Put both of your first two formulas side by side, and divide by L.",
                 ),
-                Misconception(
-                    "quotient rounded down",
+                "quotient rounded down": (
                     lambda m, d, e: m * (2 * d + e) // (d + e),
                     "One too early: put your L into both formulas. Which of them is larger there?",
                 ),
-            ),
+            },
         ),
     ),
     success="For every width there is a length beyond which the square rules.",

@@ -5,43 +5,11 @@ import math
 import numpy as np
 
 from xformer_course.exercises.chapter_04.formula import attend, softmax
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 
 def _self_attention(x, w_q, w_k, w_v, mask=None):
     return attend(x @ w_q, x @ w_k, x @ w_v, mask)
-
-
-def _values_are_queries(x, w_q, w_k, w_v, mask=None):
-    return attend(x @ w_q, x @ w_k, x @ w_q, mask)
-
-
-def _values_not_projected(x, w_q, w_k, w_v, mask=None):
-    return attend(x @ w_q, x @ w_k, x, mask)
-
-
-def _one_matrix(x, w_q, w_k, w_v, mask=None):
-    return attend(x @ w_q, x @ w_q, x @ w_v, mask)
-
-
-def _sides_exchanged(x, w_q, w_k, w_v, mask=None):
-    return attend(x @ w_k, x @ w_q, x @ w_v, mask)
-
-
-def _word_width(x, w_q, w_k, w_v, mask=None):
-    return attend(x @ w_q, x @ w_k, x @ w_v, mask, divisor=math.sqrt(x.shape[1]))
-
-
-def _unscaled(x, w_q, w_k, w_v, mask=None):
-    return attend(x @ w_q, x @ w_k, x @ w_v, mask, divisor=1.0)
-
-
-def _columns_add_up(x, w_q, w_k, w_v, mask=None):
-    return attend(x @ w_q, x @ w_k, x @ w_v, mask, axis=0)
-
-
-def _mask_ignored(x, w_q, w_k, w_v, mask=None):
-    return attend(x @ w_q, x @ w_k, x @ w_v)
 
 
 def _mask_turned(empty):
@@ -68,18 +36,6 @@ def _hidden_score_0(x, w_q, w_k, w_v, mask=None):
     scores = (x @ w_q) @ (x @ w_k).T / math.sqrt(w_q.shape[1])
     weights = softmax(scores if mask is None else scores * mask)
     return weights @ (x @ w_v), weights
-
-
-def _root_of_the_length(x, w_q, w_k, w_v, mask=None):
-    return attend(x @ w_q, x @ w_k, x @ w_v, mask, divisor=math.sqrt(len(x)))
-
-
-def _whole_width(x, w_q, w_k, w_v, mask=None):
-    return attend(x @ w_q, x @ w_k, x @ w_v, mask, divisor=w_q.shape[1])
-
-
-def _value_width(x, w_q, w_k, w_v, mask=None):
-    return attend(x @ w_q, x @ w_k, x @ w_v, mask, divisor=math.sqrt(w_v.shape[1]))
 
 
 TURNED = "Right without a mask. With one, your rows read what they may not: True means *may attend*. Which scores do you replace?"
@@ -156,74 +112,64 @@ each row has at least one True. Return the pair `(output, weights)`. You may use
     reference=_self_attention,
     cases=_self_cases,
     returns=("output", "weights"),
-    misconceptions=(
-        Misconception(
-            "values are the queries",
-            _values_are_queries,
+    wrong={
+        "values are the queries": (
+            lambda x, w_q, w_k, w_v, mask=None: attend(x @ w_q, x @ w_k, x @ w_q, mask),
             "Your output is made of queries: it has their width. Which of the three matrices did you not use?",
         ),
-        Misconception(
-            "values not projected",
-            _values_not_projected,
-            "The weights are right, but the output is a blend of the words themselves and has their width m. "
-            "What should each word contribute?",
+        "values not projected": (
+            lambda x, w_q, w_k, w_v, mask=None: attend(x @ w_q, x @ w_k, x, mask),
+            "The weights are right, but the output is a blend of the words themselves and has their width m. What should each word contribute?",
         ),
-        Misconception(
-            "one matrix for queries and keys",
-            _one_matrix,
+        "one matrix for queries and keys": (
+            lambda x, w_q, w_k, w_v, mask=None: attend(x @ w_q, x @ w_q, x @ w_v, mask),
             "Your scores are symmetric: the one of (i, j) is the one of (j, i). Print them, and look for `w_k` in your code.",
         ),
-        Misconception(
-            "queries and keys exchanged",
-            _sides_exchanged,
+        "queries and keys exchanged": (
+            lambda x, w_q, w_k, w_v, mask=None: attend(x @ w_k, x @ w_q, x @ w_v, mask),
             "Your scores are those of the formula, transposed. Whose row is row i, the one that asks or the one that is asked?",
         ),
-        Misconception(
-            "scaled by the width of a word",
-            _word_width,
+        "scaled by the width of a word": (
+            lambda x, w_q, w_k, w_v, mask=None: attend(x @ w_q, x @ w_k, x @ w_v, mask, divisor=math.sqrt(x.shape[1])),
             "The weights are too even or too sharp. The root holds the width of what is multiplied in a score: is that m?",
         ),
-        Misconception(
-            "not scaled", _unscaled, "The order of the weights is right, but they are too sharp. Which divisor did chapter 3 derive?"
+        "not scaled": (
+            lambda x, w_q, w_k, w_v, mask=None: attend(x @ w_q, x @ w_k, x @ w_v, mask, divisor=1.0),
+            "The order of the weights is right, but they are too sharp. Which divisor did chapter 3 derive?",
         ),
-        Misconception(
-            "columns add up to 1",
-            _columns_add_up,
+        "columns add up to 1": (
+            lambda x, w_q, w_k, w_v, mask=None: attend(x @ w_q, x @ w_k, x @ w_v, mask, axis=0),
             "Print the sums of your rows. Each word shares out its own attention, so which axis adds up to 1?",
         ),
-        Misconception(
-            "mask ignored", _mask_ignored, "Right without a mask. With one, a hidden word still gets weight: where do you use `mask`?"
+        "mask ignored": (
+            lambda x, w_q, w_k, w_v, mask=None: attend(x @ w_q, x @ w_k, x @ w_v),
+            "Right without a mask. With one, a hidden word still gets weight: where do you use `mask`?",
         ),
-        Misconception("mask turned round", _mask_turned(lambda length: 1 / length), TURNED),
-        Misconception("mask turned round, -inf", _mask_turned(lambda length: np.nan), TURNED),
-        Misconception("mask turned round, zeros", _mask_turned(lambda length: 0.0), TURNED),
-        Misconception(
-            "mask after softmax",
+        "mask turned round": (_mask_turned(lambda length: 1 / length), TURNED),
+        "mask turned round, -inf": (_mask_turned(lambda length: np.nan), TURNED),
+        "mask turned round, zeros": (_mask_turned(lambda length: 0.0), TURNED),
+        "mask after softmax": (
             _mask_after_softmax,
             "Right without a mask. With one, your rows no longer add up to 1: the hidden words had taken their share before you removed them.",
         ),
-        Misconception(
-            "hidden scores set to 0",
+        "hidden scores set to 0": (
             _hidden_score_0,
             "Right without a mask. With one, a hidden word gets the score 0, and exp(0) is not 0: how much weight does it keep?",
         ),
-        Misconception(
-            "root of the length",
-            _root_of_the_length,
+        "root of the length": (
+            lambda x, w_q, w_k, w_v, mask=None: attend(x @ w_q, x @ w_k, x @ w_v, mask, divisor=math.sqrt(len(x))),
             "You divide by the root of the number of words. How many products does one score add up?",
         ),
-        Misconception(
-            "root forgotten", _whole_width, "The weights are too even: you divide by the width itself. What did chapter 3 divide by?"
+        "root forgotten": (
+            lambda x, w_q, w_k, w_v, mask=None: attend(x @ w_q, x @ w_k, x @ w_v, mask, divisor=w_q.shape[1]),
+            "The weights are too even: you divide by the width itself. What did chapter 3 divide by?",
         ),
-        Misconception(
-            "root of the values' width", _value_width, "The root holds the width of a value. Which two vectors are multiplied in a score?"
+        "root of the values' width": (
+            lambda x, w_q, w_k, w_v, mask=None: attend(x @ w_q, x @ w_k, x @ w_v, mask, divisor=math.sqrt(w_v.shape[1])),
+            "The root holds the width of a value. Which two vectors are multiplied in a score?",
         ),
-    ),
-    alternatives=(
-        Alternative("loops and lists", _self_by_loops),
-        Alternative("one einsum", _self_by_one_bilinear_form),
-        Alternative("library", _self_from_the_library),
-    ),
+    },
+    alternatives={"loops and lists": _self_by_loops, "one einsum": _self_by_one_bilinear_form, "library": _self_from_the_library},
     success="Three projections of one input, and then attention as before.",
 )
 
@@ -250,65 +196,54 @@ answer = {
     "weights, 20": ...,
 }""",
     reference={"learned, 10": 35, "learned, 20": 35, "weights, 10": 100, "weights, 20": 400},
-    misconceptions=(
-        Misconception(
-            "a matrix for each word",
+    wrong={
+        "a matrix for each word": (
             {"learned, 10": 350, "learned, 20": 700, "weights, 10": 100, "weights, 20": 400},
             "You gave every word its own projections. How then would a sentence of 21 words be read?",
         ),
-        Misconception(
-            "values are not projected",
+        "values are not projected": (
             {"learned, 10": 20, "learned, 20": 20, "weights, 10": 100, "weights, 20": 400},
             "Two projections make queries and keys. What makes a value of width 3 from a word of width 5?",
         ),
-        Misconception(
-            "attention has no parameters",
+        "attention has no parameters": (
             {"learned, 10": 0, "learned, 20": 0, "weights, 10": 100, "weights, 20": 400},
             "The function of chapter 3 has none. What stands in front of it here?",
         ),
-        Misconception(
-            "the weights are learned",
+        "the weights are learned": (
             {"learned, 10": 135, "learned, 20": 435, "weights, 10": 100, "weights, 20": 400},
             "Attention weights are computed anew for each sentence. Which numbers stay when the sentence goes?",
         ),
-        Misconception(
-            "weights grow in step",
+        "weights grow in step": (
             {"learned, 10": 35, "learned, 20": 35, "weights, 10": 10, "weights, 20": 20},
             "One weight a word? Each word weighs every word: draw the table for three words.",
         ),
-        Misconception(
-            "biases counted",
+        "biases counted": (
             {"learned, 10": 42, "learned, 20": 42, "weights, 10": 100, "weights, 20": 400},
             "You gave each column of the three matrices one more number. Are there biases here?",
         ),
-        Misconception(
-            "three matrices of one size",
+        "three matrices of one size": (
             {"learned, 10": 30, "learned, 20": 30, "weights, 10": 100, "weights, 20": 400},
             "Queries and keys have width 2. Which width has a value?",
         ),
-        Misconception(
-            "queries and keys share",
+        "queries and keys share": (
             {"learned, 10": 25, "learned, 20": 25, "weights, 10": 100, "weights, 20": 400},
             "You counted one matrix for queries and keys together. If they shared one, could a word look for something else than it offers?",
         ),
-        Misconception(
-            "each pair once",
+        "each pair once": (
             {"learned, 10": 35, "learned, 20": 35, "weights, 10": 45, "weights, 20": 190},
             "You counted each pair of words once. Is the weight that word 1 gives to word 2 also the one that it gets back?",
-            recognise=lambda answer: answer["weights, 10"] in (45, 55) or answer["weights, 20"] in (190, 210),
+            lambda answer: answer["weights, 10"] in (45, 55) or answer["weights, 20"] in (190, 210),
         ),
-        Misconception(
-            "nobody reads itself",
+        "nobody reads itself": (
             {"learned, 10": 35, "learned, 20": 35, "weights, 10": 90, "weights, 20": 380},
             "You left out a place in each row of the table. May a word not attend to itself?",
         ),
-        Misconception(
-            "output projection counted",
+        "output projection counted": (
             {"learned, 10": 50, "learned, 20": 50, "weights, 10": 100, "weights, 20": 400},
             "You counted a matrix too many. Does anything follow the blending of values here?",
-            recognise=lambda answer: answer["learned, 10"] == answer["learned, 20"] and answer["learned, 10"] in (44, 50, 60),
+            lambda answer: answer["learned, 10"] == answer["learned, 20"] and answer["learned, 10"] in (44, 50, 60),
         ),
-    ),
+    },
     success="What is learned does not know the length; what is computed grows with its square.",
 )
 

@@ -5,48 +5,16 @@ import math
 import numpy as np
 
 from xformer_course.exercises.chapter_04.formula import attend
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 
 def _cross(x, context, w_q, w_k, w_v):
     return attend(x @ w_q, context @ w_k, context @ w_v)
 
 
-def _values_from_x(x, context, w_q, w_k, w_v):
-    return attend(x @ w_q, context @ w_k, x @ w_v)
-
-
-def _keys_from_x(x, context, w_q, w_k, w_v):
-    return attend(x @ w_q, x @ w_k, context @ w_v)
-
-
-def _all_from_context(x, context, w_q, w_k, w_v):
-    return attend(context @ w_q, context @ w_k, context @ w_v)
-
-
-def _all_from_x(x, context, w_q, w_k, w_v):
-    return attend(x @ w_q, x @ w_k, x @ w_v)
-
-
-def _asked_by_context(x, context, w_q, w_k, w_v):
-    return attend(context @ w_q, x @ w_k, x @ w_v)
-
-
-def _cross_unscaled(x, context, w_q, w_k, w_v):
-    return attend(x @ w_q, context @ w_k, context @ w_v, divisor=1.0)
-
-
-def _cross_columns(x, context, w_q, w_k, w_v):
-    return attend(x @ w_q, context @ w_k, context @ w_v, axis=0)
-
-
 def _divided_by(divisor):
     """Right but for what divides the scores."""
     return lambda x, context, w_q, w_k, w_v: attend(x @ w_q, context @ w_k, context @ w_v, divisor=divisor(x, context, w_q))
-
-
-def _values_raw(x, context, w_q, w_k, w_v):
-    return attend(x @ w_q, context @ w_k, context)
 
 
 LENGTH_IN_THE_ROOT = "The sides are right now, but the scores are divided by the root of a length. How many products does one score add up?"
@@ -114,55 +82,49 @@ def faulty_cross_attention(x, context, w_q, w_k, w_v):
     reference=_cross,
     cases=_cross_cases,
     returns=("output", "weights"),
-    misconceptions=(
-        Misconception(
-            "values from the asker",
-            _values_from_x,
-            "The bug is still there: weights that were computed for rows of `context` are applied to rows of "
-            "`x`. Which row should weight (i, j) multiply?",
+    wrong={
+        "values from the asker": (
+            lambda x, context, w_q, w_k, w_v: attend(x @ w_q, context @ w_k, x @ w_v),
+            "The bug is still there: weights that were computed for rows of `context` are applied to rows of `x`. Which row should weight (i, j) multiply?",
         ),
-        Misconception(
-            "keys from the asker",
-            _keys_from_x,
+        "keys from the asker": (
+            lambda x, context, w_q, w_k, w_v: attend(x @ w_q, x @ w_k, context @ w_v),
             "Now the scores compare `x` with itself, and the context is blended without having been looked at.",
         ),
-        Misconception(
-            "context reads itself",
-            _all_from_context,
+        "context reads itself": (
+            lambda x, context, w_q, w_k, w_v: attend(context @ w_q, context @ w_k, context @ w_v),
             "That is the self-attention of `context`; `x` has no influence. How many rows should the output have?",
         ),
-        Misconception("x reads itself", _all_from_x, "That is the self-attention of `x`; `context` has no influence any more."),
-        Misconception(
-            "roles exchanged",
-            _asked_by_context,
+        "x reads itself": (
+            lambda x, context, w_q, w_k, w_v: attend(x @ w_q, x @ w_k, x @ w_v),
+            "That is the self-attention of `x`; `context` has no influence any more.",
+        ),
+        "roles exchanged": (
+            lambda x, context, w_q, w_k, w_v: attend(context @ w_q, x @ w_k, x @ w_v),
             "Now `context` asks and `x` is read. Whose rows should the output have, for L_q = 3 and L_k = 8?",
         ),
-        Misconception(
-            "scale lost",
-            _cross_unscaled,
+        "scale lost": (
+            lambda x, context, w_q, w_k, w_v: attend(x @ w_q, context @ w_k, context @ w_v, divisor=1.0),
             "The sides are right now, but the weights are too sharp. The faulty code divided the scores; does yours?",
         ),
-        Misconception(
-            "columns add up to 1",
-            _cross_columns,
+        "columns add up to 1": (
+            lambda x, context, w_q, w_k, w_v: attend(x @ w_q, context @ w_k, context @ w_v, axis=0),
             "Each row of the weights belongs to one query and should add up to 1. Over which axis do you divide?",
         ),
-        Misconception(
-            "values not projected",
-            _values_raw,
+        "values not projected": (
+            lambda x, context, w_q, w_k, w_v: attend(x @ w_q, context @ w_k, context),
             "The weights are right, but you blend the rows of `context` as they are: the output has their width. Which matrix is not used?",
         ),
-        Misconception("scaled by the context's length", _divided_by(lambda x, context, w_q: math.sqrt(len(context))), LENGTH_IN_THE_ROOT),
-        Misconception("scaled by the asker's length", _divided_by(lambda x, context, w_q: math.sqrt(len(x))), LENGTH_IN_THE_ROOT),
-        Misconception("scaled by the words' width", _divided_by(lambda x, context, w_q: math.sqrt(x.shape[1])), WORDS_IN_THE_ROOT),
-        Misconception("scaled by the context's width", _divided_by(lambda x, context, w_q: math.sqrt(context.shape[1])), WORDS_IN_THE_ROOT),
-        Misconception(
-            "root forgotten",
+        "scaled by the context's length": (_divided_by(lambda x, context, w_q: math.sqrt(len(context))), LENGTH_IN_THE_ROOT),
+        "scaled by the asker's length": (_divided_by(lambda x, context, w_q: math.sqrt(len(x))), LENGTH_IN_THE_ROOT),
+        "scaled by the words' width": (_divided_by(lambda x, context, w_q: math.sqrt(x.shape[1])), WORDS_IN_THE_ROOT),
+        "scaled by the context's width": (_divided_by(lambda x, context, w_q: math.sqrt(context.shape[1])), WORDS_IN_THE_ROOT),
+        "root forgotten": (
             _divided_by(lambda x, context, w_q: w_q.shape[1]),
             "The sides are right now, but the weights are too even. What did the faulty code divide the scores by?",
         ),
-    ),
-    alternatives=(Alternative("loops and lists", _cross_by_loops), Alternative("library", _cross_from_the_library)),
+    },
+    alternatives={"loops and lists": _cross_by_loops, "library": _cross_from_the_library},
     success="Queries from one side; keys and values, as a pair, from the other.",
 )
 

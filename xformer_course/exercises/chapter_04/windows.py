@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 
 def _layers_needed(length, window):
@@ -56,59 +56,49 @@ sentence of one word needs 0 layers.""",
         case(int(rng.integers(40, 90)), int(rng.integers(4, 9))),
     ],
     returns=("layers",),
-    misconceptions=(
-        Misconception(
-            "rounded down",
+    wrong={
+        "rounded down": (
             lambda length, window: (length - 1) // window,
             "Right when the window divides the distance. Try 8 positions and window 3: the rest needs a layer too.",
         ),
-        Misconception(
-            "counted positions, not steps",
+        "counted positions, not steps": (
             lambda length, window: -(-length // window),
             "Too many when the window divides the *distance*, length − 1. How many steps lie between the first and the last position?",
         ),
-        Misconception(
-            "the whole field moves",
+        "the whole field moves": (
             lambda length, window: -(-(length - 1) // (2 * window)),
             "A layer sees 2 · window neighbours, but news travels in one direction. How far does it get to one side?",
         ),
-        Misconception(
-            "divided by the field",
+        "divided by the field": (
             lambda length, window: -(-length // (2 * window + 1)),
             "You laid the fields of one layer side by side. Layers are stacked: how far does the second reach beyond the first?",
         ),
-        Misconception(
-            "doubling",
+        "doubling": (
             lambda length, window: math.ceil(math.log2((length - 1) / window + 1)) if length > 1 else 0,
             "You let the field double with each layer. Measure two layers of window 1: by how much does the second widen the field?",
         ),
-        Misconception(
-            "at least one layer",
+        "at least one layer": (
             lambda length, window: max(1, -(-(length - 1) // window)),
             "Right, except for a sentence of one word: how many layers carry news over a distance of 0?",
         ),
-        Misconception(
-            "one layer sees everything",
+        "one layer sees everything": (
             lambda length, window: min(1, length - 1),
             "True without a window. Under a window of 1, does the last of 5 words read the first?",
         ),
-        Misconception(
-            "the place itself counted",
+        "the place itself counted": (
             lambda length, window: -(-(length - 1) // (window + 1)),
             "Too few layers: you let news travel one place more than the window in each. How far does it get to one side when the window is 1?",
         ),
-        Misconception(
-            "steps divided by the field",
+        "steps divided by the field": (
             lambda length, window: -(-(length - 1) // (2 * window + 1)),
             "You divide by all that a layer sees, both sides and the place itself. How far does news get to *one* side?",
         ),
-        Misconception(
-            "positions, rounded down",
+        "positions, rounded down": (
             lambda length, window: length // window,
             "Try 8 positions and window 3, and draw how far each layer reaches. What do you divide, and what becomes of a rest?",
         ),
-    ),
-    alternatives=(Alternative("step by step", _layers_by_steps), Alternative("powers of the mask", _layers_by_matrices)),
+    },
+    alternatives={"step by step": _layers_by_steps, "powers of the mask": _layers_by_matrices},
     success="A window makes a layer cheap; the price is paid in layers.",
 )
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from xformer_course.exercises.chapter_05.layers import all_orders, attend
-from xformer_course.exercises.exercise import Alternative, Complaint, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Complaint, Exercise, case
 from xformer_course.exercises.values import as_floats, describe, is_plain
 
 _SWAPS = {"keys and values": 6.0, "keys alone": 2.0, "values alone": 2.0, "queries alone": (2.0, 6.0)}
@@ -28,41 +28,33 @@ top to bottom?""",
 answer = {"keys and values": ..., "keys alone": ..., "values alone": ...,
           "queries alone": (..., ...)}""",
     reference=_SWAPS,
-    misconceptions=(
-        Misconception(
-            "a swap never matters",
+    wrong={
+        "a swap never matters": (
             {**_SWAPS, "keys alone": 6.0, "values alone": 6.0},
             "Keys and values have no order as *pairs*. Move one of the two alone, and 3/4 now meets another value: which?",
         ),
-        Misconception(
-            "a swap always matters",
+        "a swap always matters": (
             {**_SWAPS, "keys and values": 2.0},
             "The weight 3/4 moves with its key. If the value moves too, they still meet: add up the same two terms in the other order.",
         ),
-        Misconception(
-            "keys alone do nothing",
+        "keys alone do nothing": (
             {**_SWAPS, "keys alone": 6.0},
             "The weights are computed from the keys. If the keys change places, so do the weights, while the values stay.",
         ),
-        Misconception(
-            "values alone do nothing",
+        "values alone do nothing": (
             {**_SWAPS, "values alone": 6.0},
             "The weights stay where they are, and the values under them change places. What does 3/4 multiply now?",
         ),
-        Misconception(
-            "outputs do not follow queries",
+        "outputs do not follow queries": (
             {**_SWAPS, "queries alone": (6.0, 2.0)},
             "Each output row belongs to the query in the same row. Which query is at the top after the swap?",
         ),
-        Misconception(
-            "even mean",
+        "even mean": (
             {**_SWAPS, "keys alone": 4.0, "values alone": 4.0},
             "4 is the mean with equal weights. A swap moves weights or values; it does not even them out.",
         ),
-    ),
-    alternatives=(
-        Alternative("whole numbers and lists", {"keys and values": 6, "keys alone": 2, "values alone": 2, "queries alone": [2, 6]}),
-    ),
+    },
+    alternatives={"whole numbers and lists": {"keys and values": 6, "keys alone": 2, "values alone": 2, "queries alone": [2, 6]}},
     success="Pairs form a set; a key without its value tears a pair apart; a query takes its output along.",
 )
 
@@ -105,14 +97,6 @@ def _mean_asks(x, w_q, w_k, w_v):
     return weights / weights.sum() @ (x @ w_v)
 
 
-def _one_order_for_all(x, w_q, w_k, w_v):
-    return attend(x[np.lexsort(x.T)], w_q, w_k, w_v)[0]
-
-
-def _weights_averaged(x, w_q, w_k, w_v):
-    return attend(x, w_q, w_k, np.linalg.pinv(x)).mean(axis=0)
-
-
 def _halving(output):
     summary = output[0]
     for row in output[1:]:
@@ -153,60 +137,50 @@ row must influence it; and so must `w_q`, if there are two words or more. Severa
     cases=_sentences,
     returns=("shape of the result", "change when rows are reordered", "does row i matter", "does w_q matter"),
     probe=_looked_at,
-    misconceptions=(
-        Misconception(
-            "one row a word",
+    wrong={
+        "one row a word": (
             attend,
             "You return a row for each word, and the rows move with the words. One vector for the sentence is left to make of them.",
         ),
-        Misconception(
-            "first row",
+        "first row": (
             lambda *a: attend(*a)[0],
             "The first row belongs to the word that happens to stand first. Put another word there: what comes out?",
         ),
-        Misconception(
-            "last row",
+        "last row": (
             lambda *a: attend(*a)[-1],
             "The last row has seen all words, but it belongs to the word that happens to stand last. Put another word there.",
         ),
-        Misconception(
-            "features averaged",
+        "features averaged": (
             lambda *a: attend(*a).mean(axis=1),
             "You averaged the features of each word: one number a word is left. Along which axis do the words lie?",
         ),
-        Misconception(
-            "rows joined end to end",
+        "rows joined end to end": (
             lambda *a: attend(*a).ravel(),
             "All rows in one long vector still stand in the order of the words, and its length changes with n.",
         ),
-        Misconception(
-            "queries without influence",
+        "queries without influence": (
             lambda x, *w: attend(x.mean(axis=0, keepdims=True), *w)[0],
-            "`w_q` has no influence on your result: with other queries the same vector comes out. Where do they enter the scores, "
-            "and along which axis does softmax run? A single row, left by a mean taken first, gets the weight 1 in any case.",
+            "`w_q` has no influence on your result: with other queries the same vector comes out. Where do they enter the scores, and along which axis does softmax run? A single row, left by a mean taken first, gets the weight 1 in any case.",
         ),
-        Misconception(
-            "halved again and again",
+        "halved again and again": (
             lambda *a: _halving(attend(*a)),
             "Averaging in one row after the other gives the last row half of the weight, and the first ones almost none.",
         ),
-        Misconception(
-            "weights instead of outputs",
-            _weights_averaged,
+        "weights instead of outputs": (
+            lambda x, w_q, w_k, w_v: attend(x, w_q, w_k, np.linalg.pinv(x)).mean(axis=0),
             "You averaged the attention weights: a number for each word, in the order of the words. The output holds the blended values.",
         ),
-        Misconception(
-            "nothing left",
+        "nothing left": (
             lambda x, w_q, w_k, w_v: np.zeros(w_v.shape[1]),
             "A constant is invariant, but it says nothing about the sentence.",
         ),
-    ),
-    alternatives=(
-        Alternative("sum", lambda *a: attend(*a).sum(axis=0)),
-        Alternative("maximum", lambda *a: attend(*a).max(axis=0)),
-        Alternative("the mean word asks", _mean_asks),
-        Alternative("sort the words first", _one_order_for_all),
-    ),
+    },
+    alternatives={
+        "sum": lambda *a: attend(*a).sum(axis=0),
+        "maximum": lambda *a: attend(*a).max(axis=0),
+        "the mean word asks": _mean_asks,
+        "sort the words first": lambda x, w_q, w_k, w_v: attend(x[np.lexsort(x.T)], w_q, w_k, w_v)[0],
+    },
     success="An equivariant layer, then an operation that forgets the order: together invariant.",
 )
 
@@ -234,10 +208,6 @@ def _counting_late(output):
     for count, row in enumerate(output[1:], start=1):
         summary = summary + (row - summary) / count
     return summary
-
-
-def _sorted_first(x, w_q, w_k, w_v):
-    return _halving(attend(x[np.lexsort(x.T)], w_q, w_k, w_v))
 
 
 def _running_mean(output):
@@ -288,50 +258,41 @@ def encode_set(x, w_q, w_k, w_v):
     reference=_mean_of_outputs,
     cases=_bug_cases,
     returns=("summary",),
-    misconceptions=(
-        Misconception(
-            "still halving",
+    wrong={
+        "still halving": (
             _encoded(_halving),
             "Order still leaks. For three outputs the loop returns a/4 + b/4 + c/2: whoever comes last counts double.",
         ),
-        Misconception(
-            "half of nothing",
+        "half of nothing": (
             _encoded(_half_of_nothing),
             "The loop now starts from zero and halves that too. Two equal rows should give that row back: do they?",
         ),
-        Misconception(
-            "sum not divided",
+        "sum not divided": (
             _encoded(lambda output: output.sum(axis=0)),
             "No order leaks from a sum, but a mean was asked for: describe the same word twice, and the result should stay.",
         ),
-        Misconception(
-            "divided at every turn",
+        "divided at every turn": (
             _encoded(_divided_each_time),
             "You divide by n at every turn, so the first row is divided many times. A mean divides once.",
         ),
-        Misconception(
-            "one too few",
+        "one too few": (
             _encoded(lambda output: output.sum(axis=0) / max(len(output) - 1, 1)),
             "You divide by n − 1. How many rows are in the sum?",
         ),
-        Misconception(
-            "count starts late",
+        "count starts late": (
             _encoded(_counting_late),
             "A running mean is a good idea. But when the second row arrives, by what must its difference be divided?",
         ),
-        Misconception(
-            "sorted, then halved",
-            _sorted_first,
+        "sorted, then halved": (
+            lambda x, w_q, w_k, w_v: _halving(attend(x[np.lexsort(x.T)], w_q, w_k, w_v)),
             "Sorting the words first does stop the leak. But the weights 1/4, 1/4, 1/2 remain, now for the word that sorts last.",
         ),
-        Misconception(
-            "maximum", _encoded(lambda output: output.max(axis=0)), "A maximum is invariant too, but it is not the mean that was asked for."
-        ),
-    ),
-    alternatives=(
-        Alternative("a running mean", _encoded(_running_mean)),
-        Alternative("weights of 1/n", _encoded(lambda output: np.full(len(output), 1 / len(output)) @ output)),
-    ),
+        "maximum": (_encoded(lambda output: output.max(axis=0)), "A maximum is invariant too, but it is not the mean that was asked for."),
+    },
+    alternatives={
+        "a running mean": _encoded(_running_mean),
+        "weights of 1/n": _encoded(lambda output: np.full(len(output), 1 / len(output)) @ output),
+    },
     success="Two words could not have shown it: ask for three.",
 )
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from xformer_course.exercises.chapter_05 import layers
 from xformer_course.exercises.chapter_05.layers import all_orders, close
-from xformer_course.exercises.exercise import Alternative, Complaint, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Complaint, Exercise, case
 from xformer_course.exercises.values import describe
 
 
@@ -41,34 +41,6 @@ def _looked_at(function):
         return "an order that fails" if fails else "an order that does not fail"
 
     return looked_at
-
-
-def _same_bits(one, other):
-    return np.array_equal(one, other)
-
-
-def _same_sets(one, other):
-    return close(sorted(map(tuple, np.round(one, 6))), sorted(map(tuple, np.round(other, 6))))
-
-
-def _roughly(one, other):
-    return bool(np.allclose(one, other, rtol=0.0, atol=0.01))
-
-
-def _somewhere(one, other):
-    return bool(np.isclose(one, other).any())
-
-
-def _turns(n):
-    return [np.roll(np.arange(n), shift) for shift in range(n)]
-
-
-def _first_two(n):
-    return [np.array([1, 0, *range(2, n)])]
-
-
-def _backwards(n):
-    return [np.arange(n)[::-1]]
 
 
 def _by_matrices(layer, x):
@@ -121,74 +93,56 @@ relative to the largest value, or use `np.allclose`.""",
     hints=(
         "For one order you can compute two matrices. Which two, and when must they be equal?",
         "`itertools.permutations(range(len(x)))` gives all orders as tuples; `list(order)` indexes rows.",
-        "Compare `layer(x[list(order)])` with `layer(x)[list(order)]` by `np.allclose`; return the first order for "
-        "which they differ, and None after the loop.",
+        "Compare `layer(x[list(order)])` with `layer(x)[list(order)]` by `np.allclose`; return the first order for which they differ, and None after the loop.",
     ),
     stub="def failing_order(layer, x):\n    return ...",
     reference=_checker(),
     cases=_checker_cases,
     returns=("what you return",),
     probe=_looked_at,
-    misconceptions=(
-        Misconception(
-            "invariance checked",
+    wrong={
+        "invariance checked": (
             _checker(expected=lambda layer, x, order: layer(x)),
             "You ask whether the output stays as it was: that is invariance. Here the output has to move along with the rows.",
         ),
-        Misconception(
-            "output moved the other way",
+        "output moved the other way": (
             _checker(expected=lambda layer, x, order: layer(x)[np.argsort(order)]),
-            "You reorder the rows by the order and the output by its inverse. For a swap the two agree; "
-            "try the order (1, 2, 0) on a layer that does nothing.",
+            "You reorder the rows by the order and the output by its inverse. For a swap the two agree; try the order (1, 2, 0) on a layer that does nothing.",
         ),
-        Misconception(
-            "bits compared",
-            _checker(same=_same_bits),
+        "bits compared": (
+            _checker(same=lambda one, other: np.array_equal(one, other)),
             "You compare to the last bit. (0.1 + 0.2) + 0.3 and (0.3 + 0.2) + 0.1 differ there, though they are the same sum.",
         ),
-        Misconception(
-            "rows compared as a set",
-            _checker(same=_same_sets),
-            "You ask whether the same rows come out in any order at all. They have to come out in *this* "
-            "order: look at a layer that turns its rows upside down.",
+        "rows compared as a set": (
+            _checker(same=lambda one, other: close(sorted(map(tuple, np.round(one, 6))), sorted(map(tuple, np.round(other, 6))))),
+            "You ask whether the same rows come out in any order at all. They have to come out in *this* order: look at a layer that turns its rows upside down.",
         ),
-        Misconception(
-            "one equal entry is enough",
-            _checker(same=_somewhere),
-            "You call two matrices equal as soon as one of their entries agrees. A layer that "
-            "doubles a single row leaves most of them alone.",
+        "one equal entry is enough": (
+            _checker(same=lambda one, other: bool(np.isclose(one, other).any())),
+            "You call two matrices equal as soon as one of their entries agrees. A layer that doubles a single row leaves most of them alone.",
         ),
-        Misconception(
-            "columns reordered",
+        "columns reordered": (
             _checker(moved=lambda x, order: x[:, order], expected=lambda layer, x, order: layer(x)[:, order]),
             "You reorder columns, the features of every token. The tokens are the rows.",
         ),
-        Misconception(
-            "shifts only",
-            _checker(orders=_turns),
-            "You try only orders that turn the rows round in a circle. A layer that adds the row before "
-            "passes all of these, and yet it knows its neighbours.",
+        "shifts only": (
+            _checker(orders=lambda n: [np.roll(np.arange(n), shift) for shift in range(n)]),
+            "You try only orders that turn the rows round in a circle. A layer that adds the row before passes all of these, and yet it knows its neighbours.",
         ),
-        Misconception(
-            "one swap only",
-            _checker(orders=_first_two),
+        "one swap only": (
+            _checker(orders=lambda n: [np.array([1, 0, *range(2, n)])]),
             "You try a single swap, of the first two rows. Which layer treats another row in a special way?",
         ),
-        Misconception(
-            "reversal only", _checker(orders=_backwards), "You try the reversed order alone. Which layers respect it and no other?"
+        "reversal only": (
+            _checker(orders=lambda n: [np.arange(n)[::-1]]),
+            "You try the reversed order alone. Which layers respect it and no other?",
         ),
-        Misconception(
-            "tolerance too wide",
-            _checker(same=_roughly),
-            "Your comparison forgives a hundredth, and a layer that adds thousandths slips through. "
-            "Rounding is far smaller: `np.allclose` as it stands is enough.",
+        "tolerance too wide": (
+            _checker(same=lambda one, other: bool(np.allclose(one, other, rtol=0.0, atol=0.01))),
+            "Your comparison forgives a hundredth, and a layer that adds thousandths slips through. Rounding is far smaller: `np.allclose` as it stands is enough.",
         ),
-    ),
-    alternatives=(
-        Alternative("with matrices", _by_matrices),
-        Alternative("undo afterwards", _undone_afterwards),
-        Alternative("another counterexample", _backwards_through_all),
-    ),
+    },
+    alternatives={"with matrices": _by_matrices, "undo afterwards": _undone_afterwards, "another counterexample": _backwards_through_all},
     success="Every order tried, rounding forgiven, nothing else; and whoever doubts a no gets the order.",
 )
 
@@ -267,58 +221,47 @@ on your pair. Your function of exercise 5.2 finds such orders.""",
     hints=(
         "Which of the five treat all rows alike, and for which does the place of a row matter?",
         "Rows that are easy to follow help: 1, 2 and 4 in one column. Two rows are not always enough.",
-        "A sum or mean over all rows does not care about their order. A running sum, a sort and a neighbour do: swap "
-        "the first two of three rows.",
+        "A sum or mean over all rows does not care about their order. A running sum, a sort and a neighbour do: swap the first two of three rows.",
     ),
     stub=FIVE_LAYERS_SOURCE + 'answer = {"A": ..., "B": ..., "C": ..., "D": ..., "E": ...}',
     reference=_RIGHT,
     accepts=_accept_layers,
-    misconceptions=(
-        Misconception(
-            "all are equivariant",
+    wrong={
+        "all are equivariant": (
             dict.fromkeys("ABCDE", "equivariant"),
             "Not all five are. Follow the first row through layer B, then put another row first.",
-            recognise=_says(equivariant="ABCDE"),
+            _says(equivariant="ABCDE"),
         ),
-        Misconception(
-            "sorted means equivariant",
+        "sorted means equivariant": (
             {**_RIGHT, "D": "equivariant"},
-            "Sorted columns come out the same for every order of the rows. That is invariance; an "
-            "equivariant layer would have to reorder its output too.",
-            recognise=_says(equivariant="D", others="B"),
+            "Sorted columns come out the same for every order of the rows. That is invariance; an equivariant layer would have to reorder its output too.",
+            _says(equivariant="D", others="B"),
         ),
-        Misconception(
-            "shifts stand for all orders",
+        "shifts stand for all orders": (
             {**_RIGHT, "E": "equivariant"},
-            "Layer E respects every shift of the rows in a circle, and of two rows every order is such a shift. "
-            "Take three rows and swap two of them.",
-            recognise=_says(equivariant="E", others="BD"),
+            "Layer E respects every shift of the rows in a circle, and of two rows every order is such a shift. Take three rows and swap two of them.",
+            _says(equivariant="E", others="BD"),
         ),
-        Misconception(
-            "a mean mixes, so it breaks",
+        "a mean mixes, so it breaks": (
             {**_RIGHT, "A": _THREE},
             "Layer A does look at all rows, but through their mean, which has no order. Compute both sides for your counterexample.",
-            recognise=lambda answer: not isinstance(answer["A"], str),
+            lambda answer: not isinstance(answer["A"], str),
         ),
-        Misconception(
-            "products of rows break",
+        "products of rows break": (
             {**_RIGHT, "C": _THREE},
             "Layer C: write P x in place of x. Where do P and its transpose meet? Compute both sides for your counterexample.",
-            recognise=lambda answer: not isinstance(answer["C"], str),
+            lambda answer: not isinstance(answer["C"], str),
         ),
-    ),
-    alternatives=(
-        Alternative(
-            "arrays and lists",
-            {
-                **_RIGHT,
-                "B": (np.array([[1.0, 0.0], [0.0, 1.0]]), [1, 0]),
-                "D": (np.array([[1], [2]]), np.array([1, 0])),
-                "E": [np.arange(8.0).reshape(4, 2), [0, 2, 1, 3]],
-            },
-        ),
-        Alternative("capitals", {**_RIGHT, "A": " Equivariant", "C": "EQUIVARIANT"}),
-    ),
+    },
+    alternatives={
+        "arrays and lists": {
+            **_RIGHT,
+            "B": (np.array([[1.0, 0.0], [0.0, 1.0]]), [1, 0]),
+            "D": (np.array([[1], [2]]), np.array([1, 0])),
+            "E": [np.arange(8.0).reshape(4, 2), [0, 2, 1, 3]],
+        },
+        "capitals": {**_RIGHT, "A": " Equivariant", "C": "EQUIVARIANT"},
+    },
     success="A and C see the other rows only through sums over all of them.",
 )
 

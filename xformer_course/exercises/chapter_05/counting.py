@@ -4,7 +4,7 @@ import numpy as np
 
 from xformer_course.exercises.chapter_05 import layers
 from xformer_course.exercises.chapter_05.layers import all_orders, close
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 
 def _count(results):
@@ -17,10 +17,6 @@ def _count(results):
 
 def _distinct(layer, x):
     return _count([layer(x[order]) for order in all_orders(len(x))])
-
-
-def _bits(layer, x):
-    return len({np.asarray(layer(x[order])).tobytes() for order in all_orders(len(x))})
 
 
 def _sets(layer, x):
@@ -36,18 +32,6 @@ def _against_the_first(layer, x):
 def _against_the_one_before(layer, x):
     results = [layer(x[order]) for order in all_orders(len(x))]
     return 1 + sum(not close(one, other) for one, other in zip(results, results[1:], strict=False))
-
-
-def _without_the_original(layer, x):
-    return _count([layer(x[order]) for order in all_orders(len(x))[1:]])
-
-
-def _whole_numbers(layer, x):
-    return len({(np.round(layer(x[order])) + 0.0).tobytes() for order in all_orders(len(x))})
-
-
-def _rounded(layer, x):
-    return len({tuple((np.round(layer(x[order]), 6) + 0.0).ravel().tolist()) for order in all_orders(len(x))})
 
 
 def _by_unique(layer, x):
@@ -97,47 +81,46 @@ up to rounding, relative to the largest value (or by `np.allclose`). Then try it
     reference=_distinct,
     cases=_count_cases,
     returns=("count",),
-    misconceptions=(
-        Misconception(
-            "bits compared",
-            _bits,
+    wrong={
+        "bits compared": (
+            lambda layer, x: len({np.asarray(layer(x[order])).tobytes() for order in all_orders(len(x))}),
             "Equal sums were counted as different, because they differ in their last bit. Compare with `np.allclose`.",
         ),
-        Misconception(
-            "outputs as sets",
+        "outputs as sets": (
             _sets,
             "You sort the rows of each output before you compare. The same rows in another order are another output.",
         ),
-        Misconception(
-            "compared with the first alone",
+        "compared with the first alone": (
             _against_the_first,
             "You count the outputs that differ from the first. Two of those may be equal to each other.",
         ),
-        Misconception(
-            "compared with the one before",
+        "compared with the one before": (
             _against_the_one_before,
             "You compare each output with the one before it. An output may come back later in the list.",
         ),
-        Misconception(
-            "orders counted",
+        "orders counted": (
             lambda layer, x: len(all_orders(len(x))),
             "That is the number of orders, n!. Which of them give the same output?",
         ),
-        Misconception(
-            "inputs counted",
+        "inputs counted": (
             lambda layer, x: _count([x[order] for order in all_orders(len(x))]),
             "You count the different inputs. It is what the layer makes of them that counts.",
         ),
-        Misconception(
-            "original left out",
-            _without_the_original,
+        "original left out": (
+            lambda layer, x: _count([layer(x[order]) for order in all_orders(len(x))[1:]]),
             "The order that moves nothing is one of the orders, and its output may be one of a kind.",
         ),
-        Misconception(
-            "rounded to whole numbers", _whole_numbers, "You round to whole numbers before comparing, and small outputs all become 0."
+        "rounded to whole numbers": (
+            lambda layer, x: len({(np.round(layer(x[order])) + 0.0).tobytes() for order in all_orders(len(x))}),
+            "You round to whole numbers before comparing, and small outputs all become 0.",
         ),
-    ),
-    alternatives=(Alternative("rounded to six decimals", _rounded), Alternative("np.unique on rows", _by_unique)),
+    },
+    alternatives={
+        "rounded to six decimals": lambda layer, x: len(
+            {tuple((np.round(layer(x[order]), 6) + 0.0).ravel().tolist()) for order in all_orders(len(x))}
+        ),
+        "np.unique on rows": _by_unique,
+    },
     success="The count is what a model built on this layer can still know about word order.",
 )
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from xformer_course.exercises.chapter_05.layers import all_orders, attend, close
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 
 def _same_for(orders):
@@ -36,11 +36,6 @@ def _by_swaps(mask):
         if (mask[np.ix_(order, order)] != mask).any():
             return False
     return True
-
-
-def _off_diagonal_alone(mask):
-    off = mask[~np.eye(len(mask), dtype=bool)]
-    return bool(len(set(off.tolist())) <= 1)
 
 
 def _mask_cases(rng):
@@ -92,54 +87,40 @@ single word has one order only, so for n = 1 every mask passes. Then count: for 
     reference=_same_for(all_orders),
     cases=_mask_cases,
     returns=("result",),
-    misconceptions=(
-        Misconception(
-            "nothing may be hidden",
+    wrong={
+        "nothing may be hidden": (
             lambda mask: bool(mask.all()),
             "Hiding need not break it. Suppose every word reads itself alone: what does reordering do to the outputs?",
         ),
-        Misconception(
-            "symmetric is enough",
+        "symmetric is enough": (
             lambda mask: bool((mask == mask.T).all()),
             "A local window is symmetric, and yet it knows who stands beside whom. Swap the first two words under it.",
         ),
-        Misconception(
-            "equal numbers of keys",
+        "equal numbers of keys": (
             lambda mask: len(set(mask.sum(axis=1).tolist())) == 1,
             "Equally many keys for each query is not enough: *which* keys they are depends on the place. Try two groups of two words.",
         ),
-        Misconception(
-            "rows alike",
+        "rows alike": (
             lambda mask: bool((mask == mask[0]).all()),
-            "Equal rows treat all queries alike, but not all keys: a key hidden from everyone belongs to a "
-            "place, whichever word comes to stand there. And what about a mask on the diagonal?",
+            "Equal rows treat all queries alike, but not all keys: a key hidden from everyone belongs to a place, whichever word comes to stand there. And what about a mask on the diagonal?",
         ),
-        Misconception(
-            "shifts only",
+        "shifts only": (
             _same_for(lambda n: [np.roll(np.arange(n), s) for s in range(n)]),
             "This mask survives turning the words round in a circle, but not a swap of two. Which orders do you try?",
         ),
-        Misconception(
-            "reversal only",
+        "reversal only": (
             _same_for(lambda n: [np.arange(n)[::-1]]),
             "You try the reversed order alone. A local window survives that, too.",
         ),
-        Misconception(
-            "diagonal not looked at",
-            _off_diagonal_alone,
-            "You compare the entries off the diagonal. If a single word cannot read itself, what happens "
-            "when another word comes to its place?",
+        "diagonal not looked at": (
+            lambda mask: bool(len(set(mask[~np.eye(len(mask), dtype=bool)].tolist())) <= 1),
+            "You compare the entries off the diagonal. If a single word cannot read itself, what happens when another word comes to its place?",
         ),
-        Misconception(
-            "words must read themselves",
+        "words must read themselves": (
             lambda mask: bool(mask.diagonal().all()),
             "Reading oneself is neither needed nor enough: look at the causal mask.",
         ),
-    ),
-    alternatives=(
-        Alternative("two values", _two_values),
-        Alternative("attention, brute force", _by_attention),
-        Alternative("swaps of neighbours", _by_swaps),
-    ),
+    },
+    alternatives={"two values": _two_values, "attention, brute force": _by_attention, "swaps of neighbours": _by_swaps},
     success="Diagonal alike, the rest alike: of the 512 masks for three words only 4 pass.",
 )

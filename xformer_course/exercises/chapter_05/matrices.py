@@ -2,43 +2,11 @@
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 
 def _both(order):
     return np.eye(len(order))[np.array(order)], np.argsort(order)
-
-
-def _transposed(order):
-    return np.eye(len(order))[np.array(order)].T, np.argsort(order)
-
-
-def _same_way_back(order):
-    return np.eye(len(order))[np.array(order)], np.array(order)
-
-
-def _backwards(order):
-    return np.eye(len(order))[np.array(order)], np.array(order)[::-1]
-
-
-def _diagonal(order):
-    return np.diag(np.array(order, dtype=float)), np.argsort(order)
-
-
-def _from_one(order):
-    return np.eye(len(order))[np.array(order) - 1], np.argsort(order)
-
-
-def _rows_and_columns(order):
-    return np.eye(len(order))[np.array(order)][:, np.array(order)], np.argsort(order)
-
-
-def _numbers_for_ones(order):
-    return np.eye(len(order))[np.array(order)] * np.array(order)[:, None], np.argsort(order)
-
-
-def _counted_down(order):
-    return np.eye(len(order))[np.array(order)], len(order) - 1 - np.array(order)
 
 
 def _by_loop(order):
@@ -86,48 +54,41 @@ row `order[1]`, and so on. Write `there_and_back(order)`: a pair of the matrix `
     reference=_both,
     cases=_order_cases,
     returns=("p", "back"),
-    misconceptions=(
-        Misconception(
-            "matrix of the way back",
-            _transposed,
-            "Your `p` undoes the order: with rows and columns swapped, it is the matrix of the way back. "
-            "Multiply it with the rows 10, 20, 30 for the order (1, 2, 0) and compare with the indexing.",
+    wrong={
+        "matrix of the way back": (
+            lambda order: (np.eye(len(order))[np.array(order)].T, np.argsort(order)),
+            "Your `p` undoes the order: with rows and columns swapped, it is the matrix of the way back. Multiply it with the rows 10, 20, 30 for the order (1, 2, 0) and compare with the indexing.",
         ),
-        Misconception(
-            "the same order again",
-            _same_way_back,
+        "the same order again": (
+            lambda order: (np.eye(len(order))[np.array(order)], np.array(order)),
             "Applying an order twice brings the rows home only if it swaps pairs. Apply (1, 2, 0) twice to three rows, on paper.",
         ),
-        Misconception(
-            "order read backwards",
-            _backwards,
-            "Your `back` is the order read from its end. Follow row 0: to which place did it go, and from "
-            "which place must `back` fetch it?",
+        "order read backwards": (
+            lambda order: (np.eye(len(order))[np.array(order)], np.array(order)[::-1]),
+            "Your `back` is the order read from its end. Follow row 0: to which place did it go, and from which place must `back` fetch it?",
         ),
-        Misconception(
-            "counted from the end",
-            _counted_down,
+        "counted from the end": (
+            lambda order: (np.eye(len(order))[np.array(order)], len(order) - 1 - np.array(order)),
             "Your `back` counts each entry from the other end. Follow row 0: from which place must `back` fetch it?",
         ),
-        Misconception(
-            "order on the diagonal",
-            _diagonal,
-            "Your matrix multiplies rows by numbers; it moves none of them. To fetch a row, what must "
-            "stand in its column, and what in all the others?",
+        "order on the diagonal": (
+            lambda order: (np.diag(np.array(order, dtype=float)), np.argsort(order)),
+            "Your matrix multiplies rows by numbers; it moves none of them. To fetch a row, what must stand in its column, and what in all the others?",
         ),
-        Misconception("counted from 1", _from_one, "Your rows are off by one: the order counts rows from 0, as Python does."),
-        Misconception(
-            "rows and columns both moved",
-            _rows_and_columns,
+        "counted from 1": (
+            lambda order: (np.eye(len(order))[np.array(order) - 1], np.argsort(order)),
+            "Your rows are off by one: the order counts rows from 0, as Python does.",
+        ),
+        "rows and columns both moved": (
+            lambda order: (np.eye(len(order))[np.array(order)][:, np.array(order)], np.argsort(order)),
             "Your `p` moves nothing: you reordered rows *and* columns of the identity, and the second undid the first.",
         ),
-        Misconception(
-            "row numbers in place of ones",
-            _numbers_for_ones,
+        "row numbers in place of ones": (
+            lambda order: (np.eye(len(order))[np.array(order)] * np.array(order)[:, None], np.argsort(order)),
             "The entries stand at the right places, but they are row numbers. What does an entry 2 do to the row that it fetches?",
         ),
-    ),
-    alternatives=(Alternative("loop and lists", _by_loop), Alternative("comparison", _by_comparison)),
+    },
+    alternatives={"loop and lists": _by_loop, "comparison": _by_comparison},
     success="One 1 in each row and column; its transpose is the matrix of the way back.",
 )
 

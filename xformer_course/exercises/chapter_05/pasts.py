@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception
+from xformer_course.exercises.exercise import Exercise
 
 ONE_LAYER, TWO_LAYERS = [6, 2, 2, 6], [6, 2, 1, 1]
 
@@ -37,8 +37,13 @@ def _accept(wanted):
     return accept
 
 
-def _mistake(name, counts, diagnosis):
-    return Misconception(name, counts, diagnosis, recognise=lambda answer: np.allclose(_counts(answer), counts, rtol=0, atol=0.005))
+def _mistakes(known):
+    """Wrong counts with their diagnoses; shares and counts given with two digits are recognised, too."""
+
+    def like(counts):
+        return lambda answer: np.allclose(_counts(answer), counts, rtol=0, atol=0.005)
+
+    return {name: (counts, diagnosis, like(counts)) for name, (counts, diagnosis) in known.items()}
 
 
 PREFIX = Exercise(
@@ -59,55 +64,48 @@ as before, up to rounding (`np.allclose`)? The order that moves nothing counts. 
     stub=STUB,
     reference=ONE_LAYER,
     accepts=_accept(ONE_LAYER),
-    misconceptions=(
-        _mistake("no mask", [6, 6, 6, 6], "6 at every place: that is what happens without a mask. Pass `mask=causal_mask(4)`."),
-        _mistake(
-            "order that moves nothing left out", [5, 1, 1, 5], "Each number is one too small: the order that moves nothing counts as well."
-        ),
-        _mistake(
-            "every change of order is seen",
-            TWO_LAYERS,
-            "A single layer at the last place reads three earlier words as a set. Does it know which of them came first? "
-            "Compare up to rounding.",
-        ),
-        _mistake(
-            "words behind held still",
-            [1, 1, 2, 6],
-            "You reorder the words before each place and hold those behind it still. Place 0 reads none of them: may they not move?",
-        ),
-        _mistake(
-            "own word among the set",
-            [6, 4, 6, 24],
-            "You count the orders that keep the *set* of words up to the place. The word at the place itself asks the question: "
-            "may another one stand there?",
-        ),
-        _mistake(
-            "past held still",
-            [24, 6, 2, 1],
-            "You hold the words *before* the place still and let the others move. At place 0 another word would stand then: is its output the same?",
-        ),
-        _mistake(
-            "orders up to the place",
-            [1, 2, 6, 24],
-            "You count the orders of the words up to the place. The word at the place must stay, and those behind it may move.",
-        ),
-        _mistake(
-            "nothing may move",
-            [1, 1, 1, 1],
-            "Not every order is noticed: place 0 reads itself alone. Which of the other words may move without its output changing?",
-        ),
-        _mistake(
-            "changed orders counted",
-            [18, 22, 22, 18],
-            "You count the orders after which the row is *another*. Asked for are those after which it is the same.",
-        ),
-        _mistake(
-            "shares in place of counts",
-            [0.25, 1 / 12, 1 / 12, 0.25],
-            "These are shares of the 24 orders. The numbers of orders are asked for.",
-        ),
+    wrong=_mistakes(
+        {
+            "no mask": ([6, 6, 6, 6], "6 at every place: that is what happens without a mask. Pass `mask=causal_mask(4)`."),
+            "order that moves nothing left out": (
+                [5, 1, 1, 5],
+                "Each number is one too small: the order that moves nothing counts as well.",
+            ),
+            "every change of order is seen": (
+                TWO_LAYERS,
+                "A single layer at the last place reads three earlier words as a set. Does it know which of them came first? Compare up to rounding.",
+            ),
+            "words behind held still": (
+                [1, 1, 2, 6],
+                "You reorder the words before each place and hold those behind it still. Place 0 reads none of them: may they not move?",
+            ),
+            "own word among the set": (
+                [6, 4, 6, 24],
+                "You count the orders that keep the *set* of words up to the place. The word at the place itself asks the question: may another one stand there?",
+            ),
+            "past held still": (
+                [24, 6, 2, 1],
+                "You hold the words *before* the place still and let the others move. At place 0 another word would stand then: is its output the same?",
+            ),
+            "orders up to the place": (
+                [1, 2, 6, 24],
+                "You count the orders of the words up to the place. The word at the place must stay, and those behind it may move.",
+            ),
+            "nothing may move": (
+                [1, 1, 1, 1],
+                "Not every order is noticed: place 0 reads itself alone. Which of the other words may move without its output changing?",
+            ),
+            "changed orders counted": (
+                [18, 22, 22, 18],
+                "You count the orders after which the row is *another*. Asked for are those after which it is the same.",
+            ),
+            "shares in place of counts": (
+                [0.25, 1 / 12, 1 / 12, 0.25],
+                "These are shares of the 24 orders. The numbers of orders are asked for.",
+            ),
+        }
     ),
-    alternatives=(Alternative("an array of floats", np.array([6.0, 2.0, 2.0, 6.0])), Alternative("a tuple", (6, 2, 2, 6))),
+    alternatives={"an array of floats": np.array([6.0, 2.0, 2.0, 6.0]), "a tuple": (6, 2, 2, 6)},
     success="One causal layer reads the past as a set.",
 )
 
@@ -129,38 +127,35 @@ output row of the *second* layer is the same as before. Predict the four numbers
     stub=STUB,
     reference=TWO_LAYERS,
     accepts=_accept(TWO_LAYERS),
-    misconceptions=(
-        _mistake(
-            "two layers like one",
-            ONE_LAYER,
-            "These are the counts of a single layer. The second has to read the *output* of the first, and the first needs its mask, too.",
-        ),
-        _mistake("no mask", [6, 6, 6, 6], "6 at every place: that is what happens without a mask. Both layers need `mask=causal_mask(4)`."),
-        _mistake(
-            "past held still",
-            [24, 6, 2, 1],
-            "You hold the words *before* the place still and let the others move. At place 0 another word would stand then: is its output the same?",
-        ),
-        _mistake(
-            "last place alone",
-            [6, 2, 2, 1],
-            "Place 2 reads the rows 0 and 1 of the first layer. Row 0 there tells which word came first: may the two still swap?",
-        ),
-        _mistake(
-            "mask turned round",
-            TWO_LAYERS[::-1],
-            "If you computed these: your second layer knows most at place 0, as if each word saw those *behind* it; in a causal mask row i is "
-            "True up to column i. If you reasoned: may the words behind not move?",
-        ),
-        _mistake(
-            "order that moves nothing left out", [5, 1, 0, 0], "Each number is one too small: the order that moves nothing counts as well."
-        ),
-        _mistake(
-            "all places see all",
-            [1, 1, 1, 1],
-            "Place 0 reads itself alone, however many layers there are, if *both* have the mask. How many orders leave the first word where it is?",
-        ),
+    wrong=_mistakes(
+        {
+            "two layers like one": (
+                ONE_LAYER,
+                "These are the counts of a single layer. The second has to read the *output* of the first, and the first needs its mask, too.",
+            ),
+            "no mask": ([6, 6, 6, 6], "6 at every place: that is what happens without a mask. Both layers need `mask=causal_mask(4)`."),
+            "past held still": (
+                [24, 6, 2, 1],
+                "You hold the words *before* the place still and let the others move. At place 0 another word would stand then: is its output the same?",
+            ),
+            "last place alone": (
+                [6, 2, 2, 1],
+                "Place 2 reads the rows 0 and 1 of the first layer. Row 0 there tells which word came first: may the two still swap?",
+            ),
+            "mask turned round": (
+                TWO_LAYERS[::-1],
+                "If you computed these: your second layer knows most at place 0, as if each word saw those *behind* it; in a causal mask row i is True up to column i. If you reasoned: may the words behind not move?",
+            ),
+            "order that moves nothing left out": (
+                [5, 1, 0, 0],
+                "Each number is one too small: the order that moves nothing counts as well.",
+            ),
+            "all places see all": (
+                [1, 1, 1, 1],
+                "Place 0 reads itself alone, however many layers there are, if *both* have the mask. How many orders leave the first word where it is?",
+            ),
+        }
     ),
-    alternatives=(Alternative("an array of floats", np.array([6.0, 2.0, 1.0, 1.0])), Alternative("a tuple", (6, 2, 1, 1))),
+    alternatives={"an array of floats": np.array([6.0, 2.0, 1.0, 1.0]), "a tuple": (6, 2, 1, 1)},
     success="A second layer can tell the order in the past that the first has read as a set.",
 )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from xformer_course.exercises.chapter_05.proof import matrix_text, order_of, random_p
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, Step, case
+from xformer_course.exercises.exercise import Exercise, Step, case
 
 HAND_P = np.eye(3)[[1, 2, 0]]
 HAND_X = np.array([[10.0], [20.0], [30.0]])
@@ -73,21 +73,19 @@ INPUT = Step(
     truth=_input_truth,
     cases=_triples,
     counterexample=lambda x, e, p: "\n".join([*_lines(p, x=x, e=e), matrix_text("the layer reads", _input_truth(x, e, p))]),
-    misconceptions=(
-        Misconception(
-            "positions move along",
+    wrong={
+        "positions move along": (
             lambda x, e, p: p @ (x + e),
             "Here each word carries its old position with it. Position 0 belongs to whichever word stands first.",
         ),
-        Misconception(
-            "only positions move",
+        "only positions move": (
             lambda x, e, p: x + p @ e,
             "You moved the positions and left the words. It is the words that change places.",
         ),
-        Misconception("nothing moves", lambda x, e, p: x + e, "That is what the layer read before the reordering."),
-        Misconception("positions lost", lambda x, e, p: p @ x, "The words moved; now add the positions."),
-        Misconception("the way back", lambda x, e, p: p.T @ x + e, "The words went the other way: reordering them by p is p x."),
-    ),
+        "nothing moves": (lambda x, e, p: x + e, "That is what the layer read before the reordering."),
+        "positions lost": (lambda x, e, p: p @ x, "The words moved; now add the positions."),
+        "the way back": (lambda x, e, p: p.T @ x + e, "The words went the other way: reordering them by p is p x."),
+    },
 )
 
 GAP = Step(
@@ -97,16 +95,15 @@ GAP = Step(
     truth=_gap_truth,
     cases=_tables,
     counterexample=lambda e, p: "\n".join([*_lines(p, e=e), matrix_text("the difference", _gap_truth(e, p))]),
-    misconceptions=(
-        Misconception(
-            "no gap",
+    wrong={
+        "no gap": (
             lambda e, p: np.zeros_like(e),
             "With no gap, the layer with positions would be equivariant. Subtract the two lines on paper: p x cancels, and what is left?",
         ),
-        Misconception("sign", lambda e, p: p @ e - e, "The sign is turned round: it is the input minus p (x + e)."),
-        Misconception("whole table", lambda e, p: e, "The second bracket holds positions too: p (x + e) = p x + p e."),
-        Misconception("the way back", lambda e, p: e - p.T @ e, "One of the tables moves by p, not by its inverse."),
-    ),
+        "sign": (lambda e, p: p @ e - e, "The sign is turned round: it is the input minus p (x + e)."),
+        "whole table": (lambda e, p: e, "The second bracket holds positions too: p (x + e) = p x + p e."),
+        "the way back": (lambda e, p: e - p.T @ e, "One of the tables moves by p, not by its inverse."),
+    },
 )
 
 HOLDS = Step(
@@ -116,43 +113,36 @@ HOLDS = Step(
     truth=_holds_truth,
     cases=_triples_with_level_tables,
     counterexample=lambda x, e, p: "\n".join([*_lines(p, x=x, e=e), f"found by computing: {_holds_truth(x, e, p)}"]),
-    misconceptions=(
-        Misconception(
-            "nothing fails",
+    wrong={
+        "nothing fails": (
             lambda x, e, p: (True, True, True),
             "Then the proof would go through, and order could not matter. Look at your own gap.",
         ),
-        Misconception(
-            "always fails",
+        "always fails": (
             lambda x, e, p: (False, True, True),
             "Right for a table with different rows. If the rows that change places hold the same vector, is there a gap?",
         ),
-        Misconception(
-            "the lemma fails",
+        "the lemma fails": (
             lambda x, e, p: (True, bool(np.allclose(e, p @ e)), True),
             "The lemma speaks of *any* square matrix of scores. It does not ask where they came from.",
         ),
-        Misconception(
-            "the lemma fails, too",
+        "the lemma fails, too": (
             lambda x, e, p: (bool(np.allclose(e, p @ e)), False, True),
             "The lemma speaks of *any* square matrix of scores, also of those that came from positions. Try it on a small one.",
         ),
-        Misconception(
-            "two lines always fail",
+        "two lines always fail": (
             lambda x, e, p: (False, False, True),
             "Which lines mention the table? The lemma speaks of any scores, and the first line holds where the gap is zero.",
         ),
-        Misconception(
-            "the last line fails",
+        "the last line fails": (
             lambda x, e, p: (bool(np.allclose(e, p @ e)), True, False),
             "pᵀ p = I is about p alone. Does adding a table to x change p?",
         ),
-        Misconception(
-            "all three fail",
+        "all three fail": (
             lambda x, e, p: (bool(np.allclose(e, p @ e)),) * 3,
             "One broken line is enough to break a proof. pᵀ p = I is about p, whatever is added to x.",
         ),
-    ),
+    },
 )
 
 REPAIR = Step(
@@ -162,12 +152,12 @@ REPAIR = Step(
     truth=_repair_truth,
     cases=_tables,
     counterexample=lambda e, p: "\n".join([*_lines(p, e=e), matrix_text("the table", _repair_truth(e, p))]),
-    misconceptions=(
-        Misconception("the same table", lambda e, p: e, "With the table in its old order the gap is still there."),
-        Misconception("no table", lambda e, p: np.zeros_like(e), "Without positions the layer reads p x. It was to read p (x + e)."),
-        Misconception("the way back", lambda e, p: p.T @ e, "The table moves like the words, so that each word keeps its vector."),
-        Misconception("the gap", lambda e, p: e - p @ e, "That is by how much the two differ. Add which table instead?"),
-    ),
+    wrong={
+        "the same table": (lambda e, p: e, "With the table in its old order the gap is still there."),
+        "no table": (lambda e, p: np.zeros_like(e), "Without positions the layer reads p x. It was to read p (x + e)."),
+        "the way back": (lambda e, p: p.T @ e, "The table moves like the words, so that each word keeps its vector."),
+        "the gap": (lambda e, p: e - p @ e, "That is by how much the two differ. Add which table instead?"),
+    },
 )
 
 BROKEN, AFTERWARDS = (INPUT, GAP), (HOLDS, REPAIR)
@@ -191,10 +181,10 @@ the gap is zero for every p.""",
     stub='steps = {"input": ..., "gap": ...}',
     reference={step.name: step.reference for step in BROKEN},
     steps=BROKEN,
-    alternatives=(
-        Alternative("by computing", {"input": lambda x, e, p: x[order_of(p)] + e, "gap": lambda e, p: e - e[order_of(p)]}),
-        Alternative("as a list, in order", [step.reference for step in BROKEN]),
-    ),
+    alternatives={
+        "by computing": {"input": lambda x, e, p: x[order_of(p)] + e, "gap": lambda e, p: e - e[order_of(p)]},
+        "as a list, in order": [step.reference for step in BROKEN],
+    },
     success="The words moved and the table did not: the gap says by how much.",
 )
 
@@ -217,9 +207,9 @@ pᵀ p = I. (The last two you can decide on paper, once for all, and return as t
     stub='steps = {"holds": ..., "repair": ...}',
     reference={step.name: step.reference for step in AFTERWARDS},
     steps=AFTERWARDS,
-    alternatives=(
-        Alternative("by computing", {"holds": _holds_truth, "repair": lambda e, p: e[order_of(p)]}),
-        Alternative("as a list, in order", [step.reference for step in AFTERWARDS]),
-    ),
+    alternatives={
+        "by computing": {"holds": _holds_truth, "repair": lambda e, p: e[order_of(p)]},
+        "as a list, in order": [step.reference for step in AFTERWARDS],
+    },
     success="Only the first line breaks, and a table that moves with the words mends it.",
 )

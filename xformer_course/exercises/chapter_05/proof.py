@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, Step, case
+from xformer_course.exercises.exercise import Exercise, Step, case
 
 
 def order_of(p):
@@ -33,10 +33,6 @@ HAND_P = np.eye(3)[[1, 2, 0]]
 HAND_S = np.array([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0], [6.0, 7.0, 8.0]])
 HAND_A = np.array([[0.5, 0.25, 0.25], [0.125, 0.625, 0.25], [0.125, 0.125, 0.75]])
 HAND_V = np.array([[1.0], [10.0], [100.0]])
-
-
-def _undo_cases(rng):
-    return [case(HAND_P), case(random_p(rng, 5)), case(random_p(rng, 7)), case(np.eye(2)[::-1])]
 
 
 def _scores_truth(s, p):
@@ -72,19 +68,18 @@ UNDO = Step(
     claim="the matrix with undo(p) @ p = I, written with p alone",
     reference=lambda p: p.T,
     truth=lambda p: np.linalg.inv(p),
-    cases=_undo_cases,
+    cases=lambda rng: [case(HAND_P), case(random_p(rng, 5)), case(random_p(rng, 7)), case(np.eye(2)[::-1])],
     counterexample=lambda p: "\n".join([*_lines(p=p), matrix_text("the inverse of p", np.linalg.inv(p).round())]),
-    misconceptions=(
-        Misconception("its own inverse", lambda p: p, "Twice the same order brings the rows home only if it swaps pairs."),
-        Misconception("nothing to undo", lambda p: np.eye(len(p)), "The identity times p is p. What must it be?"),
-        Misconception("one over p", lambda p: 1.0 - p, "Ones for zeros and zeros for ones: multiply it with p and look at the diagonal."),
-        Misconception(
-            "upside down",
+    wrong={
+        "its own inverse": (lambda p: p, "Twice the same order brings the rows home only if it swaps pairs."),
+        "nothing to undo": (lambda p: np.eye(len(p)), "The identity times p is p. What must it be?"),
+        "one over p": (lambda p: 1.0 - p, "Ones for zeros and zeros for ones: multiply it with p and look at the diagonal."),
+        "upside down": (
             lambda p: p[::-1],
             "You turned the rows of p upside down. Multiply with p, for the order (1, 2, 0): is it the identity?",
         ),
-        Misconception("minus p", lambda p: -p, "That is the inverse for addition. Here rows have to move back."),
-    ),
+        "minus p": (lambda p: -p, "That is the inverse for addition. Here rows have to move back."),
+    },
 )
 
 SCORES = Step(
@@ -98,39 +93,33 @@ SCORES = Step(
         case(rng.normal(size=(7, 7)), random_p(rng, 7)),
     ],
     counterexample=lambda s, p: "\n".join([*_lines(p=p, s=s), matrix_text("scores of the reordered input", _scores_truth(s, p))]),
-    misconceptions=(
-        Misconception(
-            "queries alone",
+    wrong={
+        "queries alone": (
             lambda s, p: p @ s,
             "Only the rows move, as if the keys had stayed. In self-attention both come from the same x.",
         ),
-        Misconception(
-            "keys alone",
+        "keys alone": (
             lambda s, p: s @ p.T,
             "Only the columns move, as if the queries had stayed. In self-attention both come from the same x.",
         ),
-        Misconception(
-            "transpose forgotten",
+        "transpose forgotten": (
             lambda s, p: p @ s @ p,
             "The columns move the wrong way. The new scores are (p q)(p k)ᵀ: transpose the second bracket with care.",
         ),
-        Misconception(
-            "the way back",
+        "the way back": (
             lambda s, p: p.T @ s @ p,
             "These are the scores for the inverse order. Which of p and its transpose stands on the left?",
         ),
-        Misconception(
-            "transposed on both sides",
+        "transposed on both sides": (
             lambda s, p: p.T @ s @ p.T,
             "The rows move the wrong way. The queries are on the left, and they became p q.",
         ),
-        Misconception(
-            "scores taken for queries",
+        "scores taken for queries": (
             lambda s, p: (p @ s) @ (p @ s).T,
             "You multiply the scores with themselves. s is q kᵀ already; what becomes of it when q and k are p q and p k?",
         ),
-        Misconception("scores stay", lambda s, p: s, "The score in row 0, column 0 now belongs to the word that came to the front."),
-    ),
+        "scores stay": (lambda s, p: s, "The score in row 0, column 0 now belongs to the word that came to the front."),
+    },
 )
 
 WEIGHTS = Step(
@@ -140,23 +129,18 @@ WEIGHTS = Step(
     truth=_weights_truth,
     cases=lambda rng: [case(HAND_A, HAND_P), case(_square(rng, 5), random_p(rng, 5)), case(_square(rng, 7), random_p(rng, 7))],
     counterexample=lambda a, p: "\n".join([*_lines(p=p, a=a), matrix_text("weights of the reordered input", _weights_truth(a, p))]),
-    misconceptions=(
-        Misconception("softmax once more", lambda a, p: _softmax(p @ a @ p.T), "a is already a softmax. A second one flattens it."),
-        Misconception(
-            "rows alone", lambda a, p: p @ a, "A row moved keeps its old columns here. Each column belongs to a key, and keys moved too."
-        ),
-        Misconception("columns alone", lambda a, p: a @ p.T, "Only the columns move. Whose weights are in row 0 now?"),
-        Misconception("weights stay", lambda a, p: a, "Each row still adds up to 1, but it belongs to another query now."),
-        Misconception("the way back", lambda a, p: p.T @ a @ p, "These are the weights for the inverse order."),
-        Misconception(
-            "transposed on both sides", lambda a, p: p.T @ a @ p.T, "The rows move the wrong way. The weights move as the scores did."
-        ),
-        Misconception(
-            "transpose forgotten",
+    wrong={
+        "softmax once more": (lambda a, p: _softmax(p @ a @ p.T), "a is already a softmax. A second one flattens it."),
+        "rows alone": (lambda a, p: p @ a, "A row moved keeps its old columns here. Each column belongs to a key, and keys moved too."),
+        "columns alone": (lambda a, p: a @ p.T, "Only the columns move. Whose weights are in row 0 now?"),
+        "weights stay": (lambda a, p: a, "Each row still adds up to 1, but it belongs to another query now."),
+        "the way back": (lambda a, p: p.T @ a @ p, "These are the weights for the inverse order."),
+        "transposed on both sides": (lambda a, p: p.T @ a @ p.T, "The rows move the wrong way. The weights move as the scores did."),
+        "transpose forgotten": (
             lambda a, p: p @ a @ p,
             "The columns move the wrong way. The weights move as the scores did, to p s pᵀ, columns included.",
         ),
-    ),
+    },
 )
 
 OUTPUT = Step(
@@ -172,39 +156,30 @@ OUTPUT = Step(
     counterexample=lambda a, v, p: "\n".join(
         [*_lines(p=p, a=a, v=v), matrix_text("output for the reordered input", _output_truth(a, v, p))]
     ),
-    misconceptions=(
-        Misconception(
-            "invariant",
+    wrong={
+        "invariant": (
             lambda a, v, p: a @ v,
             "That says the output does not move at all: *invariant*. The word that came to the front takes its output along.",
         ),
-        Misconception(
-            "values left behind",
+        "values left behind": (
             lambda a, v, p: p @ a @ p.T @ v,
             "The weights moved, but the values did not. The new values are p v: then pᵀ p meets in the middle.",
         ),
-        Misconception(
-            "transpose forgotten", lambda a, v, p: p @ a @ p @ v, "The two p in the middle do not cancel. What cancels p on its left?"
-        ),
-        Misconception(
-            "the way back",
+        "transpose forgotten": (lambda a, v, p: p @ a @ p @ v, "The two p in the middle do not cancel. What cancels p on its left?"),
+        "the way back": (
             lambda a, v, p: p.T @ a @ v,
             "The rows move by the inverse order. Which p is left over when the two in the middle cancel?",
         ),
-        Misconception(
-            "columns of the weights alone",
+        "columns of the weights alone": (
             lambda a, v, p: a @ p.T @ v,
             "Only the columns of the weights moved here. Their rows belong to queries, which moved too, and so did the values.",
         ),
-        Misconception(
-            "weights left behind",
+        "weights left behind": (
             lambda a, v, p: a @ p @ v,
             "The values moved, but the weights did not. The new weights are those of the step before, and then pᵀ p meets in the middle.",
         ),
-        Misconception(
-            "moved twice", lambda a, v, p: p @ p @ a @ v, "One p too many: the one at the values is used up by the pᵀ beside it."
-        ),
-    ),
+        "moved twice": (lambda a, v, p: p @ p @ a @ v, "One p too many: the one at the values is used up by the pᵀ beside it."),
+    },
 )
 
 BEGINNING, END = (UNDO, SCORES), (WEIGHTS, OUTPUT)
@@ -229,13 +204,13 @@ and each column makes `undo` so short.""",
     stub='steps = {"undo": ..., "scores": ...}',
     reference={step.name: step.reference for step in BEGINNING},
     steps=BEGINNING,
-    alternatives=(
-        Alternative(
-            "by indexing",
-            {"undo": lambda p: np.eye(len(p))[np.argsort(order_of(p))], "scores": lambda s, p: s[np.ix_(order_of(p), order_of(p))]},
-        ),
-        Alternative("not simplified", {"undo": lambda p: np.linalg.inv(p), "scores": lambda s, p: p @ (p @ s.T).T}),
-    ),
+    alternatives={
+        "by indexing": {
+            "undo": lambda p: np.eye(len(p))[np.argsort(order_of(p))],
+            "scores": lambda s, p: s[np.ix_(order_of(p), order_of(p))],
+        },
+        "not simplified": {"undo": lambda p: np.linalg.inv(p), "scores": lambda s, p: p @ (p @ s.T).T},
+    },
     success="Rows and columns of the scores move alike: each pair of words keeps its score.",
 )
 
@@ -258,11 +233,9 @@ denominator, where pᵀ p = I is used, and why the last line says equivariant an
     stub='steps = {"weights": ..., "output": ...}',
     reference={step.name: step.reference for step in END},
     steps=END,
-    alternatives=(
-        Alternative(
-            "by indexing", {"weights": lambda a, p: a[order_of(p)][:, order_of(p)], "output": lambda a, v, p: (a @ v)[order_of(p)]}
-        ),
-        Alternative("not simplified", {"weights": lambda a, p: p @ a @ p.T, "output": lambda a, v, p: (p @ a @ p.T) @ (p @ v)}),
-    ),
+    alternatives={
+        "by indexing": {"weights": lambda a, p: a[order_of(p)][:, order_of(p)], "output": lambda a, v, p: (a @ v)[order_of(p)]},
+        "not simplified": {"weights": lambda a, p: p @ a @ p.T, "output": lambda a, v, p: (p @ a @ p.T) @ (p @ v)},
+    },
     success="One p is left, on the left: every output moves with its word.",
 )

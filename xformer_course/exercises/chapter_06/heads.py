@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 
 def _sizes(columns=512, w_q=(512, 64), rows=512, weights=800):
@@ -22,51 +22,39 @@ layer computes for one sentence of 10 words.""",
     hints=(
         "In the formula of a head, what stands before W_Q: the input, or a part of it?",
         "W_Q of one head turns a word of width 512 into a query of width 64. W_O takes the joined outputs of all heads.",
-        "Each head multiplies the whole (10, 512) input by its (512, 64) matrix, shares out its own weights, 10 for "
-        "each of 10 words, and returns 64 numbers a word; eight times 64 are joined.",
+        "Each head multiplies the whole (10, 512) input by its (512, 64) matrix, shares out its own weights, 10 for each of 10 words, and returns 64 numbers a word; eight times 64 are joined.",
     ),
     stub="""\
 answer = {"columns read": ..., "shape of W_Q": ...,
           "rows of W_O": ..., "weights": ...}""",
     reference=_sizes(),
-    misconceptions=(
-        Misconception(
-            "heads get slices",
+    wrong={
+        "heads get slices": (
             _sizes(columns=64, w_q=(64, 64)),
             "You give head 3 a slice of 64 columns. Look at the formula of a head: is the input cut before it is multiplied?",
         ),
-        Misconception(
-            "only the input is sliced", _sizes(columns=64), "A matrix with 512 rows multiplies 512 columns. How many of them does it read?"
-        ),
-        Misconception(
-            "every head is full width",
+        "only the input is sliced": (_sizes(columns=64), "A matrix with 512 rows multiplies 512 columns. How many of them does it read?"),
+        "every head is full width": (
             _sizes(w_q=(512, 512), rows=4096),
             "Then a query of one head would have 512 numbers. The statement gives d, the width of a query.",
         ),
-        Misconception(
-            "a matrix for a slice", _sizes(w_q=(64, 64)), "Your W_Q has 64 rows. How many numbers has the word that it multiplies?"
-        ),
-        Misconception(
-            "eight full widths joined", _sizes(rows=4096), "4096 is 8 times 512. How many numbers does one head hand on for a word?"
-        ),
-        Misconception(
-            "rows of one head only",
+        "a matrix for a slice": (_sizes(w_q=(64, 64)), "Your W_Q has 64 rows. How many numbers has the word that it multiplies?"),
+        "eight full widths joined": (_sizes(rows=4096), "4096 is 8 times 512. How many numbers does one head hand on for a word?"),
+        "rows of one head only": (
             _sizes(rows=64),
             "64 is the output of one head. What does W_O multiply: one head, or all of them joined?",
         ),
-        Misconception("one map for all heads", _sizes(weights=100), "10 × 10 is the map of one head. Do the heads share it?"),
-        Misconception(
-            "one weight a word and head",
+        "one map for all heads": (_sizes(weights=100), "10 × 10 is the map of one head. Do the heads share it?"),
+        "one weight a word and head": (
             _sizes(weights=80),
             "Each word shares its attention among how many words, and each head does so anew?",
         ),
-        Misconception(
-            "W_Q turned round",
+        "W_Q turned round": (
             _sizes(w_q=(64, 512)),
             "A word stands as a row and is multiplied from the right: x W_Q. Which side of W_Q meets the 512 columns?",
         ),
-    ),
-    alternatives=(Alternative("lists", _sizes(w_q=[512, 64])),),
+    },
+    alternatives={"lists": _sizes(w_q=[512, 64])},
     success="Every head reads every column; what is narrow is what it makes of them.",
 )
 
@@ -110,18 +98,6 @@ def _low_scores(rng, queries, keys, width, heads, d, e):
     x, context, w_q, _, w_v, w_o = _layer(rng, queries, keys, width, heads, d, e)
     w_q *= np.sqrt(200 * np.sqrt(d)) / np.linalg.norm(w_q.sum(axis=1, keepdims=True), axis=2, keepdims=True)
     return 1 + 0.003 * x, 1 + 0.003 * context, w_q, -w_q, w_v, w_o
-
-
-def _cases(rng):
-    return [
-        case(*_layer(rng, 2, 3, 4, 2, 1, 2), mask=None),
-        case(*_layer(rng, 5, 7, 6, 3, 2, 4), mask=None),
-        case(*_layer(rng, 4, 6, 5, 2, 3, 2), mask=_some_mask(rng, 4, 6), note="a mask"),
-        case(*_low_scores(rng, 3, 4, 7, 2, 5, 2), mask=_some_mask(rng, 3, 4), note="a mask, and scores near -200"),
-        case(*_layer(rng, 6, 3, 7, 4, 5, 3), mask=None, note="more queries than keys"),
-        case(*_layer(rng, 5, 5, 6, 2, 3, 4), mask=None, note="as many queries as keys"),
-        case(*_layer(rng, 3, 5, 6, 1, 4, 2), mask=None, note="one head"),
-    ]
 
 
 def _variant(
@@ -212,101 +188,81 @@ True. You may call chapter 3's `scaled_dot_product_attention`, with `mask=mask`.
     ),
     stub="def my_multi_head(x, context, w_q, w_k, w_v, w_o, mask=None):\n    return ...",
     reference=_multi_head,
-    cases=_cases,
+    cases=lambda rng: [
+        case(*_layer(rng, 2, 3, 4, 2, 1, 2), mask=None),
+        case(*_layer(rng, 5, 7, 6, 3, 2, 4), mask=None),
+        case(*_layer(rng, 4, 6, 5, 2, 3, 2), mask=_some_mask(rng, 4, 6), note="a mask"),
+        case(*_low_scores(rng, 3, 4, 7, 2, 5, 2), mask=_some_mask(rng, 3, 4), note="a mask, and scores near -200"),
+        case(*_layer(rng, 6, 3, 7, 4, 5, 3), mask=None, note="more queries than keys"),
+        case(*_layer(rng, 5, 5, 6, 2, 3, 4), mask=None, note="as many queries as keys"),
+        case(*_layer(rng, 3, 5, 6, 1, 4, 2), mask=None, note="one head"),
+    ],
     returns=("output", "weights"),
-    misconceptions=(
-        Misconception(
-            "scaled by the width of all heads",
+    wrong={
+        "scaled by the width of all heads": (
             _variant(scale=lambda q, h: np.sqrt(h * q.shape[-1])),
             "Your weights are too even. A score adds up how many products: those of one head, or of all?",
         ),
-        Misconception(
-            "no scaling", _variant(scale=lambda q, h: 1.0), "Your weights are too sharp. What divides the scores inside each head?"
-        ),
-        Misconception(
-            "softmax over heads",
+        "no scaling": (_variant(scale=lambda q, h: 1.0), "Your weights are too sharp. What divides the scores inside each head?"),
+        "softmax over heads": (
             _variant(axis=0),
             "Your weights add up to 1 over the heads, so that heads compete for a key. Print `weights.sum(axis=-1)`.",
         ),
-        Misconception(
-            "softmax over queries",
+        "softmax over queries": (
             _variant(axis=1),
             "Your weights add up to 1 over the queries. Each query shares out its own attention: which axis holds its keys?",
         ),
-        Misconception("keys from x", _variant(keys="x"), "Your keys come from `x`. Which of the two inputs is the one that is read?"),
-        Misconception(
-            "values from x", _variant(values="x"), "Your values come from `x`, but keys and values come in pairs. From which input?"
-        ),
-        Misconception("self-attention only", _variant(keys="x", values="x"), "You never read `context`. Who asks, and who is asked?"),
-        Misconception(
-            "joined by a reshape",
+        "keys from x": (_variant(keys="x"), "Your keys come from `x`. Which of the two inputs is the one that is read?"),
+        "values from x": (_variant(values="x"), "Your values come from `x`, but keys and values come in pairs. From which input?"),
+        "self-attention only": (_variant(keys="x", values="x"), "You never read `context`. Who asks, and who is asked?"),
+        "joined by a reshape": (
             _variant(join=lambda heads: heads.reshape(heads.shape[1], -1)),
-            "The weights are right. But a reshape of (h, L_q, e) puts numbers of different words into one "
-            "row: which axis must lie beside e first?",
+            "The weights are right. But a reshape of (h, L_q, e) puts numbers of different words into one row: which axis must lie beside e first?",
         ),
-        Misconception(
-            "heads interleaved",
+        "heads interleaved": (
             _variant(join=lambda heads: heads.transpose(1, 2, 0).reshape(heads.shape[1], -1)),
-            "The weights are right. Your joined row alternates between heads; W_O expects all numbers of "
-            "the first head, then all of the second.",
+            "The weights are right. Your joined row alternates between heads; W_O expects all numbers of the first head, then all of the second.",
         ),
-        Misconception(
-            "heads added",
+        "heads added": (
             _heads_added,
             "You add the heads up before W_O. Then W_O cannot treat them differently: most of its rows are never used.",
         ),
-        Misconception("W_O left out", _without_mixing, "You return the joined heads. One product is missing."),
-        Misconception(
-            "mask ignored",
-            _variant(use_mask=False),
-            "Right without a mask; with one, nothing changes. Where does your function use `mask`?",
-        ),
-        Misconception(
-            "mask turned round",
+        "W_O left out": (_without_mixing, "You return the joined heads. One product is missing."),
+        "mask ignored": (_variant(use_mask=False), "Right without a mask; with one, nothing changes. Where does your function use `mask`?"),
+        "mask turned round": (
             _variant(flip=True),
             "Your queries read exactly the keys they may not. In this course True means *may attend*.",
         ),
-        Misconception(
-            "weights averaged over heads",
+        "weights averaged over heads": (
             _variant(maps=lambda weights: weights.mean(axis=0)),
             "The output is right. Your weights are a mean over heads, as PyTorch's layer returns them by default; keep the head axis.",
         ),
-        Misconception(
-            "scaled by the model's width",
+        "scaled by the model's width": (
             _divided_by(lambda x, context, w_q: np.sqrt(x.shape[1])),
             "The root holds the width of a word. How wide are the vectors that one head multiplies in a score?",
         ),
-        Misconception(
-            "root forgotten",
+        "root forgotten": (
             _divided_by(lambda x, context, w_q: w_q.shape[2]),
             "Your weights are too even: you divide by the width itself. What did chapter 3 divide by?",
         ),
-        Misconception(
-            "scaled by a length",
+        "scaled by a length": (
             _divided_by(lambda x, context, w_q: np.sqrt(len(context))),
             "You divide by the root of the number of keys. How many products does one score add up?",
         ),
-        Misconception(
-            "scaled by the number of heads",
+        "scaled by the number of heads": (
             _divided_by(lambda x, context, w_q: np.sqrt(len(w_q))),
             "You divide by the root of the number of heads. How many products does one score add up?",
         ),
-        Misconception(
-            "mask after softmax",
+        "mask after softmax": (
             _mask_after,
             "Right without a mask. With one, your rows no longer add up to 1: hidden keys had taken their share before you removed them.",
         ),
-        Misconception(
-            "pair swapped",
+        "pair swapped": (
             lambda *given, **options: _variant()(*given, **options)[::-1],
             "You return the weights first. Which of the two comes first in the statement?",
         ),
-    ),
-    alternatives=(
-        Alternative("one einsum", _by_einsum),
-        Alternative("head axis as a batch", _variant()),
-        Alternative("the library's own", _from_the_library),
-    ),
+    },
+    alternatives={"one einsum": _by_einsum, "head axis as a batch": _variant(), "the library's own": _from_the_library},
     success="Each head asks, W_O joins the answers.",
 )
 

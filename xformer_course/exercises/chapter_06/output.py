@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, Step, case
+from xformer_course.exercises.exercise import Exercise, Step, case
 
 SILENT = 1e-3  # a part of a matrix whose entries are all below this, of its largest, was set to zero by hand, or nearly
 UNHEARD = 1e-5  # of the size of a head's W_V times its rows of W_O: rounding in float32 stays below
@@ -101,35 +101,27 @@ ROWS = Step(
     truth=_rows_truth,
     cases=lambda rng: [case(1, 2), case(0, 3), case(2, 4), case(3, 2)],
     counterexample=_rows_lines,
-    misconceptions=(
-        Misconception(
-            "heads counted from 1",
+    wrong={
+        "heads counted from 1": (
             lambda n, e: np.arange((n - 1) * e, n * e),
             "You are one head early. The first head is head 0: which rows does it meet?",
         ),
-        Misconception(
-            "a step of one", lambda n, e: np.arange(n, n + e), "You moved on by n rows. How many rows do the n heads before this one take?"
-        ),
-        Misconception("one row a head", lambda n, e: np.array([n]), "A head has e numbers, and each of them meets a row of its own."),
-        Misconception(
-            "heads interleaved",
+        "a step of one": (lambda n, e: np.arange(n, n + e), "You moved on by n rows. How many rows do the n heads before this one take?"),
+        "one row a head": (lambda n, e: np.array([n]), "A head has e numbers, and each of them meets a row of its own."),
+        "heads interleaved": (
             lambda n, e: n + (n + 2) * np.arange(e),
             "In the joined row the numbers of one head are neighbours, not spread out.",
         ),
-        Misconception(
-            "rows counted from 1",
+        "rows counted from 1": (
             lambda n, e: np.arange(n * e + 1, (n + 1) * e + 1),
             "All your row numbers are one too high. Which number has the first row?",
         ),
-        Misconception(
-            "one row too many",
+        "one row too many": (
             lambda n, e: np.arange(n * e, (n + 1) * e + 1),
             "You name one row too many: the last of them belongs to the next head. How many numbers has a head?",
         ),
-        Misconception(
-            "one row too few", lambda n, e: np.arange(n * e, (n + 1) * e - 1), "A row is missing at the end. How many numbers has a head?"
-        ),
-    ),
+        "one row too few": (lambda n, e: np.arange(n * e, (n + 1) * e - 1), "A row is missing at the end. How many numbers has a head?"),
+    },
 )
 
 CONTRIBUTION = Step(
@@ -139,43 +131,36 @@ CONTRIBUTION = Step(
     truth=_contribution_truth,
     cases=_contribution_cases,
     counterexample=_contribution_lines,
-    misconceptions=(
-        Misconception(
-            "always the first block",
+    wrong={
+        "always the first block": (
             lambda heads, w_o, n: heads[n] @ w_o[: heads.shape[2]],
             "You use the first rows of W_O for every head. Which rows did your first step name?",
         ),
-        Misconception(
-            "the mean of the blocks",
+        "the mean of the blocks": (
             lambda heads, w_o, n: heads[n] @ w_o.reshape(len(heads), -1, w_o.shape[1]).mean(axis=0),
             "You average W_O over the heads. Each head meets rows of its own.",
         ),
-        Misconception(
-            "an equal share of the output",
+        "an equal share of the output": (
             lambda heads, w_o, n: _output(heads, w_o) / len(heads),
             "That is the whole output divided by h. Set the other heads to 0 and see what remains.",
         ),
-        Misconception(
-            "no W_O",
+        "no W_O": (
             lambda heads, w_o, n: heads[n],
             "That is what the head read, of width e. What carries it into the m columns of the output?",
         ),
-        Misconception(
-            "every h-th row",
+        "every h-th row": (
             lambda heads, w_o, n: heads[n] @ w_o[n :: len(heads)],
             "You take every h-th row of W_O. In the joined row, do the numbers of one head stand together or apart?",
         ),
-        Misconception(
-            "a step of one",
+        "a step of one": (
             lambda heads, w_o, n: heads[n] @ w_o[n : n + heads.shape[2]],
             "You moved on by n rows. How many rows do the n heads before this one take?",
         ),
-        Misconception(
-            "the block before",
+        "the block before": (
             lambda heads, w_o, n: heads[n] @ w_o[(n - 1) * heads.shape[2] : n * heads.shape[2]],
             "You are one head early: the first head is head 0. Which rows did your first step name?",
         ),
-    ),
+    },
 )
 
 OUTPUT = Step(
@@ -185,33 +170,28 @@ OUTPUT = Step(
     truth=_output_truth,
     cases=lambda rng: [case(*sizes) for sizes in _sizes(rng)],
     counterexample=_output_lines,
-    misconceptions=(
-        Misconception(
-            "a mean over heads",
+    wrong={
+        "a mean over heads": (
             lambda heads, w_o: _output(heads, w_o) / len(heads),
             "You average the contributions. Count in the product of the joined row with W_O how often each term occurs.",
         ),
-        Misconception(
-            "heads added before W_O",
+        "heads added before W_O": (
             lambda heads, w_o: heads.sum(axis=0) @ w_o[: heads.shape[2]],
             "Adding the heads first lets only the first rows of W_O act. Add *after* each head has met its own rows.",
         ),
-        Misconception(
-            "joined by a reshape",
+        "joined by a reshape": (
             lambda heads, w_o: heads.reshape(heads.shape[1], -1) @ w_o,
             "Right for one word only: a plain reshape mixes numbers of different words.",
         ),
-        Misconception(
-            "every h-th row",
+        "every h-th row": (
             lambda heads, w_o: sum(head @ w_o[n :: len(heads)] for n, head in enumerate(heads)),
             "Your heads take turns in the rows of W_O. Which rows did your first step name?",
         ),
-        Misconception(
-            "only the first head",
+        "only the first head": (
             lambda heads, w_o: heads[0] @ w_o[: heads.shape[2]],
             "Only the first head is left. How many terms should the sum have?",
         ),
-    ),
+    },
 )
 
 WITHOUT = Step(
@@ -221,33 +201,28 @@ WITHOUT = Step(
     truth=_without_truth,
     cases=_without_cases,
     counterexample=_without_lines,
-    misconceptions=(
-        Misconception(
-            "the rest scaled up",
+    wrong={
+        "the rest scaled up": (
             lambda full, heads, w_o, n: (full - _contribution(heads, w_o, n)) * len(heads) / max(len(heads) - 1, 1),
             "You scale the other heads up to make good the loss. In a sum, what happens to the other terms when one is removed?",
         ),
-        Misconception(
-            "only that head kept",
+        "only that head kept": (
             lambda full, heads, w_o, n: _contribution(heads, w_o, n),
             "That is what head n adds, so it is what goes, not what stays.",
         ),
-        Misconception(
-            "an equal share removed",
+        "an equal share removed": (
             lambda full, heads, w_o, n: full * (1 - 1 / len(heads)),
             "You take away one part in h, whichever head it is. Do all heads add the same?",
         ),
-        Misconception(
-            "added once more",
+        "added once more": (
             lambda full, heads, w_o, n: full + _contribution(heads, w_o, n),
             "Now head n counts twice. The full output is a sum: what happens to it when a term goes?",
         ),
-        Misconception(
-            "one block for every head",
+        "one block for every head": (
             lambda full, heads, w_o, n: full - heads[n] @ w_o[: heads.shape[2]],
             "You take away what the head would say through the rows of head 0. Which rows are its own?",
         ),
-    ),
+    },
 )
 
 STEPS = (ROWS, CONTRIBUTION, OUTPUT, WITHOUT)
@@ -268,24 +243,20 @@ the h·e columns, and mark where you regroup it.""",
     hints=(
         "Entry (i, c) of a product is a sum over the columns of the left factor. Which of these columns belong to head n?",
         "The joined row has e numbers of head 0, then e of head 1, and so on: column n·e + a of it is number a of head n.",
-        "Split the sum over h·e columns into h sums of e terms. Each is an entry of head_n times rows n·e to "
-        "(n+1)·e − 1 of W_O; silencing a head removes its term.",
+        "Split the sum over h·e columns into h sums of e terms. Each is an entry of head_n times rows n·e to (n+1)·e − 1 of W_O; silencing a head removes its term.",
     ),
     stub='steps = {"rows": ..., "contribution": ..., "output": ..., "without": ...}',
     reference={step.name: step.reference for step in STEPS},
     steps=STEPS,
-    alternatives=(
-        Alternative("as a list, in order", [step.reference for step in STEPS]),
-        Alternative(
-            "by einsum",
-            {
-                "rows": lambda n, e: [n * e + a for a in range(e)],
-                "contribution": lambda heads, w_o, n: np.einsum("ie,eo->io", heads[n], np.split(w_o, len(heads))[n]),
-                "output": lambda heads, w_o: np.einsum("hie,heo->io", heads, w_o.reshape(*heads.shape[::2], -1)),
-                "without": lambda full, heads, w_o, n: full - heads[n] @ np.split(w_o, len(heads))[n],
-            },
-        ),
-    ),
+    alternatives={
+        "as a list, in order": [step.reference for step in STEPS],
+        "by einsum": {
+            "rows": lambda n, e: [n * e + a for a in range(e)],
+            "contribution": lambda heads, w_o, n: np.einsum("ie,eo->io", heads[n], np.split(w_o, len(heads))[n]),
+            "output": lambda heads, w_o: np.einsum("hie,heo->io", heads, w_o.reshape(*heads.shape[::2], -1)),
+            "without": lambda full, heads, w_o, n: full - heads[n] @ np.split(w_o, len(heads))[n],
+        },
+    },
     success="A head can be taken out of the sum, and the rest stays.",
 )
 
@@ -408,59 +379,50 @@ be at least 0.8, as a mean over the rows; none of its four matrices may be all z
 rows), and yet silencing it leaves every output as it was. Silencing head 2 shall change the outputs.""",
     hints=(
         "Between the values that head 1 reads and the output stand two matrices. Which product of them decides what is heard?",
-        "The contribution of head 1 is weights · x · (W_V W_O), with its own W_V (4, 2) and its own two rows of W_O. "
-        "A product of two matrices can be 0 although neither is.",
-        "Let its W_V fill only the first of its two numbers, and let W_O read only the second. For sharp weights "
-        "multiply its `w_q` by a large number.",
+        "The contribution of head 1 is weights · x · (W_V W_O), with its own W_V (4, 2) and its own two rows of W_O. A product of two matrices can be 0 although neither is.",
+        "Let its W_V fill only the first of its two numbers, and let W_O read only the second. For sharp weights multiply its `w_q` by a large number.",
     ),
     stub='layer = {"w_q": ..., "w_k": ..., "w_v": ..., "w_o": ...}',
     reference=_busy_layer(),
     accepts=_accepts,
-    misconceptions=(
-        Misconception(
-            "the other head is silent",
+    wrong={
+        "the other head is silent": (
             _exchanged(_busy_layer()),
             "There is a busy head that nobody hears, and it is the second one. Which index has head 1, the first?",
-            recognise=lambda layer: _readable(layer) is None and _accepts(_exchanged(layer)) is None,
+            lambda layer: _readable(layer) is None and _accepts(_exchanged(layer)) is None,
         ),
-        Misconception(
-            "values of zero",
+        "values of zero": (
             _busy_layer(w_v=0),
             "Head 1 has a W_V of zeros, so it reads nothing at all. Let it read, and still not be heard.",
-            recognise=lambda layer: _is_silent(layer, "w_v", 0),
+            lambda layer: _is_silent(layer, "w_v", 0),
         ),
-        Misconception(
-            "zero rows in W_O",
+        "zero rows in W_O": (
             _busy_layer(w_o=slice(0, 2)),
             "Both rows of W_O that meet head 1 are zero. That is pruning it by hand; find rows that are not all zero.",
-            recognise=lambda layer: _is_silent(layer, "w_o", slice(0, 2)),
+            lambda layer: _is_silent(layer, "w_o", slice(0, 2)),
         ),
-        Misconception(
-            "head 1 still heard",
+        "head 1 still heard": (
             _heard_layer(),
             "The weights are sharp, but W_O passes on what head 1 reads. Multiply its W_V by its two rows of W_O and look at the product.",
-            recognise=lambda layer: _readable(layer) is None and _measure(layer)[0] >= 0.8 and _measure(layer)[1][0] > UNHEARD,
+            lambda layer: _readable(layer) is None and _measure(layer)[0] >= 0.8 and _measure(layer)[1][0] > UNHEARD,
         ),
-        Misconception(
-            "weights nearly even",
+        "weights nearly even": (
             _busy_layer(sharpness=0.2),
             "Nobody hears head 1, as it should be, but it is not busy: its weights are nearly even. What makes weights sharp?",
-            recognise=lambda layer: _readable(layer) is None and _measure(layer)[0] < 0.8 and _measure(layer)[1][0] <= UNHEARD,
+            lambda layer: _readable(layer) is None and _measure(layer)[0] < 0.8 and _measure(layer)[1][0] <= UNHEARD,
         ),
-        Misconception(
-            "nobody heard at all",
+        "nobody heard at all": (
             _busy_layer(w_o=slice(2, 4)),
             "Now head 2 is silent as well. Only head 1 shall be without effect.",
-            recognise=lambda layer: _readable(layer) is None and _measure(layer)[1].max() <= UNHEARD,
+            lambda layer: _readable(layer) is None and _measure(layer)[1].max() <= UNHEARD,
         ),
-        Misconception(
-            "neither busy nor silent",
+        "neither busy nor silent": (
             {**_heard_layer(), "w_q": _busy_layer(sharpness=0.2)["w_q"]},
             "Head 1 is heard, and its weights are nearly even. Take one after the other: first let nobody hear it, then make it sharp.",
-            recognise=lambda layer: _readable(layer) is None and _neither_busy_nor_silent(layer),
+            lambda layer: _readable(layer) is None and _neither_busy_nor_silent(layer),
         ),
-    ),
-    alternatives=(Alternative("without a single zero", _orthogonal_layer()),),
+    },
+    alternatives={"without a single zero": _orthogonal_layer()},
     success="A sharp map of weights says what a head reads, not whether anyone hears it.",
 )
 

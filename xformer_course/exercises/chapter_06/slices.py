@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 
 def _softmax(scores):
@@ -53,20 +53,12 @@ def _words_kept_first(wide, num_heads):
     return wide.reshape(len(wide), num_heads, -1)
 
 
-def _turned_first(wide, num_heads):
-    return wide.T.reshape(num_heads, len(wide), -1)
-
-
 def _all_three(cut, join=_together):
     return _layer(queries=cut, keys=cut, values=cut, join=join)
 
 
 def _joined_plainly(length_axis):
     return lambda heads: heads.reshape(heads.shape[length_axis], -1)
-
-
-def _never_cut(x, w_q, w_k, w_v, w_o, num_heads):
-    return _layer()(x, w_q, w_k, w_v, w_o, 1)
 
 
 def _as_printed(x, w_q, w_k, w_v, w_o, num_heads):
@@ -143,77 +135,65 @@ def wide_heads(x, w_q, w_k, w_v, w_o, num_heads):
     reference=_layer(),
     cases=_cases,
     returns=("output",),
-    misconceptions=(
-        Misconception(
-            "one reshape to the end",
+    wrong={
+        "one reshape to the end": (
             _as_printed,
-            "Still as printed: a head's row holds numbers of several words. Write "
-            "`np.arange(12).reshape(3, 4)` on paper, a row for each word, and mark what head 1 receives.",
+            "Still as printed: a head's row holds numbers of several words. Write `np.arange(12).reshape(3, 4)` on paper, a row for each word, and mark what head 1 receives.",
         ),
-        Misconception(
-            "every h-th column",
+        "every h-th column": (
             _layer(queries=_every_hth, keys=_every_hth, values=_every_hth),
             "Words stay whole now, but your head 1 takes every h-th column. In the wide matrices the columns of one head are neighbours.",
         ),
-        Misconception(
-            "values still mixed",
+        "values still mixed": (
             _layer(values=_rows_mixed),
             "Queries and keys are whole, the values are not. Are all three cut in the same way?",
         ),
-        Misconception(
-            "only the values mended",
+        "only the values mended": (
             _layer(queries=_rows_mixed, keys=_rows_mixed),
             "The values are whole, queries and keys are not. Are all three cut in the same way?",
         ),
-        Misconception(
-            "joined without exchange",
+        "joined without exchange": (
             _layer(join=lambda heads: heads.reshape(heads.shape[1], -1)),
             "The cut is right now. Joining must undo it: does your last reshape start from (L, h, e)?",
         ),
-        Misconception(
-            "input cut instead",
+        "input cut instead": (
             _input_sliced,
             "Your heads see only their own columns of `x`. What is cut is the *projected* matrix, after the product.",
         ),
-        Misconception("never cut", _never_cut, "You removed the heads: this is one wide head. How many maps of weights should there be?"),
-        Misconception(
-            "scaled by the full width",
+        "never cut": (
+            lambda x, w_q, w_k, w_v, w_o, num_heads: _layer()(x, w_q, w_k, w_v, w_o, 1),
+            "You removed the heads: this is one wide head. How many maps of weights should there be?",
+        ),
+        "scaled by the full width": (
             _layer(scale=lambda q, h: np.sqrt(h * q.shape[-1])),
             "The cut is right, but the scores are divided by the root of h·d. How wide is a query of one head?",
         ),
-        Misconception(
-            "heads attend to heads",
+        "heads attend to heads": (
             _all_three(_words_kept_first, _joined_plainly(0)),
             "Each word keeps to itself in yours: its heads attend to one another. Print the shape of `weights`; which two axes should be words?",
         ),
-        Misconception(
-            "heads attend to heads, joined as printed",
+        "heads attend to heads, joined as printed": (
             _all_three(_words_kept_first, lambda heads: heads.transpose(1, 0, 2).reshape(len(heads), -1)),
             "Each word keeps to itself in yours: its heads attend to one another. Print the shape of `weights`; which two axes should be words?",
         ),
-        Misconception(
-            "join mended, cut not",
+        "join mended, cut not": (
             _all_three(_rows_mixed, _joined_plainly(1)),
             "You changed the join. Now every number comes back to its place, but the heads in between still hold rows of mixed words: look at `cut`.",
         ),
-        Misconception(
-            "turned before the reshape",
-            _all_three(_turned_first),
-            "A head gets its own columns now, but its rows no longer belong to one word each. "
-            "Print `np.arange(12).reshape(3, 4).T.reshape(2, 3, -1)` and read along a row.",
+        "turned before the reshape": (
+            _all_three(lambda wide, num_heads: wide.T.reshape(num_heads, len(wide), -1)),
+            "A head gets its own columns now, but its rows no longer belong to one word each. Print `np.arange(12).reshape(3, 4).T.reshape(2, 3, -1)` and read along a row.",
         ),
-        Misconception(
-            "joined by turns",
+        "joined by turns": (
             _layer(join=lambda heads: heads.transpose(1, 2, 0).reshape(heads.shape[1], -1)),
             "The cut is right. Your joined row alternates between heads; W_O expects all numbers of one head, then those of the next.",
         ),
-        Misconception(
-            "scale lost",
+        "scale lost": (
             _layer(scale=lambda q, num_heads: 1.0),
             "The cut is right, but the weights are too sharp. The printed function divided the scores; does yours?",
         ),
-    ),
-    alternatives=(Alternative("reshape and transpose", _by_transpose), Alternative("a sum over split matrices", _by_split)),
+    },
+    alternatives={"reshape and transpose": _by_transpose, "a sum over split matrices": _by_split},
     success="The word axis stays whole; only the columns are cut.",
 )
 

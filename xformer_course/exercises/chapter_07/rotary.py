@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 
 def _angles(x, positions, base):
@@ -48,10 +48,6 @@ def _by_einsum(x, positions, base=10000.0):
     return np.einsum("abip,ipb->ipa", blocks, x.reshape(len(x), -1, 2)).reshape(x.shape)
 
 
-def _backwards(x, positions, base=10000.0):
-    return _rotary(x, -np.asarray(positions), base)
-
-
 def _halves(x, positions, base=10000.0):
     half = x.shape[1] // 2
     return np.concatenate(_turned(x[:, :half], x[:, half:], _angles(x, positions, base)), axis=1)
@@ -62,27 +58,15 @@ def _table_added(x, positions, base=10000.0):
     return x + _neighbours(np.sin(angles), np.cos(angles))
 
 
-def _one_angle(x, positions, base=10000.0):
-    return _neighbours(*_turned(x[:, 0::2], x[:, 1::2], np.asarray(positions)[:, None] * 1.0))
-
-
 def _frequencies_from_one(x, positions, base=10000.0):
     angles = _angles(x, positions, base) * base ** (-2 / x.shape[1])
     return _neighbours(*_turned(x[:, 0::2], x[:, 1::2], angles))
-
-
-def _row_numbers(x, positions, base=10000.0):
-    return _rotary(x, np.arange(len(x)), base)
 
 
 def _one_overwritten(x, positions, base=10000.0):
     angles = _angles(x, positions, base)
     even = x[:, 0::2] * np.cos(angles) - x[:, 1::2] * np.sin(angles)
     return _neighbours(even, even * np.sin(angles) + x[:, 1::2] * np.cos(angles))
-
-
-def _left_in_halves(x, positions, base=10000.0):
-    return np.concatenate(_turned(x[:, 0::2], x[:, 1::2], _angles(x, positions, base)), axis=1)
 
 
 def _in_place(x, positions, base=10000.0):
@@ -123,48 +107,39 @@ Write `my_rotary(x, positions, base=10000.0)` for an array `x` (L, d) of floats 
     cases=_calls,
     returns=("turned",),
     pure=True,
-    misconceptions=(
-        Misconception(
-            "turned the other way",
-            _backwards,
+    wrong={
+        "turned the other way": (
+            lambda x, positions, base=10000.0: _rotary(x, -np.asarray(positions), base),
             "Your pairs turn clockwise. For (1, 0) and a small angle, should the second number become positive or negative?",
         ),
-        Misconception(
-            "halves paired",
+        "halves paired": (
             _halves,
             "You pair each column with one half a width away. In this statement neighbours form a pair: columns 0 and 1, 2 and 3.",
         ),
-        Misconception(
-            "table added", _table_added, "You add sines and cosines to x. A turn multiplies: what should happen to a row of zeros?"
-        ),
-        Misconception(
-            "one angle for all pairs",
-            _one_angle,
+        "table added": (_table_added, "You add sines and cosines to x. A turn multiplies: what should happen to a row of zeros?"),
+        "one angle for all pairs": (
+            lambda x, positions, base=10000.0: _neighbours(*_turned(x[:, 0::2], x[:, 1::2], np.asarray(positions)[:, None] * 1.0)),
             "Your first pair is right and the others turn as fast as it. Where does k enter the angle?",
         ),
-        Misconception(
-            "frequencies from 1",
+        "frequencies from 1": (
             _frequencies_from_one,
             "All your pairs turn too slowly; the first should turn by `positions[i]` radians. Where does k start?",
         ),
-        Misconception("row number as place", _row_numbers, "Right when the places are 0, 1, 2, … Is `positions` used?"),
-        Misconception(
-            "half of the pair overwritten",
+        "row number as place": (
+            lambda x, positions, base=10000.0: _rotary(x, np.arange(len(x)), base),
+            "Right when the places are 0, 1, 2, … Is `positions` used?",
+        ),
+        "half of the pair overwritten": (
             _one_overwritten,
             "The even columns are right, the odd ones are not: they were computed from the *new* even columns.",
         ),
-        Misconception(
-            "columns left in halves",
-            _left_in_halves,
+        "columns left in halves": (
+            lambda x, positions, base=10000.0: np.concatenate(_turned(x[:, 0::2], x[:, 1::2], _angles(x, positions, base)), axis=1),
             "The right numbers in the wrong columns: first all a, then all b. Put each b back beside its a.",
         ),
-        Misconception("changed in place", _in_place, "The result is right, but the caller's x changed. Write into a new array."),
-    ),
-    alternatives=(
-        Alternative("loops and lists", _by_loops),
-        Alternative("complex numbers", _by_complex_numbers),
-        Alternative("einsum with blocks", _by_einsum),
-    ),
+        "changed in place": (_in_place, "The result is right, but the caller's x changed. Write into a new array."),
+    },
+    alternatives={"loops and lists": _by_loops, "complex numbers": _by_complex_numbers, "einsum with blocks": _by_einsum},
     success="Each pair keeps its length and turns at its own speed, without any table or longest sentence.",
 )
 
@@ -198,11 +173,6 @@ def _other_half(x):
     return np.concatenate([-x[:, half:], x[:, :half]], axis=1)
 
 
-def _frequency_a_column(frequencies):
-    ratio = frequencies[1] / frequencies[0]
-    return ratio ** (np.arange(2 * len(frequencies)) / 2)
-
-
 def _neighbours_in_halves(x):
     return np.concatenate([-x[:, 1::2], x[:, 0::2]], axis=1)
 
@@ -221,8 +191,7 @@ alone. It keeps to that for d = 2 and not for d = 4. Rows even change their leng
 example and mend it; one line is enough.""",
     hints=(
         "For d = 4, print the angles of the row at place 1. Which columns have the same one?",
-        "A pair needs two things: one angle for both columns, and each column as the other's partner. The two lines "
-        "disagree on what a pair is.",
+        "A pair needs two things: one angle for both columns, and each column as the other's partner. The two lines disagree on what a pair is.",
         "`partner` swaps neighbours, so neighbours need one angle: each frequency twice in a row, not the whole list twice.",
     ),
     stub="""\
@@ -234,59 +203,48 @@ def mixed_rotary(x, positions, base=10000.0):
     reference=_rotary,
     cases=_calls,
     returns=("turned",),
-    misconceptions=(
-        Misconception(
-            "angles of halves",
+    wrong={
+        "angles of halves": (
             _with(_twice, _neighbour),
             "Still two columns of a pair with two angles: for d = 4, columns 0 and 2 share one, but columns 0 and 1 are partners.",
         ),
-        Misconception(
-            "halves throughout",
+        "halves throughout": (
             _with(_twice, _other_half),
-            "Consistent now, and its scores do depend on the offset alone. But your pairs are k and "
-            "k + d/2; the statement asks for neighbours.",
+            "Consistent now, and its scores do depend on the offset alone. But your pairs are k and k + d/2; the statement asks for neighbours.",
         ),
-        Misconception(
-            "partners of halves",
+        "partners of halves": (
             _with(_each_twice, _other_half),
             "You changed both lines, and they still disagree, the other way round. Change one.",
         ),
-        Misconception(
-            "one frequency a column",
-            _with(_frequency_a_column, _neighbour),
+        "one frequency a column": (
+            _with(lambda frequencies: (frequencies[1] / frequencies[0]) ** (np.arange(2 * len(frequencies)) / 2), _neighbour),
             "Now every column has an angle of its own. How many different angles does a row of d numbers need?",
         ),
-        Misconception(
-            "minus on the wrong column",
+        "minus on the wrong column": (
             _with(_each_twice, lambda x: -_neighbour(x)),
             "The pairs are right, but they turn clockwise. Look at the sign in the partner.",
         ),
-        Misconception(
-            "no minus",
+        "no minus": (
             _with(_each_twice, lambda x: np.abs(np.sign(x)) * _neighbours(x[:, 1::2], x[:, 0::2])),
             "Pairs no longer keep their length: a turn has one minus sign. Where did it go?",
         ),
-        Misconception(
-            "slowest pair first",
+        "slowest pair first": (
             _with(lambda frequencies: np.repeat(frequencies[::-1], 2), _neighbour),
             "Each pair has one angle now, but the first pair turns slowest. Print the frequencies: which of them belongs to columns 0 and 1?",
         ),
-        Misconception(
-            "partners left in halves",
+        "partners left in halves": (
             _with(_each_twice, _neighbours_in_halves),
             "The angles are right now. Print `partner` for a row 0, 1, 2, 3: which column does each number stand in?",
         ),
-        Misconception(
-            "all in halves but x",
+        "all in halves but x": (
             _with(_twice, _neighbours_in_halves),
             "You moved the partners to the order of the angles, and x stayed. One of the two lines was right before: which?",
         ),
-        Misconception(
-            "one angle for all pairs",
+        "one angle for all pairs": (
             _with(lambda frequencies: np.ones(2 * len(frequencies)), _neighbour),
             "All pairs turn at one speed now. How many different angles does a row of d numbers need?",
         ),
-    ),
-    alternatives=(Alternative("repeated frequencies", _with(_each_twice, _neighbour)), Alternative("complex numbers", _by_complex_numbers)),
+    },
+    alternatives={"repeated frequencies": _with(_each_twice, _neighbour), "complex numbers": _by_complex_numbers},
     success="Angles and partners agree on what a pair is. Libraries differ here, and their weights do not mix.",
 )

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Exercise, Misconception, Step, case
+from xformer_course.exercises.exercise import Exercise, Step, case
 
 
 def _parts(a, b):
@@ -47,23 +47,20 @@ SINE = Step(
     truth=_sine_truth,
     cases=_two_angles,
     counterexample=_angle_lines("sin", _sine_truth),
-    misconceptions=(
-        Misconception(
-            "sines added",
+    wrong={
+        "sines added": (
             lambda sin_a, cos_a, sin_b, cos_b: sin_a + sin_b,
             "The sine is not linear: two angles of a right angle each would give 2.",
         ),
-        Misconception(
-            "minus for plus",
+        "minus for plus": (
             lambda sin_a, cos_a, sin_b, cos_b: sin_a * cos_b - cos_a * sin_b,
             "That is the sine of the difference. Try a = b: your formula gives 0.",
         ),
-        Misconception(
-            "like with like",
+        "like with like": (
             lambda sin_a, cos_a, sin_b, cos_b: sin_a * sin_b + cos_a * cos_b,
             "For a = b your formula gives 1, whatever the angle. Which products belong to a sine?",
         ),
-    ),
+    },
 )
 
 COSINE = Step(
@@ -73,21 +70,17 @@ COSINE = Step(
     truth=_cosine_truth,
     cases=_two_angles,
     counterexample=_angle_lines("cos", _cosine_truth),
-    misconceptions=(
-        Misconception(
-            "plus for minus",
+    wrong={
+        "plus for minus": (
             lambda sin_a, cos_a, sin_b, cos_b: cos_a * cos_b + sin_a * sin_b,
             "That is the cosine of the difference. Try a = b: your formula gives 1.",
         ),
-        Misconception(
-            "cosines added", lambda sin_a, cos_a, sin_b, cos_b: cos_a + cos_b, "The cosine is not linear: for a = b = 0 you get 2."
-        ),
-        Misconception(
-            "the sine's formula",
+        "cosines added": (lambda sin_a, cos_a, sin_b, cos_b: cos_a + cos_b, "The cosine is not linear: for a = b = 0 you get 2."),
+        "the sine's formula": (
             lambda sin_a, cos_a, sin_b, cos_b: sin_a * cos_b + cos_a * sin_b,
             "That is sin(a + b), the step before. What should come out for a = b = 0?",
         ),
-    ),
+    },
 )
 
 
@@ -111,45 +104,32 @@ def _block_lines(angle):
     )
 
 
-def _angles(rng):
-    return [case(math.pi / 6), case(0.5), case(float(rng.uniform(0.8, 1.4)))]
-
-
 BLOCK = Step(
     name="block",
     claim="the matrix that takes (sin a, cos a) to (sin(a + angle), cos(a + angle)) for every a",
     reference=_block,
     truth=_block_truth,
-    cases=_angles,
+    cases=lambda rng: [case(math.pi / 6), case(0.5), case(float(rng.uniform(0.8, 1.4)))],
     counterexample=_block_lines,
-    misconceptions=(
-        Misconception(
-            "turned the other way",
+    wrong={
+        "turned the other way": (
             lambda angle: _block(-angle),
             "Your matrix takes the angle away, or it is made for pairs with the cosine first. Here the sine comes first.",
         ),
-        Misconception(
-            "no minus",
+        "no minus": (
             lambda angle: np.abs(_block(angle)),
             "Where did the minus of the cosine's formula go? Your matrix changes the length of the pair.",
         ),
-        Misconception(
-            "sines on the diagonal",
+        "sines on the diagonal": (
             lambda angle: _block(angle)[::-1],
-            "For the angle 0 nothing may change, yet your matrix swaps the two. What stands on the "
-            "diagonal of a matrix that changes nothing?",
+            "For the angle 0 nothing may change, yet your matrix swaps the two. What stands on the diagonal of a matrix that changes nothing?",
         ),
-        Misconception(
-            "cosine alone",
+        "cosine alone": (
             lambda angle: math.cos(angle) * np.eye(2),
             "Both numbers shrink and neither helps the other. Each of your first two formulas has two terms.",
         ),
-    ),
+    },
 )
-
-
-def _block_pairs(rng):
-    return [case(_block(math.pi / 6)), case(_block(float(rng.uniform(0.8, 1.4)))), case(_block(-0.4))]
 
 
 def _undo_lines(block):
@@ -165,23 +145,19 @@ UNDO = Step(
     claim="the inverse of a block",
     reference=lambda block: np.asarray(block).T,
     truth=lambda block: np.linalg.inv(np.asarray(block, dtype=float)),
-    cases=_block_pairs,
+    cases=lambda rng: [case(_block(math.pi / 6)), case(_block(float(rng.uniform(0.8, 1.4)))), case(_block(-0.4))],
     counterexample=_undo_lines,
-    misconceptions=(
-        Misconception(
-            "same again", lambda block: block, "Twice the same turn is a turn by twice the angle. Which way must the second one go?"
-        ),
-        Misconception(
-            "all signs changed",
+    wrong={
+        "same again": (lambda block: block, "Twice the same turn is a turn by twice the angle. Which way must the second one go?"),
+        "all signs changed": (
             lambda block: -block,
             "That turns by half a circle more. For the angle 0 the block is the identity; what undoes it?",
         ),
-        Misconception(
-            "each entry inverted",
+        "each entry inverted": (
             lambda block: 1 / block,
             "Dividing 1 by each entry does not invert a matrix. Which block belongs to minus the angle?",
         ),
-    ),
+    },
 )
 
 
@@ -212,28 +188,24 @@ SCORE = Step(
     truth=_score_truth,
     counterexample=_score_lines,
     cases=lambda rng: [case([1.0, 0.1], 2), case([0.7, 0.3, 0.2], 4), case(list(rng.uniform(0.1, 0.9, size=5)), 3)],
-    misconceptions=(
-        Misconception(
-            "sines",
+    wrong={
+        "sines": (
             lambda frequencies, offset: float(np.sum(np.sin(np.asarray(frequencies) * offset))),
             "For the offset 0 the score is the squared length of a row. Is your formula's value there 0?",
         ),
-        Misconception(
-            "mean for sum",
+        "mean for sum": (
             lambda frequencies, offset: _score(frequencies, offset) / len(frequencies),
             "That is the similarity scaled to 1. A dot product adds over the pairs.",
         ),
-        Misconception(
-            "cosine of the sum",
+        "cosine of the sum": (
             lambda frequencies, offset: math.cos(sum(frequencies) * offset),
             "You added the angles and took one cosine. Each pair makes a dot product of its own; these are added.",
         ),
-        Misconception(
-            "product over pairs",
+        "product over pairs": (
             lambda frequencies, offset: float(np.prod(np.cos(np.asarray(frequencies) * offset))),
             "The dot product of two rows is a sum over columns, so the pairs add and do not multiply.",
         ),
-    ),
+    },
 )
 
 STEPS = (SINE, COSINE, BLOCK, UNDO, SCORE)
@@ -253,8 +225,7 @@ list of numbers and one number and gives one number, the dot product of the rows
     hints=(
         "Rotate the point (cos a, sin a) by the angle b. Where does it land, written in two ways?",
         "sin(a + b) = sin a cos b + cos a sin b gives the first row of the block; the cosine gives the second.",
-        "block = [[cos, sin], [−sin, cos]] of the angle. Its inverse turns by minus the angle, where only the sines "
-        "change sign: the transpose.",
+        "block = [[cos, sin], [−sin, cos]] of the angle. Its inverse turns by minus the angle, where only the sines change sign: the transpose.",
     ),
     stub='steps = {"sine": ..., "cosine": ..., "block": ..., "undo": ..., "score": ...}',
     reference={step.name: step.reference for step in STEPS},

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, Misconception, case
 
 PAIRS = range(4)
 
@@ -26,44 +26,36 @@ a pair with frequency 1 has the wavelength 1.""",
     stub="wavelengths = {0: ..., 1: ..., 2: ..., 3: ...}",
     reference={k: 10.0**k for k in PAIRS},
     tolerance=1e-3,
-    misconceptions=(
-        Misconception(
-            "counted from 1",
+    wrong={
+        "counted from 1": Misconception(
             {k: 10.0 ** (k + 1) for k in PAIRS},
             "Each of your numbers belongs to the next pair. Which k does the first pair have, and what is 10000⁰?",
             whole=True,
         ),
-        Misconception(
-            "frequencies",
+        "frequencies": (
             {k: 10.0**-k for k in PAIRS},
             "Those are the frequencies: angle for one place. How many places does it take to go once round?",
         ),
-        Misconception(
-            "largest first",
+        "largest first": Misconception(
             {k: 10.0 ** (3 - k) for k in PAIRS},
             "The right four numbers in the wrong order. The frequency falls from pair to pair; what does the wavelength do?",
             whole=True,
         ),
-        Misconception(
-            "factor 2 missing",
+        "factor 2 missing": (
             {k: 10000 ** (k / 8) for k in PAIRS},
             "Your exponents are k/8. Look at the 2 in the formula: k counts pairs, and 2k of the 8 columns lie before pair k.",
         ),
-        Misconception(
-            "ends at the base",
+        "ends at the base": (
             {k: 10000 ** (k / 3) for k in PAIRS},
             "Your last wavelength is 10000 · 2π. The formula comes close to it only for wide tables: put k = 3 and 8 columns into it.",
         ),
-        Misconception(
-            "evenly spaced",
+        "evenly spaced": (
             {k: 1 + 333 * k for k in PAIRS},
             "Those grow by equal steps. In the formula k is an exponent: what grows by equal factors?",
-            recognise=lambda answer: np.allclose(np.diff([answer[k] for k in PAIRS], n=2), 0, atol=1) and answer[3] > 100,
+            lambda answer: np.allclose(np.diff([answer[k] for k in PAIRS], n=2), 0, atol=1) and answer[3] > 100,
         ),
-        Misconception(
-            "in places", {k: 2 * math.pi * 10.0**k for k in PAIRS}, "Right in places. The question asks for units of 2π places: divide."
-        ),
-    ),
+        "in places": ({k: 2 * math.pi * 10.0**k for k in PAIRS}, "Right in places. The question asks for units of 2π places: divide."),
+    },
     success="A factor of 10 from pair to pair: four clock hands, from seconds to hours.",
 )
 
@@ -128,14 +120,6 @@ def _cosine_first(length, dim, base=10000.0):
     return _interleaved(np.cos(angles), np.sin(angles))
 
 
-def _from_place_one(length, dim, base=10000.0):
-    return _waves(_angles(length + 1, dim, base)[1:])
-
-
-def _own_base(length, dim, base=10000.0):
-    return _waves(_angles(length, dim, 10000.0))
-
-
 SINUSOIDAL = Exercise(
     id="7.2",
     title="The sinusoidal table",
@@ -161,43 +145,42 @@ dim/2 − 1. `dim` is even.""",
         case(int(rng.integers(11, 17)), 2 * int(rng.integers(6, 9)), base=float(rng.uniform(50, 500))),
     ],
     returns=("table",),
-    misconceptions=(
-        Misconception(
-            "frequencies from 1",
+    wrong={
+        "frequencies from 1": (
             _spaced(lambda k, dim: -2 * (k + 1) / dim),
             "All your waves are too slow: the first pair should have frequency 1. Where does your k start?",
         ),
-        Misconception(
-            "one frequency a column",
+        "one frequency a column": (
             _one_frequency_a_column,
-            "Your sines are right and your cosines are too slow. A sine and the cosine beside it share one "
-            "frequency: how many frequencies did you make?",
+            "Your sines are right and your cosines are too slow. A sine and the cosine beside it share one frequency: how many frequencies did you make?",
         ),
-        Misconception(
-            "halves side by side",
+        "halves side by side": (
             _halves,
             "The right numbers in other columns: all sines, then all cosines. Here each cosine stands beside its sine.",
         ),
-        Misconception("cosine first", _cosine_first, "Row 0 should be 0, 1, 0, 1, … Which of the two comes first in a pair?"),
-        Misconception(
-            "factor 2 missing",
+        "cosine first": (_cosine_first, "Row 0 should be 0, 1, 0, 1, … Which of the two comes first in a pair?"),
+        "factor 2 missing": (
             _spaced(lambda k, dim: -k / dim),
             "Your frequencies fall too slowly from pair to pair. Look at the exponent: k counts pairs, not columns.",
         ),
-        Misconception(
-            "ends at the base",
+        "ends at the base": (
             _spaced(lambda k, dim: -k / max(dim // 2 - 1, 1)),
             "Your last frequency is exactly 1/base. Put the largest k into the formula: is its exponent −1?",
         ),
-        Misconception(
-            "frequencies upside down",
+        "frequencies upside down": (
             _spaced(lambda k, dim: 2 * k / dim),
             "Your later pairs turn faster and faster. Look at the sign of the exponent.",
         ),
-        Misconception("places from 1", _from_place_one, "Your first row is that of place 1. Where do the places start?"),
-        Misconception("base ignored", _own_base, "Right for the base 10000 only. Is the argument `base` used?"),
-    ),
-    alternatives=(Alternative("loops and lists", _by_loops), Alternative("complex numbers", _by_complex_numbers)),
+        "places from 1": (
+            lambda length, dim, base=10000.0: _waves(_angles(length + 1, dim, base)[1:]),
+            "Your first row is that of place 1. Where do the places start?",
+        ),
+        "base ignored": (
+            lambda length, dim, base=10000.0: _waves(_angles(length, dim, 10000.0)),
+            "Right for the base 10000 only. Is the argument `base` used?",
+        ),
+    },
+    alternatives={"loops and lists": _by_loops, "complex numbers": _by_complex_numbers},
     success="Every pair of columns is a point on a circle, so every row has the length √(dim/2).",
 )
 
@@ -268,56 +251,48 @@ small base cost if a text of 500 places comes after all?""",
     stub='answer = {"base": ..., "half": ...}',
     reference={"base": BASE, "half": _half(BASE)},
     accepts=_accept_base,
-    misconceptions=(
-        Misconception(
-            "2π forgotten",
+    wrong={
+        "2π forgotten": (
             {"base": _base_for(WANTED * 2 * math.pi), "half": 30},
             "Your slowest wave is about six times too long. A wave of frequency ω has the length 2π/ω, not 1/ω.",
-            recognise=_base_is(_base_for(WANTED * 2 * math.pi)),
+            _base_is(_base_for(WANTED * 2 * math.pi)),
         ),
-        Misconception(
-            "last exponent 1",
+        "last exponent 1": (
             {"base": WANTED / (2 * math.pi), "half": 8},
             "Your slowest wave is too short. The last pair has k = 15 of 16, so its exponent is not quite −1: which is it?",
-            recognise=_base_is(WANTED / (2 * math.pi)),
+            _base_is(WANTED / (2 * math.pi)),
         ),
-        Misconception(
-            "a whole turn",
+        "a whole turn": (
             {"base": _base_for(LENGTH), "half": 6},
             "With your base the slowest pair comes back to its start after 200 steps. Half a turn was asked for.",
-            recognise=_base_is(_base_for(LENGTH)),
+            _base_is(_base_for(LENGTH)),
         ),
-        Misconception(
-            "column as exponent",
+        "column as exponent": (
             {"base": _base_for(WANTED, 31 / 32), "half": 8},
             "You gave the last column an exponent of its own, 31/32. It is the cosine of pair k = 15, with the exponent 2k/32.",
-            recognise=_base_is(_base_for(WANTED, 31 / 32)),
+            _base_is(_base_for(WANTED, 31 / 32)),
         ),
-        Misconception(
-            "measured with the old base",
+        "measured with the old base": (
             {"base": BASE, "half": _half(10000.0)},
             "The base fits, but the distance is that of the base 10000. Pass your base to the table.",
-            recognise=lambda answer: _base_is(BASE)(answer) and answer["half"] == _half(10000.0),
+            lambda answer: _base_is(BASE)(answer) and answer["half"] == _half(10000.0),
         ),
-        Misconception(
-            "last distance above",
+        "last distance above": (
             {"base": BASE, "half": _half(BASE) - 1},
             "The base fits, and you are one distance off. Print the similarity there, and at its two neighbours.",
-            recognise=lambda answer: _base_is(BASE)(answer) and answer["half"] in (_half(BASE) - 1, _half(BASE) + 1),
+            lambda answer: _base_is(BASE)(answer) and answer["half"] in (_half(BASE) - 1, _half(BASE) + 1),
         ),
-        Misconception(
-            "similarity not divided",
+        "similarity not divided": (
             {"base": BASE, "half": _divided_wrongly()[0]},
             "The base fits. The dot product of a row with itself is 16 here: what did you divide by before you compared with 0.5?",
-            recognise=lambda answer: _base_is(BASE)(answer) and answer["half"] in _divided_wrongly(),
+            lambda answer: _base_is(BASE)(answer) and answer["half"] in _divided_wrongly(),
         ),
-        Misconception(
-            "factor 2 missing",
+        "factor 2 missing": (
             {"base": _base_for(WANTED, 15 / 32), "half": 8},
             "Your base would fit if the exponent were k/32. k counts pairs of columns: what is the exponent of pair 15?",
-            recognise=_base_is(_base_for(WANTED, 15 / 32)),
+            _base_is(_base_for(WANTED, 15 / 32)),
         ),
-    ),
-    alternatives=(Alternative("rounded base", {"base": float(round(BASE, 1)), "half": _half(round(BASE, 1))}),),
+    },
+    alternatives={"rounded base": {"base": float(round(BASE, 1)), "half": _half(round(BASE, 1))}},
     success="A smaller base spends its waves on near places: the similarity falls sooner.",
 )

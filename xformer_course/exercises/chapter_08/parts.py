@@ -2,21 +2,12 @@
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 
 def _split(x, num_heads):
     b, i, width = x.shape
     return x.reshape(b, i, num_heads, width // num_heads).transpose(0, 2, 1, 3)
-
-
-def _split_cases(rng):
-    return [
-        case(np.arange(12.0).reshape(1, 2, 6), 3),
-        case(rng.normal(size=(2, 5, 12)), 4),
-        case(rng.normal(size=(3, 7, 10)), 2),
-        case(rng.normal(size=(2, 3, 5)), 1, note="one head"),
-    ]
 
 
 def _split_by_reshape(x, num_heads):
@@ -32,10 +23,6 @@ def _split_interleaved(x, num_heads):
 def _split_untransposed(x, num_heads):
     b, i, width = x.shape
     return x.reshape(b, i, num_heads, width // num_heads)
-
-
-def _split_heads_first(x, num_heads):
-    return _split(x, num_heads).transpose(1, 0, 2, 3)
 
 
 def _split_by_slices(x, num_heads):
@@ -60,45 +47,41 @@ can attend by itself.""",
     ),
     stub="def split_heads(x, num_heads):\n    return ...",
     reference=_split,
-    cases=_split_cases,
+    cases=lambda rng: [
+        case(np.arange(12.0).reshape(1, 2, 6), 3),
+        case(rng.normal(size=(2, 5, 12)), 4),
+        case(rng.normal(size=(3, 7, 10)), 2),
+        case(rng.normal(size=(2, 3, 5)), 1, note="one head"),
+    ],
     returns=("heads",),
-    misconceptions=(
-        Misconception(
-            "one reshape to the end",
+    wrong={
+        "one reshape to the end": (
             _split_by_reshape,
-            "The shape is right, but words and heads are mixed: print the first head of a small array "
-            "and look for numbers of other positions in it. A reshape cannot exchange two axes.",
+            "The shape is right, but words and heads are mixed: print the first head of a small array and look for numbers of other positions in it. A reshape cannot exchange two axes.",
         ),
-        Misconception(
-            "heads interleaved", _split_interleaved, "Your head 0 took every h-th number. The numbers of one head stand next to each other."
-        ),
-        Misconception(
-            "axes not exchanged",
+        "heads interleaved": (_split_interleaved, "Your head 0 took every h-th number. The numbers of one head stand next to each other."),
+        "axes not exchanged": (
             _split_untransposed,
             "The last axis is cut in two as it should be. In which order do batch, head and position come?",
         ),
-        Misconception(
-            "heads before the batch",
-            _split_heads_first,
+        "heads before the batch": (
+            lambda x, num_heads: _split(x, num_heads).transpose(1, 0, 2, 3),
             "Each head is whole, but the head axis stands before the batch. Which order did the statement ask for?",
         ),
-        Misconception(
-            "numbers before positions",
+        "numbers before positions": (
             lambda x, num_heads: _split(x, num_heads).swapaxes(2, 3),
             "Head and batch stand right. Look at the last two axes of your shape: which of them counts positions?",
         ),
-        Misconception(
-            "heads last",
+        "heads last": (
             lambda x, num_heads: _split(x, num_heads).transpose(0, 2, 3, 1),
             "Each head is whole, but its axis stands last. Which order did the statement ask for?",
         ),
-        Misconception(
-            "numbers before heads",
+        "numbers before heads": (
             lambda x, num_heads: _split(x, num_heads).transpose(0, 3, 2, 1),
             "Print the shape: the axis of heads and the axis of their numbers have changed places.",
         ),
-    ),
-    alternatives=(Alternative("slices", _split_by_slices),),
+    },
+    alternatives={"slices": _split_by_slices},
     success="Cut the last axis, then exchange: no number changes its neighbours within a head.",
 )
 
@@ -127,34 +110,6 @@ def _dropout_cases(rng):
         case(wide, 0.1, wide_draws, True),
         case(still, 0.3, still_draws, False, note="not training"),
     ]
-
-
-def _dropout_unscaled(x, p, draws, training):
-    return np.where(draws < p, 0.0, x) if training else x
-
-
-def _dropout_always(x, p, draws, training):
-    return x * (draws >= p) / (1 - p)
-
-
-def _dropout_by_share_dropped(x, p, draws, training):
-    return x * (draws >= p) / p if training else x
-
-
-def _dropout_scaled_down(x, p, draws, training):
-    return x * (draws >= p) * (1 - p) if training else x
-
-
-def _dropout_kept_swapped(x, p, draws, training):
-    return x * (draws < p) / (1 - p) if training else x
-
-
-def _dropout_scaled_in_use(x, p, draws, training):
-    return x * (draws >= p) if training else x * (1 - p)
-
-
-def _dropout_at_p(x, p, draws, training):
-    return x * (draws > p) / (1 - p) if training else x
 
 
 def _dropout_by_share_kept(x, p, draws, training):
@@ -193,59 +148,57 @@ Outside training `x` comes back as it is. The function below loses something. Fi
     reference=_dropout,
     cases=_dropout_cases,
     returns=("output",),
-    misconceptions=(
-        Misconception(
-            "not scaled", _dropout_unscaled, "The zeros are in the right places, but the mean fell. By which factor, for p = 0.25?"
+    wrong={
+        "not scaled": (
+            lambda x, p, draws, training: np.where(draws < p, 0.0, x) if training else x,
+            "The zeros are in the right places, but the mean fell. By which factor, for p = 0.25?",
         ),
-        Misconception("drops in use too", _dropout_always, "While training it is right. What should come back when `training` is False?"),
-        Misconception(
-            "divided by the share that is dropped",
-            _dropout_by_share_dropped,
+        "drops in use too": (
+            lambda x, p, draws, training: x * (draws >= p) / (1 - p),
+            "While training it is right. What should come back when `training` is False?",
+        ),
+        "divided by the share that is dropped": (
+            lambda x, p, draws, training: x * (draws >= p) / p if training else x,
             "Try p = 0.1 and an x of ones: the mean is now 9. Which share of the elements survives?",
         ),
-        Misconception(
-            "scaled down",
-            _dropout_scaled_down,
+        "scaled down": (
+            lambda x, p, draws, training: x * (draws >= p) * (1 - p) if training else x,
             "The mean fell twice: by the zeros, and by your factor. In which direction must the survivors change?",
         ),
-        Misconception("the wrong ones dropped", _dropout_kept_swapped, "Look at the element with the smallest draw: it should be zero."),
-        Misconception(
-            "scaled outside training",
-            _dropout_scaled_in_use,
+        "the wrong ones dropped": (
+            lambda x, p, draws, training: x * (draws < p) / (1 - p) if training else x,
+            "Look at the element with the smallest draw: it should be zero.",
+        ),
+        "scaled outside training": (
+            lambda x, p, draws, training: x * (draws >= p) if training else x * (1 - p),
             "You moved the correction to the other side. Here x must come back unchanged outside training.",
         ),
-        Misconception(
-            "dropped at p itself",
-            _dropout_at_p,
+        "dropped at p itself": (
+            lambda x, p, draws, training: x * (draws > p) / (1 - p) if training else x,
             "Right but for a draw that equals p. Read the statement again: which draws set an element to zero?",
         ),
-        Misconception(
-            "scaled by this draw",
+        "scaled by this draw": (
             _dropout_by_share_kept,
             "You divide by the share that *happened* to survive, so one element's fate changes the others. Which share survives on average?",
         ),
-        Misconception(
-            "mean forced",
+        "mean forced": (
             _dropout_mean_forced,
             "You force the mean of each single draw. It is kept on average, by one factor that depends on p alone. Which share survives on average?",
         ),
-        Misconception(
-            "p taken for keeping",
+        "p taken for keeping": (
             lambda x, p, draws, training: x * (draws < p) / p if training else x,
             "You read p as the probability to stay. Look at the element with the smallest draw: what says the statement of a draw below p?",
         ),
-        Misconception(
-            "dropped by p, not scaled",
+        "dropped by p, not scaled": (
             lambda x, p, draws, training: x * (draws < p) if training else x,
             "Look at the element with the smallest draw, which should be zero; and the mean fell.",
         ),
-        Misconception(
-            "scaled by 1 + p",
+        "scaled by 1 + p": (
             lambda x, p, draws, training: x * (draws >= p) * (1 + p) if training else x,
             "Nearly, for a small p. Try p = 0.5 and an x of ones: which mean is left?",
         ),
-    ),
-    alternatives=(Alternative("loop", _dropout_by_loop),),
+    },
+    alternatives={"loop": _dropout_by_loop},
     success="The scale belongs to training, so that a model in use has nothing to do.",
 )
 
@@ -291,10 +244,6 @@ def _norm_by_variance(x, gain, shift, eps=1e-5):
     return gain * (x - mean) / (variance + eps) + shift
 
 
-def _norm_plain(x, gain, shift, eps=1e-5):
-    return (x - x.mean(axis=-1, keepdims=True)) / np.sqrt(x.var(axis=-1, keepdims=True) + eps)
-
-
 def _norm_of(form):
     """The same with another formula for a token, given its mean and its variance."""
 
@@ -331,71 +280,59 @@ the mean squared deviation, and `eps` is added to it under the root.""",
     reference=_layer_norm,
     cases=_norm_cases,
     returns=("normalised",),
-    misconceptions=(
-        Misconception(
-            "over the sequence",
+    wrong={
+        "over the sequence": (
             _norm_over(1),
             "You averaged over the positions. Then a word's output depends on the other words. Which axis is the token?",
         ),
-        Misconception(
-            "over the batch",
+        "over the batch": (
             _norm_over(0),
             "You averaged over the sentences of the batch; that is batch normalisation. A token stands for itself here.",
         ),
-        Misconception(
-            "over the sentence", _norm_over((1, 2)), "One mean for a whole sentence. How many means are there if every token has its own?"
-        ),
-        Misconception(
-            "divided by m - 1",
+        "over the sentence": (_norm_over((1, 2)), "One mean for a whole sentence. How many means are there if every token has its own?"),
+        "divided by m - 1": (
             _norm_unbiased,
             "Close, but each row is too small by one factor. Is your variance the mean of the squared deviations?",
         ),
-        Misconception(
-            "eps beside the root",
+        "eps beside the root": (
             _norm_eps_outside,
             "Right unless the spread is small. Where does the statement add eps, to the variance or to its root?",
         ),
-        Misconception(
-            "divided by the variance", _norm_by_variance, "Print the variance of your output's rows without gain and shift: is it 1?"
+        "divided by the variance": (_norm_by_variance, "Print the variance of your output's rows without gain and shift: is it 1?"),
+        "gain and shift left out": (
+            lambda x, gain, shift, eps=1e-5: (x - x.mean(axis=-1, keepdims=True)) / np.sqrt(x.var(axis=-1, keepdims=True) + eps),
+            "The rows are normalised. What became of `gain` and `shift`?",
         ),
-        Misconception("gain and shift left out", _norm_plain, "The rows are normalised. What became of `gain` and `shift`?"),
-        Misconception(
-            "root mean square only",
+        "root mean square only": (
             _norm_of(lambda x, mean, var, gain, shift, eps: gain * x / np.sqrt((x**2).mean(axis=-1, keepdims=True) + eps) + shift),
             "That is the RMS norm, which has no mean. Print the means of your rows without gain and shift: are they 0?",
         ),
-        Misconception(
-            "mean not taken away",
+        "mean not taken away": (
             _norm_of(lambda x, mean, var, gain, shift, eps: gain * x / np.sqrt(var + eps) + shift),
             "Your rows have the right spread. Print their means without gain and shift: are they 0?",
         ),
-        Misconception(
-            "not divided",
+        "not divided": (
             _norm_of(lambda x, mean, var, gain, shift, eps: gain * (x - mean) + shift),
             "Your rows have mean 0. Print their variance without gain and shift: is it 1?",
         ),
-        Misconception(
-            "moved before the gain",
+        "moved before the gain": (
             _norm_of(lambda x, mean, var, gain, shift, eps: gain * ((x - mean) / np.sqrt(var + eps) + shift)),
             "Right while the gain is 1. Which comes first, the gain or the shift?",
         ),
-        Misconception(
-            "divided by the length",
+        "divided by the length": (
             _norm_of(lambda x, mean, var, gain, shift, eps: gain * (x - mean) / np.sqrt(var * x.shape[-1] + eps) + shift),
             "You add the squared deviations and take no mean of them: print the variance of your rows without gain and shift.",
         ),
-        Misconception(
-            "eps outside the root",
+        "eps outside the root": (
             _norm_of(lambda x, mean, var, gain, shift, eps: gain * (x - mean) / np.sqrt(var + eps**2) + shift),
             "Right unless the spread is small. What exactly is added to the variance?",
         ),
-        Misconception(
-            "gain and shift exchanged",
+        "gain and shift exchanged": (
             _norm_of(lambda x, mean, var, gain, shift, eps: shift * (x - mean) / np.sqrt(var + eps) + gain),
             "The rows are normalised. Which of the two vectors multiplies, and which is added?",
         ),
-    ),
-    alternatives=(Alternative("loop over tokens", _norm_by_loop),),
+    },
+    alternatives={"loop over tokens": _norm_by_loop},
     success="Nothing in it depends on the other tokens, so it works for any length and any batch.",
 )
 
@@ -416,79 +353,65 @@ how many in its feed-forward net, and how many in its two norms?""",
     ),
     stub='answer = {"2 heads": ..., "5 heads": ..., "feed-forward": ..., "norms": ...}',
     reference={"2 heads": 440, "5 heads": 440, "feed-forward": 850, "norms": 40},
-    misconceptions=(
-        Misconception(
-            "no output projection",
+    wrong={
+        "no output projection": (
             {"2 heads": 330, "5 heads": 330, "feed-forward": 850, "norms": 40},
             "Queries, keys and values: three maps. What mixes the heads at the end?",
         ),
-        Misconception(
-            "biases forgotten",
+        "biases forgotten": (
             {"2 heads": 400, "5 heads": 400, "feed-forward": 800, "norms": 40},
             "The weights are right. Every projection also has a bias.",
         ),
-        Misconception(
-            "more heads, more numbers",
+        "more heads, more numbers": (
             {"2 heads": 440, "5 heads": 1100, "feed-forward": 850, "norms": 40},
             "Five heads have more matrices, but narrower ones. How many columns have they together?",
-            recognise=lambda answer: answer["5 heads"] > answer["2 heads"],
+            lambda answer: answer["5 heads"] > answer["2 heads"],
         ),
-        Misconception(
-            "one norm",
+        "one norm": (
             {"2 heads": 440, "5 heads": 440, "feed-forward": 850, "norms": 20},
             "Attention and feed-forward have a norm each. How many numbers has one?",
         ),
-        Misconception(
-            "one head alone",
+        "one head alone": (
             {"2 heads": 220, "5 heads": 88, "feed-forward": 850, "norms": 40},
             "With more heads you count fewer numbers: is that one head? How many columns have all of them together?",
-            recognise=lambda answer: answer["5 heads"] < answer["2 heads"],
+            lambda answer: answer["5 heads"] < answer["2 heads"],
         ),
-        Misconception(
-            "one number for all features",
+        "one number for all features": (
             {"2 heads": 440, "5 heads": 440, "feed-forward": 850, "norms": 4},
             "You gave a norm a single gain and a single shift. In exercise 8.3, which shape have they?",
-            recognise=lambda answer: answer["norms"] in (2, 4),
+            lambda answer: answer["norms"] in (2, 4),
         ),
-        Misconception(
-            "half a feed-forward net",
+        "half a feed-forward net": (
             {"2 heads": 440, "5 heads": 440, "feed-forward": 440, "norms": 40},
             "One of the two maps is counted. The 40 numbers in the middle must get back to 10.",
-            recognise=lambda answer: answer["feed-forward"] in (400, 410, 440, 450),
+            lambda answer: answer["feed-forward"] in (400, 410, 440, 450),
         ),
-        Misconception(
-            "a bias of another width",
+        "a bias of another width": (
             {"2 heads": 440, "5 heads": 440, "feed-forward": 820, "norms": 40},
             "The weights of your feed-forward net are right. Go through its biases: how many outputs has each of the two maps?",
-            recognise=lambda answer: answer["feed-forward"] in (810, 820, 840, 880),
+            lambda answer: answer["feed-forward"] in (810, 820, 840, 880),
         ),
-        Misconception(
-            "one bias a map",
+        "one bias a map": (
             {"2 heads": 404, "5 heads": 404, "feed-forward": 802, "norms": 40},
             "You gave each map a single bias. How many outputs has a map from 10 to 10?",
         ),
-        Misconception(
-            "output without a bias",
+        "output without a bias": (
             {"2 heads": 430, "5 heads": 430, "feed-forward": 850, "norms": 40},
             "Ten numbers are missing in attention. Which of its four maps has no bias in your count?",
         ),
-        Misconception(
-            "a norm too many",
+        "a norm too many": (
             {"2 heads": 440, "5 heads": 440, "feed-forward": 850, "norms": 60},
             "You counted three norms. How many sublayers has an encoder layer?",
         ),
-    ),
-    alternatives=(
-        Alternative(
-            "as sums",
-            {
-                "2 heads": 4 * (10 * 10 + 10),
-                "5 heads": 4 * (10 * 10 + 10.0),
-                "feed-forward": 10 * 40 + 40 + 40 * 10 + 10,
-                "norms": 2 * 2 * 10,
-            },
-        ),
-    ),
+    },
+    alternatives={
+        "as sums": {
+            "2 heads": 4 * (10 * 10 + 10),
+            "5 heads": 4 * (10 * 10 + 10.0),
+            "feed-forward": 10 * 40 + 40 + 40 * 10 + 10,
+            "norms": 2 * 2 * 10,
+        }
+    },
     tolerance=1e-12,
     success="Two thirds of an encoder layer are its feed-forward net.",
 )

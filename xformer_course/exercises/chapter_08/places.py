@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 from xformer_lib.reference.positions import rotary
 
 
@@ -36,14 +36,6 @@ def _bias_cases(rng):
     ]
 
 
-def _bias_without_start(q, key_table, key_len, start):
-    return _relative_bias(q, key_table, key_len, 0)
-
-
-def _bias_backwards(q, key_table, key_len, start):
-    return _bias_from(q, key_table, -_offsets(q, key_len, start))
-
-
 def _bias_not_clipped(q, key_table, key_len, start):
     vectors = key_table[_offsets(q, key_len, start) + len(key_table) // 2]
     return np.einsum("hid,ijd->hij", q, vectors) / np.sqrt(q.shape[-1])
@@ -53,10 +45,6 @@ def _bias_rows_not_moved(q, key_table, key_len, start):
     c = len(key_table) // 2
     vectors = key_table[np.clip(_offsets(q, key_len, start), -c, c)]
     return np.einsum("hid,ijd->hij", q, vectors) / np.sqrt(q.shape[-1])
-
-
-def _bias_not_scaled(q, key_table, key_len, start):
-    return _relative_bias(q, key_table, key_len, start) * np.sqrt(q.shape[-1])
 
 
 def _bias_far_is_nothing(q, key_table, key_len, start):
@@ -102,37 +90,30 @@ the vector of its offset to each key, divided by √d, of shape (h, i, key_len).
     reference=_relative_bias,
     cases=_bias_cases,
     returns=("bias",),
-    misconceptions=(
-        Misconception(
-            "queries at place 0",
-            _bias_without_start,
+    wrong={
+        "queries at place 0": (
+            lambda q, key_table, key_len, start: _relative_bias(q, key_table, key_len, 0),
             "Right as long as start is 0. With five keys kept, at which place does the first query stand?",
         ),
-        Misconception(
-            "offset backwards",
-            _bias_backwards,
+        "offset backwards": (
+            lambda q, key_table, key_len, start: _bias_from(q, key_table, -_offsets(q, key_len, start)),
             "Your offsets have the wrong sign: is the offset of the *next* word, j = i + 1, equal to 1 in your table?",
         ),
-        Misconception(
-            "not clipped", _bias_not_clipped, "Some offsets lie beyond ±c, and there is no row for them. Which vector shall they use?"
-        ),
-        Misconception(
-            "row t in place of c + t",
+        "not clipped": (_bias_not_clipped, "Some offsets lie beyond ±c, and there is no row for them. Which vector shall they use?"),
+        "row t in place of c + t": (
             _bias_rows_not_moved,
             "A negative row counts from the end in NumPy, so no error was raised. Which row has the offset 0?",
         ),
-        Misconception(
-            "not divided",
-            _bias_not_scaled,
+        "not divided": (
+            lambda q, key_table, key_len, start: _relative_bias(q, key_table, key_len, start) * np.sqrt(q.shape[-1]),
             "Each number is too large by the same factor. The scores were divided by √d; is what you add to them?",
         ),
-        Misconception(
-            "far keys get nothing",
+        "far keys get nothing": (
             _bias_far_is_nothing,
             "Near offsets are right. Beyond ±c you add 0; the statement gives these offsets a vector as well.",
         ),
-    ),
-    alternatives=(Alternative("loops", _bias_by_loops), Alternative("products first", _bias_by_products)),
+    },
+    alternatives={"loops": _bias_by_loops, "products first": _bias_by_products},
     success="A table of 2c + 1 rows serves sentences of any length.",
 )
 
@@ -159,30 +140,10 @@ def _step_cases(rng):
     ]
 
 
-def _step_at_zero(q, k, kept):
-    return _step_at(q, k, kept, 0, 0)
-
-
-def _step_key_at_zero(q, k, kept):
-    return _step_at(q, k, kept, kept.shape[1], 0)
-
-
-def _step_one_too_far(q, k, kept):
-    return _step_at(q, k, kept, kept.shape[1] + 1, kept.shape[1] + 1)
-
-
-def _step_query_not_turned(q, k, kept):
-    return _step_at(q, k, kept, 0, kept.shape[1])
-
-
 def _step_turned_again(q, k, kept):
     n = kept.shape[1]
     keys = rotary(np.concatenate([kept, k], axis=1), np.arange(n + 1))
     return rotary(q, [n]) @ keys.swapaxes(1, 2) / np.sqrt(q.shape[-1]), keys
-
-
-def _step_keeps_unturned(q, k, kept):
-    return _step(q, k, kept)[0], np.concatenate([kept, k], axis=1)
 
 
 def _step_by_loop(q, k, kept):
@@ -222,66 +183,56 @@ def step(q, k, kept):
     reference=_step,
     cases=_step_cases,
     returns=("scores", "keys"),
-    misconceptions=(
-        Misconception(
-            "every word at place 0", _step_at_zero, "Right while nothing is kept. Which place does the newest word have behind n kept keys?"
+    wrong={
+        "every word at place 0": (
+            lambda q, k, kept: _step_at(q, k, kept, 0, 0),
+            "Right while nothing is kept. Which place does the newest word have behind n kept keys?",
         ),
-        Misconception(
-            "the key at place 0",
-            _step_key_at_zero,
+        "the key at place 0": (
+            lambda q, k, kept: _step_at(q, k, kept, kept.shape[1], 0),
             "The scores with the kept keys are right, the last one is not. At which place does the newest key stand?",
         ),
-        Misconception(
-            "one place too far",
-            _step_one_too_far,
+        "one place too far": (
+            lambda q, k, kept: _step_at(q, k, kept, kept.shape[1] + 1, kept.shape[1] + 1),
             "The first word stands at place 0, so behind n words stands place n. Where do you put it?",
         ),
-        Misconception(
-            "the query at place 0",
-            _step_query_not_turned,
+        "the query at place 0": (
+            lambda q, k, kept: _step_at(q, k, kept, 0, kept.shape[1]),
             "The keys to keep are right, the scores are not. For which place did you turn the query?",
         ),
-        Misconception(
-            "kept keys turned again",
+        "kept keys turned again": (
             _step_turned_again,
             "The kept keys were turned when they were new. What happens to them in your function at every step?",
         ),
-        Misconception(
-            "kept without turning",
-            _step_keeps_unturned,
+        "kept without turning": (
+            lambda q, k, kept: (_step(q, k, kept)[0], np.concatenate([kept, k], axis=1)),
             "The scores are right, but look at the last key you keep: the next step takes it as turned already.",
         ),
-        Misconception(
-            "place from the heads",
+        "place from the heads": (
             lambda q, k, kept: _step_at(q, k, kept, len(kept), len(kept)),
             "Your place is the number of heads. Print the shape of `kept`: which axis counts words?",
         ),
-        Misconception(
-            "place from the width",
+        "place from the width": (
             lambda q, k, kept: _step_at(q, k, kept, kept.shape[2], kept.shape[2]),
             "Your place is the width of a head. Print the shape of `kept`: which axis counts words?",
         ),
-        Misconception(
-            "query one place on",
+        "query one place on": (
             lambda q, k, kept: _step_at(q, k, kept, kept.shape[1] + 1, kept.shape[1]),
             "The keys to keep are right. Query and key belong to the same word: at which place does each of yours stand?",
         ),
-        Misconception(
-            "key one place on",
+        "key one place on": (
             lambda q, k, kept: _step_at(q, k, kept, kept.shape[1], kept.shape[1] + 1),
             "The scores with the kept keys are right. Query and key belong to the same word: at which place does each of yours stand?",
         ),
-        Misconception(
-            "on the last kept place",
+        "on the last kept place": (
             lambda q, k, kept: _step_at(q, k, kept, max(kept.shape[1] - 1, 0), max(kept.shape[1] - 1, 0)),
             "Your newest word stands where the last kept one stands. The first word has place 0; which has the second?",
         ),
-        Misconception(
-            "query one place back",
+        "query one place back": (
             lambda q, k, kept: _step_at(q, k, kept, max(kept.shape[1] - 1, 0), kept.shape[1]),
             "The keys to keep are right. Query and key belong to the same word: at which place does each of yours stand?",
         ),
-    ),
-    alternatives=(Alternative("head by head", _step_by_loop),),
+    },
+    alternatives={"head by head": _step_by_loop},
     success="A key is turned once, when it is new; its angle belongs to its place, and that stays.",
 )

@@ -2,7 +2,7 @@
 
 import math
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 TIED_MATRIX = Exercise(
     id="9.1",
@@ -21,55 +21,42 @@ has a bias. How many numbers are learned if the three places share one matrix, a
     ),
     stub='answer = {"shared": ..., "separate": ...}',
     reference={"shared": 2_048_000, "separate": 6_144_000},
-    misconceptions=(
-        Misconception(
-            "counted for each use",
+    wrong={
+        "counted for each use": (
             {"shared": 6_144_000, "separate": 6_144_000},
             "A matrix that is used three times is stored, and learned, once.",
         ),
-        Misconception(
-            "output forgotten",
+        "output forgotten": (
             {"shared": 2_048_000, "separate": 4_096_000},
             "The two inputs need a matrix each. What turns the decoder's last vector into 8,000 logits?",
         ),
-        Misconception(
-            "the other way round", {"shared": 6_144_000, "separate": 2_048_000}, "Which saves numbers: sharing, or each place for itself?"
-        ),
-        Misconception(
-            "one vector", {"shared": 256, "separate": 768}, "That is the width of the vector of one piece. How many pieces have a vector?"
-        ),
-        Misconception(
-            "square matrices",
+        "the other way round": ({"shared": 6_144_000, "separate": 2_048_000}, "Which saves numbers: sharing, or each place for itself?"),
+        "one vector": ({"shared": 256, "separate": 768}, "That is the width of the vector of one piece. How many pieces have a vector?"),
+        "square matrices": (
             {"shared": 65_536, "separate": 196_608},
             "A map from 256 to 256 knows nothing of the 8,000 pieces. Which two sizes does the matrix connect?",
         ),
-        Misconception(
-            "two matrices kept",
+        "two matrices kept": (
             {"shared": 4_096_000, "separate": 6_144_000},
             "You still count two matrices where all three places share. How many vectors has a piece then?",
         ),
-        Misconception(
-            "biases counted",
+        "biases counted": (
             {"shared": 2_056_000, "separate": 6_152_000},
             "A little too many: the matrices are right. Does any of the three places have a bias?",
-            recognise=lambda answer: (
-                answer["shared"] in (2_056_000, 2_048_256) or answer["separate"] in (6_152_000, 6_168_000, 6_144_768, 6_144_256)
-            ),
+            lambda answer: answer["shared"] in (2_056_000, 2_048_256) or answer["separate"] in (6_152_000, 6_168_000, 6_144_768, 6_144_256),
         ),
-        Misconception(
-            "two vocabularies",
+        "two vocabularies": (
             {"shared": 4_096_000, "separate": 12_288_000},
             "You gave each language pieces of its own. How many pieces are there for both?",
-            recognise=lambda answer: answer["separate"] in (8_192_000, 10_240_000, 12_288_000),
+            lambda answer: answer["separate"] in (8_192_000, 10_240_000, 12_288_000),
         ),
-        Misconception(
-            "shared and divided",
+        "shared and divided": (
             {"shared": 682_667, "separate": 2_048_000},
             "Sharing does not cut a matrix in pieces: each place needs a vector for every piece.",
-            recognise=lambda answer: abs(float(answer["shared"]) - 2_048_000 / 3) < 2,
+            lambda answer: abs(float(answer["shared"]) - 2_048_000 / 3) < 2,
         ),
-    ),
-    alternatives=(Alternative("as products", {"shared": 8000 * 256.0, "separate": 3 * 8000 * 256.0}),),
+    },
+    alternatives={"as products": {"shared": 8000 * 256.0, "separate": 3 * 8000 * 256.0}},
     tolerance=1e-12,
     success="In a small model these are most of the parameters.",
 )
@@ -107,18 +94,6 @@ def _appended(ids, weight, positions):
     return torch.cat([weight[ids] * math.sqrt(weight.shape[1]), places], dim=-1)
 
 
-def _positions_by_id(ids, weight, positions):
-    return weight[ids] * math.sqrt(weight.shape[1]) + positions[ids % len(positions)]
-
-
-def _positions_left_out(ids, weight, positions):
-    return weight[ids] * math.sqrt(weight.shape[1])
-
-
-def _added_first_place(ids, weight, positions):
-    return weight[ids] * math.sqrt(weight.shape[1]) + positions[0]
-
-
 def _embed_one_hot(ids, weight, positions):
     import torch
 
@@ -152,60 +127,53 @@ vectors of that size would drown among the positions. Write, with tensors, `embe
     reference=_embed,
     cases=_embed_cases,
     returns=("embedded",),
-    misconceptions=(
-        Misconception(
-            "no scaling",
+    wrong={
+        "no scaling": (
             _embed_variant(times=lambda weight: 1.0),
             "Your word vectors are not scaled. Print their variance beside that of the positions.",
         ),
-        Misconception(
-            "divided by the root",
+        "divided by the root": (
             _embed_variant(times=lambda weight: weight.shape[1] ** -0.5),
             "You made small vectors smaller. Attention divides its scores; what is needed here?",
         ),
-        Misconception(
-            "times the width",
+        "times the width": (
             _embed_variant(times=lambda weight: weight.shape[1]),
             "A factor c multiplies a variance by c². Which c takes 1/m to 1?",
         ),
-        Misconception(
-            "root of the vocabulary",
+        "root of the vocabulary": (
             _embed_variant(times=lambda weight: math.sqrt(len(weight))),
             "You scale by a size of the vocabulary. Which axis of `weight` has the width of the model?",
         ),
-        Misconception(
-            "positions scaled too",
+        "positions scaled too": (
             _embed_variant(positions_too=True),
             "The factor acts on the positions as well, so words and positions keep their old proportion.",
         ),
-        Misconception(
-            "positions appended",
+        "positions appended": (
             _appended,
             "Your vectors are twice as wide: the positions stand beside the words. The first layer expects width m.",
         ),
-        Misconception(
-            "positions looked up by id",
-            _positions_by_id,
+        "positions looked up by id": (
+            lambda ids, weight, positions: weight[ids] * math.sqrt(weight.shape[1]) + positions[ids % len(positions)],
             "Each word brings its own row of `positions`, wherever it stands. What should choose the row?",
         ),
-        Misconception("no positions", _positions_left_out, "The scaling is right, but `positions` is not used at all."),
-        Misconception(
-            "root of the length",
+        "no positions": (
+            lambda ids, weight, positions: weight[ids] * math.sqrt(weight.shape[1]),
+            "The scaling is right, but `positions` is not used at all.",
+        ),
+        "root of the length": (
             lambda ids, weight, positions: weight[ids] * math.sqrt(ids.shape[1]) + positions[: ids.shape[1]],
             "You scale by the number of tokens. A row of `weight` has variance 1/m: which axis is m?",
         ),
-        Misconception(
-            "one place for all",
-            _added_first_place,
+        "one place for all": (
+            lambda ids, weight, positions: weight[ids] * math.sqrt(weight.shape[1]) + positions[0],
             "Every word gets the same row of `positions`. Exchange two words: does anything but their order change?",
         ),
-        Misconception(
-            "positions scaled, words not",
+        "positions scaled, words not": (
             lambda ids, weight, positions: weight[ids] + math.sqrt(weight.shape[1]) * positions[: ids.shape[1]],
             "You scaled the positions. Which of the two would drown?",
         ),
-    ),
-    alternatives=(Alternative("one-hot product", _embed_one_hot), Alternative("NumPy", _embed_in_numpy)),
+    },
+    alternatives={"one-hot product": _embed_one_hot, "NumPy": _embed_in_numpy},
     success="Word vectors and positions now have comparable size.",
 )
 
@@ -227,14 +195,6 @@ def _pre(x, f, norm):
 
 def _post(x, f, norm):
     return norm(x + f(x))
-
-
-def _normalised_path(x, f, norm):
-    return norm(x) + f(norm(x))
-
-
-def _inside_the_branch(x, f, norm):
-    return x + norm(f(x))
 
 
 _stack = _through(_pre, _post)
@@ -263,10 +223,6 @@ def _stack_cases(rng):
         case(*inputs(2, 5, 6, 3, "pre")),
         case(*inputs(3, 4, 7, 2, "post"), note='order "post"'),
     ]
-
-
-def _one_norm_for_all(x, sublayers, norms, order):
-    return _stack(x, sublayers, [norms[0]] * len(norms), order)
 
 
 def _exchanged_with_the_last(x, sublayers, norms, order):
@@ -306,60 +262,49 @@ holds n + 1 functions, not n, and the last one acts on what leaves the stack."""
     reference=_stack,
     cases=_stack_cases,
     returns=("x",),
-    misconceptions=(
-        Misconception(
-            "the two orders exchanged",
+    wrong={
+        "the two orders exchanged": (
             _through(_post, _pre, last=False),
             'Both formulas are right, under each other\'s name. "pre" says that the norm comes before the sublayer.',
         ),
-        Misconception(
-            "last norm forgotten",
+        "last norm forgotten": (
             _through(_pre, _post, last=False),
             'In "pre" one norm is left over. What leaves the stack, and who brings it back to size?',
         ),
-        Misconception(
-            "path through the norm",
-            _through(_normalised_path, _post),
+        "path through the norm": (
+            _through(lambda x, f, norm: norm(x) + f(norm(x)), _post),
             'In "pre" you add to the normalised x: the direct path now passes a norm at every sublayer.',
         ),
-        Misconception(
-            "norm of the branch alone",
-            _through(_pre, _inside_the_branch),
+        "norm of the branch alone": (
+            _through(_pre, lambda x, f, norm: x + norm(f(x))),
             'In "post" the norm comes after the sum; yours sees only what the sublayer returned.',
         ),
-        Misconception(
-            "no residual",
+        "no residual": (
             _through(lambda x, f, n: f(n(x)), lambda x, f, n: n(f(x))),
             "Nothing carries `x` past the sublayer. What is added to what?",
         ),
-        Misconception(
-            "always pre", _through(_pre, _pre), '`order` makes no difference to your residuals. Write down one sublayer for "post".'
-        ),
-        Misconception(
-            "always post",
+        "always pre": (_through(_pre, _pre), '`order` makes no difference to your residuals. Write down one sublayer for "post".'),
+        "always post": (
             _through(_post, _post, last=False),
             '`order` makes no difference to your result. Write down one sublayer for "pre".',
         ),
-        Misconception(
-            "one norm for all", _one_norm_for_all, "Every sublayer gets `norms[0]`. How many norms did you get, and which belongs to which?"
+        "one norm for all": (
+            lambda x, sublayers, norms, order: _stack(x, sublayers, [norms[0]] * len(norms), order),
+            "Every sublayer gets `norms[0]`. How many norms did you get, and which belongs to which?",
         ),
-        Misconception(
-            "exchanged, last norm too",
+        "exchanged, last norm too": (
             _exchanged_with_the_last,
             'Each order has the wiring of the other one, the last norm included. "pre" says that the norm comes before the sublayer.',
         ),
-        Misconception(
-            "added to nothing in pre", _through(lambda x, f, norm: f(norm(x)), _post), 'In "pre" nothing carries `x` past the sublayer.'
-        ),
-        Misconception(
-            "last norm in both",
+        "added to nothing in pre": (_through(lambda x, f, norm: f(norm(x)), _post), 'In "pre" nothing carries `x` past the sublayer.'),
+        "last norm in both": (
             lambda x, sublayers, norms, order: (
                 _stack(x, sublayers, norms, order) if order == "pre" else norms[-1](_stack(x, sublayers, norms, order))
             ),
             'In "post" the last sum is normalised already; what does your last line do to it?',
         ),
-    ),
-    alternatives=(Alternative("step by step", _step_by_step),),
+    },
+    alternatives={"step by step": _step_by_step},
     success="Only in the pre-norm order does x pass all sublayers untouched, and so it needs one norm more.",
 )
 

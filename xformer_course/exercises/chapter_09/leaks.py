@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 
 def _tiny_model(rng, vocab_size, d_model, num_heads):
@@ -102,59 +102,49 @@ def logits_for(model, source, target_in):
     cases=_leak_cases,
     returns=("logits",),
     tolerance=1e-7,
-    misconceptions=(
-        Misconception(
-            "still one word too far",
+    wrong={
+        "still one word too far": (
             _logits(diagonal=1),
             "The word at the next place still comes through. Change `target_in[:, 3]` and see whether the logits at place 2 change.",
         ),
-        Misconception(
-            "one word too few",
+        "one word too few": (
             _logits(diagonal=-1),
-            "Now a place cannot see its own input, and the first one sees nothing. `target_in` is already "
-            "shifted by one: what may be read?",
+            "Now a place cannot see its own input, and the first one sees nothing. `target_in` is already shifted by one: what may be read?",
         ),
-        Misconception(
-            "triangle upside down",
+        "triangle upside down": (
             _logits(mask=lambda square: square.triu()),
             "Each place now sees itself and all that follows. Print the mask for length 4, with rows as queries.",
         ),
-        Misconception(
-            "no triangle",
+        "no triangle": (
             _logits(mask=lambda square: square),
             "Without the triangle every place sees the whole target: a larger leak than before.",
         ),
-        Misconception(
-            "padding of the source forgotten",
+        "padding of the source forgotten": (
             _logits(source_padding=False),
             "The future is closed, but padding of the source is now read. Which mask did you change?",
         ),
-        Misconception(
-            "padding of the target forgotten",
+        "padding of the target forgotten": (
             _logits(target_padding=False),
             "The future is closed, but padded places of the target are now read by those after them.",
         ),
-        Misconception(
-            "True taken for hidden",
+        "True taken for hidden": (
             _logits(mask=lambda square: square.triu(diagonal=1)),
             "Each place now sees only what comes after it. In this course True means *may attend*: print the mask for length 4.",
         ),
-        Misconception(
-            "only itself",
+        "only itself": (
             _logits(mask=lambda square: square.tril().triu()),
             "Each place sees its own word and none before. Print the mask for length 4.",
         ),
-        Misconception(
-            "either is enough",
+        "either is enough": (
             _one_of_two,
             "Your mask opens a pair when *one* of the two conditions holds, so every real token may be read. How many must hold?",
         ),
-    ),
-    alternatives=(
-        Alternative("the model itself", lambda model, source, target_in: model(source, target_in)),
-        Alternative("one prefix at a time", _one_prefix_at_a_time),
-        Alternative("upper triangle, turned round", _logits(mask=lambda square: ~square.triu(diagonal=1))),
-    ),
+    },
+    alternatives={
+        "the model itself": lambda model, source, target_in: model(source, target_in),
+        "one prefix at a time": _one_prefix_at_a_time,
+        "upper triangle, turned round": _logits(mask=lambda square: ~square.triu(diagonal=1)),
+    },
     success="The triangle ends at the diagonal: no place reads the word that it must say.",
 )
 
@@ -206,84 +196,70 @@ each place p in turn, exchange its token for another word and run the decoder ag
 (6, 6): `changed[p, t]` says whether the logits at place t moved by more than a rounding error. How far does a word get?""",
     hints=(
         "Word 0 changes what the first layer says at places 0 and 1. Where does the second layer hear of it?",
-        "The mask is `torch.ones(6, 6).bool().tril().triu(-1)`; `model.decoder(model.embed(target_in), "
-        "model.encode(source), mask=mask)` gives the vectors before the logits. Dropout must be off.",
+        "The mask is `torch.ones(6, 6).bool().tril().triu(-1)`; `model.decoder(model.embed(target_in), model.encode(source), mask=mask)` gives the vectors before the logits. Dropout must be off.",
         "`other = target_in.clone(); other[0, p] = new_id`; then `changed[p] = ((after - before).abs().amax(-1)[0] > 1e-9)` in float64.",
     ),
     stub="changed = ...",
     reference=REACHED,
     accepts=_accept_changed,
-    misconceptions=(
-        Misconception(
-            "mask of the whole past",
+    wrong={
+        "mask of the whole past": (
             PAST,
             "By your square a word reaches all that follows: that is the causal mask. Print the mask that the decoder got.",
-            recognise=_is(PAST),
+            _is(PAST),
         ),
-        Misconception(
-            "one layer",
+        "one layer": (
             PAST & ~np.triu(PAST, k=2),
             "By your square a word gets one place on. That is what one layer does; how many are there?",
-            recognise=_is(PAST & ~np.triu(PAST, k=2)),
+            _is(PAST & ~np.triu(PAST, k=2)),
         ),
-        Misconception(
-            "rows and columns swapped",
+        "rows and columns swapped": (
             REACHED.T,
-            "By your square a late token changes early logits. Is the first axis the place you changed, "
-            "and the second the place you looked at?",
-            recognise=lambda answer: any(_is(_band(reach).T)(answer) for reach in range(1, LENGTH)),
+            "By your square a late token changes early logits. Is the first axis the place you changed, and the second the place you looked at?",
+            lambda answer: any(_is(_band(reach).T)(answer) for reach in range(1, LENGTH)),
         ),
-        Misconception(
-            "everything changes",
+        "everything changes": (
             np.ones((LENGTH, LENGTH), dtype=bool),
             "Everything changes everything, even the past. Did the decoder get a mask at all? If so, run the same input twice: is dropout on?",
-            recognise=_is(np.ones((LENGTH, LENGTH), dtype=bool)),
+            _is(np.ones((LENGTH, LENGTH), dtype=bool)),
         ),
-        Misconception(
-            "nothing changes",
+        "nothing changes": (
             np.zeros((LENGTH, LENGTH), dtype=bool),
             "Nothing changes at all. Is a token really exchanged for another one, or is the copy never used?",
-            recognise=_is(np.zeros((LENGTH, LENGTH), dtype=bool)),
+            _is(np.zeros((LENGTH, LENGTH), dtype=bool)),
         ),
-        Misconception(
-            "own place left out",
+        "own place left out": (
             np.triu(REACHED, k=1),
             "A token does not move the logits at its own place in your square. `target_in` is shifted: may place p read its own token?",
-            recognise=_is(np.triu(REACHED, k=1)),
+            _is(np.triu(REACHED, k=1)),
         ),
-        Misconception(
-            "only its own place",
+        "only its own place": (
             np.eye(LENGTH, dtype=bool),
             "Only the diagonal moves. Did you compare all places of the target, or only the one you changed?",
-            recognise=_is(np.eye(LENGTH, dtype=bool)),
+            _is(np.eye(LENGTH, dtype=bool)),
         ),
-        Misconception(
-            "one place short",
+        "one place short": (
             _band(LAYERS - 1),
             "Your words get one place less far. Count the layers: the first of them carries a word on, too.",
-            recognise=_is(_band(LAYERS - 1)),
+            _is(_band(LAYERS - 1)),
         ),
-        Misconception(
-            "one place too far",
+        "one place too far": (
             _band(LAYERS + 1),
             "Your words get one place too far. How far does one layer carry, and how many layers are there?",
-            recognise=_is(_band(LAYERS + 1)),
+            _is(_band(LAYERS + 1)),
         ),
-        Misconception(
-            "own place left out, one short",
+        "own place left out, one short": (
             np.triu(_band(LAYERS - 1), k=1),
-            "A token does not move the logits at its own place in your square, nor those farthest off. "
-            "`target_in` is shifted: may place p read its own token?",
-            recognise=lambda answer: any(_is(np.triu(_band(reach), k=1))(answer) for reach in range(1, LENGTH) if reach != LAYERS),
+            "A token does not move the logits at its own place in your square, nor those farthest off. `target_in` is shifted: may place p read its own token?",
+            lambda answer: any(_is(np.triu(_band(reach), k=1))(answer) for reach in range(1, LENGTH) if reach != LAYERS),
         ),
-        Misconception(
-            "reach in both directions",
+        "reach in both directions": (
             REACHED | REACHED.T,
             "By your square a token moves logits before it as well as behind it. Which places may a decoder read?",
-            recognise=lambda answer: any(_is(_band(reach) | _band(reach).T)(answer) for reach in range(1, LENGTH)),
+            lambda answer: any(_is(_band(reach) | _band(reach).T)(answer) for reach in range(1, LENGTH)),
         ),
-    ),
-    alternatives=(Alternative("zeros and ones", REACHED.astype(int)), Alternative("lists", REACHED.tolist())),
+    },
+    alternatives={"zeros and ones": REACHED.astype(int), "lists": REACHED.tolist()},
     success="Each layer carries a word one place on: three layers, three places.",
 )
 

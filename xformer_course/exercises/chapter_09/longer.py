@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 PAGE = "09a_longer_than_trained"
 
@@ -31,44 +31,35 @@ offset?""",
     ),
     stub='answer = {"learned": ..., "relative": ..., "rotary": ..., "first place": ...}',
     reference=_news(),
-    misconceptions=(
-        Misconception(
-            "both directions", _news(rotary=36), "That counts offsets ahead as well. What may a place of a causal model look at?"
-        ),
-        Misconception(
-            "fence posts",
+    wrong={
+        "both directions": (_news(rotary=36), "That counts offsets ahead as well. What may a place of a causal model look at?"),
+        "fence posts": (
             _news(learned=17, rotary=17, place=13),
             "One off: rows of 12 letters have the places 0 to 11. Is 12 among them?",
-            recognise=lambda a: a["first place"] in (11, 13) or (a["learned"] in (17, 19) or a["rotary"] in (17, 19)),
+            lambda a: a["first place"] in (11, 13) or (a["learned"] in (17, 19) or a["rotary"] in (17, 19)),
         ),
-        Misconception(
-            "clipping forgotten",
+        "clipping forgotten": (
             _news(relative=18),
             "Without clipping that would be so. Which vector does the offset −20 use, and has training used it?",
-            recognise=lambda a: a["relative"] in (17, 18, 26, 36),
+            lambda a: a["relative"] in (17, 18, 26, 36),
         ),
-        Misconception(
-            "vectors in use",
+        "vectors in use": (
             _news(relative=5),
             "Those are the vectors in use. How many of them has no training row used?",
-            recognise=lambda a: a["relative"] in (4, 5, 9),
+            lambda a: a["relative"] in (4, 5, 9),
         ),
-        Misconception(
-            "everything is new",
+        "everything is new": (
             _news(learned=30, rotary=30),
             "You counted all that a row of 30 has. How much of it did the rows of training have?",
-            recognise=lambda a: a["learned"] in (30, 29) or a["rotary"] in (30, 29),
+            lambda a: a["learned"] in (30, 29) or a["rotary"] in (30, 29),
         ),
-        Misconception(
-            "pairs of places",
+        "pairs of places": (
             _news(rotary=171),
             "You counted pairs of places. Rotary does not tell two pairs with the same offset apart: count offsets.",
         ),
-        Misconception(
-            "none is lost", _news(rotary=0), "Rotary has no table, but is the angle of an offset of 20 among those that training has shown?"
-        ),
-    ),
-    alternatives=(Alternative("as floats", {"learned": 18.0, "relative": 0.0, "rotary": 18.0, "first place": 12.0}),),
+        "none is lost": (_news(rotary=0), "Rotary has no table, but is the angle of an offset of 20 among those that training has shown?"),
+    },
+    alternatives={"as floats": {"learned": 18.0, "relative": 0.0, "rotary": 18.0, "first place": 12.0}},
     success="New rows, nothing new, new angles: three schemes, three ways to meet a longer row.",
 )
 
@@ -81,17 +72,6 @@ def _slowed(places, dim, factor, how):
     if how == "interpolate":
         return _angles(np.asarray(places) / factor, dim, 10000.0)
     return _angles(places, dim, 10000.0 * factor ** (dim / (dim - 2)))
-
-
-def _cases(rng):
-    return [
-        case(np.array([0.0, 1.0, 2.0]), 4, 4, "interpolate"),
-        case(np.array([0.0, 1.0, 2.0]), 4, 4, "base"),
-        case(np.arange(7), 10, 3, "interpolate", note="whole numbers as places"),
-        case(np.arange(7), 10, 3, "base"),
-        case(rng.uniform(0, 90, size=5), 16, 4, "base", note="the head of this page"),
-        case(rng.uniform(0, 90, size=11), 6, 2.5, "interpolate"),
-    ]
 
 
 def _by_loops(places, dim, factor, how):
@@ -143,11 +123,17 @@ clock k has the frequency base^(−2k/dim), k from 0. With `how="interpolate"` t
     ),
     stub="def slowed(places, dim, factor, how):\n    return ...",
     reference=_slowed,
-    cases=_cases,
+    cases=lambda rng: [
+        case(np.array([0.0, 1.0, 2.0]), 4, 4, "interpolate"),
+        case(np.array([0.0, 1.0, 2.0]), 4, 4, "base"),
+        case(np.arange(7), 10, 3, "interpolate", note="whole numbers as places"),
+        case(np.arange(7), 10, 3, "base"),
+        case(rng.uniform(0, 90, size=5), 16, 4, "base", note="the head of this page"),
+        case(rng.uniform(0, 90, size=11), 6, 2.5, "interpolate"),
+    ],
     returns=("angles",),
-    misconceptions=(
-        Misconception(
-            "places multiplied",
+    wrong={
+        "places multiplied": (
             _with(
                 lambda p, d, f, how: _bare(
                     p * f if how == "interpolate" else p, d, 10000.0 * (1 if how == "interpolate" else f ** (d / (d - 2)))
@@ -155,35 +141,28 @@ clock k has the frequency base^(−2k/dim), k from 0. With `how="interpolate"` t
             ),
             "Your clocks run faster. Where should place 60 of a long text point, if training knew 15 places and the factor is 4?",
         ),
-        Misconception(
-            "base times factor",
+        "base times factor": (
             _with(lambda p, d, f, how: _bare(p / f, d, 10000.0) if how == "interpolate" else _bare(p, d, 10000.0 * f)),
-            "Your new base is 10000 · factor. Then the slowest clock, k = dim/2 − 1, is not yet `factor` times slower: what does the exponent "
-            "dim/(dim − 2) make up for?",
+            "Your new base is 10000 · factor. Then the slowest clock, k = dim/2 − 1, is not yet `factor` times slower: what does the exponent dim/(dim − 2) make up for?",
         ),
-        Misconception(
-            "exponent upside down",
+        "exponent upside down": (
             _with(lambda p, d, f, how: _bare(p / f, d, 10000.0) if how == "interpolate" else _bare(p, d, 10000.0 * f ** ((d - 2) / d))),
             "Look at the exponent of the factor once more: dim/(dim − 2) is greater than 1.",
         ),
-        Misconception(
-            "base divided",
+        "base divided": (
             _with(lambda p, d, f, how: _bare(p / f, d, 10000.0) if how == "interpolate" else _bare(p, d, 10000.0 / f ** (d / (d - 2)))),
             "A smaller base makes the slow clocks faster. Longer texts need them slower.",
         ),
-        Misconception(
-            "one way for both",
+        "one way for both": (
             _with(lambda p, d, f, how: _bare(p / f, d, 10000.0)),
             'With how="base" the places stay as they are. What changes then?',
         ),
-        Misconception("both at once", _with(_both), 'With how="interpolate" the base stays 10000: one thing changes at a time.'),
-        Misconception(
-            "whole places only",
+        "both at once": (_with(_both), 'With how="interpolate" the base stays 10000: one thing changes at a time.'),
+        "whole places only": (
             _with(lambda p, d, f, how: _bare(p // f, d, 10000.0) if how == "interpolate" else _bare(p, d, 10000.0 * f ** (d / (d - 2)))),
             "You rounded the places down, so that several share an angle. Interpolated places lie between the old ones.",
         ),
-        Misconception(
-            "clocks counted from 1",
+        "clocks counted from 1": (
             _with(
                 lambda p, d, f, how: _bare(
                     p / (f if how == "interpolate" else 1),
@@ -194,8 +173,7 @@ clock k has the frequency base^(−2k/dim), k from 0. With `how="interpolate"` t
             ),
             "Your first clock is the second one. What is base⁰, the frequency of clock 0?",
         ),
-        Misconception(
-            "factor 2 missing",
+        "factor 2 missing": (
             _with(
                 lambda p, d, f, how: _bare(
                     p / (f if how == "interpolate" else 1),
@@ -206,8 +184,8 @@ clock k has the frequency base^(−2k/dim), k from 0. With `how="interpolate"` t
             ),
             "Your exponent is −k/dim. k counts pairs of columns, and the formula has 2k.",
         ),
-    ),
-    alternatives=(Alternative("by loops", _by_loops),),
+    },
+    alternatives={"by loops": _by_loops},
     success="The fastest clock keeps counting single steps under another base; under interpolation it, too, slows down.",
 )
 

@@ -2,7 +2,7 @@
 
 import math
 
-from xformer_course.exercises.exercise import Alternative, Complaint, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Complaint, Exercise, case
 
 
 def _closed_softmax(scores, mask):
@@ -140,10 +140,6 @@ def _exponentials_then_mask(*, guard=True, shift=False):
     return masked_softmax
 
 
-def _double_inside(scores, mask):
-    return _closed_softmax(scores.double(), mask).to(scores.dtype)
-
-
 CLOSED_ROWS = Exercise(
     id="9.6",
     title="A softmax for closed rows",
@@ -158,105 +154,80 @@ a row without any True. The check also sends a gradient back: no NaN, in float64
 in the thousands, too. Return a tensor of the dtype of `scores`.""",
     hints=(
         "What is the sum of the exponentials of a closed row, and what does dividing by it give? And what is the exponential of 2000?",
-        "`torch.where` hides a NaN on the way forward; on the way back it comes through, since 0 times NaN is NaN. "
-        "Keep it from arising on either branch.",
-        "Subtract the row's largest open score. Replace what is closed by 0 *before* `exp` as well as after it, and "
-        "divide by the sum, or by 1 where the sum is 0.",
+        "`torch.where` hides a NaN on the way forward; on the way back it comes through, since 0 times NaN is NaN. Keep it from arising on either branch.",
+        "Subtract the row's largest open score. Replace what is closed by 0 *before* `exp` as well as after it, and divide by the sum, or by 1 where the sum is 0.",
     ),
     stub="def masked_softmax(scores, mask):\n    return ...",
     reference=_closed_softmax,
     cases=_closed_cases,
     probe=_with_gradient,
     returns=("weights", "gradient"),
-    misconceptions=(
-        Misconception(
-            "not a number in closed rows",
+    wrong={
+        "not a number in closed rows": (
             _filled(-math.inf),
             "A row of minus infinities becomes NaN, and one NaN spoils a whole batch. What should such a row give?",
         ),
-        Misconception(
-            "repaired on the way forward only",
+        "repaired on the way forward only": (
             _repaired_forward,
-            "Your weights are right, but the gradient of a closed row is NaN: something in the middle "
-            "still is, "
-            "and the way back passes through it. Print `scores.grad`.",
+            "Your weights are right, but the gradient of a closed row is NaN: something in the middle still is, and the way back passes through it. Print `scores.grad`.",
         ),
-        Misconception(
-            "largest score not subtracted",
+        "largest score not subtracted": (
             _without_shift,
-            "Right for small scores. Near 2000 the exponential is infinite: which number may you subtract "
-            "from a whole row without changing its weights?",
+            "Right for small scores. Near 2000 the exponential is infinite: which number may you subtract from a whole row without changing its weights?",
         ),
-        Misconception(
-            "largest of all subtracted",
+        "largest of all subtracted": (
             _top_of_all,
-            "Right until a closed score lies far above the open ones: then every open exponential is 0. "
-            "Among which scores do you look for the largest?",
+            "Right until a closed score lies far above the open ones: then every open exponential is 0. Among which scores do you look for the largest?",
         ),
-        Misconception(
-            "-1e9 in half precision",
+        "-1e9 in half precision": (
             _filled(-1e9),
-            "A closed row shares its weight evenly over forbidden keys, and float16 cannot hold -1e9 at "
-            "all: "
-            "print `torch.finfo(torch.float16).min`.",
+            "A closed row shares its weight evenly over forbidden keys, and float16 cannot hold -1e9 at all: print `torch.finfo(torch.float16).min`.",
         ),
-        Misconception(
-            "-1e9, then zeros",
+        "-1e9, then zeros": (
             _filled(-1e9, repair=_closed),
             "Right in float64. float16 cannot hold -1e9: print `torch.finfo(torch.float16).min`.",
         ),
-        Misconception(
-            "not low enough",
+        "not low enough": (
             _filled(-1e3),
             "Right for open rows. A closed row holds one number everywhere, however low, and softmax makes even weights of it: what shall they be?",
         ),
-        Misconception(
-            "mask ignored",
+        "mask ignored": (
             lambda scores, mask: scores.softmax(dim=-1),
             "The weights are those without a mask. Where does your function use it?",
         ),
-        Misconception(
-            "mask after softmax", _mask_after, "Open rows no longer add up to 1: softmax had given the forbidden keys a share first."
-        ),
-        Misconception(
-            "shared out anew by a sum of 0",
+        "mask after softmax": (_mask_after, "Open rows no longer add up to 1: softmax had given the forbidden keys a share first."),
+        "shared out anew by a sum of 0": (
             _renormalised,
             "Right while the open keys get some weight. In a closed row, or beside a huge closed score, you divide by a sum of 0: print those rows.",
         ),
-        Misconception("mask turned round", _filled(-math.inf, flip=True), "The allowed keys are shut out. True means *may attend*."),
-        Misconception(
-            "over the wrong axis",
+        "mask turned round": (_filled(-math.inf, flip=True), "The allowed keys are shut out. True means *may attend*."),
+        "over the wrong axis": (
             _filled(-math.inf, dim=-2),
             "Your weights add up to 1 down the columns. Each row is one query; which axis holds its keys?",
         ),
-        Misconception(
-            "exponentials before the mask",
+        "exponentials before the mask": (
             _exponentials_then_mask(),
-            "Right for small scores. Near 2000 an exponential is infinite, and infinity times False is not a number: "
-            "what may you subtract from a row, and what should happen to closed scores before `exp`?",
+            "Right for small scores. Near 2000 an exponential is infinite, and infinity times False is not a number: what may you subtract from a row, and what should happen to closed scores before `exp`?",
         ),
-        Misconception(
-            "largest not subtracted, sum 0",
+        "largest not subtracted, sum 0": (
             _exponentials_then_mask(guard=False),
             "Two things: near 2000 an exponential is infinite, and in a closed row you divide by a sum of 0. Print both.",
         ),
-        Misconception(
-            "closed scores set to 0",
+        "closed scores set to 0": (
             _filled(0.0),
             "A closed key gets the score 0 and so the exponential 1. Print a row with one open key: what do the others receive?",
         ),
-        Misconception(
-            "set to 0, then closed",
+        "set to 0, then closed": (
             _filled(0.0, repair=_closed),
             "Closed keys end at 0, but before that each had taken a share: exp(0) is 1. Add up an open row.",
         ),
-    ),
-    alternatives=(
-        Alternative("open, then close", _open_then_close),
-        Alternative("exponentials by hand", _by_exponentials),
-        Alternative("float64 inside", _double_inside),
-        Alternative("gradient stopped by masked_fill", _filled(-math.inf, repair=_closed)),
-    ),
+    },
+    alternatives={
+        "open, then close": _open_then_close,
+        "exponentials by hand": _by_exponentials,
+        "float64 inside": lambda scores, mask: _closed_softmax(scores.double(), mask).to(scores.dtype),
+        "gradient stopped by masked_fill": _filled(-math.inf, repair=_closed),
+    },
     success="Closed rows give zeros, forward and backward, in every dtype.",
 )
 
@@ -331,58 +302,48 @@ real tokens at or before it, and to nothing else.""",
     hints=(
         "Two conditions on a pair of query and key. Which of them concerns the key alone?",
         "The triangle has shape (t, t), the real tokens (b, t). Which axis must the second one grow, and where?",
-        "`(target_in != pad_id)[:, None, :]` has shape (b, 1, t) and says for every query which keys are real; join "
-        "it to the triangle by `&`.",
+        "`(target_in != pad_id)[:, None, :]` has shape (b, 1, t) and says for every query which keys are real; join it to the triangle by `&`.",
     ),
     stub="def decoder_mask(target_in, pad_id):\n    return ...",
     reference=_decoder_mask,
     cases=_decoder_mask_cases,
     returns=("mask",),
-    misconceptions=(
-        Misconception(
-            "padding alone",
+    wrong={
+        "padding alone": (
             _decoder_mask_of(lambda past, real: real),
             "Padding is hidden, the future is not. Look at row 0: may it see the word it must say next?",
         ),
-        Misconception(
-            "future alone",
+        "future alone": (
             _decoder_mask_of(lambda past, real: past),
             "The future is hidden, padding is not. Look at the last row of a short sentence.",
         ),
-        Misconception(
-            "either is enough",
+        "either is enough": (
             _decoder_mask_of(lambda past, real: past | real),
             "Your mask opens a pair when *one* of the two conditions holds. How many must?",
         ),
-        Misconception(
-            "padding on the query axis",
+        "padding on the query axis": (
             _decoder_mask_of(lambda past, real: past & real.transpose(1, 2)),
-            "You close the rows of padded queries, which the statement leaves open. It is padded keys "
-            "that nobody may read: which axis is theirs?",
+            "You close the rows of padded queries, which the statement leaves open. It is padded keys that nobody may read: which axis is theirs?",
         ),
-        Misconception(
-            "triangle upside down",
+        "triangle upside down": (
             _decoder_mask_of(lambda past, real: past.transpose(1, 2) & real),
             "Each query sees itself and what comes after. Rows are queries, columns are keys: which corner is the future?",
         ),
-        Misconception(
-            "cannot see itself",
+        "cannot see itself": (
             _decoder_mask_of(lambda past, real: past.tril(-1) & real),
             "The diagonal is closed, so the first query sees nothing. `target_in` is already shifted: its own word may be read.",
         ),
-        Misconception("True for hidden", _decoder_mask_of(lambda past, real: ~(past & real)), "Turned round: True means *may attend*."),
-        Misconception(
-            "counted instead of looked at",
+        "True for hidden": (_decoder_mask_of(lambda past, real: ~(past & real)), "Turned round: True means *may attend*."),
+        "counted instead of looked at": (
             _decoder_mask_by_lengths,
             "Right while padding comes last. You counted the real tokens of a sentence; what if padding stands before them?",
         ),
-        Misconception(
-            "zeros and ones",
+        "zeros and ones": (
             _decoder_mask_of(lambda past, real: (past & real).long()),
             "The right pattern, as integers. Masks are booleans here: look at `dtype`.",
         ),
-    ),
-    alternatives=(Alternative("loops and lists", _decoder_mask_by_loops), Alternative("library", _decoder_mask_from_the_library)),
+    },
+    alternatives={"loops and lists": _decoder_mask_by_loops, "library": _decoder_mask_from_the_library},
     success="Both conditions at once, broadcast over queries and over the batch.",
 )
 

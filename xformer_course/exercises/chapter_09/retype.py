@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Complaint, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Complaint, Exercise, case
 
 NAMES = ("vocab_size", "d_model", "num_heads", "d_ff", "num_layers")
 
@@ -67,8 +67,7 @@ def _fill(model, sizes, rng):
     if len(tables) == 3 or attentions or inner or outer:
         owned = (3 - len(tables), 12 * layers - len(attentions), 2 * layers - len(inner), 2 * layers - len(outer))
         raise Complaint(
-            "your model owns {} tables (v, m), {} matrices of attention, {} and {} of feed-forward nets; expected at "
-            "least 1, then {}, {} and {}. A list of layers is found only inside nn.ModuleList".format(
+            "your model owns {} tables (v, m), {} matrices of attention, {} and {} of feed-forward nets; expected at least 1, then {}, {} and {}. A list of layers is found only inside nn.ModuleList".format(
                 *owned, 12 * layers, 2 * layers, 2 * layers
             )
         )
@@ -261,96 +260,73 @@ def build(vocab_size, d_model, num_heads, d_ff, num_layers):
     returns=("logits",),
     probe=_with_given_weights,
     tolerance=1e-5,
-    misconceptions=(
-        Misconception(
-            "scores not scaled",
+    wrong={
+        "scores not scaled": (
             _retyped(scale="no"),
             "Your attention leaves out one division. What keeps the scores of wide heads from growing?",
         ),
-        Misconception(
-            "the future open",
+        "the future open": (
             _retyped(causal=False),
             "Your decoder sees the words that it is to say. Change the last token of `target_in`: which logits move?",
         ),
-        Misconception(
-            "padding of the source read",
+        "padding of the source read": (
             _retyped(source_padding=False),
             "Right without padding, wrong with it. Which of the three attentions read source places, and what hides there?",
         ),
-        Misconception(
-            "embedding not scaled",
+        "embedding not scaled": (
             _retyped(root=False),
             "Your words are too faint beside their places. By which factor does the page multiply the embedding, and why?",
         ),
-        Misconception(
-            "post-norm", _retyped(order="post"), "Your norm stands behind the sum, as in the paper. In which place does pre-norm have it?"
-        ),
-        Misconception(
-            "no norm at the end",
+        "post-norm": (_retyped(order="post"), "Your norm stands behind the sum, as in the paper. In which place does pre-norm have it?"),
+        "no norm at the end": (
             _retyped(last_norm=False),
             "The sum on the straight way leaves your stacks as it is. What does a pre-norm stack end with?",
         ),
-        Misconception(
-            "no positions",
+        "no positions": (
             _retyped(positions=""),
             "Your model does not know the order of its words. Exchange two source words: do the logits change?",
         ),
-        Misconception(
-            "tables not tied", _retyped(tied=False), "Your logits come from a matrix of their own. Which matrix does the page use for them?"
-        ),
-        Misconception(
-            "no kink", _retyped(kink="no"), "Your feed-forward net is one matrix in disguise. What stands between its two halves?"
-        ),
-        Misconception(
-            "softmax over queries",
+        "tables not tied": (_retyped(tied=False), "Your logits come from a matrix of their own. Which matrix does the page use for them?"),
+        "no kink": (_retyped(kink="no"), "Your feed-forward net is one matrix in disguise. What stands between its two halves?"),
+        "softmax over queries": (
             _retyped(over_keys=False),
             "Your weights add up to 1 down the columns. Whose attention is shared out, a query's or a key's?",
         ),
-        Misconception(
-            "memory not read",
+        "memory not read": (
             _retyped(memory_read=False),
             "Change the source: your logits do not move. From where do cross-attention's keys and values come?",
         ),
-        Misconception(
-            "one head", _retyped(one_head=True), "Right for one head. Give every head an axis of its own before the scores, not after."
-        ),
-        Misconception(
-            "scaled by the model's width",
+        "one head": (_retyped(one_head=True), "Right for one head. Give every head an axis of its own before the scores, not after."),
+        "scaled by the model's width": (
             _retyped(scale="model"),
             "Right for one head. With more, your weights are too even: how wide are the vectors that one head multiplies?",
         ),
-        Misconception(
-            "scaled without the root",
+        "scaled without the root": (
             _retyped(scale="no root"),
             "Your weights are too even: the scores are divided by the width itself. What does the page divide by?",
         ),
-        Misconception(
-            "padding of the memory read",
+        "padding of the memory read": (
             _retyped(memory_padding=False),
             "Your encoder is right. With padding the decoder goes astray: which places may cross-attention read?",
         ),
-        Misconception(
-            "padding read in the encoder",
+        "padding read in the encoder": (
             _retyped(encoder_padding=False),
             "Right without padding. Cross-attention closes it, but which places does the encoder itself read?",
         ),
-        Misconception(
-            "sines and cosines in halves",
+        "sines and cosines in halves": (
             _retyped(positions="in halves"),
             "Your places have all sines first, then all cosines. What does the statement say of their columns?",
         ),
-        Misconception(
-            "places scaled too",
+        "places scaled too": (
             _retyped(positions="scaled"),
             "Words and places are multiplied together, so the places stay as loud as before. What does the factor belong to?",
         ),
-        Misconception(
-            "another kink",
+        "another kink": (
             _retyped(kink="gelu"),
             "Your feed-forward net bends smoothly. Which function stands between its two halves in the statement?",
         ),
-    ),
-    alternatives=(Alternative("from a blank cell", _retyped()), Alternative("q, k and v in one matrix", _retyped(joint=True))),
+    },
+    alternatives={"from a blank cell": _retyped(), "q, k and v in one matrix": _retyped(joint=True)},
     success="You have written a Transformer. The library's own is the same to five digits.",
 )
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from xformer_course.exercises import values
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 
 def _table(rows, pad_id, *, left=False):
@@ -121,93 +121,72 @@ ids without special ones. Return the pair `(target_in, target_out)` of integer a
     cases=_shift_cases,
     returns=("target_in", "target_out"),
     compare=_whole_numbers,
-    misconceptions=(
-        Misconception(
-            "no shift",
+    wrong={
+        "no shift": (
             _shifted(_with_both, _with_both),
             "Both arrays are the same: at every place the decoder already reads the word that it must say. What would it learn?",
         ),
-        Misconception(
-            "no shift, no bos",
+        "no shift, no bos": (
             _shifted(_with_eos, _with_eos),
             "Both arrays are the same: at every place the decoder already reads the word that it must say. What would it learn?",
         ),
-        Misconception(
-            "shifted the wrong way",
+        "shifted the wrong way": (
             _shifted(_with_eos, _with_bos),
-            "Your decoder reads a word first and must then say the one before it. Which of the two arrays "
-            "should run ahead, "
-            "and in which order do you return them?",
+            "Your decoder reads a word first and must then say the one before it. Which of the two arrays should run ahead, and in which order do you return them?",
         ),
-        Misconception(
-            "eos in the input",
+        "eos in the input": (
             _slicing_keeps_eos,
-            "In short rows `target_in` still holds eos: cutting off the last column removed padding "
-            "there. What does the decoder "
-            "never need to read?",
+            "In short rows `target_in` still holds eos: cutting off the last column removed padding there. What does the decoder never need to read?",
         ),
-        Misconception(
-            "eos after the padding",
+        "eos after the padding": (
             _eos_after_padding,
             "In short rows eos stands behind the padding. It should follow the last word: when do you fill up?",
         ),
-        Misconception(
-            "padding in front",
+        "padding in front": (
             _shifted(_with_bos, _with_eos, left=True),
             "Your short rows begin with padding. The book fills up at the end.",
         ),
-        Misconception(
-            "no eos",
+        "no eos": (
             _shifted(_with_bos, lambda ids, bos, eos: ids + []),
             "Nothing tells the decoder to stop, and the two arrays differ in length. What must it say after the last word?",
         ),
-        Misconception(
-            "floats",
+        "floats": (
             lambda *given: tuple(part.astype(float) for part in _shift(*given)),
             "The right numbers, as floats. They are row numbers of the embedding: look at `dtype`.",
         ),
-        Misconception(
-            "0 taken for padding",
+        "0 taken for padding": (
             lambda sentences, pad_id, bos_id, eos_id: tuple(
                 np.where(part == 0, pad_id, part) for part in _shift(sentences, 0, bos_id, eos_id)
             ),
             "Some words became padding: those whose id is 0. Which places are filled up does not follow from the ids.",
         ),
-        Misconception(
-            "eos at both",
+        "eos at both": (
             _shifted(lambda ids, bos, eos: [eos, *ids], _with_eos),
             "Your input begins with eos. Which special id says that a sentence begins?",
         ),
-        Misconception(
-            "no shift, no eos",
+        "no shift, no eos": (
             _shifted(_with_bos, _with_bos),
             "Both arrays are the same: at every place the decoder already reads the word that it must say. What would it learn?",
         ),
-        Misconception(
-            "no shift, a column cut",
+        "no shift, a column cut": (
             _slicing_twice,
             "Both arrays are the same: at every place the decoder already reads the word that it must say. Which column should each one lose?",
         ),
-        Misconception(
-            "padding in place of eos",
+        "padding in place of eos": (
             _padding_for_eos,
             "Behind the last word your `target_out` has padding, so nothing tells the decoder to stop. What must it say there?",
         ),
-        Misconception(
-            "input not shortened",
+        "input not shortened": (
             _shifted(_with_both, _with_eos),
             "Your `target_in` holds eos and is one place longer than `target_out`. What does the decoder never need to read?",
         ),
-        Misconception(
-            "bos to be said", _shifted(_with_bos, _with_both), "Your `target_out` begins with bos. Does the decoder have to say it?"
-        ),
-        Misconception(
-            "plain words read",
+        "bos to be said": (_shifted(_with_bos, _with_both), "Your `target_out` begins with bos. Does the decoder have to say it?"),
+        "plain words read": (
             _shifted(lambda ids, bos, eos: ids, _with_eos),
             "Your input begins with the first word. What does the decoder read before it has said any?",
         ),
-    ),
-    alternatives=(Alternative("slicing one table", _by_slicing), Alternative("filling arrays", _by_filling)),
+    },
+    alternatives={"slicing one table": _by_slicing, "filling arrays": _by_filling},
     success="At every place the decoder has read all words before the one it must say.",
 )
 
@@ -233,89 +212,75 @@ weights of one self-attention in the decoder; the weights of one cross-attention
     ),
     stub='answer = {"memory": ..., "self": ..., "cross": ..., "logits": ...}',
     reference={"memory": (2, 7, 12), "self": (2, 3, 6, 6), "cross": (2, 3, 6, 7), "logits": (2, 6, 23)},
-    misconceptions=(
-        Misconception(
-            "memory as one vector",
+    wrong={
+        "memory as one vector": (
             {"memory": (2, 12), "self": (2, 3, 6, 6), "cross": (2, 3, 6, 7), "logits": (2, 6, 23)},
             "The encoder does not fold a sentence into one vector. What would cross-attention have to choose from?",
-            recognise=lambda answer: tuple(answer["memory"]) in {(2, 12), (2, 1, 12)},
+            lambda answer: tuple(answer["memory"]) in {(2, 12), (2, 1, 12)},
         ),
-        Misconception(
-            "source asks",
+        "source asks": (
             {"memory": (2, 7, 12), "self": (2, 3, 6, 6), "cross": (2, 3, 7, 6), "logits": (2, 6, 23)},
             "Your cross-attention has a row for each source token. Who is being written, and therefore asks?",
         ),
-        Misconception(
-            "target asks itself",
+        "target asks itself": (
             {"memory": (2, 7, 12), "self": (2, 3, 6, 6), "cross": (2, 3, 6, 6), "logits": (2, 6, 23)},
             "Your cross-attention has a column for each target token. Whose tokens does it read?",
         ),
-        Misconception(
-            "heads merged",
+        "heads merged": (
             {"memory": (2, 7, 12), "self": (2, 6, 6), "cross": (2, 6, 7), "logits": (2, 6, 23)},
             "Each head has weights of its own. Which axis is missing?",
         ),
-        Misconception(
-            "logits for the source",
+        "logits for the source": (
             {"memory": (2, 7, 12), "self": (2, 3, 6, 6), "cross": (2, 3, 6, 7), "logits": (2, 7, 23)},
             "The logits have a row for each word to be said. How many are those?",
         ),
-        Misconception(
-            "logits as wide as the model",
+        "logits as wide as the model": (
             {"memory": (2, 7, 12), "self": (2, 3, 6, 6), "cross": (2, 3, 6, 7), "logits": (2, 6, 12)},
             "Those are the decoder's vectors. A logit is a score for each piece of the vocabulary.",
         ),
-        Misconception(
-            "one word at a time",
+        "one word at a time": (
             {"memory": (2, 7, 12), "self": (2, 3, 6, 6), "cross": (2, 3, 6, 7), "logits": (2, 23)},
             "That is one step of translating. In training all places of `target_in` are answered at once.",
         ),
-        Misconception(
-            "five words, five places",
+        "five words, five places": (
             {"memory": (2, 7, 12), "self": (2, 3, 5, 5), "cross": (2, 3, 5, 7), "logits": (2, 5, 23)},
             "Five words stand in each target. What else must be said, and how long is `target_in`?",
-            recognise=lambda answer: _any_shape(answer, lambda key, shape: 5 in shape),
+            lambda answer: _any_shape(answer, lambda key, shape: 5 in shape),
         ),
-        Misconception(
-            "memory cut into heads",
+        "memory cut into heads": (
             {"memory": (2, 3, 7, 4), "self": (2, 3, 6, 6), "cross": (2, 3, 6, 7), "logits": (2, 6, 23)},
             "Your memory has an axis of heads. Who makes keys of it: the encoder, or each cross-attention for itself?",
-            recognise=lambda answer: len(answer["memory"]) == 4,
+            lambda answer: len(answer["memory"]) == 4,
         ),
-        Misconception(
-            "memory of the target",
+        "memory of the target": (
             {"memory": (2, 6, 12), "self": (2, 3, 6, 6), "cross": (2, 3, 6, 7), "logits": (2, 6, 23)},
             "Your memory has a vector for each target token. Which sentence does the encoder read?",
-            recognise=lambda answer: len(answer["memory"]) == 3 and answer["memory"][1] == 6,
+            lambda answer: len(answer["memory"]) == 3 and answer["memory"][1] == 6,
         ),
-        Misconception(
-            "source reads itself",
+        "source reads itself": (
             {"memory": (2, 7, 12), "self": (2, 3, 7, 7), "cross": (2, 3, 6, 7), "logits": (2, 6, 23)},
             "Those are weights of the encoder's self-attention. Whose tokens ask in the decoder's?",
         ),
-        Misconception(
-            "outputs for weights",
+        "outputs for weights": (
             {"memory": (2, 7, 12), "self": (2, 6, 12), "cross": (2, 6, 12), "logits": (2, 6, 23)},
             "That is what attention puts out, a vector for each query. A weight stands between a query and a key.",
-            recognise=lambda answer: any(answer[key][-1] in (4, 12) for key in ("self", "cross")),
+            lambda answer: any(answer[key][-1] in (4, 12) for key in ("self", "cross")),
         ),
-        Misconception(
-            "batch left out",
+        "batch left out": (
             {"memory": (7, 12), "self": (3, 6, 6), "cross": (3, 6, 7), "logits": (6, 23)},
             "Those are the shapes for a single pair. How many sentences stand in the batch?",
-            recognise=lambda answer: _any_shape(answer, lambda key, shape: shape == SHAPES_OF_A_PAIR.reference[key][1:]),
+            lambda answer: _any_shape(answer, lambda key, shape: shape == SHAPES_OF_A_PAIR.reference[key][1:]),
         ),
-        Misconception(
-            "axes in another order",
+        "axes in another order": (
             {"memory": (2, 12, 7), "self": (2, 6, 6, 3), "cross": (2, 6, 7, 3), "logits": (2, 6, 23)},
             "The right sizes, in another order. Weights have the axes batch, head, query, key; vectors stand in the last axis.",
-            recognise=lambda answer: _any_shape(
+            lambda answer: _any_shape(
                 answer,
                 lambda key, shape: shape != SHAPES_OF_A_PAIR.reference[key] and sorted(shape) == sorted(SHAPES_OF_A_PAIR.reference[key]),
             ),
         ),
-    ),
-    alternatives=(Alternative("lists", {"memory": [2, 7, 12], "self": [2, 3, 6, 6], "cross": [2, 3, 6, 7], "logits": [2, 6, 23]}),),
+    },
+    alternatives={"lists": {"memory": [2, 7, 12], "self": [2, 3, 6, 6], "cross": [2, 3, 6, 7], "logits": [2, 6, 23]}},
     success="The source enters the decoder only through the key axis of cross-attention.",
 )
 

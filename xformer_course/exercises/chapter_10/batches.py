@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 WASTE = Exercise(
     id="10.6",
@@ -19,23 +19,16 @@ Four sentences have 4, 10, 5 and 11 pieces. Two go into each batch. How many pos
     ),
     stub='answer = {"in order": ..., "sorted": ...}',
     reference={"in order": 12, "sorted": 2},
-    misconceptions=(
-        Misconception(
-            "positions counted", {"in order": 42, "sorted": 32}, "These are all positions. How many of them hold a piece of a sentence?"
-        ),
-        Misconception(
-            "one width for all",
+    wrong={
+        "positions counted": ({"in order": 42, "sorted": 32}, "These are all positions. How many of them hold a piece of a sentence?"),
+        "one width for all": (
             {"in order": 14, "sorted": 14},
             "You padded every row to 11. A batch is only as wide as its own longest row.",
         ),
-        Misconception(
-            "sorted has none",
-            {"in order": 12, "sorted": 0},
-            "Sorted neighbours are alike, and still not equal: write down the two batches.",
-        ),
-        Misconception("one batch forgotten", {"in order": 6, "sorted": 1}, "That is the padding of one batch. How many batches are there?"),
-    ),
-    alternatives=(Alternative("floats", {"in order": 12.0, "sorted": 2.0}),),
+        "sorted has none": ({"in order": 12, "sorted": 0}, "Sorted neighbours are alike, and still not equal: write down the two batches."),
+        "one batch forgotten": ({"in order": 6, "sorted": 1}, "That is the padding of one batch. How many batches are there?"),
+    },
+    alternatives={"floats": {"in order": 12.0, "sorted": 2.0}},
     success="The same sentences, a sixth of the padding.",
 )
 
@@ -87,10 +80,6 @@ def _newest(widths, max_tokens):
     return [*sizes, rows]
 
 
-def _strict(widths, max_tokens):
-    return _sizes(widths, max_tokens - 1)
-
-
 def _too_late(widths, max_tokens):
     sizes, rows, longest = [], 0, 0
     for width in widths:
@@ -100,10 +89,6 @@ def _too_late(widths, max_tokens):
         rows += 1
         longest = max(longest, width)
     return [*sizes, rows]
-
-
-def _last_lost(widths, max_tokens):
-    return _sizes(widths, max_tokens)[:-1]
 
 
 def _never_forgets(widths, max_tokens):
@@ -160,28 +145,25 @@ def batch_sizes(widths, max_tokens):
     reference=_sizes,
     cases=_sizes_cases,
     returns=("sizes",),
-    misconceptions=(
-        Misconception(
-            "sum of the widths", _summed, "The batches are as large as before. You add up the tokens; the matrix also holds the padding."
+    wrong={
+        "sum of the widths": (_summed, "The batches are as large as before. You add up the tokens; the matrix also holds the padding."),
+        "newest row decides": (_newest, "You multiply by the width of the newest row. What if a longer one is already in the batch?"),
+        "budget never reached": (
+            lambda widths, max_tokens: _sizes(widths, max_tokens - 1),
+            "A batch that fills the budget exactly is refused. Compare `>` and `>=`.",
         ),
-        Misconception(
-            "newest row decides", _newest, "You multiply by the width of the newest row. What if a longer one is already in the batch?"
+        "one row too many": (_too_late, "You look at the batch before the new row is in it, so one row too many gets in."),
+        "last batch lost": (
+            lambda widths, max_tokens: _sizes(widths, max_tokens)[:-1],
+            "Add up your sizes: the last sentences are missing.",
         ),
-        Misconception("budget never reached", _strict, "A batch that fills the budget exactly is refused. Compare `>` and `>=`."),
-        Misconception("one row too many", _too_late, "You look at the batch before the new row is in it, so one row too many gets in."),
-        Misconception("last batch lost", _last_lost, "Add up your sizes: the last sentences are missing."),
-        Misconception(
-            "old width kept",
-            _never_forgets,
-            "Batches after a long row are too small. What should a new batch still know of the one before?",
-        ),
-        Misconception(
-            "widest of all decides",
+        "old width kept": (_never_forgets, "Batches after a long row are too small. What should a new batch still know of the one before?"),
+        "widest of all decides": (
             _widest_of_all,
             "No batch is too large now, and most are too small: every batch is cut for the longest sentence of all. Whose width counts?",
         ),
-    ),
-    alternatives=(Alternative("slices", _by_slices),),
+    },
+    alternatives={"slices": _by_slices},
     success="Rows times longest: that is what the memory sees.",
 )
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, Misconception, case
 
 LINKS = Exercise(
     id="10.1",
@@ -19,32 +19,28 @@ LINKS = Exercise(
     ),
     stub='answer = {"Elle": ..., "ne": ..., "les": ..., "voit": ..., "pas": ...}',
     reference={"Elle": 0, "ne": 2, "les": 4, "voit": 3, "pas": 2},
-    misconceptions=(
-        Misconception(
-            "word by word",
+    wrong={
+        "word by word": Misconception(
             {"Elle": 0, "ne": 1, "les": 2, "voit": 3, "pas": 4},
             "You counted along both sentences. Cover the numbers: which English word means *les*?",
             recognise=lambda answer: (answer["ne"], answer["les"]) == (1, 2),
             whole=True,
         ),
-        Misconception(
-            "ne for does",
+        "ne for does": (
             {"Elle": 0, "ne": 1, "les": 4, "voit": 3, "pas": 2},
             "*ne* alone does not mean *does*. Take the negation away, *Elle les voit*: which two French words went with *not*?",
         ),
-        Misconception(
-            "pronoun left in place",
+        "pronoun left in place": (
             {"Elle": 0, "ne": 2, "les": 3, "voit": 4, "pas": 2},
             "Look at your partners for *les* and *voit*: which of the two is a verb, in each language?",
         ),
-        Misconception(
-            "counted from one",
+        "counted from one": Misconception(
             {"Elle": 1, "ne": 3, "les": 5, "voit": 4, "pas": 3},
             "The partners are right, the numbers begin at 1. Which number has the first word?",
             whole=True,
         ),
-    ),
-    alternatives=(Alternative("floats", {"Elle": 0.0, "ne": 2.0, "les": 4.0, "voit": 3.0, "pas": 2.0}),),
+    },
+    alternatives={"floats": {"Elle": 0.0, "ne": 2.0, "les": 4.0, "voit": 3.0, "pas": 2.0}},
     success="One English word may have two partners, and *does* has none.",
 )
 
@@ -86,10 +82,6 @@ def _one_side(side):
     return names
 
 
-def _neighbours_only(pairs):
-    return [min(b for b, other in enumerate(pairs) if other[0] == pair[0] or other[1] == pair[1]) for pair in pairs]
-
-
 def _languages_mixed(pairs):
     same = [(min(pair), max(pair)) for pair in pairs]
     names = list(range(len(pairs)))
@@ -97,10 +89,6 @@ def _languages_mixed(pairs):
         for a, pair in enumerate(same):
             names[a] = min(names[b] for b, other in enumerate(same) if set(pair) & set(other))
     return names
-
-
-def _both_sides(pairs):
-    return [pairs.index(pair) for pair in pairs]
 
 
 def _one_pass(pairs):
@@ -166,48 +154,42 @@ of its group. Plain Python is enough.""",
     reference=_linked,
     cases=_linked_cases,
     returns=("groups",),
-    misconceptions=(
-        Misconception(
-            "English only",
+    wrong={
+        "English only": (
             _one_side(0),
             "Two pairs with the same French stand in different groups. A model that has seen the French has seen the answer.",
         ),
-        Misconception(
-            "French only", _one_side(1), "Two pairs with the same English stand in different groups. Compare both sides of the pairs."
-        ),
-        Misconception(
-            "only direct neighbours",
-            _neighbours_only,
+        "French only": (_one_side(1), "Two pairs with the same English stand in different groups. Compare both sides of the pairs."),
+        "only direct neighbours": (
+            lambda pairs: [min(b for b, other in enumerate(pairs) if other[0] == pair[0] or other[1] == pair[1]) for pair in pairs],
             "Pairs that share a sentence are together, but a group may be a chain: a with b, b with c. Where does c belong?",
         ),
-        Misconception(
-            "languages mixed up",
+        "languages mixed up": (
             _languages_mixed,
             "You joined an English sentence with a French one because their numbers are equal. Keep the two languages apart.",
         ),
-        Misconception("only identical pairs", _both_sides, "You ask for both sides to be equal. One shared sentence is enough to leak."),
-        Misconception(
-            "one pass only",
+        "only identical pairs": (
+            lambda pairs: [pairs.index(pair) for pair in pairs],
+            "You ask for both sides to be equal. One shared sentence is enough to leak.",
+        ),
+        "one pass only": (
             _one_pass,
             "You go through the pairs once. When a pair joins two groups that already have names, who tells the pairs before it?",
         ),
-        Misconception(
-            "groups numbered in turn",
+        "groups numbered in turn": (
             _numbered_in_turn,
             "The groups are right, and you number them 0, 1, 2, … Which number did the statement ask for?",
         ),
-        Misconception(
-            "positions from 1",
+        "positions from 1": (
             lambda pairs: [name + 1 for name in _linked(pairs)],
             "The groups are right. Which position has the first pair of a list?",
         ),
-        Misconception(
-            "last pair of the group",
+        "last pair of the group": (
             _named_after_the_last,
             "The groups are right, but each is named after another of its pairs. Which one did the statement ask for?",
         ),
-    ),
-    alternatives=(Alternative("matrix power", _by_matrix), Alternative("roots", _by_roots)),
+    },
+    alternatives={"matrix power": _by_matrix, "roots": _by_roots},
     success="Nothing in one group is linked to anything in another.",
 )
 
@@ -236,57 +218,44 @@ Answer True or False for each.""",
 answer = {"Cheers! / Merci.": ..., "Thanks a lot. / Merci !": ...,
           "I see. / Je vous remercie.": ..., "Bless you. / À vos souhaits.": ...}""",
     reference=_renamed(True, False, True, False),
-    misconceptions=(
-        Misconception(
-            "every newcomer renames",
-            _renamed(True, True, True, True),
-            "You say that any new pair changes the name. What is a group named after?",
-            whole=True,
+    wrong={
+        "every newcomer renames": Misconception(
+            _renamed(True, True, True, True), "You say that any new pair changes the name. What is a group named after?", whole=True
         ),
-        Misconception(
-            "no newcomer renames",
+        "no newcomer renames": Misconception(
             _renamed(False, False, False, False),
             "You say that a name never changes. Sort the English sentences of the group, the new one among them.",
             whole=True,
         ),
-        Misconception(
-            "linked is enough",
+        "linked is enough": (
             _renamed(True, True, True, False),
             "Three of the four join the group, as you say. Which of them come before *Many thanks* in the alphabet?",
         ),
-        Misconception(
-            "alphabet without links",
+        "alphabet without links": (
             _renamed(True, False, True, True),
             "All that you marked come before *Many thanks*. Does each of them belong to the group?",
         ),
-        Misconception(
-            "joined group forgotten",
+        "joined group forgotten": (
             _renamed(True, False, False, False),
             "One newcomer shares its English with one group and its French with another. What becomes of the two?",
         ),
-        Misconception(
-            "alphabet turned round",
+        "alphabet turned round": Misconception(
             _renamed(False, True, False, False),
             "You marked one that comes after *Many thanks*, and left out one that comes before it. Which sentence gives a group its name?",
             recognise=lambda answer: not answer[NEWCOMERS[0]] and bool(answer[NEWCOMERS[1]]),
             whole=True,
         ),
-        Misconception(
-            "French links alone",
+        "French links alone": (
             _renamed(True, True, False, False),
             "You marked the two that end in *Merci*. What else can link a pair to the group, and does each of the two change the name?",
         ),
-        Misconception(
-            "links not looked at",
+        "links not looked at": (
             _renamed(False, False, True, True),
             "Take the newcomers one by one: is it linked to the group, and does it come first in the alphabet? Both must hold.",
-            recognise=lambda answer: bool(answer[NEWCOMERS[3]]) and not answer[NEWCOMERS[0]],
+            lambda answer: bool(answer[NEWCOMERS[3]]) and not answer[NEWCOMERS[0]],
         ),
-    ),
-    alternatives=(
-        Alternative("NumPy booleans", _renamed(*np.array([True, False, True, False]))),
-        Alternative("ones and zeros", _renamed(1, 0, 1, 0)),
-    ),
+    },
+    alternatives={"NumPy booleans": _renamed(*np.array([True, False, True, False])), "ones and zeros": _renamed(1, 0, 1, 0)},
     success="A split belongs to one version of the corpus.",
 )
 

@@ -2,7 +2,7 @@
 
 import unicodedata
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 
 def _merged(ids, pair, new_id):
@@ -71,10 +71,6 @@ def _end_lost(ids, pair, new_id):
     return result
 
 
-def _second_kept(ids, pair, new_id):
-    return [new_id if tuple(ids[p : p + 2]) == tuple(pair) else number for p, number in enumerate(ids)]
-
-
 def _merged_in_place(ids, pair, new_id):
     ids[:] = _merged(ids, pair, new_id)
     return ids
@@ -110,27 +106,18 @@ this order becomes `new_id`. A number can be part of one merge only. Return a ne
     cases=_merge_cases,
     returns=("ids",),
     pure=True,
-    misconceptions=(
-        Misconception(
-            "first place only", _first_only, "Only the first place is merged. Print your answer for a list that holds the pair twice."
-        ),
-        Misconception(
-            "either order", _either_order, "You also merge the two numbers the other way round. *ab* and *ba* are different pieces."
-        ),
-        Misconception("overlapping merges", _overlapping, "One number was used in two merges. Count what three equal numbers can give."),
-        Misconception(
-            "last id lost", _end_lost, "Your list ends too early: the last number has no right neighbour, and it still belongs to the text."
-        ),
-        Misconception(
-            "second number kept",
-            _second_kept,
+    wrong={
+        "first place only": (_first_only, "Only the first place is merged. Print your answer for a list that holds the pair twice."),
+        "either order": (_either_order, "You also merge the two numbers the other way round. *ab* and *ba* are different pieces."),
+        "overlapping merges": (_overlapping, "One number was used in two merges. Count what three equal numbers can give."),
+        "last id lost": (_end_lost, "Your list ends too early: the last number has no right neighbour, and it still belongs to the text."),
+        "second number kept": (
+            lambda ids, pair, new_id: [new_id if tuple(ids[p : p + 2]) == tuple(pair) else number for p, number in enumerate(ids)],
             "The pair is replaced, but its second number is still there. How many numbers does a merge use up?",
         ),
-        Misconception(
-            "merged in place", _merged_in_place, "The result is right, but the caller's list changed. Print `ids` after the call."
-        ),
-    ),
-    alternatives=(Alternative("stack", _by_stack),),
+        "merged in place": (_merged_in_place, "The result is right, but the caller's list changed. Print `ids` after the call."),
+    },
+    alternatives={"stack": _by_stack},
     success="Repeat this for every learned pair, and you have an encoder.",
 )
 
@@ -169,64 +156,57 @@ TWINS = Exercise(
 Find two strings of *one* character each that Python says are different and that every tokenizer of this chapter turns into the same ids. Give them as a pair of strings. Plain Python is enough.""",
     hints=(
         "What does the tokenizer do to a text before anything else?",
-        "Form NFC also replaces some characters by another one that looks the same. Unicode has signs of its own for a few units of "
-        "measurement; µ for micro is one that NFC leaves alone.",
+        "Form NFC also replaces some characters by another one that looks the same. Unicode has signs of its own for a few units of measurement; µ for micro is one that NFC leaves alone.",
         'The sign for kelvin is `"\\u212a"`. What does `unicodedata.normalize("NFC", "\\u212a")` give, and what does `ascii` print for it?',
     ),
     stub="twins = ...",
     reference=("\u212a", "K"),
     accepts=_same_ids,
-    misconceptions=(
-        Misconception(
-            "letter and accent",
+    wrong={
+        "letter and accent": (
             ("\u00e9", "e\u0301"),
             "Right, but for the length: a spelling with a separate accent is two characters. Is there a pair in which nothing is composed?",
-            recognise=lambda answer: (
+            lambda answer: (
                 _strings(answer)
                 and answer[0] != answer[1]
                 and max(map(len, answer)) == 2
                 and len({unicodedata.normalize("NFC", text) for text in answer}) == 1
             ),
         ),
-        Misconception(
-            "equal strings",
+        "equal strings": (
             ("c", "c"),
             "These are equal for Python, too. Look for two that `==` tells apart.",
-            recognise=lambda answer: _strings(answer) and answer[0] == answer[1],
+            lambda answer: _strings(answer) and answer[0] == answer[1],
         ),
-        Misconception(
-            "another normal form",
+        "another normal form": (
             ("\uff21", "A"),
             "Form NFKC would make these two equal. The tokenizer uses NFC, which keeps them apart: compare them in both forms.",
-            recognise=lambda answer: (
+            lambda answer: (
                 _strings(answer)
                 and len(set(_form("NFC", answer))) == 2
                 and len(set(_form("NFKC", answer))) == 1
                 and answer[0].split() != answer[1].split()
             ),
         ),
-        Misconception(
-            "case folded",
+        "case folded": (
             ("C", "c"),
             "A capital is another character, and NFC keeps it. The tokenizer has to give the text back as it was.",
-            recognise=lambda answer: (
+            lambda answer: (
                 _strings(answer)
                 and answer[0] != answer[1]
                 and answer[0].casefold() == answer[1].casefold()
                 and unicodedata.normalize("NFC", answer[0]) != unicodedata.normalize("NFC", answer[1])
             ),
         ),
-        Misconception(
-            "spaces alike",
+        "spaces alike": (
             (" ", "\u00a0"),
             "Spaces are part of the text, each kind of them. `normalise` tidies them in a corpus; the tokenizer does not.",
-            recognise=lambda answer: _strings(answer) and answer[0] != answer[1] and answer[0].split() == answer[1].split(),
+            lambda answer: _strings(answer) and answer[0] != answer[1] and answer[0].split() == answer[1].split(),
         ),
-        Misconception(
-            "accent dropped",
+        "accent dropped": (
             ("é", "e"),
             "An accent changes the word, and NFC never removes one. It only chooses how the accent is written.",
-            recognise=lambda answer: (
+            lambda answer: (
                 _strings(answer)
                 and any(
                     all(ord(c) < 128 for c in plain)
@@ -236,14 +216,13 @@ Find two strings of *one* character each that Python says are different and that
                 )
             ),
         ),
-        Misconception(
-            "look-alike letters",
+        "look-alike letters": (
             ("a", "\u0430"),
             "For the eye they may be twins. Unicode counts two letters, and NFC keeps both: print each with `unicodedata.name`.",
-            recognise=_two_others,
+            _two_others,
         ),
-    ),
-    alternatives=(Alternative("ångström and ring", ["\u00c5", "\u212b"]), Alternative("ohm", ("\u2126", "\u03a9"))),
+    },
+    alternatives={"ångström and ring": ["\u00c5", "\u212b"], "ohm": ("\u2126", "\u03a9")},
     success="They look the same, so they should mean the same to the model.",
 )
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 UNIFORM = {"plain": math.log(50), "smoothed": math.log(50)}
 
@@ -34,88 +34,66 @@ You may write an expression instead of a number.""",
     stub='answer = {"plain": ..., "smoothed": ...}',
     reference=UNIFORM,
     tolerance=0.0015,
-    misconceptions=(
-        Misconception(
-            "logarithm to base 2",
+    wrong={
+        "logarithm to base 2": (
             {"plain": math.log2(50), "smoothed": math.log2(50)},
             "These are bits. A nat uses the natural logarithm, `math.log`.",
         ),
-        Misconception(
-            "logarithm to base 10",
+        "logarithm to base 10": (
             {"plain": math.log10(50), "smoothed": math.log10(50)},
             "You used the logarithm to base 10. A nat uses the natural logarithm, `math.log`.",
         ),
-        Misconception(
-            "a probability", {"plain": 1 / 50, "smoothed": 1 / 50}, "That is the probability of the wanted word. The loss is −log of it."
-        ),
-        Misconception(
-            "smoothing scales the loss",
+        "a probability": ({"plain": 1 / 50, "smoothed": 1 / 50}, "That is the probability of the wanted word. The loss is −log of it."),
+        "smoothing scales the loss": (
             {"plain": math.log(50), "smoothed": 0.9 * math.log(50)},
             "You kept 0.9 of the loss for the target. Where is the 0.1 that goes to all words?",
         ),
-        Misconception(
-            "smoothing adds to the loss",
+        "smoothing adds to the loss": (
             {"plain": math.log(50), "smoothed": 1.1 * math.log(50)},
             "The wanted distribution still adds up to 1: what the words get is taken from the target.",
         ),
-        Misconception(
-            "no loss yet",
+        "no loss yet": (
             {"plain": 0.0, "smoothed": 0.0},
             "A loss of 0 means probability 1 for the wanted word. Which probability has it here?",
         ),
-        Misconception(
-            "share taken for probability",
+        "share taken for probability": (
             {"plain": math.log(50), "smoothed": -math.log(0.9 + 0.1 / 50)},
             "You took the logarithm of what the target *wants*. Whose probability stands in the logarithm, and which does the model give?",
-            recognise=_smoothed_near(-math.log(0.902), -math.log(0.9)),
+            _smoothed_near(-math.log(0.902), -math.log(0.9)),
         ),
-        Misconception(
-            "entropy of the target",
+        "entropy of the target": (
             {"plain": math.log(50), "smoothed": 0.702},
             "That is what the wanted distribution holds by itself, or what is left of the loss without it. Which −log p are averaged?",
-            recognise=_smoothed_near(0.702, math.log(50) - 0.702),
+            _smoothed_near(0.702, math.log(50) - 0.702),
         ),
-        Misconception(
-            "part of the words only",
+        "part of the words only": (
             {"plain": math.log(50), "smoothed": 0.1 * math.log(50)},
             "That is the part of one of the shares. Target and all words together: what do the weights add up to?",
-            recognise=_smoothed_near(0.1 * math.log(50), 0.098 * math.log(50), 0.902 * math.log(50)),
+            _smoothed_near(0.1 * math.log(50), 0.098 * math.log(50), 0.902 * math.log(50)),
         ),
-        Misconception(
-            "a number for smoothing",
+        "a number for smoothing": (
             {"plain": math.log(50), "smoothed": math.log(50) - 0.1},
             "Did you add 0.1 or take it away, or put a factor of 0.9 inside the logarithm? 0.1 is a weight: of which numbers does smoothing take a mean?",
-            recognise=_smoothed_near(math.log(50) - 0.1, math.log(50) + 0.1, 0.9 * math.log(50) + 0.1, -math.log(0.902 / 50)),
+            _smoothed_near(math.log(50) - 0.1, math.log(50) + 0.1, 0.9 * math.log(50) + 0.1, -math.log(0.902 / 50)),
         ),
-        Misconception(
-            "minus sign lost",
+        "minus sign lost": (
             {"plain": -math.log(50), "smoothed": -math.log(50)},
             "A probability is at most 1, so its logarithm is at most 0. Which sign has a loss?",
-            recognise=_both_near(-math.log(50)),
+            _both_near(-math.log(50)),
         ),
-        Misconception(
-            "perplexity",
+        "perplexity": (
             {"plain": 50.0, "smoothed": 50.0},
             "Among so many words the model hesitates. The loss is counted in nats: what undoes an exponential?",
-            recognise=_both_near(50.0),
+            _both_near(50.0),
         ),
-    ),
-    alternatives=(Alternative("two decimals", {"plain": 3.91, "smoothed": 3.91}),),
+    },
+    alternatives={"two decimals": {"plain": 3.91, "smoothed": 3.91}},
     success="A first loss far from log v means that something is wrong before training has begun.",
 )
 
 
 def _smoothed(targets, vocab_size, epsilon):
     return (1 - epsilon) * np.eye(vocab_size)[targets] + epsilon / vocab_size
-
-
-def _smoothed_cases(rng):
-    return [
-        case(np.array([2, 0]), 4, 0.2),
-        case(rng.integers(0, 7, size=3), 7, 0.1),
-        case(rng.integers(0, 11, size=5), 11, 0.35),
-        case(rng.integers(0, 5, size=13), 5, 0.0, note="no smoothing"),
-    ]
 
 
 def _others_only(targets, vocab_size, epsilon):
@@ -128,22 +106,6 @@ def _target_without_share(targets, vocab_size, epsilon):
     wanted = np.full((len(targets), vocab_size), epsilon / vocab_size)
     wanted[np.arange(len(targets)), targets] = 1 - epsilon
     return wanted
-
-
-def _one_hot(targets, vocab_size, epsilon):
-    return np.eye(vocab_size)[targets]
-
-
-def _epsilon_each(targets, vocab_size, epsilon):
-    return (1 - epsilon) * np.eye(vocab_size)[targets] + epsilon
-
-
-def _roles_swapped(targets, vocab_size, epsilon):
-    return epsilon * np.eye(vocab_size)[targets] + (1 - epsilon) / vocab_size
-
-
-def _turned(targets, vocab_size, epsilon):
-    return _smoothed(targets, vocab_size, epsilon).T
 
 
 def _smoothed_by_loop(targets, vocab_size, epsilon):
@@ -166,44 +128,49 @@ Write `smoothed_targets(targets, vocab_size, epsilon)`: the wanted distributions
     ),
     stub="def smoothed_targets(targets, vocab_size, epsilon):\n    return ...",
     reference=_smoothed,
-    cases=_smoothed_cases,
+    cases=lambda rng: [
+        case(np.array([2, 0]), 4, 0.2),
+        case(rng.integers(0, 7, size=3), 7, 0.1),
+        case(rng.integers(0, 11, size=5), 11, 0.35),
+        case(rng.integers(0, 5, size=13), 5, 0.0, note="no smoothing"),
+    ],
     returns=("wanted",),
-    misconceptions=(
-        Misconception(
-            "target left out of the sharing",
+    wrong={
+        "target left out of the sharing": (
             _others_only,
             "You shared ε among the other words only. The statement shares it among all words, the target included.",
         ),
-        Misconception(
-            "rows below one", _target_without_share, "Your rows add up to a little less than 1. Which share is the target still owed?"
-        ),
-        Misconception(
-            "no smoothing",
-            _one_hot,
+        "rows below one": (_target_without_share, "Your rows add up to a little less than 1. Which share is the target still owed?"),
+        "no smoothing": (
+            lambda targets, vocab_size, epsilon: np.eye(vocab_size)[targets],
             "These are one-hot rows. Print the entry of a word that is not the target: what should stand there for ε = 0.2?",
         ),
-        Misconception("epsilon for each word", _epsilon_each, "Every word got the whole of ε. Print the sums of your rows."),
-        Misconception(
-            "target and rest swapped", _roles_swapped, "For a small ε your rows are almost even. Which part belongs to the target?"
+        "epsilon for each word": (
+            lambda targets, vocab_size, epsilon: (1 - epsilon) * np.eye(vocab_size)[targets] + epsilon,
+            "Every word got the whole of ε. Print the sums of your rows.",
         ),
-        Misconception("words as rows", _turned, "Your matrix has a row for each word. The statement asks for a row for each target."),
-        Misconception(
-            "target not lowered",
+        "target and rest swapped": (
+            lambda targets, vocab_size, epsilon: epsilon * np.eye(vocab_size)[targets] + (1 - epsilon) / vocab_size,
+            "For a small ε your rows are almost even. Which part belongs to the target?",
+        ),
+        "words as rows": (
+            lambda targets, vocab_size, epsilon: _smoothed(targets, vocab_size, epsilon).T,
+            "Your matrix has a row for each word. The statement asks for a row for each target.",
+        ),
+        "target not lowered": (
             lambda targets, vocab_size, epsilon: np.eye(vocab_size)[targets] + epsilon / vocab_size,
             "Your rows add up to more than 1. What the words share must come from somewhere.",
         ),
-        Misconception(
-            "shared by one too few",
+        "shared by one too few": (
             lambda targets, vocab_size, epsilon: (1 - epsilon) * np.eye(vocab_size)[targets] + epsilon / (vocab_size - 1),
             "Your rows add up to a little more than 1. How many words share ε in the statement?",
         ),
-        Misconception(
-            "target lowered, nothing shared",
+        "target lowered, nothing shared": (
             lambda targets, vocab_size, epsilon: (1 - epsilon) * np.eye(vocab_size)[targets],
             "Your rows add up to 1 − ε. Who gets the rest?",
         ),
-    ),
-    alternatives=(Alternative("loop", _smoothed_by_loop),),
+    },
+    alternatives={"loop": _smoothed_by_loop},
     success="Each row adds up to 1 and leaves no word without a little probability.",
 )
 
@@ -228,30 +195,6 @@ def _mean_cases(rng):
         drawn(7, 1),
         drawn(4, 11, 6, 5),
     ]
-
-
-def _every_place(losses, real):
-    return losses.mean()
-
-
-def _padding_as_zero(losses, real):
-    return (losses * real).mean()
-
-
-def _sentence_mean(losses, real):
-    return ((losses * real).sum(axis=1) / real.sum(axis=1)).mean()
-
-
-def _per_sentence(losses, real):
-    return (losses * real).sum() / len(losses)
-
-
-def _total(losses, real):
-    return (losses * real).sum()
-
-
-def _padding_only(losses, real):
-    return losses[~real].mean()
 
 
 def _nonzero_mean(losses, real):
@@ -287,36 +230,34 @@ token, in which every real token counts the same and padding counts nothing.""",
     cases=_mean_cases,
     returns=("mean",),
     tolerance=1e-6,  # a plain number that may have been computed in float32
-    misconceptions=(
-        Misconception(
-            "padding averaged in",
-            _every_place,
+    wrong={
+        "padding averaged in": (
+            lambda losses, real: losses.mean(),
             "The losses at padding are part of your mean. Change one of them and see whether the result moves.",
         ),
-        Misconception(
-            "divided by all places",
-            _padding_as_zero,
+        "divided by all places": (
+            lambda losses, real: (losses * real).mean(),
             "You left the padding out of the sum and still counted it. Add a column of padding: the mean should stay.",
         ),
-        Misconception(
-            "mean of sentence means",
-            _sentence_mean,
+        "mean of sentence means": (
+            lambda losses, real: ((losses * real).sum(axis=1) / real.sum(axis=1)).mean(),
             "You averaged each sentence first, so a word in a short sentence counts more than a word in a long one.",
         ),
-        Misconception(
-            "divided by sentences", _per_sentence, "That is the loss of a sentence, on average. The statement asks for the loss of a token."
+        "divided by sentences": (
+            lambda losses, real: (losses * real).sum() / len(losses),
+            "That is the loss of a sentence, on average. The statement asks for the loss of a token.",
         ),
-        Misconception("a sum", _total, "That is the sum. A mean also divides."),
-        Misconception(
-            "a loss of 0 taken for padding",
+        "a sum": (lambda losses, real: (losses * real).sum(), "That is the sum. A mean also divides."),
+        "a loss of 0 taken for padding": (
             _nonzero_mean,
             "A token that was foretold with certainty has the loss 0, and it counts. What says which places are padding?",
         ),
-        Misconception(
-            "mask turned round", _padding_only, "Only padding counts in your mean. What does `real` say at a place that holds a token?"
+        "mask turned round": (
+            lambda losses, real: losses[~real].mean(),
+            "Only padding counts in your mean. What does `real` say at a place that holds a token?",
         ),
-    ),
-    alternatives=(Alternative("loop", _mean_by_loop),),
+    },
+    alternatives={"loop": _mean_by_loop},
     success="Every token counts the same, however its sentence was padded or batched.",
 )
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 
 def _accumulated(parts):
@@ -19,30 +19,6 @@ def _parts_cases(rng):
         drawn(7, 3, 11, 4),
         drawn((5, 2), 13, 1, 6, 8),
     ]
-
-
-def _summed(parts):
-    return sum(gradient for gradient, _ in parts)
-
-
-def _plain_mean(parts):
-    return sum(gradient for gradient, _ in parts) / len(parts)
-
-
-def _last_only(parts):
-    return parts[-1][0]
-
-
-def _not_divided(parts):
-    return sum(tokens * gradient for gradient, tokens in parts)
-
-
-def _divided_twice(parts):
-    return sum(gradient for gradient, _ in parts) / sum(tokens for _, tokens in parts)
-
-
-def _by_parts(parts):
-    return sum(tokens * gradient for gradient, tokens in parts) / len(parts)
 
 
 def _averaged(parts):
@@ -68,31 +44,33 @@ A batch is too large for the memory, so it is computed in parts. `parts` is a li
     reference=_accumulated,
     cases=_parts_cases,
     returns=("gradient",),
-    misconceptions=(
-        Misconception(
-            "sum of means",
-            _summed,
+    wrong={
+        "sum of means": (
+            lambda parts: sum(gradient for gradient, _ in parts),
             "You added the gradients. With twice as many parts of the same kind the result would double; a mean would not.",
         ),
-        Misconception(
-            "parts count the same",
-            _plain_mean,
+        "parts count the same": (
+            lambda parts: sum(gradient for gradient, _ in parts) / len(parts),
             "Every part has the same weight in yours, so a token in a small part counts more than one in a large part.",
         ),
-        Misconception(
-            "only the last part",
-            _last_only,
+        "only the last part": (
+            lambda parts: parts[-1][0],
             "Only the last part is left. This happens in a loop that sets the gradient to zero before every part.",
         ),
-        Misconception("never divided", _not_divided, "That is the gradient of the summed loss. One division is missing."),
-        Misconception(
-            "not multiplied",
-            _divided_twice,
+        "never divided": (
+            lambda parts: sum(tokens * gradient for gradient, tokens in parts),
+            "That is the gradient of the summed loss. One division is missing.",
+        ),
+        "not multiplied": (
+            lambda parts: sum(gradient for gradient, _ in parts) / sum(tokens for _, tokens in parts),
             "The gradients are already those of means, and you divide by the tokens once more. What must come before the sum?",
         ),
-        Misconception("divided by parts", _by_parts, "The sum is right. A mean over tokens divides by the number of tokens, not of parts."),
-    ),
-    alternatives=(Alternative("weighted average", _averaged),),
+        "divided by parts": (
+            lambda parts: sum(tokens * gradient for gradient, tokens in parts) / len(parts),
+            "The sum is right. A mean over tokens divides by the number of tokens, not of parts.",
+        ),
+    },
+    alternatives={"weighted average": _averaged},
     success="Parts of any size give the gradient of the whole batch.",
 )
 
@@ -130,66 +108,54 @@ answer = {
     "state of the random generator": ..., "learning rate": ...,
 }""",
     reference=NEEDED,
-    misconceptions=(
-        Misconception(
-            "weights are enough",
+    wrong={
+        "weights are enough": (
             {name: name == "weights" for name in NEEDED},
             "With the weights alone Adam starts again with empty means, dropout draws other numbers, and the schedule warms up once more.",
         ),
-        Misconception(
-            "dropout forgotten",
+        "dropout forgotten": (
             _right_but("state of the random generator"),
             "Which elements does dropout remove in the next step? It asks the random generator.",
         ),
-        Misconception(
-            "Adam forgotten",
+        "Adam forgotten": (
             _right_but("Adam's two means"),
             "Two runs with the same weights and the same next gradient still take different steps if Adam remembers different pasts.",
         ),
-        Misconception(
-            "gradients kept",
+        "gradients kept": (
             _right_but("gradients"),
             "Between two steps the gradients have been used, and the next step sets them to zero first. Does it read them?",
         ),
-        Misconception(
-            "rate kept",
+        "rate kept": (
             _right_but("learning rate"),
             "The schedule is a function of the step number. Is there anything about the rate that the step number does not say?",
         ),
-        Misconception(
-            "keep everything",
+        "keep everything": (
             {name: True for name in NEEDED},
             "It would work, and two of these are not needed. Which are made anew in the next step?",
         ),
-        Misconception(
-            "rate for the step number",
+        "rate for the step number": (
             _right_but("learning rate", "step number"),
             "The rate of this step says nothing of the next one, and Adam's correction counts, too. Which of the two makes the other?",
         ),
-        Misconception(
-            "step number forgotten",
+        "step number forgotten": (
             _right_but("step number"),
             "Where in the schedule does the run go on? And what does Adam's correction ask for?",
-            recognise=lambda answer: (
-                not answer["step number"] and all(answer[name] for name in NEEDED if NEEDED[name] and name != "step number")
-            ),
+            lambda answer: not answer["step number"] and all(answer[name] for name in NEEDED if NEEDED[name] and name != "step number"),
         ),
-        Misconception(
-            "several things left out",
+        "several things left out": (
             _right_but("Adam's two means", "state of the random generator"),
             "More than one thing is missing that the next step reads. Go through it: forward with dropout, Adam's two means, the schedule.",
-            recognise=lambda answer: sum(not answer[name] for name in NEEDED if NEEDED[name]) > 1,
+            lambda answer: sum(not answer[name] for name in NEEDED if NEEDED[name]) > 1,
         ),
-        Misconception(
-            "one left out, one too many",
+        "one left out, one too many": (
             _right_but("Adam's two means", "gradients"),
             "One thing is missing that the next step reads, and one or two are kept that it makes anew. Go through the step line by line.",
-            recognise=lambda answer: (
+            lambda answer: (
                 sum(not answer[name] for name in NEEDED if NEEDED[name]) == 1 and any(answer[name] for name in NEEDED if not NEEDED[name])
             ),
         ),
-    ),
-    alternatives=(Alternative("ones and zeros", {name: int(value) for name, value in NEEDED.items()}),),
+    },
+    alternatives={"ones and zeros": {name: int(value) for name, value in NEEDED.items()}},
     success="And the place in the data: which batches of this epoch are done.",
 )
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Complaint, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Complaint, Exercise, case
 from xformer_course.exercises.values import as_floats
 
 
@@ -28,43 +28,37 @@ Two weights start at 0. In the first step of Adam, with rate 0.01, one has the g
     stub='answer = {"gradient 100": ..., "gradient -0.001": ...}',
     reference={"gradient 100": -0.01, "gradient -0.001": 0.01},
     tolerance=1e-4,
-    misconceptions=(
-        Misconception(
-            "plain gradient descent",
+    wrong={
+        "plain gradient descent": (
             {"gradient 100": -1.0, "gradient -0.001": 0.00001},
             "That is rate times gradient. Adam divides the gradient by its own running size.",
         ),
-        Misconception(
-            "up instead of down",
+        "up instead of down": (
             {"gradient 100": 0.01, "gradient -0.001": -0.01},
             "The sizes are right. Which way does a weight go to make the loss smaller?",
         ),
-        Misconception(
-            "sign forgotten",
+        "sign forgotten": (
             {"gradient 100": -0.01, "gradient -0.001": -0.01},
             "The sizes are right. Does the second gradient push in the same direction as the first?",
         ),
-        Misconception(
-            "no correction",
+        "no correction": (
             {"gradient 100": -0.01 * 0.1 / 0.02**0.5, "gradient -0.001": 0.01 * 0.1 / 0.02**0.5},
             "You used the means as they are. They started at 0, so after one step they are too small; Adam corrects for that.",
-            recognise=_same_size_but_wrong,
+            _same_size_but_wrong,
         ),
-        Misconception("rate forgotten", {"gradient 100": -1.0, "gradient -0.001": 1.0}, "That is the direction. The rate says how far."),
-        Misconception(
-            "gradient added",
+        "rate forgotten": ({"gradient 100": -1.0, "gradient -0.001": 1.0}, "That is the direction. The rate says how far."),
+        "gradient added": (
             {"gradient 100": 1.0, "gradient -0.001": -0.00001},
             "That is rate times gradient, and uphill. Adam divides by the gradient's own running size, and a step makes the loss smaller.",
-            recognise=lambda answer: abs(float(answer["gradient 100"]) - 1) < 1e-3 and abs(float(answer["gradient -0.001"])) < 1e-3,
+            lambda answer: abs(float(answer["gradient 100"]) - 1) < 1e-3 and abs(float(answer["gradient -0.001"])) < 1e-3,
         ),
-        Misconception(
-            "square not rooted",
+        "square not rooted": (
             {"gradient 100": -0.0001, "gradient -0.001": 10.0},
             "You divided by the mean of the squares. Try a gradient ten times as large: should the step become ten times smaller?",
-            recognise=lambda answer: abs(float(answer["gradient 100"])) < 2e-4 and abs(float(answer["gradient -0.001"])) > 1,
+            lambda answer: abs(float(answer["gradient 100"])) < 2e-4 and abs(float(answer["gradient -0.001"])) > 1,
         ),
-    ),
-    alternatives=(Alternative("with epsilon", {"gradient 100": -0.0099999, "gradient -0.001": 0.00999999}),),
+    },
+    alternatives={"with epsilon": {"gradient 100": -0.0099999, "gradient -0.001": 0.00999999}},
     success="The first step has the size of the rate, whatever the gradient's size.",
 )
 
@@ -86,34 +80,10 @@ def _schedule_cases(rng):
     ]
 
 
-def _jumps(step, peak, warmup, total):
-    return peak * (step / warmup if step <= warmup else 1 - step / total)
-
-
 def _falls_to_the_wrong_end(step, peak, warmup, total):
     if step <= warmup:
         return peak * step / warmup
     return peak * (1 - (step - warmup) / total)
-
-
-def _from_zero(step, peak, warmup, total):
-    return _schedule(step - 1, peak, warmup, total)
-
-
-def _level(step, peak, warmup, total):
-    return peak * min(1.0, step / warmup)
-
-
-def _never_warms(step, peak, warmup, total):
-    return peak * (total - step) / (total - warmup)
-
-
-def _lower_peak(step, peak, warmup, total):
-    return peak * min(step / warmup, 1 - step / total)
-
-
-def _shorter(step, peak, warmup, total):
-    return peak * min(step / warmup, (total - step) / (total - warmup))
 
 
 def _falling(fall):
@@ -143,57 +113,59 @@ def rate(step, peak, warmup, total):
     reference=_schedule,
     cases=_schedule_cases,
     returns=("rate",),
-    misconceptions=(
-        Misconception(
-            "the jump is still there",
-            _jumps,
+    wrong={
+        "the jump is still there": (
+            lambda step, peak, warmup, total: peak * (step / warmup if step <= warmup else 1 - step / total),
             "The rate still drops at once after the warm-up. Put `step = warmup` into the formula of the fall.",
         ),
-        Misconception(
-            "does not reach zero",
+        "does not reach zero": (
             _falls_to_the_wrong_end,
             "The fall now begins at `peak` but is too slow: print the last step. How many steps does the fall have?",
         ),
-        Misconception(
-            "one step late", _from_zero, "Everything comes one step late: step 1 has rate 0, so it changes nothing. Steps count from 1."
+        "one step late": (
+            lambda step, peak, warmup, total: _schedule(step - 1, peak, warmup, total),
+            "Everything comes one step late: step 1 has rate 0, so it changes nothing. Steps count from 1.",
         ),
-        Misconception("no fall", _level, "The jump is gone, and so is the fall: the last step should have rate 0."),
-        Misconception("no warm-up left", _never_warms, "The fall is right and the rise is gone: print the first step."),
-        Misconception(
-            "peak never reached", _lower_peak, "The two lines now meet below `peak`. Print step 4: it should be the peak itself."
+        "no fall": (
+            lambda step, peak, warmup, total: peak * min(1.0, step / warmup),
+            "The jump is gone, and so is the fall: the last step should have rate 0.",
         ),
-        Misconception(
-            "steps not counted from the peak",
+        "no warm-up left": (
+            lambda step, peak, warmup, total: peak * (total - step) / (total - warmup),
+            "The fall is right and the rise is gone: print the first step.",
+        ),
+        "peak never reached": (
+            lambda step, peak, warmup, total: peak * min(step / warmup, 1 - step / total),
+            "The two lines now meet below `peak`. Print step 4: it should be the peak itself.",
+        ),
+        "steps not counted from the peak": (
             _falling(lambda step, warmup, total: 1 - step / (total - warmup)),
             "The fall has the right slope and begins too low, below 0 at the end. How many steps after the warm-up is step 5 of the example?",
         ),
-        Misconception(
-            "peak kept a step",
+        "peak kept a step": (
             _falling(lambda step, warmup, total: (total - step) / (total - warmup - 1)),
             "The end is right, but the first step of the fall still has `peak`. How many steps lie between `warmup` and `total`?",
         ),
-        Misconception(
-            "zero a step late",
+        "zero a step late": (
             _falling(lambda step, warmup, total: (total - step + 1) / (total - warmup)),
             "Print the last step: it should have rate 0. How many steps are still to come at `total`?",
         ),
-        Misconception(
-            "zero a step early",
+        "zero a step early": (
             _falling(lambda step, warmup, total: (total - step - 1) / (total - warmup)),
             "Print the last two steps: the rate is 0 too early, and then below it. How many steps are still to come at `total`?",
         ),
-        Misconception(
-            "root in place of a line",
+        "root in place of a line": (
             _falling(lambda step, warmup, total: (warmup / step) ** 0.5),
             "No jump, but a curve that never reaches 0. That is another schedule; the statement asks for a straight line.",
         ),
-        Misconception(
-            "curve in place of a line",
+        "curve in place of a line": (
             _falling(lambda step, warmup, total: 0.5 + 0.5 * np.cos(np.pi * (step - warmup) / (total - warmup))),
             "No jump, and 0 at the end, but in between your rate bends. The statement asks for a straight line.",
         ),
-    ),
-    alternatives=(Alternative("the smaller of two lines", _shorter),),
+    },
+    alternatives={
+        "the smaller of two lines": lambda step, peak, warmup, total: peak * min(step / warmup, (total - step) / (total - warmup))
+    },
     success="The two lines meet at the peak.",
 )
 
@@ -201,25 +173,6 @@ def rate(step, peak, warmup, total):
 def _clipped(gradients, largest):
     norm = np.sqrt(sum((g**2).sum() for g in gradients))
     return [g * (largest / norm) if norm > largest else g for g in gradients]
-
-
-def _clip_cases(rng):
-    return [
-        case([np.array([3.0]), np.array([0.0, 4.0])], 1.0),
-        case([np.array([3.0]), np.array([0.0, 4.0])], 10.0, note="a norm below the limit"),
-        case([rng.normal(size=(2, 3)), rng.normal(size=5)], 1.5),
-        case([rng.normal(size=(5, 7)), 0.01 * rng.normal(size=(7, 2)), rng.normal(size=3)], 0.25),
-        case([0.01 * rng.normal(size=(3, 4)), 0.01 * rng.normal(size=2)], 1.0, note="a norm below the limit"),
-        case([np.zeros((2, 3)), np.zeros(5)], 1.5, note="a norm of 0"),
-    ]
-
-
-def _each_alone(gradients, largest):
-    return [g * min(1.0, largest / np.linalg.norm(g)) if g.any() else g for g in gradients]
-
-
-def _by_value(gradients, largest):
-    return [np.clip(g, -largest, largest) for g in gradients]
 
 
 def _always_scaled(gradients, largest):
@@ -280,32 +233,34 @@ unchanged if that norm is at most `largest`; otherwise multiply all arrays by th
     ),
     stub="def clip(gradients, largest):\n    return ...",
     reference=_clipped,
-    cases=_clip_cases,
+    cases=lambda rng: [
+        case([np.array([3.0]), np.array([0.0, 4.0])], 1.0),
+        case([np.array([3.0]), np.array([0.0, 4.0])], 10.0, note="a norm below the limit"),
+        case([rng.normal(size=(2, 3)), rng.normal(size=5)], 1.5),
+        case([rng.normal(size=(5, 7)), 0.01 * rng.normal(size=(7, 2)), rng.normal(size=3)], 0.25),
+        case([0.01 * rng.normal(size=(3, 4)), 0.01 * rng.normal(size=2)], 1.0, note="a norm below the limit"),
+        case([np.zeros((2, 3)), np.zeros(5)], 1.5, note="a norm of 0"),
+    ],
     returns=("clipped",),
     probe=_array_by_array,
-    misconceptions=(
-        Misconception(
-            "each array alone",
-            _each_alone,
+    wrong={
+        "each array alone": (
+            lambda gradients, largest: [g * min(1.0, largest / np.linalg.norm(g)) if g.any() else g for g in gradients],
             "You gave each array a factor of its own, so the direction of the whole changes. How many norms does the statement ask for?",
         ),
-        Misconception(
-            "clipped by value",
-            _by_value,
+        "clipped by value": (
+            lambda gradients, largest: [np.clip(g, -largest, largest) for g in gradients],
             "You cut single entries at ±largest, which bends the direction. Multiply all by one factor instead.",
         ),
-        Misconception(
-            "always scaled",
+        "always scaled": (
             _always_scaled,
             "Small gradients were blown up to the limit. What should happen when the norm is already below it?",
         ),
-        Misconception(
-            "norms added", _sum_of_norms, "You added the norms of the arrays. Squares are what adds up: try one array of 3 and one of 4."
-        ),
-        Misconception("root forgotten", _no_root, "That is the square of the norm. Try one array of 3 and one of 4: the norm is 5."),
-        Misconception("scaled to one", _to_one, "The norm afterwards is 1, whatever the limit was. Which number should it be?"),
-    ),
-    alternatives=(Alternative("one long vector", _clip_concatenated),),
+        "norms added": (_sum_of_norms, "You added the norms of the arrays. Squares are what adds up: try one array of 3 and one of 4."),
+        "root forgotten": (_no_root, "That is the square of the norm. Try one array of 3 and one of 4: the norm is 5."),
+        "scaled to one": (_to_one, "The norm afterwards is 1, whatever the limit was. Which number should it be?"),
+    },
+    alternatives={"one long vector": _clip_concatenated},
     success="One factor for all: the step gets shorter and keeps its direction.",
 )
 

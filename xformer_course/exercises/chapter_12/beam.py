@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 from xformer_course.exercises.values import as_array, as_floats, difference
 
 
@@ -39,10 +39,6 @@ def _best_of_each(totals, log_probs):
     sums = totals + log_probs.max(axis=1)
     order = np.argsort(-sums)
     return sums[order], order, words[order]
-
-
-def _past_forgotten(totals, log_probs):
-    return _beam_step(np.zeros(len(totals)), log_probs)
 
 
 def _multiplied(totals, log_probs):
@@ -115,30 +111,28 @@ Return three arrays (k,): their log p, the row of the beginning each one extends
     cases=_beam_step_cases,
     returns=("sums", "parents", "words"),
     compare=_same_step,
-    misconceptions=(
-        Misconception(
-            "one of each",
+    wrong={
+        "one of each": (
             _best_of_each,
             "You kept the best word of each beginning. Two extensions of one beginning may both be likelier than any of another.",
         ),
-        Misconception("past forgotten", _past_forgotten, "You compared the new words alone. What has each beginning cost so far?"),
-        Misconception(
-            "logarithms multiplied", _multiplied, "You multiplied two logarithms. Probabilities multiply; what do their logarithms do?"
+        "past forgotten": (
+            lambda totals, log_probs: _beam_step(np.zeros(len(totals)), log_probs),
+            "You compared the new words alone. What has each beginning cost so far?",
         ),
-        Misconception(
-            "divided by k",
+        "logarithms multiplied": (_multiplied, "You multiplied two logarithms. Probabilities multiply; what do their logarithms do?"),
+        "divided by k": (
             _divided_by_k,
             "The sums are right, the places are not. How many columns has the matrix that you laid out in one row?",
         ),
-        Misconception(
-            "through probabilities",
+        "through probabilities": (
             _through_probabilities,
             "Right for short sentences. The probability of a long one is 0 to the machine: print `np.exp(-800.0)`.",
         ),
-        Misconception("least likely", _likeliest_last, "You kept the least likely. `argsort` puts the smallest first."),
-        Misconception("swapped", _parent_and_word_swapped, "Your parents are words and your words are parents. The quotient is the row."),
-    ),
-    alternatives=(Alternative("lists", _step_by_list),),
+        "least likely": (_likeliest_last, "You kept the least likely. `argsort` puts the smallest first."),
+        "swapped": (_parent_and_word_swapped, "Your parents are words and your words are parents. The quotient is the row."),
+    },
+    alternatives={"lists": _step_by_list},
     success="With tensors for several sentences, this is `extend` of the library.",
 )
 
@@ -232,34 +226,29 @@ def search(step, state, bos_id, k, length):
     reference=_searching(),
     cases=_search_cases,
     returns=("sentences",),
-    misconceptions=(
-        Misconception(
-            "state left behind",
+    wrong={
+        "state left behind": (
             _searching(reorder=False),
             "The words move to new rows and the states stay. Whose state does row 1 have after the second step?",
         ),
-        Misconception(
-            "words left behind",
+        "words left behind": (
             _searching(words_reordered=False),
             "Now the states move and the words said before do not: the sentences are glued together from several.",
         ),
-        Misconception(
-            "k equal starts",
+        "k equal starts": (
             _searching(one_start=False),
             "All k rows begin with the same word and a log p of 0, so the first step keeps the same extension k times.",
         ),
-        Misconception(
-            "sorted states",
+        "sorted states": (
             _searching(by_rank=True),
             "The states are in another order, but not in that of the parents: a parent may come twice, another not at all.",
         ),
-        Misconception(
-            "newest word alone",
+        "newest word alone": (
             _searching(summed=False),
             "You compare extensions by their newest word. What became of the log p of the beginnings?",
         ),
-    ),
-    alternatives=(Alternative("lists of tuples", _search_lists),),
+    },
+    alternatives={"lists of tuples": _search_lists},
     success="In the library, `cache.keep(rows[stay])` moves keys and values in the same way.",
 )
 

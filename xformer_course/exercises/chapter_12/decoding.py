@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 BOS, EOS = 1, 2
 
@@ -55,25 +55,9 @@ def _newest_word_only(next_logits, bos_id, eos_id, limit):
     return _greedy(lambda ids: next_logits(ids[-1:] if len(ids) < 20 else [BOS] * 50), bos_id, eos_id, limit)
 
 
-def _keeps_bos(next_logits, bos_id, eos_id, limit):
-    return [bos_id, *_greedy(next_logits, bos_id, eos_id, limit)]
-
-
 def _keeps_eos(next_logits, bos_id, eos_id, limit):
     said = _greedy(next_logits, bos_id, eos_id, limit)
     return [*said, eos_id] if len(said) < limit else said
-
-
-def _no_limit(next_logits, bos_id, eos_id, limit):
-    return _greedy(next_logits, bos_id, eos_id, limit + 40)
-
-
-def _bos_counted(next_logits, bos_id, eos_id, limit):
-    return _greedy(next_logits, bos_id, eos_id, limit - 1)
-
-
-def _no_start(next_logits, bos_id, eos_id, limit):
-    return _greedy(lambda ids: next_logits(ids[1:]), bos_id, eos_id, limit)
 
 
 def _goes_on(next_logits, bos_id, eos_id, limit):
@@ -118,24 +102,31 @@ begin with `<bos>`, take the likeliest word again and again, and stop at `<eos>`
     reference=_greedy,
     cases=_greedy_cases,
     returns=("words",),
-    misconceptions=(
-        Misconception(
-            "words behind the end",
-            _goes_on,
-            "You take <eos> out and go on behind it. What a model says after <eos> belongs to no sentence.",
-        ),
-        Misconception(
-            "newest word only",
+    wrong={
+        "words behind the end": (_goes_on, "You take <eos> out and go on behind it. What a model says after <eos> belongs to no sentence."),
+        "newest word only": (
             _newest_word_only,
             "The model was asked about the newest word alone. How can it know what it has already said?",
         ),
-        Misconception("begin kept", _keeps_bos, "Your list begins with <bos>, which is no word of the sentence."),
-        Misconception("end kept", _keeps_eos, "Your list ends with <eos>, which is no word of the sentence."),
-        Misconception("no limit", _no_limit, "A sentence went on past the limit. What stops your loop when <eos> does not come?"),
-        Misconception("begin counted", _bos_counted, "A sentence that reaches the limit is one word short. Does <bos> count as a word?"),
-        Misconception("no start", _no_start, "The first words are not what the model says after <bos>. Print what you ask it about first."),
-    ),
-    alternatives=(Alternative("arrays", _with_arrays), Alternative("recursion", _by_recursion)),
+        "begin kept": (
+            lambda next_logits, bos_id, eos_id, limit: [bos_id, *_greedy(next_logits, bos_id, eos_id, limit)],
+            "Your list begins with <bos>, which is no word of the sentence.",
+        ),
+        "end kept": (_keeps_eos, "Your list ends with <eos>, which is no word of the sentence."),
+        "no limit": (
+            lambda next_logits, bos_id, eos_id, limit: _greedy(next_logits, bos_id, eos_id, limit + 40),
+            "A sentence went on past the limit. What stops your loop when <eos> does not come?",
+        ),
+        "begin counted": (
+            lambda next_logits, bos_id, eos_id, limit: _greedy(next_logits, bos_id, eos_id, limit - 1),
+            "A sentence that reaches the limit is one word short. Does <bos> count as a word?",
+        ),
+        "no start": (
+            lambda next_logits, bos_id, eos_id, limit: _greedy(lambda ids: next_logits(ids[1:]), bos_id, eos_id, limit),
+            "The first words are not what the model says after <bos>. Print what you ask it about first.",
+        ),
+    },
+    alternatives={"arrays": _with_arrays, "recursion": _by_recursion},
     success="That is all of greedy decoding.",
 )
 
@@ -207,35 +198,30 @@ def step_by_step(x, positions, w_q, w_k, w_v):
     reference=_stepwise(),
     cases=_cache_cases,
     returns=("outputs",),
-    misconceptions=(
-        Misconception(
-            "always place 0",
+    wrong={
+        "always place 0": (
             _stepwise(place=lambda n: 0),
             "Each word gets the vector of place 0, so the words are a bag again. Which place does the third word have?",
         ),
-        Misconception(
-            "one place too far",
+        "one place too far": (
             _stepwise(place=lambda n: n + 1),
             "Now the first row is wrong too: the first word gets the vector of place 1.",
         ),
-        Misconception("keys without places", _stepwise(key_place=False), "The query knows its place, the keys do not know theirs."),
-        Misconception(
-            "values without places",
+        "keys without places": (_stepwise(key_place=False), "The query knows its place, the keys do not know theirs."),
+        "values without places": (
             _stepwise(value_place=False),
             "Queries and keys have their places, the values have not. All three are projections of one sum.",
         ),
-        Misconception(
-            "nothing kept",
+        "nothing kept": (
             _stepwise(newest=True),
             "Each word attends to itself alone, with a weight of 1. What became of the words before it?",
         ),
-        Misconception(
-            "future seen",
+        "future seen": (
             _stepwise(whole=True),
             "The first row changes when the last word changes. What has been kept when the first word is read?",
         ),
-    ),
-    alternatives=(Alternative("all at once, masked", _by_mask),),
+    },
+    alternatives={"all at once, masked": _by_mask},
     success="A cache saves what was computed; it cannot know the place of a new word unless you count.",
 )
 

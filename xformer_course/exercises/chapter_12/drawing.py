@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 
 def _keep(probabilities, words):
@@ -46,32 +46,15 @@ def _one_too_many(probabilities, p):
     return _keep(probabilities, order[:count])
 
 
-def _not_shared_out(probabilities, p):
-    return np.where(_nucleus(probabilities, p) > 0, probabilities, 0.0)
-
-
-def _sorted(probabilities, p):
-    return np.sort(_nucleus(probabilities, p))[::-1]
-
-
 def _threshold(probabilities, p):
     words = np.flatnonzero(probabilities >= 1 - p)
     return _keep(probabilities, words if len(words) else [probabilities.argmax()])
-
-
-def _share_of_the_words(probabilities, p):
-    return _keep(probabilities, np.argsort(-probabilities)[: max(1, round(p * len(probabilities)))])
 
 
 def _tail_kept(probabilities, p):
     order = np.argsort(probabilities)
     count = int((np.cumsum(probabilities[order]) < p).sum()) + 1
     return _keep(probabilities, order[:count])
-
-
-def _in_given_order(probabilities, p):
-    count = int((np.cumsum(probabilities) < p).sum()) + 1
-    return _keep(probabilities, np.arange(count))
 
 
 def _softmax_again(probabilities, p):
@@ -108,32 +91,36 @@ so that together they have a probability of at least `p`. Return the probabiliti
     reference=_nucleus,
     cases=_nucleus_cases,
     returns=("probabilities",),
-    misconceptions=(
-        Misconception(
-            "stops too early",
+    wrong={
+        "stops too early": (
             _without_the_last,
             "What you kept does not reach `p`. The word with which the sum passes `p` belongs to the nucleus.",
         ),
-        Misconception("one too many", _one_too_many, "Your words reach `p` even without the last one you kept."),
-        Misconception("not shared out", _not_shared_out, "The right words, but they do not add up to 1 any more. Divide by what is left."),
-        Misconception("sorted", _sorted, "The right numbers at the wrong places: word n must keep place n."),
-        Misconception(
-            "a threshold",
+        "one too many": (_one_too_many, "Your words reach `p` even without the last one you kept."),
+        "not shared out": (
+            lambda probabilities, p: np.where(_nucleus(probabilities, p) > 0, probabilities, 0.0),
+            "The right words, but they do not add up to 1 any more. Divide by what is left.",
+        ),
+        "sorted": (
+            lambda probabilities, p: np.sort(_nucleus(probabilities, p))[::-1],
+            "The right numbers at the wrong places: word n must keep place n.",
+        ),
+        "a threshold": (
             _threshold,
             "You looked at each word alone. Many small ones may be needed to reach `p` together, and one large one may do.",
         ),
-        Misconception(
-            "a share of the words",
-            _share_of_the_words,
+        "a share of the words": (
+            lambda probabilities, p: _keep(probabilities, np.argsort(-probabilities)[: max(1, round(p * len(probabilities)))]),
             "You kept a share of the *words*. `p` is a share of the *probability*: how many words that takes differs from row to row.",
         ),
-        Misconception("tail kept", _tail_kept, "You began with the least likely words. `argsort` puts the smallest first."),
-        Misconception("in the order given", _in_given_order, "You added up in the order of the vocabulary. Begin with the likeliest word."),
-        Misconception(
-            "softmax again", _softmax_again, "These are probabilities already. A second softmax makes them more alike; divide by their sum."
+        "tail kept": (_tail_kept, "You began with the least likely words. `argsort` puts the smallest first."),
+        "in the order given": (
+            lambda probabilities, p: _keep(probabilities, np.arange(int((np.cumsum(probabilities) < p).sum()) + 1)),
+            "You added up in the order of the vocabulary. Begin with the likeliest word.",
         ),
-    ),
-    alternatives=(Alternative("a loop", _by_loop),),
+        "softmax again": (_softmax_again, "These are probabilities already. A second softmax makes them more alike; divide by their sum."),
+    },
+    alternatives={"a loop": _by_loop},
     success="One factor for all: the words that are left keep their proportions.",
 )
 

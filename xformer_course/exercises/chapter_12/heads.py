@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 
 def _rate(*values):
@@ -38,51 +38,36 @@ Sure links are the–le, cat–chat, black–noir and sleeps–dort. Possible ar
     ),
     stub="rate = ...",
     reference=4 / 7,
-    misconceptions=(
-        Misconception(
-            "the hits, not the errors",
-            3 / 7,
-            "That is the part that is right. A rate of errors is 0 for a perfect head.",
-            recognise=_rate(3 / 7),
-        ),
-        Misconception(
-            "possible links not counted",
+    wrong={
+        "the hits, not the errors": (3 / 7, "That is the part that is right. A rate of errors is 0 for a perfect head.", _rate(3 / 7)),
+        "possible links not counted": (
             5 / 7,
             "One proposed link is possible and not sure, and a sure link is possible, too. How large is $|A \\cap P|$?",
-            recognise=_rate(5 / 7),
+            _rate(5 / 7),
         ),
-        Misconception(
-            "the end mark linked",
-            5 / 8,
-            "You proposed a link for a row or a column of `<eos>`. It is no word.",
-            recognise=_rate(5 / 8, 6 / 9),
-        ),
-        Misconception(
-            "the second best for dort",
+        "the end mark linked": (5 / 8, "You proposed a link for a row or a column of `<eos>`. It is no word.", _rate(5 / 8, 6 / 9)),
+        "the second best for dort": (
             3 / 8,
             "*dort* looks at `<eos>` most, and then it proposes nothing, not its second best.",
-            recognise=_rate(3 / 8),
+            _rate(3 / 8),
         ),
-        Misconception(
-            "a link for each column",
+        "a link for each column": (
             1 / 7,
             "You went down the columns. A head proposes for each *row*, the word about to be written, the source word it looks at most.",
-            recognise=_rate(1 / 7),
+            _rate(1 / 7),
         ),
-        Misconception(
-            "possible links below the line",
+        "possible links below the line": (
             7 / 10,
             "Below the line stands $|A| + |S|$. Nobody is punished for a merely possible link that is not proposed.",
-            recognise=_rate(7 / 10),
+            _rate(7 / 10),
         ),
-        Misconception(
-            "one precision",
+        "one precision": (
             1 / 3,
             "You divided by the proposed links alone. What does a head lose by the sure links that it misses?",
-            recognise=_rate(1 / 3),
+            _rate(1 / 3),
         ),
-    ),
-    alternatives=(Alternative("three digits", 0.571), Alternative("as a float", 1 - 3 / 7)),
+    },
+    alternatives={"three digits": 0.571, "as a float": 1 - 3 / 7},
     tolerance=1e-3,
     success="One wrong link, one merely possible, three sure ones missed: an error rate above one half, in a map that looks reasonable.",
 )
@@ -169,45 +154,38 @@ Write `judge(losses, cost, draws)`. Choose the k heads that look cheapest on the
     reference=_judge,
     cases=_judge_cases,
     returns=("alone", "together", "share"),
-    misconceptions=(
-        Misconception(
-            "chosen where it is measured",
+    wrong={
+        "chosen where it is measured": (
             _wrongly(chosen_by=lambda losses: losses[:, 1]),
             "You chose on the half on which you measure. Whoever picks the smallest of many noisy numbers picks luck with them.",
         ),
-        Misconception(
-            "chosen on both halves",
+        "chosen on both halves": (
             _wrongly(chosen_by=lambda losses: losses.mean(axis=1)),
             "The choice has seen the second half as well. Then that half cannot judge it.",
         ),
-        Misconception(
-            "measured where it was chosen",
+        "measured where it was chosen": (
             _wrongly(alone_from=0),
             "The single losses are those of the first half, which made the choice: they are too small by their luck.",
         ),
-        Misconception("the dearest chosen", _wrongly(dearest=True), "Your heads are the dearest. `argsort` puts the smallest first."),
-        Misconception(
-            "added up for together",
+        "the dearest chosen": (_wrongly(dearest=True), "Your heads are the dearest. `argsort` puts the smallest first."),
+        "added up for together": (
             _sum_for_together,
             "You added single losses up. Heads that stand in for each other cost more together: ask `cost`.",
         ),
-        Misconception(
-            "ties left out",
+        "ties left out": (
             _wrongly(strictly=True),
             "A draw that costs exactly as much is *no more*. One of the draws may be your own choice.",
         ),
-        Misconception(
-            "the dearer draws counted",
+        "the dearer draws counted": (
             _wrongly(dearer=True),
             "You counted the draws that cost more. A good choice has few draws that are as cheap, so its share is small.",
         ),
-        Misconception(
-            "controls one by one",
+        "controls one by one": (
             _wrongly(alone_for_control=True),
             "Your controls are sums of single losses, your choice a cost together. Compare like with like.",
         ),
-    ),
-    alternatives=(Alternative("sorted lists", _by_sorting),),
+    },
+    alternatives={"sorted lists": _by_sorting},
     success="A small share says that choosing helped. Together far above alone says that the losses did not add up.",
 )
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 
 def _answered(lead):
@@ -30,51 +30,39 @@ Now the head may not read *cat*: that score becomes −∞ before the softmax, a
     ),
     stub='answer = {"lead": ..., "word": ...}',
     reference={"lead": 0.2, "word": "chat"},
-    misconceptions=(
-        Misconception(
-            "its share taken away",
+    wrong={
+        "its share taken away": (
             {"lead": -0.2, "word": "chien"},
             "You took away what *cat* had added. But the head still shares out a weight of 1: who gets the half that is free now?",
-            recognise=_answered(-0.2),
+            _answered(-0.2),
         ),
-        Misconception(
-            "all of the lead enlarged",
+        "all of the lead enlarged": (
             {"lead": -0.4, "word": "chien"},
             "You enlarged the whole lead by one factor. Which part of it does the head not touch?",
-            recognise=_answered(-0.4),
+            _answered(-0.4),
         ),
-        Misconception(
-            "the head alone",
+        "the head alone": (
             {"lead": 0.8, "word": "chat"},
             "That is what the head adds. What was in the state before it looked?",
-            recognise=_answered(0.8),
+            _answered(0.8),
         ),
-        Misconception(
-            "shared out in equal parts",
+        "shared out in equal parts": (
             {"lead": 0.175, "word": "chat"},
-            "You gave the free weight to the two others in equal parts. The scores of *an* and *old* did not change: what does that say "
-            "about the ratio of their weights?",
-            recognise=lambda answer: _answered(0.175)(answer) or _answered(0.15)(answer),
+            "You gave the free weight to the two others in equal parts. The scores of *an* and *old* did not change: what does that say about the ratio of their weights?",
+            lambda answer: _answered(0.175)(answer) or _answered(0.15)(answer),
         ),
-        Misconception(
-            "a weight of its own",
-            {"lead": 1.8, "word": "chat"},
-            "The lead is as it was. A score of −∞ makes which weight?",
-            recognise=_answered(1.8),
-        ),
-        Misconception(
-            "the head silent",
+        "a weight of its own": ({"lead": 1.8, "word": "chat"}, "The lead is as it was. A score of −∞ makes which weight?", _answered(1.8)),
+        "the head silent": (
             {"lead": -0.6, "word": "chien"},
             "You took the whole head away. It may still read two of its three keys.",
-            recognise=_answered(-0.6),
+            _answered(-0.6),
         ),
-        Misconception(
-            "the sign misread",
+        "the sign misread": (
             {"lead": 0.2, "word": "chien"},
             "Your lead is right. It is the logit of *chat* less the logit of *chien*: who is ahead?",
         ),
-    ),
-    alternatives=(Alternative("a capital letter", {"lead": 0.2, "word": "Chat"}),),
+    },
+    alternatives={"a capital letter": {"lead": 0.2, "word": "Chat"}},
     tolerance=1e-3,
     success="*cat* had brought 2 of the lead of 1.8, and without it the lead falls by only 1.6: what the others bring weighs more now. So a vote and a block do not measure the same thing.",
 )
@@ -179,39 +167,29 @@ Write `exchange_costs(lead, memory, other, pairs)`: for each pair, by how much t
     cases=_costs_cases,
     returns=("costs",),
     pure=True,
-    misconceptions=(
-        Misconception(
-            "exchanges kept",
+    wrong={
+        "exchanges kept": (
             _patched(kept=True),
             "From the second pair on, the rows of the earlier pairs are exchanged as well. Whose cost do you measure then?",
         ),
-        Misconception(
-            "the caller's memory changed",
+        "the caller's memory changed": (
             _in_the_callers_memory,
             "After the call the memory is another one, and each pair was tried with the earlier rows exchanged. Where do you write to?",
         ),
-        Misconception("rises for falls", _patched(sign=-1), "Every number has the wrong sign. A lead that shrinks has a cost above 0."),
-        Misconception(
-            "the row of the same number",
+        "rises for falls": (_patched(sign=-1), "Every number has the wrong sign. A lead that shrinks has a cost above 0."),
+        "the row of the same number": (
             _patched(other_row=lambda n, k, u: min(n, u - 1)),
             "You took row n of the other memory. The sentences differ in length: which row belongs to the same piece?",
         ),
-        Misconception(
-            "pairs turned", _patched(turned=True), "The two numbers of a pair changed their parts. The first is a row of `memory`."
-        ),
-        Misconception(
-            "rows of zeros", _patched(zero=True), "You put zeros in. The question is what the *other* sentence's row does there."
-        ),
-        Misconception(
-            "rows taken out",
+        "pairs turned": (_patched(turned=True), "The two numbers of a pair changed their parts. The first is a row of `memory`."),
+        "rows of zeros": (_patched(zero=True), "You put zeros in. The question is what the *other* sentence's row does there."),
+        "rows taken out": (
             _patched(taken_out=True),
             "You took the row out. Then nobody can read anything there; put the other sentence's row in its place.",
         ),
-        Misconception(
-            "leads, not falls", _patched(plain=True), "You returned the leads after each exchange. By how much did each one fall?"
-        ),
-    ),
-    alternatives=(Alternative("np.where", _by_where),),
+        "leads, not falls": (_patched(plain=True), "You returned the leads after each exchange. By how much did each one fall?"),
+    },
+    alternatives={"np.where": _by_where},
     success="This exchange is called patching. It finds the row that carries a message, wherever the message began.",
 )
 

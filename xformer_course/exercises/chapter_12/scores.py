@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 
 def _ngrams(words, n):
@@ -41,14 +41,6 @@ def _not_clipped(hypothesis, reference, n):
 def _each_once(hypothesis, reference, n):
     said = set(_ngrams(hypothesis, n))
     return len(said & set(_ngrams(reference, n))), len(said)
-
-
-def _recall(hypothesis, reference, n):
-    return _clipped(hypothesis, reference, n)[0], len(_ngrams(reference, n))
-
-
-def _words_counted(hypothesis, reference, n):
-    return _clipped(hypothesis, reference, n)[0], len(hypothesis)
 
 
 def _kinds_against_all(hypothesis, reference, n):
@@ -94,31 +86,27 @@ confirms, where an n-gram that the reference has k times confirms at most k occu
     reference=_clipped,
     cases=_clipped_cases,
     returns=("hits", "total"),
-    misconceptions=(
-        Misconception(
-            "not clipped", _not_clipped, "A word that is said three times and wanted once was counted three times. Repeating it would pay."
-        ),
-        Misconception(
-            "each kind once", _each_once, "Each different n-gram was counted once, in the hits and in the total. Occurrences count."
-        ),
-        Misconception(
-            "kinds against occurrences",
+    wrong={
+        "not clipped": (_not_clipped, "A word that is said three times and wanted once was counted three times. Repeating it would pay."),
+        "each kind once": (_each_once, "Each different n-gram was counted once, in the hits and in the total. Occurrences count."),
+        "kinds against occurrences": (
             _kinds_against_all,
             "The total counts occurrences, the hits only kinds: one that is said twice and wanted twice gives one hit.",
         ),
-        Misconception(
-            "recall", _recall, "Your total counts the n-grams of the reference. Precision asks how much of what was said is right."
+        "recall": (
+            lambda hypothesis, reference, n: (_clipped(hypothesis, reference, n)[0], len(_ngrams(reference, n))),
+            "Your total counts the n-grams of the reference. Precision asks how much of what was said is right.",
         ),
-        Misconception(
-            "words run together",
+        "words run together": (
             _run_together,
             "Your n-grams are strings without a seam: *ab c* and *a bc* look the same. How else can n words be kept together?",
         ),
-        Misconception(
-            "words for n-grams", _words_counted, "Your total is the number of words. How many pairs of neighbours do four words have?"
+        "words for n-grams": (
+            lambda hypothesis, reference, n: (_clipped(hypothesis, reference, n)[0], len(hypothesis)),
+            "Your total is the number of words. How many pairs of neighbours do four words have?",
         ),
-    ),
-    alternatives=(Alternative("crossing out", _crossing_out), Alternative("intersection", _by_intersection)),
+    },
+    alternatives={"crossing out": _crossing_out, "intersection": _by_intersection},
     success="hits / total, over all sentences of a corpus, is the modified precision of BLEU.",
 )
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 
 def _win_rate(first, second, draws):
@@ -47,10 +47,6 @@ def _of_sums(rows):
     return rows[:, 0].sum() / rows[:, 1].sum()
 
 
-def _turned(first, second, draws):
-    return _win_rate(second, first, draws)
-
-
 def _sentences_won(first, second, draws):
     better = second[:, 0] / second[:, 1] > first[:, 0] / first[:, 1]
     return float(better[draws].mean())
@@ -80,29 +76,24 @@ Each row of `draws` (samples, n) names the sentences of one sample, some more th
     reference=_win_rate,
     cases=_win_rate_cases,
     returns=("win rate",),
-    misconceptions=(
-        Misconception(
-            "not paired",
+    wrong={
+        "not paired": (
             _rate(_of_sums, order=lambda draw: len(draw) - 1 - draw),
             "The two systems got different sentences in a sample. Then one may win because its sentences are easier.",
         ),
-        Misconception(
-            "mean of quotients",
+        "mean of quotients": (
             _rate(lambda rows: (rows[:, 0] / rows[:, 1]).mean()),
             "You averaged the sentences' precisions. As in BLEU, add up first and divide once.",
         ),
-        Misconception("ties won", _rate(_of_sums, ties=True), "A system beats itself in all of your samples. A tie is no win."),
-        Misconception(
-            "the first one's wins", _turned, "You counted the samples that the first system wins. The question is about the second."
+        "ties won": (_rate(_of_sums, ties=True), "A system beats itself in all of your samples. A tie is no win."),
+        "the first one's wins": (
+            lambda first, second, draws: _win_rate(second, first, draws),
+            "You counted the samples that the first system wins. The question is about the second.",
         ),
-        Misconception(
-            "sentences won", _sentences_won, "You counted sentences that are won. A sample is won or lost as a whole, by its sums."
-        ),
-        Misconception(
-            "hits alone", _rate(lambda rows: rows[:, 0].sum()), "You compared hits. Who says more has more of them; divide by the totals."
-        ),
-    ),
-    alternatives=(Alternative("all samples at once", _vectorised),),
+        "sentences won": (_sentences_won, "You counted sentences that are won. A sample is won or lost as a whole, by its sums."),
+        "hits alone": (_rate(lambda rows: rows[:, 0].sum()), "You compared hits. Who says more has more of them; divide by the totals."),
+    },
+    alternatives={"all samples at once": _vectorised},
     success="A win rate of 0.95 or more is what Koehn (2004) called significant.",
 )
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 PAGE = "12c_what_each_part_is_worth"
 T_95 = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776}
@@ -52,22 +52,6 @@ def _look_cases(rng):
     ]
 
 
-def _padding_read(states, notes, real, w, u, v):
-    return _looked(_softmax(_scores(states, notes, w, u, v)), notes)
-
-
-def _score_zero(states, notes, real, w, u, v):
-    return _looked(_softmax(np.where(real, _scores(states, notes, w, u, v), 0.0)), notes)
-
-
-def _zeroed_afterwards(states, notes, real, w, u, v):
-    return _looked(_softmax(_scores(states, notes, w, u, v)) * real, notes)
-
-
-def _plain_mean(states, notes, real, w, u, v):
-    return _looked(real / real.sum(axis=1, keepdims=True), notes)
-
-
 def _one_word(states, notes, real, w, u, v):
     best = np.where(real, _scores(states, notes, w, u, v), -np.inf).argmax(axis=1)
     return _looked(np.eye(notes.shape[1])[best], notes)
@@ -76,14 +60,6 @@ def _one_word(states, notes, real, w, u, v):
 def _no_tanh(states, notes, real, w, u, v):
     scores = ((states @ w.T)[:, None] + notes @ u.T) @ v
     return _looked(_softmax(np.where(real, scores, -np.inf)), notes)
-
-
-def _swapped(states, notes, real, w, u, v):
-    return _look(states, notes, real, u, w, v)
-
-
-def _transposed(states, notes, real, w, u, v):
-    return _look(states, notes, real, w.T, u.T, v)
 
 
 def _dot_product(states, notes, real, w, u, v):
@@ -105,11 +81,6 @@ def _overflows(states, notes, real, w, u, v):
     with np.errstate(all="ignore"):
         powers = np.where(real, np.exp(_scores(states, notes, w, u, v)), 0.0)
         return _looked(powers / powers.sum(axis=1, keepdims=True), notes)
-
-
-def _keys_as_values(states, notes, real, w, u, v):
-    weights = _look(states, notes, real, w, u, v)[1]
-    return _looked(weights, notes @ u.T)
 
 
 def _by_loops(states, notes, real, w, u, v):
@@ -142,38 +113,43 @@ A place without a word gets the weight 0, the weights of each sentence add up to
     reference=_look,
     cases=_look_cases,
     returns=("contexts", "weights"),
-    misconceptions=(
-        Misconception("padding read", _padding_read, "Places without a word have a weight. Where does your code use `real`?"),
-        Misconception("a score of 0", _score_zero, "You gave padding the score 0, and exp(0) is 1. Print its weight."),
-        Misconception(
-            "zeroed afterwards",
-            _zeroed_afterwards,
+    wrong={
+        "padding read": (
+            lambda states, notes, real, w, u, v: _looked(_softmax(_scores(states, notes, w, u, v)), notes),
+            "Places without a word have a weight. Where does your code use `real`?",
+        ),
+        "a score of 0": (
+            lambda states, notes, real, w, u, v: _looked(_softmax(np.where(real, _scores(states, notes, w, u, v), 0.0)), notes),
+            "You gave padding the score 0, and exp(0) is 1. Print its weight.",
+        ),
+        "zeroed afterwards": (
+            lambda states, notes, real, w, u, v: _looked(_softmax(_scores(states, notes, w, u, v)) * real, notes),
             "Padding has weight 0, but the words' weights no longer add up to 1. Hide the scores *before* the softmax.",
         ),
-        Misconception("a plain mean", _plain_mean, "Every word has the same weight. Where do the scores enter?"),
-        Misconception("one word only", _one_word, "You took the best word alone. A softmax leaves something to each of them."),
-        Misconception(
-            "no tanh", _no_tanh, "Your scores have no tanh in them. Without it, the state adds the same to every word, and cancels."
+        "a plain mean": (
+            lambda states, notes, real, w, u, v: _looked(real / real.sum(axis=1, keepdims=True), notes),
+            "Every word has the same weight. Where do the scores enter?",
         ),
-        Misconception("w and u swapped", _swapped, "You multiplied states by `u` and annotations by `w`. It is the other way round."),
-        Misconception(
-            "transposed", _transposed, "`w @ state` for one row is `states @ w.T` for all. Your products use `w` and `u` the other way up."
+        "one word only": (_one_word, "You took the best word alone. A softmax leaves something to each of them."),
+        "no tanh": (_no_tanh, "Your scores have no tanh in them. Without it, the state adds the same to every word, and cancels."),
+        "w and u swapped": (
+            lambda states, notes, real, w, u, v: _look(states, notes, real, u, w, v),
+            "You multiplied states by `u` and annotations by `w`. It is the other way round.",
         ),
-        Misconception("a dot product", _dot_product, "You scored by the dot product of state and annotation. Use `w`, `u` and `v`."),
-        Misconception(
-            "no exponential", _no_exponential, "You divided the scores by their sum. Scores may be negative; exponentiate them first."
+        "transposed": (
+            lambda states, notes, real, w, u, v: _look(states, notes, real, w.T, u.T, v),
+            "`w @ state` for one row is `states @ w.T` for all. Your products use `w` and `u` the other way up.",
         ),
-        Misconception(
-            "one softmax for all", _over_the_batch, "The weights of the whole *batch* add up to 1. Each sentence has its own sum."
+        "a dot product": (_dot_product, "You scored by the dot product of state and annotation. Use `w`, `u` and `v`."),
+        "no exponential": (_no_exponential, "You divided the scores by their sum. Scores may be negative; exponentiate them first."),
+        "one softmax for all": (_over_the_batch, "The weights of the whole *batch* add up to 1. Each sentence has its own sum."),
+        "overflow": (_overflows, "Right for small scores. `np.exp(1000)` is infinite: subtract the largest of each row first."),
+        "keys mixed": (
+            lambda states, notes, real, w, u, v: _looked(_look(states, notes, real, w, u, v)[1], notes @ u.T),
+            "The weights are right, but you mixed the `u @ note`. The annotations themselves are mixed.",
         ),
-        Misconception(
-            "overflow", _overflows, "Right for small scores. `np.exp(1000)` is infinite: subtract the largest of each row first."
-        ),
-        Misconception(
-            "keys mixed", _keys_as_values, "The weights are right, but you mixed the `u @ note`. The annotations themselves are mixed."
-        ),
-    ),
-    alternatives=(Alternative("loops", _by_loops),),
+    },
+    alternatives={"loops": _by_loops},
     success="Called once for each word that is written, this is all that attention added to the translator.",
 )
 
@@ -282,50 +258,38 @@ the ends x̄ ∓ k σ / √n of the interval, with k = `T_95[n]`, and `"more"` i
     reference=_settled,
     cases=_settled_cases,
     returns=("low", "high", "verdict"),
-    misconceptions=(
-        Misconception("paired as listed", _as_listed, "You paired the scores in the order of the dicts. Pair them by their seed."),
-        Misconception(
-            "divisor n", _varied(lambda gaps: _half(gaps, ddof=0)), "Your interval is too short: `np.std` divides by n. Use n − 1."
-        ),
-        Misconception(
-            "factor 1.96", _varied(lambda gaps: _half(gaps, t=1.96)), "You took 1.96, which is for many seeds. Look up `T_95[n]`."
-        ),
-        Misconception(
-            "always three seeds",
+    wrong={
+        "paired as listed": (_as_listed, "You paired the scores in the order of the dicts. Pair them by their seed."),
+        "divisor n": (_varied(lambda gaps: _half(gaps, ddof=0)), "Your interval is too short: `np.std` divides by n. Use n − 1."),
+        "factor 1.96": (_varied(lambda gaps: _half(gaps, t=1.96)), "You took 1.96, which is for many seeds. Look up `T_95[n]`."),
+        "always three seeds": (
             _varied(lambda gaps: _half(gaps, t=T_95[3])),
             "Your factor is 4.303 for any n. It depends on how many count.",
         ),
-        Misconception(
-            "the degrees of freedom",
+        "the degrees of freedom": (
             _varied(lambda gaps: _half(gaps, t=T_95.get(len(gaps) - 1, T_95[2]))),
             "You looked up n − 1. Here the table goes by the number of differences, n.",
         ),
-        Misconception(
-            "of one run",
+        "of one run": (
             _varied(lambda gaps: _half(gaps, root=False)),
             "That is how far single differences spread. The *mean* of n varies less: divide by √n.",
         ),
-        Misconception(
-            "divided by n",
+        "divided by n": (
             _varied(lambda gaps: _half(gaps) / math.sqrt(len(gaps))),
             "You divided σ by n. The mean of n has σ divided by √n.",
         ),
-        Misconception("theirs minus ours", _varied(sign=-1.0), "Your signs are turned: a system that scores more must come out positive."),
-        Misconception(
-            "the mean decides",
+        "theirs minus ours": (_varied(sign=-1.0), "Your signs are turned: a system that scores more must come out positive."),
+        "the mean decides": (
             _varied(verdict=lambda ours, theirs, middle: "more" if middle > 0 else "less"),
             "The interval is right, but your verdict looks at the mean. If 0 lies inside the interval, the matter is open.",
         ),
-        Misconception(
-            "two intervals that overlap",
+        "two intervals that overlap": (
             _varied(verdict=_by_overlap),
             "You compared an interval of each system. They may overlap although every seed agrees; ask about the differences.",
         ),
-        Misconception(
-            "two means", _two_means, "You took the spread of each system. What a seed does to *both* cancels if you subtract first."
-        ),
-    ),
-    alternatives=(Alternative("by hand", _by_hand),),
+        "two means": (_two_means, "You took the spread of each system. What a seed does to *both* cancels if you subtract first."),
+    },
+    alternatives={"by hand": _by_hand},
     success="Three seeds settle a difference if its mean is about 2.5 times as large as its spread.",
 )
 

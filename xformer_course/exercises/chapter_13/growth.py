@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 CROSSING = Exercise(
     id="13.1",
@@ -24,22 +24,18 @@ share of its term. For m = 96, at which length is the exponent 1.5, and at which
     ),
     stub='answer = {"1.5": ..., "1.9": ...}',
     reference={"1.5": 192, "1.9": 1728},
-    misconceptions=(
-        Misconception(
-            "three projections",
+    wrong={
+        "three projections": (
             {"1.5": 144, "1.9": 1296},
             "Queries, keys and values make three projections. Which fourth one do the heads share at the end?",
         ),
-        Misconception(
-            "pairs counted once", {"1.5": 384, "1.9": 3456}, "Every pair of positions is used twice: once for its score, and once for what?"
-        ),
-        Misconception(
-            "nine tenths of the length",
+        "pairs counted once": ({"1.5": 384, "1.9": 3456}, "Every pair of positions is used twice: once for its score, and once for what?"),
+        "nine tenths of the length": (
             {"1.5": 192, "1.9": 364.8},
             "The first length is right. For the second, which share of *all* products must the pairs have?",
         ),
-        Misconception("where the length is the width", {"1.5": 96, "1.9": 864}, "At L = m the two terms are 4m³ and 2m³. Are they equal?"),
-    ),
+        "where the length is the width": ({"1.5": 96, "1.9": 864}, "At L = m the two terms are 4m³ and 2m³. Are they equal?"),
+    },
     success="The square is there at every length; it takes eighteen widths until the exponent says so.",
 )
 
@@ -62,22 +58,6 @@ def _slope_cases(rng):
 def _slopes_ratio(sizes, costs):
     costs = np.asarray(costs, dtype=float)
     return costs[1:] / costs[:-1]
-
-
-def _slopes_of_points(sizes, costs):
-    return np.log(np.asarray(costs[1:])) / np.log(np.asarray(sizes[1:]))
-
-
-def _slopes_upside_down(sizes, costs):
-    return 1 / _slopes(sizes, costs)
-
-
-def _slopes_doubling(sizes, costs):
-    return np.diff(np.log2(costs))
-
-
-def _slopes_straight(sizes, costs):
-    return np.diff(costs) / np.diff(sizes)
 
 
 def _slopes_from_first(sizes, costs):
@@ -111,35 +91,33 @@ it were c · size^p there. Sizes rise, but need not double; n points give n - 1 
     reference=_slopes,
     cases=_slope_cases,
     returns=("exponents",),
-    misconceptions=(
-        Misconception(
-            "quotients",
+    wrong={
+        "quotients": (
             _slopes_ratio,
             "These are quotients of costs: 4 where the exponent is 2. With which power of the sizes' quotient do they agree?",
         ),
-        Misconception(
-            "logarithms of points",
-            _slopes_of_points,
+        "logarithms of points": (
+            lambda sizes, costs: np.log(np.asarray(costs[1:])) / np.log(np.asarray(sizes[1:])),
             "You divide the logarithm of a cost by that of its size. A factor c before the power then changes the result.",
         ),
-        Misconception(
-            "upside down", _slopes_upside_down, "Your numbers are one over the exponents. Which of cost and size stands below the line?"
+        "upside down": (
+            lambda sizes, costs: 1 / _slopes(sizes, costs),
+            "Your numbers are one over the exponents. Which of cost and size stands below the line?",
         ),
-        Misconception(
-            "always doubled", _slopes_doubling, "Right where each size is twice the one before. What do you divide by when it is not?"
+        "always doubled": (
+            lambda sizes, costs: np.diff(np.log2(costs)),
+            "Right where each size is twice the one before. What do you divide by when it is not?",
         ),
-        Misconception(
-            "no logarithm",
-            _slopes_straight,
+        "no logarithm": (
+            lambda sizes, costs: np.diff(costs) / np.diff(sizes),
             "That is the slope on ordinary axes: cost for each further unit of size. On which axes is a power a straight line?",
         ),
-        Misconception(
-            "all from the first point",
+        "all from the first point": (
             _slopes_from_first,
             "The first number is right. Later ones begin at the smallest size, and not at the neighbour.",
         ),
-    ),
-    alternatives=(Alternative("loop", _slopes_by_loop),),
+    },
+    alternatives={"loop": _slopes_by_loop},
     success="Factors in front, such as the speed of a machine, have dropped out.",
 )
 
@@ -161,27 +139,23 @@ long as reading: with 4 bytes, and with int8, 1 byte, if the FLOP rate stays?"""
     ),
     stub='answer = {"intensity of one row": ..., "4 bytes": ..., "1 byte": ...}',
     reference={"intensity of one row": 0.5, "4 bytes": 8, "1 byte": 2},
-    misconceptions=(
-        Misconception(
-            "one FLOP a product",
+    wrong={
+        "one FLOP a product": (
             {"intensity of one row": 0.25, "4 bytes": 16, "1 byte": 4},
             "Each product is also added to a sum. How many FLOP are that?",
         ),
-        Misconception(
-            "int8 the wrong way",
+        "int8 the wrong way": (
             {"intensity of one row": 0.5, "4 bytes": 8, "1 byte": 32},
             "Smaller numbers arrive faster. Does the memory then fall behind with more rows, or with fewer?",
         ),
-        Misconception(
-            "numbers, not bytes",
+        "numbers, not bytes": (
             {"intensity of one row": 2, "4 bytes": 2, "1 byte": 2},
             "The memory hands over bytes. How many of them has one number of the matrix?",
         ),
-        Misconception(
-            "bytes over FLOP",
+        "bytes over FLOP": (
             {"intensity of one row": 2, "4 bytes": 8, "1 byte": 2},
             "Intensity is FLOP for each byte, and not the other way round.",
         ),
-    ),
+    },
     success="That is the least n, by the bound; a real product needs more.",
 )

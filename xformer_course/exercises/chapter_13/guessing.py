@@ -1,6 +1,6 @@
 """Chapter 13, exercises on speculative decoding: which words of a guess count, and what a pass gives on average."""
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 EOS = 2
 
@@ -44,34 +44,9 @@ def _guess_alone(guess, own, eos_id):
     return words if words == guess[: len(words)] else words[:-1]
 
 
-def _without_extra(guess, own, eos_id):
-    return _accept(guess, own, eos_id)[: len(guess)] if guess else []
-
-
-def _all_of_own(guess, own, eos_id):
-    return own[: own.index(eos_id) + 1] if eos_id in own else own
-
-
-def _agreeing(guess, own, eos_id):
-    return [a for a, b in zip(guess, own) if a == b]
-
-
 def _guess_kept(guess, own, eos_id):
     words = _accept(guess, own, eos_id)
     return [*guess[: len(words)], *words[len(guess) :]]
-
-
-def _past_the_end(guess, own, eos_id):
-    return _accept(guess, own, -1)
-
-
-def _end_dropped(guess, own, eos_id):
-    return [word for word in _accept(guess, own, eos_id) if word != eos_id]
-
-
-def _all_or_nothing(guess, own, eos_id):
-    right = guess == own[: len(guess)]
-    return _accept(guess, own, eos_id) if right else own[:1]
 
 
 def _one_late(guess, own, eos_id):
@@ -111,53 +86,46 @@ A guess may be empty.""",
     reference=_accept,
     cases=_accept_cases,
     returns=("words",),
-    misconceptions=(
-        Misconception(
-            "the model's own word is missing",
+    wrong={
+        "the model's own word is missing": (
             _without_own,
             "The accepted words are there. What did the model say at the place where the guess went wrong, and had it read the right beginning?",
         ),
-        Misconception(
-            "the guess alone",
+        "the guess alone": (
             _guess_alone,
             "You keep accepted words of the guess and none of the model's. What does a pass give when the first word is wrong, or the guess empty?",
         ),
-        Misconception(
-            "no word after a full guess",
-            _without_extra,
+        "no word after a full guess": (
+            lambda guess, own, eos_id: _accept(guess, own, eos_id)[: len(guess)] if guess else [],
             "If all of the guess is right, the model has read all of it. There is one more word in `own`.",
         ),
-        Misconception(
-            "all that the model said",
-            _all_of_own,
+        "all that the model said": (
+            lambda guess, own, eos_id: own[: own.index(eos_id) + 1] if eos_id in own else own,
             "Behind the first disagreement the model had read a word that the sentence does not contain. Do its words there count?",
         ),
-        Misconception(
-            "wherever they agree",
-            _agreeing,
+        "wherever they agree": (
+            lambda guess, own, eos_id: [a for a, b in zip(guess, own) if a == b],
             "You collect the places that agree, also behind one that does not. What had the model read there?",
         ),
-        Misconception(
-            "the guess's wrong word", _guess_kept, "Your list has the right length. Whose word stands at the first disagreement?"
+        "the guess's wrong word": (_guess_kept, "Your list has the right length. Whose word stands at the first disagreement?"),
+        "behind the end": (
+            lambda guess, own, eos_id: _accept(guess, own, -1),
+            "Your sentence goes on behind `eos_id`. Where must the list end when that word comes?",
         ),
-        Misconception(
-            "behind the end", _past_the_end, "Your sentence goes on behind `eos_id`. Where must the list end when that word comes?"
+        "no end": (
+            lambda guess, own, eos_id: [word for word in _accept(guess, own, eos_id) if word != eos_id],
+            "Your list never holds `eos_id`. How would the loop around it know that the sentence is over?",
         ),
-        Misconception(
-            "no end", _end_dropped, "Your list never holds `eos_id`. How would the loop around it know that the sentence is over?"
-        ),
-        Misconception(
-            "all or nothing",
-            _all_or_nothing,
+        "all or nothing": (
+            lambda guess, own, eos_id: _accept(guess, own, eos_id) if (guess == own[: len(guess)]) else own[:1],
             "A guess that is partly right gains only one word with you. Which of its words are certain before the first disagreement?",
         ),
-        Misconception(
-            "compared one place late",
+        "compared one place late": (
             _one_late,
             "You compare `guess[n]` with `own[n + 1]`. Which of the model's words stands in the same place as `guess[n]`?",
         ),
-    ),
-    alternatives=(Alternative("counted first", _accept_by_count),),
+    },
+    alternatives={"counted first": _accept_by_count},
     success="Whatever the draft says, the words are the model's own.",
 )
 
@@ -181,33 +149,28 @@ for five words as for one. How many times as fast as greedy decoding is this, wi
     stub='answer = {"words a pass": ..., "without end": ..., "four ahead": ..., "one ahead": ...}',
     reference={"words a pass": 1.9375, "without end": 2.0, "four ahead": 0.96875, "one ahead": 1.2},
     tolerance=3e-3,
-    misconceptions=(
-        Misconception(
-            "each word by itself",
+    wrong={
+        "each word by itself": (
             {"words a pass": 3.0, "without end": float("inf"), "four ahead": 1.5, "one ahead": 1.2},
             "You count half of the four words. But the fourth is of use only if the first three were accepted as well.",
         ),
-        Misconception(
-            "the model's own word is missing",
+        "the model's own word is missing": (
             {"words a pass": 0.9375, "without end": 1.0, "four ahead": 0.46875, "one ahead": 0.4},
             "You count the accepted words. What does a pass give when the very first word is refused?",
         ),
-        Misconception(
-            "the guess is free",
+        "the guess is free": (
             {"words a pass": 1.9375, "without end": 2.0, "four ahead": 1.9375, "one ahead": 1.5},
             "The words are right. For the speed, what do four words of the draft cost before the pass begins?",
         ),
-        Misconception(
-            "only the guess is paid",
+        "only the guess is paid": (
             {"words a pass": 1.9375, "without end": 2.0, "four ahead": 1.9375, "one ahead": 6.0},
             "The words are right. For the speed you pay the guess alone. What does the pass itself cost?",
         ),
-        Misconception(
-            "all four or none",
+        "all four or none": (
             {"words a pass": 1.25, "without end": 1.0, "four ahead": 0.625, "one ahead": 1.2},
             "You let four words count only together. What is gained if the first two are accepted and the third is not?",
         ),
-    ),
-    alternatives=(Alternative("three digits", {"words a pass": 1.94, "without end": 2.0, "four ahead": 0.97, "one ahead": 1.2}),),
+    },
+    alternatives={"three digits": {"words a pass": 1.94, "without end": 2.0, "four ahead": 0.97, "one ahead": 1.2}},
     success="Guessing four words loses and guessing one wins: the later words are seldom accepted, and each is paid for.",
 )

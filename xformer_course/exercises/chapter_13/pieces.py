@@ -3,7 +3,7 @@
 import numpy as np
 
 from xformer_course.exercises import values
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 from xformer_course.exercises.memory import peak_bytes
 
 NARROW, SQUARE = "no L x L array", "an L x L array"
@@ -69,14 +69,6 @@ def _band_zeros(q, k, window):
     return np.where(np.isinf(scores), 0.0, scores)
 
 
-def _band_not_scaled(q, k, window):
-    return _band(q, k, window) * np.sqrt(q.shape[1])
-
-
-def _band_mirrored(q, k, window):
-    return _band(q, k, window)[:, ::-1]
-
-
 def _band_past(q, k, window):
     length, d = q.shape
     scores = np.full((length, 2 * window + 1), -np.inf)
@@ -134,33 +126,31 @@ such key stands minus infinity. Do not make an L × L matrix on the way.""",
     probe=_with_memory,
     compare=_band_difference,
     returns=("scores", "memory"),
-    misconceptions=(
-        Misconception(
-            "a whole matrix first",
+    wrong={
+        "a whole matrix first": (
             _band_of_whole,
-            "The scores are right, and they were cut out of something with L × L entries. How large would it be for a "
-            "text of 100,000 tokens?",
+            "The scores are right, and they were cut out of something with L × L entries. How large would it be for a text of 100,000 tokens?",
         ),
-        Misconception(
-            "wraps around",
+        "wraps around": (
             _band_wraps,
             "The first query reads keys from the end of the sequence. What does a negative index, or np.roll, give there?",
         ),
-        Misconception("zeros outside", _band_zeros, "A score of 0 still gets a weight. Which score gets none?"),
-        Misconception("not divided", _band_not_scaled, "Each score is too large by the same factor. What does chapter 3 divide by?"),
-        Misconception(
-            "columns mirrored",
-            _band_mirrored,
+        "zeros outside": (_band_zeros, "A score of 0 still gets a weight. Which score gets none?"),
+        "not divided": (
+            lambda q, k, window: _band(q, k, window) * np.sqrt(q.shape[1]),
+            "Each score is too large by the same factor. What does chapter 3 divide by?",
+        ),
+        "columns mirrored": (
+            lambda q, k, window: _band(q, k, window)[:, ::-1],
             "The right numbers, in the opposite order. Which key does column 0 stand for: the one before, or the one after?",
         ),
-        Misconception("the past only", _band_past, "Your columns end at the query itself. How many of the 2·window + 1 lie behind it?"),
-        Misconception(
-            "pushed to the left",
+        "the past only": (_band_past, "Your columns end at the query itself. How many of the 2·window + 1 lie behind it?"),
+        "pushed to the left": (
             _band_left_aligned,
             "In the first rows the scores stand in the first columns. Which column belongs to the query itself?",
         ),
-    ),
-    alternatives=(Alternative("windows of the padded keys", _band_from_padded),),
+    },
+    alternatives={"windows of the padded keys": _band_from_padded},
     success="L · (2·window + 1) numbers: what grows with the length is one row at a time.",
 )
 
@@ -200,10 +190,6 @@ def _merge_cases(rng):
         case(*parts(4, 5, 0, 3), note="a second part without keys: peak -inf, total 0"),
         case(*parts(2, 0, 0, 3), note="two parts without keys"),
     ]
-
-
-def _merge_unscaled(first, second):
-    return np.maximum(first[0], second[0]), first[1] + second[1], first[2] + second[2]
 
 
 def _merge_totals_only(first, second):
@@ -270,26 +256,23 @@ has the peak minus infinity and zeros for the other two; both sets may be empty.
     reference=_merge,
     cases=_merge_cases,
     returns=("peak", "total", "mixed"),
-    misconceptions=(
-        Misconception(
-            "added as they are",
-            _merge_unscaled,
+    wrong={
+        "added as they are": (
+            lambda first, second: (np.maximum(first[0], second[0]), first[1] + second[1], first[2] + second[2]),
             "Each set measured its exponentials from its own peak. From which peak are they measured in your sum?",
         ),
-        Misconception("totals alone", _merge_totals_only, "`total` is right. `mixed` holds the same exponentials; what happens to them?"),
-        Misconception(
-            "the first stays",
+        "totals alone": (_merge_totals_only, "`total` is right. `mixed` holds the same exponentials; what happens to them?"),
+        "the first stays": (
             _merge_first_stays,
             "Right while the first peak is the larger one. What if the second set brings a higher score?",
         ),
-        Misconception("empty sets", _merge_empty_is_nan, "Right as long as there are keys. What is minus infinity less minus infinity?"),
-        Misconception(
-            "whole exponentials",
+        "empty sets": (_merge_empty_is_nan, "Right as long as there are keys. What is minus infinity less minus infinity?"),
+        "whole exponentials": (
             _merge_whole_exponentials,
             "Right for small scores. Print np.exp(800.0): which difference of two peaks could be taken before the exponential?",
         ),
-        Misconception("divided too early", _merge_means, "Your `mixed` is a mean already. What would the next merge weigh it with?"),
-    ),
-    alternatives=(Alternative("row by row", _merge_by_rows),),
+        "divided too early": (_merge_means, "Your `mixed` is a mean already. What would the next merge weigh it with?"),
+    },
+    alternatives={"row by row": _merge_by_rows},
     success="It does not matter where the keys are cut, nor in which order the pieces come.",
 )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from xformer_course.exercises import values
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 
 def _whole(x, scale):
@@ -30,27 +30,10 @@ def _row_cases(rng):
     ]
 
 
-def _rows_without_abs(x):
-    return _whole(x, x.max(axis=1, keepdims=True) / 127)
-
-
-def _rows_one_scale(x):
-    scale = np.full((len(x), 1), np.abs(x).max() / 127)
-    return _whole(x, scale)
-
-
-def _rows_by_column(x):
-    return _whole(x, np.abs(x).max(axis=0, keepdims=True) / 127)
-
-
 def _rows_cut_off(x):
     scale = np.abs(x).max(axis=1, keepdims=True) / 127
     scale = np.where(scale == 0, 1.0, scale)
     return np.trunc(x / scale + 1e-9 * np.sign(x)).astype(np.int8), scale
-
-
-def _rows_127th_of_range(x):
-    return _whole(x, (x.max(axis=1, keepdims=True) - x.min(axis=1, keepdims=True)) / 254)
 
 
 def _rows_by_loop(x):
@@ -102,34 +85,29 @@ def quantize(x):
     cases=_row_cases,
     compare=_in_one_byte,
     returns=("whole", "scale"),
-    misconceptions=(
-        Misconception(
-            "more than one byte", _rows_as_floats, "The right numbers, and each of them takes more than one byte. Look at their `dtype`."
-        ),
-        Misconception(
-            "size without sign",
-            _rows_without_abs,
+    wrong={
+        "more than one byte": (_rows_as_floats, "The right numbers, and each of them takes more than one byte. Look at their `dtype`."),
+        "size without sign": (
+            lambda x: _whole(x, x.max(axis=1, keepdims=True) / 127),
             "Right where the number of largest size is positive. What is the scale of the row (1, -4)?",
         ),
-        Misconception(
-            "one scale for all",
-            _rows_one_scale,
+        "one scale for all": (
+            lambda x: _whole(x, np.full((len(x), 1), np.abs(x).max() / 127)),
             "Rows with small weights lose nearly all their steps to the row with the largest one. How many scales were asked for?",
         ),
-        Misconception(
-            "a scale for each column", _rows_by_column, "Your scales belong to columns. Which axis disappears when each row has one?"
+        "a scale for each column": (
+            lambda x: _whole(x, np.abs(x).max(axis=0, keepdims=True) / 127),
+            "Your scales belong to columns. Which axis disappears when each row has one?",
         ),
-        Misconception(
-            "cut off, not rounded",
+        "cut off, not rounded": (
             _rows_cut_off,
             "Your whole numbers are never farther from zero than the weight. Which of 0.4 and 0.6 should become 1?",
         ),
-        Misconception(
-            "half the range",
-            _rows_127th_of_range,
+        "half the range": (
+            lambda x: _whole(x, (x.max(axis=1, keepdims=True) - x.min(axis=1, keepdims=True)) / 254),
             "Your scale follows the distance between the extremes. Zero stays zero here, so which end decides?",
         ),
-    ),
-    alternatives=(Alternative("loop", _rows_by_loop),),
+    },
+    alternatives={"loop": _rows_by_loop},
     success="No weight moves by more than half a scale, and the scale is as small as the row allows.",
 )

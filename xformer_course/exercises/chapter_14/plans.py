@@ -1,6 +1,6 @@
 """Chapter 14, exercises on plans: memory, seconds on the network, hours, and what a larger batch saves."""
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, Misconception, case
 
 MEMORY = {"weights": 12.0, "gradients": 12.0, "Adam": 24.0, "Adam, sharded over 8": 3.0}
 
@@ -26,34 +26,28 @@ eight devices share it evenly?""",
     page="14a_planning_a_run",
     stub='answer = {"weights": ..., "gradients": ..., "Adam": ..., "Adam, sharded over 8": ...}',
     reference=MEMORY,
-    misconceptions=(
-        Misconception(
-            "all of it shared",
+    wrong={
+        "all of it shared": (
             _memory(**{"Adam, sharded over 8": 6.0}),
             "You share weights and gradients as well. Which of the three was to be shared?",
-            recognise=lambda answer: float(answer["Adam"]) == 24 and float(answer["Adam, sharded over 8"]) == 6,
+            lambda answer: float(answer["Adam"]) == 24 and float(answer["Adam, sharded over 8"]) == 6,
         ),
-        Misconception(
-            "two bytes a number",
+        "two bytes a number": (
             {name: value / 2 for name, value in MEMORY.items()},
             "You counted two bytes for a number. That is bfloat16; float32 has four.",
         ),
-        Misconception(
-            "one mean", _memory(**{"Adam": 12.0, "Adam, sharded over 8": 1.5}), "Adam keeps the mean of the gradient *and* of its square."
-        ),
-        Misconception(
-            "eight bytes a number",
+        "one mean": (_memory(**{"Adam": 12.0, "Adam, sharded over 8": 1.5}), "Adam keeps the mean of the gradient *and* of its square."),
+        "eight bytes a number": (
             {name: value * 2 for name, value in MEMORY.items()},
             "You counted eight bytes for a number. float32 has 32 bits.",
         ),
-        Misconception(
-            "sharing copies",
+        "sharing copies": (
             _memory(**{"Adam, sharded over 8": 24.0}),
             "With plain data parallelism every device holds all of it. Here each holds an eighth.",
         ),
-        Misconception("bits", {name: value * 8 for name, value in MEMORY.items()}, "Those are bits. A byte has eight."),
-    ),
-    alternatives=(Alternative("as whole numbers", {name: int(value) for name, value in MEMORY.items()}),),
+        "bits": ({name: value * 8 for name, value in MEMORY.items()}, "Those are bits. A byte has eight."),
+    },
+    alternatives={"as whole numbers": {name: int(value) for name, value in MEMORY.items()}},
     success="16 bytes for each parameter, before the first activation.",
 )
 
@@ -85,31 +79,24 @@ Delays before a message starts are left out.""",
     reference=_ring_seconds,
     cases=_ring_cases,
     returns=("seconds",),
-    misconceptions=(
-        Misconception(
-            "half the way", lambda p, n, s: (n - 1) / n * 4 * p / s, "That collects the sums. They must also get back to everyone."
-        ),
-        Misconception("bytes forgotten", lambda p, n, s: 2 * (n - 1) / n * p / s, "You counted numbers. The network counts bytes."),
-        Misconception(
-            "to one and back",
+    wrong={
+        "half the way": (lambda p, n, s: (n - 1) / n * 4 * p / s, "That collects the sums. They must also get back to everyone."),
+        "bytes forgotten": (lambda p, n, s: 2 * (n - 1) / n * p / s, "You counted numbers. The network counts bytes."),
+        "to one and back": (
             lambda p, n, s: 2 * (n - 1) * 4 * p / s,
             "That is what one process receives and sends when all send it everything. On a ring a message is an N-th of the gradient.",
         ),
-        Misconception(
-            "twice the gradient",
+        "twice the gradient": (
             lambda p, n, s: 2 * 4 * p / s,
             "Nearly, for many processes. Try one process: what does it send, and to whom?",
         ),
-        Misconception(
-            "shared by all",
+        "shared by all": (
             lambda p, n, s: 2 * (n - 1) / n**2 * 4 * p / s,
             "All send at the same time, each over its own line: do not divide by the processes again.",
         ),
-        Misconception(
-            "bits", lambda p, n, s: 2 * (n - 1) / n * 32 * p / s, "The rate is given in bytes, and you counted 32 for each number."
-        ),
-    ),
-    alternatives=(Alternative("move by move", lambda p, n, s: sum(4 * p / n / s for _ in range(2 * (n - 1)))),),
+        "bits": (lambda p, n, s: 2 * (n - 1) / n * 32 * p / s, "The rate is given in bytes, and you counted 32 for each number."),
+    },
+    alternatives={"move by move": lambda p, n, s: sum(4 * p / n / s for _ in range(2 * (n - 1)))},
     success="However many processes: never more than twice the gradient.",
 )
 
@@ -151,29 +138,24 @@ hours of a training run over `tokens` tokens, when a device could do `peak` oper
     reference=_hours,
     cases=_hours_cases,
     returns=("hours",),
-    misconceptions=(
-        Misconception(
-            "forward only",
+    wrong={
+        "forward only": (
             lambda p, t, d, k, u: 2 * p * t / (d * k * u) / 3600,
             "That is the way forward. Training also goes back, and takes twice as much for it.",
         ),
-        Misconception(
-            "full speed", lambda p, t, d, k, u: 6 * p * t / (d * k) / 3600, "You count on the peak. The devices reach a share of it."
-        ),
-        Misconception(
-            "utilisation upside down",
+        "full speed": (lambda p, t, d, k, u: 6 * p * t / (d * k) / 3600, "You count on the peak. The devices reach a share of it."),
+        "utilisation upside down": (
             lambda p, t, d, k, u: 6 * p * t * u / (d * k) / 3600,
             "A lower utilisation makes your run shorter. Should it?",
         ),
-        Misconception("seconds", lambda p, t, d, k, u: 6 * p * t / (d * k * u), "Those are seconds."),
-        Misconception(
-            "hours of all devices",
+        "seconds": (lambda p, t, d, k, u: 6 * p * t / (d * k * u), "Those are seconds."),
+        "hours of all devices": (
             lambda p, t, d, k, u: 6 * p * t / (k * u) / 3600,
             "Those are the hours that are paid for, of all devices together. How long does the run take?",
         ),
-        Misconception("minutes", lambda p, t, d, k, u: 6 * p * t / (d * k * u) / 60, "Those are minutes."),
-    ),
-    alternatives=(Alternative("in two lines", lambda p, t, d, k, u: (p * t * 6 / 3600) / (k * d * u)),),
+        "minutes": (lambda p, t, d, k, u: 6 * p * t / (d * k * u) / 60, "Those are minutes."),
+    },
+    alternatives={"in two lines": lambda p, t, d, k, u: (p * t * 6 / 3600) / (k * d * u)},
     success="Multiply by devices and by the price of an hour, and you have the bill.",
 )
 
@@ -194,58 +176,49 @@ are E₀ = S₀ · B₀. How many times S₀ and E₀ does a run take at B = B�
 answer = {"steps": ..., "tokens": ...,
           "steps, batch 4 times critical": ..., "tokens, batch 4 times critical": ...}""",
     reference=CRITICAL,
-    misconceptions=(
-        Misconception(
-            "nothing lost",
+    wrong={
+        "nothing lost": Misconception(
             {"steps": 1.0, "tokens": 1.0, "steps, batch 4 times critical": 0.25, "tokens, batch 4 times critical": 1.0},
             "With four times the batch you expect a quarter of the steps, without end. The formula has a 1 in it.",
             whole=True,
         ),
-        Misconception(
-            "steps and tokens exchanged",
+        "steps and tokens exchanged": (
             {**CRITICAL, "steps, batch 4 times critical": 5.0, "tokens, batch 4 times critical": 1.25},
             "A larger batch saves steps and costs tokens. Yours does the reverse.",
         ),
-        Misconception(
-            "tokens do not change",
+        "tokens do not change": (
             {**CRITICAL, "tokens": 1.0, "tokens, batch 4 times critical": 1.0},
             "Steps times tokens a step: does the first fall as fast as the second grows?",
         ),
-        Misconception(
-            "tokens against the steps",
+        "tokens against the steps": (
             {**CRITICAL, "tokens, batch 4 times critical": 4.0},
             "The batch is four times as large, and the steps are 1.25 times the least, not once.",
         ),
-        Misconception(
-            "steps at four",
+        "steps at four": (
             {**CRITICAL, "steps, batch 4 times critical": 0.5},
             "You let the steps shrink below the least. S₀ is reached with endless batches only.",
-            recognise=lambda answer: float(answer["steps, batch 4 times critical"]) < 1,
+            lambda answer: float(answer["steps, batch 4 times critical"]) < 1,
         ),
-        Misconception(
-            "one part lost",
+        "one part lost": (
             {**CRITICAL, "steps": 1.0},
             "At the critical batch both stand above their least. Put B = B₀ into the formula: the 1 is still there.",
-            recognise=lambda answer: float(answer["steps"]) <= 1 or float(answer["tokens"]) <= 1,
+            lambda answer: float(answer["steps"]) <= 1 or float(answer["tokens"]) <= 1,
         ),
-        Misconception(
-            "tokens in proportion",
+        "tokens in proportion": (
             {**CRITICAL, "tokens, batch 4 times critical": 8.0},
             "You let the tokens grow as the batch does. The steps fall meanwhile: multiply one by the other.",
         ),
-        Misconception(
-            "batch left out of the tokens",
+        "batch left out of the tokens": (
             {**CRITICAL, "tokens, batch 4 times critical": 1.25},
             "Tokens are steps times tokens a step. How large is a step here, measured in B₀?",
         ),
-        Misconception(
-            "larger batch, more steps",
+        "larger batch, more steps": (
             {**CRITICAL, "steps, batch 4 times critical": 4.0},
             "More steps with larger batches? Put B = 4 · B₀ into the formula.",
-            recognise=lambda answer: float(answer["steps, batch 4 times critical"]) > 2,
+            lambda answer: float(answer["steps, batch 4 times critical"]) > 2,
         ),
-    ),
-    alternatives=(Alternative("fractions of integers", {**CRITICAL, "steps, batch 4 times critical": 5 / 4, "tokens": 2}),),
+    },
+    alternatives={"fractions of integers": {**CRITICAL, "steps, batch 4 times critical": 5 / 4, "tokens": 2}},
     success="At the critical batch steps and tokens both stand at twice their least. A larger batch trades tokens for steps, a smaller one steps for tokens.",
 )
 

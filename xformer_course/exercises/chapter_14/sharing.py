@@ -3,7 +3,7 @@
 import numpy as np
 
 from xformer_course.exercises import values
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 
 def _shared(sums, tokens):
@@ -22,33 +22,9 @@ def _shared_cases(rng):
     ]
 
 
-def _mean_of_means(sums, tokens):
-    return sum(total / count for total, count in zip(sums, tokens, strict=True)) / len(sums)
-
-
 def _mean_over_busy(sums, tokens):
     busy = [total / count for total, count in zip(sums, tokens, strict=True) if count]
     return sum(busy) / len(busy)
-
-
-def _only_summed(sums, tokens):
-    return sum(sums)
-
-
-def _by_processes(sums, tokens):
-    return sum(sums) / len(sums)
-
-
-def _averaged_first(sums, tokens):
-    return sum(sums) / len(sums) / sum(tokens)
-
-
-def _by_the_largest(sums, tokens):
-    return sum(sums) / (len(tokens) * max(tokens))
-
-
-def _by_average(sums, tokens):
-    return np.mean(sums, axis=0) / np.mean(tokens)
 
 
 SHARED_STUB = """\
@@ -76,63 +52,53 @@ in which every token counts the same. A process may be without tokens. Try the f
     reference=_shared,
     cases=_shared_cases,
     returns=("gradient",),
-    misconceptions=(
-        Misconception(
-            "mean of means",
-            _mean_of_means,
-            "Every process has the same weight, so a token among few counts more than one among many; and a process without "
-            "tokens divides by zero.",
+    wrong={
+        "mean of means": (
+            lambda sums, tokens: sum(total / count for total, count in zip(sums, tokens, strict=True)) / len(sums),
+            "Every process has the same weight, so a token among few counts more than one among many; and a process without tokens divides by zero.",
         ),
-        Misconception(
-            "mean over busy processes",
+        "mean over busy processes": (
             _mean_over_busy,
             "Processes without tokens are left out, but the others still weigh the same, whether they hold one token or a thousand.",
         ),
-        Misconception(
-            "never divided", _only_summed, "That is the gradient of the summed loss: it grows with the batch. One division is missing."
+        "never divided": (
+            lambda sums, tokens: sum(sums),
+            "That is the gradient of the summed loss: it grows with the batch. One division is missing.",
         ),
-        Misconception(
-            "divided by processes",
-            _by_processes,
+        "divided by processes": (
+            lambda sums, tokens: sum(sums) / len(sums),
             "The sum is right. A mean over tokens divides by the tokens; how many processes shared them does not matter.",
         ),
-        Misconception(
-            "divided twice",
-            _averaged_first,
+        "divided twice": (
+            lambda sums, tokens: sum(sums) / len(sums) / sum(tokens),
             "You divide by the tokens and by the number of processes. Is there a mean over processes left to take?",
         ),
-        Misconception(
-            "all as large as the largest",
-            _by_the_largest,
+        "all as large as the largest": (
+            lambda sums, tokens: sum(sums) / (len(tokens) * max(tokens)),
             "You divide as if every process had as many tokens as the fullest one. Padding is no token.",
         ),
-        Misconception(
-            "weighted twice",
+        "weighted twice": (
             lambda sums, tokens: sum(total * count for total, count in zip(sums, tokens, strict=True)) / sum(tokens),
             "You multiply by the tokens. The loss of a process is summed over them already: does a token among many count more in yours?",
         ),
-        Misconception(
-            "means added",
+        "means added": (
             lambda sums, tokens: sum(total / count for total, count in zip(sums, tokens, strict=True) if count),
             "You add the means of the processes. With twice as many processes of the same kind the result would double.",
         ),
-        Misconception(
-            "means added, empty ones too",
+        "means added, empty ones too": (
             lambda sums, tokens: sum(total / count for total, count in zip(sums, tokens, strict=True)),
             "You add the means of the processes, and one without tokens divides by zero. Which single division does the whole batch need?",
         ),
-        Misconception(
-            "busy processes divided by all",
+        "busy processes divided by all": (
             lambda sums, tokens: sum(total / count for total, count in zip(sums, tokens, strict=True) if count) / len(sums),
             "No division by zero any more, but every process still weighs the same, whether it holds one token or a thousand.",
         ),
-        Misconception(
-            "first process's tokens",
+        "first process's tokens": (
             lambda sums, tokens: sum(sums) / tokens[0],
             "The sum is right, and you divide by the tokens of one process. How many have all of them?",
         ),
-    ),
-    alternatives=(Alternative("means over means", _by_average),),
+    },
+    alternatives={"means over means": lambda sums, tokens: np.mean(sums, axis=0) / np.mean(tokens)},
     success="However the rows are shared, the step is the same.",
 )
 
@@ -145,15 +111,6 @@ def _reduce_scatter(vectors):
         for p in range(count):
             chunks[(p + 1) % count][(p - step) % count] += moving[p]
     return [chunks[p][(p + 1) % count] for p in range(count)]
-
-
-def _ring_cases(rng):
-    return [
-        case([np.array([1.0, 2.0, 3.0]), np.array([10.0, 20.0, 30.0]), np.array([100.0, 200.0, 300.0])]),
-        case(list(rng.normal(size=(5, 13)))),
-        case([rng.normal(size=7)], note="one process alone"),
-        case(list(rng.normal(size=(4, 3))), note="fewer numbers than processes"),
-    ]
 
 
 def _own_chunk(vectors):
@@ -174,10 +131,6 @@ def _chunk_before(vectors):
 def _not_added(vectors):
     count = len(vectors)
     return [np.array_split(np.asarray(vector, dtype=float), count)[(p + 1) % count] for p, vector in enumerate(vectors)]
-
-
-def _averaged(vectors):
-    return [part / len(vectors) for part in _right_chunk(vectors)]
 
 
 def _everything(vectors):
@@ -232,41 +185,42 @@ Write `reduce_scatter(vectors)`, the first half of the ring. Process p of N star
     ),
     stub="def reduce_scatter(vectors):\n    return ...",
     reference=_reduce_scatter,
-    cases=_ring_cases,
+    cases=lambda rng: [
+        case([np.array([1.0, 2.0, 3.0]), np.array([10.0, 20.0, 30.0]), np.array([100.0, 200.0, 300.0])]),
+        case(list(rng.normal(size=(5, 13)))),
+        case([rng.normal(size=7)], note="one process alone"),
+        case(list(rng.normal(size=(4, 3))), note="fewer numbers than processes"),
+    ],
     compare=_compare_lists,
     returns=("chunks",),
-    misconceptions=(
-        Misconception(
-            "chunk p on process p",
+    wrong={
+        "chunk p on process p": (
             _own_chunk,
             "The sums are right, and lie one place off. Follow two processes through their one move: which chunk was sent to whom?",
         ),
-        Misconception(
-            "turned the other way", _chunk_before, "The sums are right; the ring turns from p to p + 1, and yours the other way."
-        ),
-        Misconception(
-            "nothing added",
+        "turned the other way": (_chunk_before, "The sums are right; the ring turns from p to p + 1, and yours the other way."),
+        "nothing added": (
             _not_added,
             "In the chunk that you return each process still has its own numbers. What arrives must be added to it; and does your last move take place?",
         ),
-        Misconception("mean instead of sum", _averaged, "A reduction adds. Who divides, and by what, is decided later."),
-        Misconception(
-            "everything everywhere",
+        "mean instead of sum": (
+            lambda vectors: [part / len(vectors) for part in _right_chunk(vectors)],
+            "A reduction adds. Who divides, and by what, is decided later.",
+        ),
+        "everything everywhere": (
             _everything,
             "Each process should end with one complete chunk. All chunks everywhere takes the second half of the ring.",
         ),
-        Misconception(
-            "replaced instead of added",
+        "replaced instead of added": (
             _replaced,
             "Each chunk travelled all the way and arrived as it left. On arrival it is added to what is there.",
         ),
-        Misconception(
-            "one place too far",
+        "one place too far": (
             _two_places_on,
             "You return a chunk that is not complete: it still lacks summands. After the last move, which chunk has just arrived at process p?",
         ),
-    ),
-    alternatives=(Alternative("sum, then deal out", _right_chunk),),
+    },
+    alternatives={"sum, then deal out": _right_chunk},
     success="Every process has sent N − 1 chunks, each an N-th of the whole.",
 )
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 
 def _one_head(x, w_q, w_k, w_v, scale=None):
@@ -35,14 +35,6 @@ def _head_cases(rng):
     return [drawn(3, 5, 4, 2, 2), drawn(5, 7, 6, 3, 3), drawn(4, 6, 4, 3, 4), drawn(2, 5, 3, 2, 1)]
 
 
-def _everything(x, w_q, w_k, w_v, w_o, devices):
-    return [sum(_head_shares(x, w_q, w_k, w_v, w_o, 1)) for _ in range(devices)]
-
-
-def _averaged(x, w_q, w_k, w_v, w_o, devices):
-    return [share / devices for share in _head_shares(x, w_q, w_k, w_v, w_o, devices)]
-
-
 def _in_turn(x, w_q, w_k, w_v, w_o, devices):
     groups = [np.arange(r, len(w_q), devices) for r in range(devices)]
     return [_heads(x, w_q, w_k, w_v, own) @ w_o[_places(own, w_q.shape[2])] for own in groups]
@@ -57,10 +49,6 @@ def _first_rows(x, w_q, w_k, w_v, w_o, devices):
     return [_heads(x, w_q, w_k, w_v, own) @ w_o[:size] for own in _groups(w_q, devices)]
 
 
-def _whole_projection(x, w_q, w_k, w_v, w_o, devices):
-    return [_heads(x, w_q, w_k, w_v, own) @ w_o for own in _groups(w_q, devices)]
-
-
 def _unscaled(x, w_q, w_k, w_v, w_o, devices):
     return [_heads(x, w_q, w_k, w_v, own, 1.0) @ w_o[_places(own, w_q.shape[2])] for own in _groups(w_q, devices)]
 
@@ -68,14 +56,6 @@ def _unscaled(x, w_q, w_k, w_v, w_o, devices):
 def _scaled_by_model(x, w_q, w_k, w_v, w_o, devices):
     wide = np.sqrt(x.shape[1])
     return [_heads(x, w_q, w_k, w_v, own, wide) @ w_o[_places(own, w_q.shape[2])] for own in _groups(w_q, devices)]
-
-
-def _not_projected(x, w_q, w_k, w_v, w_o, devices):
-    return [_heads(x, w_q, w_k, w_v, own) for own in _groups(w_q, devices)]
-
-
-def _summed(x, w_q, w_k, w_v, w_o, devices):
-    return sum(_head_shares(x, w_q, w_k, w_v, w_o, devices))
 
 
 def _head_by_head(x, w_q, w_k, w_v, w_o, devices):
@@ -105,49 +85,43 @@ for each device the array (n, m) that it hands to the one all-reduce, so that th
     reference=_head_shares,
     cases=_head_cases,
     returns=("shares",),
-    misconceptions=(
-        Misconception(
-            "everything everywhere",
-            _everything,
+    wrong={
+        "everything everywhere": (
+            lambda x, w_q, w_k, w_v, w_o, devices: [sum(_head_shares(x, w_q, w_k, w_v, w_o, 1)) for _ in range(devices)],
             "Every device returns the whole output. Then the all-reduce counts it once for each device, and nobody has saved anything.",
         ),
-        Misconception(
-            "mean instead of sum",
-            _averaged,
+        "mean instead of sum": (
+            lambda x, w_q, w_k, w_v, w_o, devices: [share / devices for share in _head_shares(x, w_q, w_k, w_v, w_o, devices)],
             "You divided by the number of devices. The projection adds up over the heads, and so does the all-reduce.",
         ),
-        Misconception(
-            "heads dealt out in turn",
+        "heads dealt out in turn": (
             _in_turn,
             "The sum is right, but device 0 should hold the first heads, one after another, not every N-th.",
         ),
-        Misconception(
-            "rows of W_O dealt out in turn",
+        "rows of W_O dealt out in turn": (
             _rows_in_turn,
             "The heads are right, the rows of `w_o` are not: those of one head lie next to each other.",
         ),
-        Misconception(
-            "everybody takes the first rows", _first_rows, "Device 0 is right. The others meet the rows of `w_o` that belong to device 0."
-        ),
-        Misconception(
-            "the whole W_O",
-            _whole_projection,
+        "everybody takes the first rows": (_first_rows, "Device 0 is right. The others meet the rows of `w_o` that belong to device 0."),
+        "the whole W_O": (
+            lambda x, w_q, w_k, w_v, w_o, devices: [_heads(x, w_q, w_k, w_v, own) @ w_o for own in _groups(w_q, devices)],
             "A device has fewer than h heads, so its concatenation is narrower than `w_o` is high. Which rows does it need?",
         ),
-        Misconception("scores not divided", _unscaled, "The scores are not divided by √d."),
-        Misconception(
-            "scores divided by the model's width",
+        "scores not divided": (_unscaled, "The scores are not divided by √d."),
+        "scores divided by the model's width": (
             _scaled_by_model,
             "You divide the scores by the root of the width of `x`. What counts is the width of a head's queries.",
         ),
-        Misconception(
-            "W_O forgotten", _not_projected, "Those are the heads, side by side. Each device also multiplies by its own rows of `w_o`."
+        "W_O forgotten": (
+            lambda x, w_q, w_k, w_v, w_o, devices: [_heads(x, w_q, w_k, w_v, own) for own in _groups(w_q, devices)],
+            "Those are the heads, side by side. Each device also multiplies by its own rows of `w_o`.",
         ),
-        Misconception(
-            "already summed", _summed, "That is the sum, which the all-reduce makes. What does each device hand to it? Return a list."
+        "already summed": (
+            lambda x, w_q, w_k, w_v, w_o, devices: sum(_head_shares(x, w_q, w_k, w_v, w_o, devices)),
+            "That is the sum, which the all-reduce makes. What does each device hand to it? Return a list.",
         ),
-    ),
-    alternatives=(Alternative("head by head", _head_by_head),),
+    },
+    alternatives={"head by head": _head_by_head},
     success="One message for each device and layer, as large as the output, however many heads there are.",
 )
 
@@ -188,40 +162,31 @@ In plain Python: a pipeline has stages that are not equally fast. Stage k takes 
     reference=_finished,
     cases=_time_cases,
     returns=("seconds",),
-    misconceptions=(
-        Misconception(
-            "one after another",
+    wrong={
+        "one after another": (
             lambda s, p: p * sum(s),
             "A stage may take the next micro-batch while the others work. That is the point of it.",
         ),
-        Misconception(
-            "all as slow as the slowest",
+        "all as slow as the slowest": (
             lambda s, p: (len(s) + p - 1) * max(s),
             "You count every stage as the slowest one. The first micro-batch passes the quick stages quickly.",
         ),
-        Misconception(
-            "the pipe is never empty", lambda s, p: p * max(s), "That is what the slowest stage works. What happens before it and after it?"
-        ),
-        Misconception(
-            "one part too many", lambda s, p: sum(s) + p * max(s), "Try a single micro-batch: it takes the sum of the stages, and not more."
-        ),
-        Misconception(
-            "the last stage decides",
+        "the pipe is never empty": (lambda s, p: p * max(s), "That is what the slowest stage works. What happens before it and after it?"),
+        "one part too many": (lambda s, p: sum(s) + p * max(s), "Try a single micro-batch: it takes the sum of the stages, and not more."),
+        "the last stage decides": (
             lambda s, p: sum(s) + (p - 1) * s[-1],
             "Micro-batches leave the last stage no quicker than the slowest one lets them through.",
         ),
-        Misconception(
-            "the first stage decides",
+        "the first stage decides": (
             lambda s, p: sum(s) + (p - 1) * s[0],
             "Micro-batches enter in the rhythm of the first stage. In which rhythm do they leave?",
         ),
-        Misconception(
-            "all as quick as the average",
+        "all as quick as the average": (
             lambda s, p: (len(s) + p - 1) * sum(s) / len(s),
             "With equal stages this would be right. A slow stage holds up more than the quick ones make good.",
         ),
-    ),
-    alternatives=(Alternative("as a timetable", _finished_by_table),),
+    },
+    alternatives={"as a timetable": _finished_by_table},
     success="One slow stage sets the rhythm for all, so layers are dealt out by their seconds and not by their number.",
 )
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 
 def _merge(weight, a, b, alpha):
@@ -47,44 +47,36 @@ them as they were.""",
     cases=_cases,
     returns=("matrix",),
     pure=True,
-    misconceptions=(
-        Misconception(
-            "no scale", lambda weight, a, b, alpha: weight + b @ a, "The pair is added whole. What stands before it in the layer's formula?"
-        ),
-        Misconception(
-            "alpha without r",
+    wrong={
+        "no scale": (lambda weight, a, b, alpha: weight + b @ a, "The pair is added whole. What stands before it in the layer's formula?"),
+        "alpha without r": (
             lambda weight, a, b, alpha: weight + alpha * (b @ a),
             "You multiply by alpha, but the layer multiplies by alpha / r.",
         ),
-        Misconception(
-            "divided by the width",
+        "divided by the width": (
             lambda weight, a, b, alpha: weight + alpha / a.shape[1] * (b @ a),
             "You divide by the number of columns of `a`. The rank r is the axis that `a` and `b` share.",
         ),
-        Misconception(
-            "divided by the output's width",
+        "divided by the output's width": (
             lambda weight, a, b, alpha: weight + alpha / len(b) * (b @ a),
             "You divide by the number of rows of `b`, the output's width. The rank r is the axis that `a` and `b` share.",
         ),
-        Misconception(
-            "the pair alone",
+        "the pair alone": (
             lambda weight, a, b, alpha: alpha / len(a) * (b @ a),
             "The frozen matrix is gone. It still does most of the work.",
         ),
-        Misconception(
-            "factors turned round",
+        "factors turned round": (
             lambda weight, a, b, alpha: weight + alpha / len(a) * (a.T @ b.T),
             "Your product has the shape (m, out). The columns of `weight` belong to x: which factor meets x first?",
         ),
-        Misconception("changed in place", _in_place, "The matrix is right, but the caller's `weight` changed, too. Look for `+=`."),
-    ),
-    alternatives=(
-        Alternative("einsum", lambda weight, a, b, alpha: weight + np.einsum("or,rm->om", b, a) * alpha / a.shape[0]),
-        Alternative(
-            "what it does to every unit vector",
-            lambda weight, a, b, alpha: (np.eye(weight.shape[1]) @ weight.T + alpha / len(a) * (np.eye(weight.shape[1]) @ a.T) @ b.T).T,
+        "changed in place": (_in_place, "The matrix is right, but the caller's `weight` changed, too. Look for `+=`."),
+    },
+    alternatives={
+        "einsum": lambda weight, a, b, alpha: weight + np.einsum("or,rm->om", b, a) * alpha / a.shape[0],
+        "what it does to every unit vector": lambda weight, a, b, alpha: (
+            (np.eye(weight.shape[1]) @ weight.T + alpha / len(a) * (np.eye(weight.shape[1]) @ a.T) @ b.T).T
         ),
-    ),
+    },
     success="After merging, the fine-tuned layer costs exactly what the old one did.",
     page="15a_one_body_other_tasks",
 )

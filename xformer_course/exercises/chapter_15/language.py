@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, Misconception, case
 
 ATTENTION = 4 * (256 * 256 + 256)
 FEED_FORWARD = 2 * 256 * 1024 + 1024 + 256
@@ -27,32 +27,28 @@ residual are taken out?""",
     ),
     stub='answer = {"with": ..., "without": ...}',
     reference={"with": WITH, "without": WITHOUT},
-    misconceptions=(
-        Misconception(
-            "biases forgotten",
+    wrong={
+        "biases forgotten": (
             {"with": 8 * 256**2 + 2 * 256 * 1024 + 3 * NORM, "without": 4 * 256**2 + 2 * 256 * 1024 + 2 * NORM},
             "The matrices are counted right. Every projection and both layers of the net also have a bias.",
         ),
-        Misconception(
-            "norms forgotten",
+        "norms forgotten": (
             {"with": WITH - 3 * NORM, "without": WITHOUT - 2 * NORM},
             "Attentions and net are right. Each residual brings a LayerNorm along.",
         ),
-        Misconception(
-            "its norm stays",
+        "its norm stays": (
             {"with": WITH, "without": WITHOUT + NORM},
             "The first is right. With cross-attention its residual goes too, and that holds a LayerNorm.",
         ),
-        Misconception(
-            "three matrices an attention",
+        "three matrices an attention": (
             {"with": WITH - 2 * (256**2 + 256), "without": WITHOUT - (256**2 + 256)},
             "You counted three projections an attention. What happens to the heads after they are joined?",
         ),
-        Misconception(
-            "the other way round", {"with": WITHOUT, "without": WITH}, "Both numbers are right, under each other's name.", whole=True
+        "the other way round": Misconception(
+            {"with": WITHOUT, "without": WITH}, "Both numbers are right, under each other's name.", whole=True
         ),
-    ),
-    alternatives=(Alternative("as floats", {"with": float(WITH), "without": float(WITHOUT)}),),
+    },
+    alternatives={"as floats": {"with": float(WITH), "without": float(WITHOUT)}},
     tolerance=1e-12,
     success="A quarter of the layer was there to read the source.",
 )
@@ -102,10 +98,6 @@ def _one_by_one(logits, ids, pad_id):
     return sum(terms) / len(terms)
 
 
-def _mean_of_rows(logits, ids, pad_id):
-    return sum(_loss(logits[b : b + 1], ids[b : b + 1], pad_id) for b in range(len(ids))) / len(ids)
-
-
 BUG = Exercise(
     id="15.3",
     title="A loss that is too good",
@@ -131,37 +123,33 @@ def loss_of(logits, ids, pad_id):
     cases=_loss_cases,
     returns=("loss",),
     tolerance=1e-7,
-    misconceptions=(
-        Misconception(
-            "copying is still rewarded",
+    wrong={
+        "copying is still rewarded": (
             _loss_variant(slice(None), slice(None)),
             "The token at place t is still compared with the logits at place t, which have read it.",
         ),
-        Misconception(
-            "shifted the wrong way",
+        "shifted the wrong way": (
             _loss_variant(slice(1, None), slice(None, -1)),
             "Now place t must say the token *before* it, which it has also read. Which one is next?",
         ),
-        Misconception(
-            "one place lost",
+        "one place lost": (
             _loss_variant(slice(None, -1), slice(None, -1)),
             "You cut both at the end, so they still face each other. Cut the logits at the end and the ids at the beginning.",
         ),
-        Misconception(
-            "padding asked",
+        "padding asked": (
             _loss_variant(slice(None, -1), slice(1, None), ignore_index=-100),
             "The shift is right, but the model is now asked to predict padding.",
         ),
-        Misconception(
-            "a sum",
+        "a sum": (
             _loss_variant(slice(None, -1), slice(1, None), reduction="sum"),
             "The shift is right, but the terms are added up, not averaged.",
         ),
-        Misconception(
-            "a mean of means", _mean_of_rows, "You average each row first, so a token of a short row counts more than one of a long row."
+        "a mean of means": (
+            lambda logits, ids, pad_id: sum(_loss(logits[b : b + 1], ids[b : b + 1], pad_id) for b in range(len(ids))) / len(ids),
+            "You average each row first, so a token of a short row counts more than one of a long row.",
         ),
-    ),
-    alternatives=(Alternative("one token at a time", _one_by_one),),
+    },
+    alternatives={"one token at a time": _one_by_one},
     success="Each place now has to say what it has not read.",
     page="15a_one_body_other_tasks",
 )
@@ -173,16 +161,6 @@ def _prefix(length, prefix):
     mask = torch.ones(length, length, dtype=torch.bool).tril()
     mask[:, :prefix] = True
     return mask
-
-
-def _prefix_cases(rng):
-    return [
-        case(3, 2),
-        case(5, 0, note="no prefix"),
-        case(7, 3),
-        case(4, 4, note="nothing but a prefix"),
-        case(11, int(rng.integers(2, 10))),
-    ]
 
 
 def _from_numpy(build):
@@ -212,45 +190,44 @@ queries, True = may attend. Every place may read the first `prefix` places, and 
     ),
     stub="def prefix_mask(length, prefix):\n    return ...",
     reference=_prefix,
-    cases=_prefix_cases,
+    cases=lambda rng: [
+        case(3, 2),
+        case(5, 0, note="no prefix"),
+        case(7, 3),
+        case(4, 4, note="nothing but a prefix"),
+        case(11, int(rng.integers(2, 10))),
+    ],
     returns=("mask",),
-    misconceptions=(
-        Misconception(
-            "causal everywhere",
+    wrong={
+        "causal everywhere": (
             _from_numpy(lambda np, past, early: past),
             "This is the causal mask: place 0 cannot read the rest of the source.",
         ),
-        Misconception(
-            "rows opened",
+        "rows opened": (
             _from_numpy(lambda np, past, early: past | early[:, None]),
-            "You opened the first rows: a source place now reads the target, which does not exist yet when "
-            "the model writes. Rows are queries.",
+            "You opened the first rows: a source place now reads the target, which does not exist yet when the model writes. Rows are queries.",
         ),
-        Misconception(
-            "target blind to the source",
+        "target blind to the source": (
             _from_numpy(lambda np, past, early: np.where(early[:, None], early[None], past & ~early[None])),
             "The two parts no longer see each other. From where should the target know what to say?",
         ),
-        Misconception(
-            "everything open",
+        "everything open": (
             _from_numpy(lambda np, past, early: np.ones_like(past)),
             "Every place reads the whole row: the target sees the words that it should say.",
         ),
-        Misconception(
-            "upside down",
+        "upside down": (
             _from_numpy(lambda np, past, early: past.T | early[None]),
             "Your target looks forward. Print the mask for length 4 with rows as queries.",
         ),
-        Misconception(
-            "one column too many",
+        "one column too many": (
             _from_numpy(lambda np, past, early: past | np.append(True, early[:-1])[None]),
             "Column `prefix` is open too: that is the first word of the target. Counting begins at 0.",
         ),
-    ),
-    alternatives=(
-        Alternative("NumPy", _from_numpy(lambda np, past, early: past | early[None])),
-        Alternative("loop", lambda length, prefix: [[j <= i or j < prefix for j in range(length)] for i in range(length)]),
-    ),
+    },
+    alternatives={
+        "NumPy": _from_numpy(lambda np, past, early: past | early[None]),
+        "loop": lambda length, prefix: [[j <= i or j < prefix for j in range(length)] for i in range(length)],
+    },
     success="One stack now reads the source like an encoder and writes the target like a decoder.",
     page="15a_one_body_other_tasks",
 )

@@ -2,7 +2,7 @@
 
 import math
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 
 def _keep(logits, k, p, *, again=True):
@@ -49,14 +49,6 @@ def _by_row(logits, k, p):
     return out
 
 
-def _p_alone(logits, k, p):
-    return _keep(logits, logits.shape[-1], p)
-
-
-def _not_again(logits, k, p):
-    return _keep(logits, k, p, again=False)
-
-
 def _short(logits, k, p):
     import torch
 
@@ -97,34 +89,31 @@ places, −∞ for all others. Leave `logits` as they were.""",
     cases=_cases,
     returns=("logits",),
     pure=True,
-    misconceptions=(
-        Misconception("k forgotten", _p_alone, "Your rows keep more than k words. First k, then p among those k."),
-        Misconception(
-            "p forgotten", lambda logits, k, p: _keep(logits, k, 2.0), "You keep k words in every row, also where fewer reach p together."
+    wrong={
+        "k forgotten": (
+            lambda logits, k, p: _keep(logits, logits.shape[-1], p),
+            "Your rows keep more than k words. First k, then p among those k.",
         ),
-        Misconception(
-            "probabilities of before",
-            _not_again,
+        "p forgotten": (lambda logits, k, p: _keep(logits, k, 2.0), "You keep k words in every row, also where fewer reach p together."),
+        "probabilities of before": (
+            lambda logits, k, p: _keep(logits, k, p, again=False),
             "You add up probabilities of the *whole* vocabulary. After the first cut the k words share everything: softmax once more.",
         ),
-        Misconception(
-            "stopped too early",
+        "stopped too early": (
             _short,
             "You drop the word with which the sum passes p. Without it the kept ones stay below p; where the first alone passes p, nothing is left.",
         ),
-        Misconception("lost their places", _in_order, "The right numbers come back sorted. A word's logit belongs to its old column."),
-        Misconception(
-            "probabilities returned",
+        "lost their places": (_in_order, "The right numbers come back sorted. A word's logit belongs to its old column."),
+        "probabilities returned": (
             lambda logits, k, p: _keep(logits, k, p).softmax(dim=-1),
             "You return probabilities. The statement wants logits, −∞ for what is dropped.",
         ),
-        Misconception(
-            "zero for the dropped",
+        "zero for the dropped": (
             lambda logits, k, p: _keep(logits, k, p).masked_fill(_keep(logits, k, p) == -math.inf, 0.0),
             "Your dropped words have the logit 0, and e⁰ = 1: they can still be drawn. Which logit has the probability 0?",
         ),
-    ),
-    alternatives=(Alternative("one row at a time", _by_row),),
+    },
+    alternatives={"one row at a time": _by_row},
     success="Both cuts act on every row at once, so a whole batch of texts can be written together.",
     page="15a_one_body_other_tasks",
 )

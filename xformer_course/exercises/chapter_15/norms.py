@@ -1,6 +1,6 @@
 """Chapter 15, an exercise on the norm and the gate of today's layers, worked out by hand."""
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception
+from xformer_course.exercises.exercise import Exercise, Misconception
 
 LAYER = [-0.577, -0.577, -0.577, 1.732]
 RMS = [0.577, 0.577, 0.577, 1.732]
@@ -25,48 +25,36 @@ silu(−1) · 4 with silu(z) = z / (1 + e^(−z)). Three decimals are enough; no
     ),
     stub='answer = {"LayerNorm": [..., ..., ..., ...], "RMSNorm": [..., ..., ..., ...], "gated": ...}',
     reference=RIGHT,
-    misconceptions=(
-        Misconception(
-            "n − 1",
+    wrong={
+        "n − 1": (
             {**RIGHT, "LayerNorm": [-0.5, -0.5, -0.5, 1.5]},
             "Your LayerNorm divides by n − 1 = 3 inside the root. It is a mean over all four numbers, not an estimate from a sample.",
         ),
-        Misconception(
-            "by the length",
+        "by the length": (
             {**RIGHT, "RMSNorm": [0.289, 0.289, 0.289, 0.866]},
             "You divided by the vector's length √48. The root is taken of the *mean* square, so that a wide token keeps numbers near 1.",
         ),
-        Misconception(
-            "no root",
+        "no root": (
             {**RIGHT, "RMSNorm": [0.167, 0.167, 0.167, 0.5]},
             "You divided by the mean square, 12. Doubling the token would then halve the answer instead of leaving it alone.",
         ),
-        Misconception(
-            "the mean went, too",
+        "the mean went, too": (
             {**RIGHT, "RMSNorm": LAYER},
             "Both of your norms subtract the mean. RMSNorm leaves it in: all of its numbers are positive here.",
         ),
-        Misconception(
-            "names exchanged",
+        "names exchanged": Misconception(
             {**RIGHT, "LayerNorm": RMS, "RMSNorm": LAYER},
             "Both vectors are right, under each other's name. Which of the two subtracts the mean?",
             whole=True,
         ),
-        Misconception(
-            "a sigmoid as gate", {**RIGHT, "gated": 1.076}, "You multiplied by 1 / (1 + e). silu(z) is z times that number, and z is −1."
-        ),
-        Misconception(
-            "a closed gate",
+        "a sigmoid as gate": ({**RIGHT, "gated": 1.076}, "You multiplied by 1 / (1 + e). silu(z) is z times that number, and z is −1."),
+        "a closed gate": (
             {**RIGHT, "gated": 0.0},
             "A ReLU would be closed at −1. silu bends more gently: it is z / (1 + e^(−z)), which is not 0 there.",
         ),
-        Misconception(
-            "e without its sign", {**RIGHT, "gated": -2.924}, "For z = −1 the exponent −z is +1, so the denominator is 1 + 2.718."
-        ),
-    ),
-    alternatives=(
-        Alternative("more decimals", {"LayerNorm": [-(3**-0.5)] * 3 + [3**0.5], "RMSNorm": [3**-0.5] * 3 + [3**0.5], "gated": -1.07577}),
-    ),
+        "e without its sign": ({**RIGHT, "gated": -2.924}, "For z = −1 the exponent −z is +1, so the denominator is 1 + 2.718."),
+    },
+    alternatives={"more decimals": {"LayerNorm": [-(3**-0.5)] * 3 + [3**0.5], "RMSNorm": [3**-0.5] * 3 + [3**0.5], "gated": -1.07577}},
     tolerance=2e-3,
     success="The two agree up to the sign of the small entries; on a token whose mean is 0 they agree entirely.",
 )

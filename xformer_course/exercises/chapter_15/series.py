@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 
 def _share(weights, heard):
@@ -25,30 +25,14 @@ def _cases(rng):
     ]
 
 
-def _peak_right(weights, heard):
-    return (heard[weights.argmax(axis=1)] == np.arange(len(weights))).astype(float)
-
-
 def _mean_weight(weights, heard):
     own = heard[None] == np.arange(len(weights))[:, None]
     return (weights * own).sum(axis=1) / np.maximum(own.sum(axis=1), 1)
 
 
-def _over_columns(weights, heard):
-    return _share(weights / weights.sum(axis=0, keepdims=True), heard)
-
-
 def _without_pauses(weights, heard):
     kept = weights * (heard >= 0)
     return _share(kept / kept.sum(axis=1, keepdims=True), heard)
-
-
-def _largest(weights, heard):
-    return (weights * (heard[None] == np.arange(len(weights))[:, None])).max(axis=1)
-
-
-def _one_number(weights, heard):
-    return _share(weights, heard).mean()
 
 
 def _by_loop(weights, heard):
@@ -81,21 +65,27 @@ is never heard gets 0.""",
     reference=_share,
     cases=_cases,
     returns=("share",),
-    misconceptions=(
-        Misconception("only the peak", _peak_right, "You look only at the largest weight of each row: right or wrong, not how much."),
-        Misconception("a mean weight", _mean_weight, "You divide by the number of frames, so long words look worse. A share is a sum."),
-        Misconception(
-            "columns made to add to one",
-            _over_columns,
+    wrong={
+        "only the peak": (
+            lambda weights, heard: (heard[weights.argmax(axis=1)] == np.arange(len(weights))).astype(float),
+            "You look only at the largest weight of each row: right or wrong, not how much.",
+        ),
+        "a mean weight": (_mean_weight, "You divide by the number of frames, so long words look worse. A share is a sum."),
+        "columns made to add to one": (
+            lambda weights, heard: _share(weights / weights.sum(axis=0, keepdims=True), heard),
             "You rescaled the columns. It is the rows, the words, that share out a weight of 1.",
         ),
-        Misconception(
-            "pauses forgiven", _without_pauses, "You left the pauses out before sharing. Weight on a pause is lost, not handed back."
+        "pauses forgiven": (_without_pauses, "You left the pauses out before sharing. Weight on a pause is lost, not handed back."),
+        "largest weight": (
+            lambda weights, heard: (weights * (heard[None] == np.arange(len(weights))[:, None])).max(axis=1),
+            "You take one frame of each word. A word may be heard in several.",
         ),
-        Misconception("largest weight", _largest, "You take one frame of each word. A word may be heard in several."),
-        Misconception("one number for all", _one_number, "You averaged over the words; the statement asks for one number each."),
-    ),
-    alternatives=(Alternative("loop", _by_loop), Alternative("one-hot table", _by_one_hot)),
+        "one number for all": (
+            lambda weights, heard: _share(weights, heard).mean(),
+            "You averaged over the words; the statement asks for one number each.",
+        ),
+    },
+    alternatives={"loop": _by_loop, "one-hot table": _by_one_hot},
     success="Compare it with the floor: the part of all frames that belong to the word.",
     page="15c_pixels_and_sounds",
 )

@@ -1,7 +1,7 @@
 """Chapter 15, exercises on what recent models changed. Torch is imported where it is used."""
 
 from xformer_course.exercises import values
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, Misconception, case
 
 EACH, MORE = "one expert a token", "more experts a token"
 
@@ -131,35 +131,28 @@ reads the token, and what it returns is multiplied by that probability. Return (
     compare=_mixture_difference,
     returns=("output", "readers"),
     tolerance=1e-8,
-    misconceptions=(
-        Misconception("all experts blended", _soft, "Every expert reads every token here: right as a mixture, but nothing is saved."),
-        Misconception(
-            "everything computed, one kept",
+    wrong={
+        "all experts blended": (_soft, "Every expert reads every token here: right as a mixture, but nothing is saved."),
+        "everything computed, one kept": (
             _one_of_all,
-            "The output is right, but every expert read every token, and most of what they returned was "
-            "thrown away. Which tokens should an expert be given?",
+            "The output is right, but every expert read every token, and most of what they returned was thrown away. Which tokens should an expert be given?",
         ),
-        Misconception(
-            "no gate",
+        "no gate": (
             _mixture_variant(lambda gates, logits, best: 1.0),
             "The right experts, but their answers are not multiplied by the probability. Through what would the router get a gradient?",
         ),
-        Misconception(
-            "gate without softmax",
+        "gate without softmax": (
             _mixture_variant(lambda gates, logits, best: logits[best]),
             "You multiply by the score. The statement asks for the probability.",
         ),
-        Misconception(
-            "the worst expert", _mixture_variant(pick=lambda row: row.argmin()), "You chose the expert with the smallest probability."
-        ),
-        Misconception("one expert for all tokens", _one_for_all, "All tokens go to one expert. Each token chooses for itself."),
-        Misconception(
-            "softmax over tokens",
+        "the worst expert": (_mixture_variant(pick=lambda row: row.argmin()), "You chose the expert with the smallest probability."),
+        "one expert for all tokens": (_one_for_all, "All tokens go to one expert. Each token chooses for itself."),
+        "softmax over tokens": (
             _over_tokens,
             "Your probabilities add up to 1 over the tokens. A token chooses among experts: which axis is that?",
         ),
-    ),
-    alternatives=(Alternative("grouped by expert", _grouped),),
+    },
+    alternatives={"grouped by expert": _grouped},
     success="Parameters grow with the number of experts; the work for one token does not.",
 )
 
@@ -184,33 +177,24 @@ we ask for its decoder.""",
     ),
     stub='answer = {"BERT": ..., "GPT-3": ..., "T5 encoder": ..., "ViT": ..., "Whisper decoder": ...}',
     reference=MODELS,
-    misconceptions=(
-        Misconception(
-            "everything past", {name: PAST for name in MODELS}, "Where the whole input is there from the start, nothing need be hidden."
-        ),
-        Misconception(
-            "everything open",
+    wrong={
+        "everything past": ({name: PAST for name in MODELS}, "Where the whole input is there from the start, nothing need be hidden."),
+        "everything open": (
             {name: ALL for name in MODELS},
             "Two of the five write from left to right. What would they see of the word they must say?",
         ),
-        Misconception(
-            "BERT as a writer",
-            {**MODELS, "BERT": PAST},
-            "BERT's missing word stands in the middle of the sentence. Which side of it helps?",
-        ),
-        Misconception(
-            "Whisper hears everything",
+        "BERT as a writer": ({**MODELS, "BERT": PAST}, "BERT's missing word stands in the middle of the sentence. Which side of it helps?"),
+        "Whisper hears everything": (
             {**MODELS, "Whisper decoder": ALL},
             "Whisper's *encoder* hears everything, and cross-attention reads that. Its decoder writes words.",
         ),
-        Misconception(
-            "all reversed",
+        "all reversed": Misconception(
             {name: ALL if kind == PAST else PAST for name, kind in MODELS.items()},
             "Each answer is the opposite. Which of these models writes a text from left to right?",
             whole=True,
         ),
-    ),
-    alternatives=(Alternative("upper case", {name: kind.upper() for name, kind in MODELS.items()}),),
+    },
+    alternatives={"upper case": {name: kind.upper() for name, kind in MODELS.items()}},
     success="The mask follows from the task: hide what is to be said.",
     page="15a_one_body_other_tasks",
 )

@@ -2,7 +2,7 @@
 
 import math
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 
 def _mean(x, mask):
@@ -29,34 +29,6 @@ def _mean_cases(rng):
         case(*inputs([3, 0], 4, 5), note="a row without any real token"),
         case(*inputs([2, 4, 1], 5, 3, fill=math.nan), note="NaN at the padding"),
     ]
-
-
-def _plain(x, mask):
-    return x.mean(dim=1)
-
-
-def _sum(x, mask):
-    return x.masked_fill(~mask[..., None], 0.0).sum(dim=1)
-
-
-def _by_full_length(x, mask):
-    return x.masked_fill(~mask[..., None], 0.0).mean(dim=1)
-
-
-def _only_count(x, mask):
-    return x.sum(dim=1) / mask.sum(dim=1, keepdim=True).clamp(min=1)
-
-
-def _first(x, mask):
-    return x[:, 0]
-
-
-def _inverted(x, mask):
-    return _mean(x, ~mask)
-
-
-def _empty_is_nan(x, mask):
-    return x.masked_fill(~mask[..., None], 0.0).sum(dim=1) / mask.sum(dim=1, keepdim=True)
 
 
 def _by_product(x, mask):
@@ -102,21 +74,32 @@ without any real token gives zeros, and whatever stands at the padding, even NaN
     reference=_mean,
     cases=_mean_cases,
     returns=("mean",),
-    misconceptions=(
-        Misconception("padding averaged too", _plain, "Your mean takes in the padding. Give a row more padding and print its mean again."),
-        Misconception("a sum", _sum, "Your rows grow with their length. Which number turns a sum into a mean?"),
-        Misconception(
-            "divided by the padded length", _by_full_length, "The padding adds nothing to your sum, but it is counted when you divide."
+    wrong={
+        "padding averaged too": (
+            lambda x, mask: x.mean(dim=1),
+            "Your mean takes in the padding. Give a row more padding and print its mean again.",
         ),
-        Misconception("padding summed", _only_count, "You divide by the right count, but the padded vectors are still in the sum."),
-        Misconception("first token only", _first, "You return the first vector of each row. What happens to the others?"),
-        Misconception("the mask upside down", _inverted, "You averaged just the padding. True means: a real token."),
-        Misconception("empty rows", _empty_is_nan, "All is right but for a row without any real token: 0 divided by 0."),
-        Misconception(
-            "NaN times zero", _by_product, "All is right until the padding holds a NaN: 0 · NaN is NaN. Replace instead of multiplying."
+        "a sum": (
+            lambda x, mask: x.masked_fill(~mask[..., None], 0.0).sum(dim=1),
+            "Your rows grow with their length. Which number turns a sum into a mean?",
         ),
-    ),
-    alternatives=(Alternative("as attention with equal weights", _as_attention), Alternative("loop", _by_loop)),
+        "divided by the padded length": (
+            lambda x, mask: x.masked_fill(~mask[..., None], 0.0).mean(dim=1),
+            "The padding adds nothing to your sum, but it is counted when you divide.",
+        ),
+        "padding summed": (
+            lambda x, mask: x.sum(dim=1) / mask.sum(dim=1, keepdim=True).clamp(min=1),
+            "You divide by the right count, but the padded vectors are still in the sum.",
+        ),
+        "first token only": (lambda x, mask: x[:, 0], "You return the first vector of each row. What happens to the others?"),
+        "the mask upside down": (lambda x, mask: _mean(x, ~mask), "You averaged just the padding. True means: a real token."),
+        "empty rows": (
+            lambda x, mask: x.masked_fill(~mask[..., None], 0.0).sum(dim=1) / mask.sum(dim=1, keepdim=True),
+            "All is right but for a row without any real token: 0 divided by 0.",
+        ),
+        "NaN times zero": (_by_product, "All is right until the padding holds a NaN: 0 · NaN is NaN. Replace instead of multiplying."),
+    },
+    alternatives={"as attention with equal weights": _as_attention, "loop": _by_loop},
     success="It is attention with equal weights on the real tokens, and nothing on the rest.",
     page="15a_one_body_other_tasks",
 )

@@ -2,22 +2,13 @@
 
 import numpy as np
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 
 def _patches(images, size):
     b, height, width = images.shape
     grid = images.reshape(b, height // size, size, width // size, size)
     return grid.transpose(0, 1, 3, 2, 4).reshape(b, -1, size * size)
-
-
-def _cases(rng):
-    return [
-        case(np.arange(16.0).reshape(1, 4, 4), 2),
-        case(rng.normal(size=(2, 6, 9)), 3, note="a wide image"),
-        case(rng.normal(size=(3, 10, 4)), 2, note="a high image"),
-        case(rng.normal(size=(2, 5, 7)), 1),
-    ]
 
 
 def _ordered(order, *, pixels_swapped=False):
@@ -31,17 +22,9 @@ def _ordered(order, *, pixels_swapped=False):
     return patches
 
 
-def _stripes(images, size):
-    return images.reshape(len(images), -1, size * size)
-
-
 def _overlapping(images, size):
     windows = np.lib.stride_tricks.sliding_window_view(images, (size, size), axis=(1, 2))
     return windows.reshape(len(images), -1, size * size)
-
-
-def _means(images, size):
-    return _patches(images, size).mean(axis=-1, keepdims=True)
 
 
 def _by_loop(images, size):
@@ -75,29 +58,34 @@ inside each. `size` divides both sides.""",
     ),
     stub="def patches(images, size):\n    return ...",
     reference=_patches,
-    cases=_cases,
+    cases=lambda rng: [
+        case(np.arange(16.0).reshape(1, 4, 4), 2),
+        case(rng.normal(size=(2, 6, 9)), 3, note="a wide image"),
+        case(rng.normal(size=(3, 10, 4)), 2, note="a high image"),
+        case(rng.normal(size=(2, 5, 7)), 1),
+    ],
     returns=("patches",),
-    misconceptions=(
-        Misconception(
-            "stripes",
-            _stripes,
+    wrong={
+        "stripes": (
+            lambda images, size: images.reshape(len(images), -1, size * size),
             "Your pieces are runs of neighbouring pixels in a row of the image. Print the first one for an image numbered from 0.",
         ),
-        Misconception("column by column", _ordered((0, 3, 1, 2, 4)), "Each square is right, but they come column by column."),
-        Misconception(
-            "pixels turned",
+        "column by column": (_ordered((0, 3, 1, 2, 4)), "Each square is right, but they come column by column."),
+        "pixels turned": (
             _ordered((0, 1, 3, 2, 4), pixels_swapped=True),
             "The squares are in the right order; inside each, rows and columns are exchanged.",
         ),
-        Misconception(
-            "a sieve",
+        "a sieve": (
             _ordered((0, 2, 4, 1, 3)),
             "Each of your pieces takes every `size`-th pixel of the whole image, like a sieve. Which pixels are neighbours?",
         ),
-        Misconception("overlapping", _overlapping, "Your squares begin at every pixel, not at every `size`-th."),
-        Misconception("one number a square", _means, "You averaged the pixels of each square. A word keeps all its numbers here."),
-    ),
-    alternatives=(Alternative("loop", _by_loop), Alternative("windows", _by_windows)),
+        "overlapping": (_overlapping, "Your squares begin at every pixel, not at every `size`-th."),
+        "one number a square": (
+            lambda images, size: _patches(images, size).mean(axis=-1, keepdims=True),
+            "You averaged the pixels of each square. A word keeps all its numbers here.",
+        ),
+    },
+    alternatives={"loop": _by_loop, "windows": _by_windows},
     success="From here on an image is a sequence, and the encoder need not know.",
     page="15c_pixels_and_sounds",
 )

@@ -1,6 +1,6 @@
 """Chapter 15, an exercise on a sliding window that keeps the first places. Torch is imported where it is used."""
 
-from xformer_course.exercises.exercise import Alternative, Exercise, Misconception, case
+from xformer_course.exercises.exercise import Exercise, case
 
 
 def _window(length, window, sinks):
@@ -8,17 +8,6 @@ def _window(length, window, sinks):
 
     i, j = torch.arange(length)[:, None], torch.arange(length)
     return (j <= i) & ((i - j < window) | (j < sinks))
-
-
-def _cases(rng):
-    return [
-        case(4, 2, 1),
-        case(7, 3, 2),
-        case(5, 2, 0, note="no sinks"),
-        case(3, 5, 1, note="a window longer than the row"),
-        case(11, 4, int(rng.integers(1, 4))),
-        case(13, 1, 2, note="a window of one"),
-    ]
 
 
 def _variant(rule):
@@ -48,59 +37,55 @@ later place. NumPy or torch, as you like.""",
     ),
     stub="def sink_mask(length, window, sinks):\n    return ...",
     reference=_window,
-    cases=_cases,
+    cases=lambda rng: [
+        case(4, 2, 1),
+        case(7, 3, 2),
+        case(5, 2, 0, note="no sinks"),
+        case(3, 5, 1, note="a window longer than the row"),
+        case(11, 4, int(rng.integers(1, 4))),
+        case(13, 1, 2, note="a window of one"),
+    ],
     returns=("mask",),
-    misconceptions=(
-        Misconception(
-            "one place too many",
+    wrong={
+        "one place too many": (
             _variant(lambda i, j, w, s: (j <= i) & ((i - j <= w) | (j < s))),
             "Your window holds window + 1 places. A place counts itself among the `window` of them.",
         ),
-        Misconception(
-            "sinks in the future",
+        "sinks in the future": (
             _variant(lambda i, j, w, s: (j <= i) & (i - j < w) | (j < s)),
             "Your sinks are open for places before them, too: with two sinks, place 0 reads place 1. The future stays closed.",
         ),
-        Misconception(
-            "no sinks",
+        "no sinks": (
             _variant(lambda i, j, w, s: (j <= i) & (i - j < w)),
             "The window is right, but late places no longer read the first ones.",
         ),
-        Misconception(
-            "both sides",
+        "both sides": (
             _variant(lambda i, j, w, s: (abs(i - j) < w) | (j < s)),
             "Your window also looks ahead. Print the mask for length 4 with rows as queries.",
         ),
-        Misconception(
-            "both conditions at once",
+        "both conditions at once": (
             _variant(lambda i, j, w, s: (j <= i) & (i - j < w) & (j < s)),
             "A key is open in your mask if it is near *and* among the first. One of the two is enough.",
         ),
-        Misconception(
-            "sinks as queries",
+        "sinks as queries": (
             _variant(lambda i, j, w, s: (j <= i) & ((i - j < w) | (i < s))),
             "You opened rows for the first *queries*. Sinks are keys that everybody reads: columns.",
         ),
-        Misconception(
-            "sinks taken from the window",
+        "sinks taken from the window": (
             _variant(lambda i, j, w, s: (j <= i) & ((i - j < w - s) | (j < s))),
             "Your window shrinks with the number of sinks. The sinks come besides the `window` places.",
         ),
-        Misconception(
-            "rows and columns exchanged",
+        "rows and columns exchanged": (
             _variant(lambda i, j, w, s: (i <= j) & ((j - i < w) | (i < s))),
             "This is the mask turned over: its places look forward. Rows are queries.",
         ),
-    ),
-    alternatives=(
-        Alternative("NumPy", _variant(lambda i, j, w, s: (j <= i) & ((j > i - w) | (j < s)))),
-        Alternative(
-            "loop",
-            lambda length, window, sinks: [
-                [j in range(max(0, i - window + 1), i + 1) or j < min(sinks, i + 1) for j in range(length)] for i in range(length)
-            ],
-        ),
-    ),
+    },
+    alternatives={
+        "NumPy": _variant(lambda i, j, w, s: (j <= i) & ((j > i - w) | (j < s))),
+        "loop": lambda length, window, sinks: [
+            [j in range(max(0, i - window + 1), i + 1) or j < min(sinks, i + 1) for j in range(length)] for i in range(length)
+        ],
+    },
     success="However long the text grows, a place now reads window + sinks keys at most.",
 )
 
