@@ -1,4 +1,6 @@
-"""The notebook cells of an exercise, written from the catalogue so that the two cannot differ."""
+"""The notebook cells of an exercise: `tools/write_exercises.py` writes them into the chapter and the solutions page."""
+
+import re
 
 from xformer_course.exercises.exercise import Chapter, Exercise
 
@@ -24,3 +26,18 @@ def code_cell(exercise: Exercise) -> str:
     """The cell with the stub and the call of `check`."""
     gap = "\n\n\n" if "def " in exercise.stub else "\n"
     return f"{exercise.stub.strip()}{gap}{check_call(exercise)}"
+
+
+FENCE = re.compile(r"^```python( claims)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def solution_cells(exercise: Exercise) -> list[tuple[str, str, str]]:
+    """The cells of the solutions page, each with its kind, its text, and "claims" where it holds claims."""
+    parts = FENCE.split(exercise.solution.strip())  # text, mark, code, text, mark, code, …, text
+    heading = f'## {exercise.heading} <a id="{exercise.anchor}"></a>'
+    cells = [("markdown", f"{heading}\n\n{parts[0].strip()}".strip(), "")]
+    for mark, code, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
+        cells.append(("code", code.strip().replace("check(...)", check_call(exercise)), (mark or "").strip()))
+        if text.strip():
+            cells.append(("markdown", text.strip(), ""))
+    return cells

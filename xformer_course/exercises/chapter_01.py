@@ -132,6 +132,32 @@ share an end do not cross, and neither do arcs of which one lies under the other
     },
     alternatives={"one end inside": _crossings_by_inside, "choose four words": _crossings_by_ends},
     success="A tree with a crossing is called non-projective: no division of the sentence into nested spans fits it.",
+    solution=r"""
+Only the ends of an arc matter, so we write each as (left, right). Two arcs cross when their four ends alternate: one end of the second
+lies strictly inside the first, its other end strictly outside.
+
+```python
+def crossings(heads):
+    arcs = [
+        (min(head, word), max(head, word))
+        for word, head in enumerate(heads)
+        if head is not None
+    ]
+    pairs = itertools.combinations(arcs, 2)
+    return sum(a < c < b < d or c < a < d < b for (a, b), (c, d) in pairs)
+
+
+check(...)
+```
+
+The sentence about the hearing has one crossing, and without *today* it has none.
+
+```python
+hearing = [1, 2, None, 2, 1, 6, 4, 3]
+print(crossings(hearing), crossings(hearing[:-1]))
+assert (crossings(hearing), crossings(hearing[:-1])) == (1, 0)
+```
+""",
 )
 
 
@@ -258,6 +284,25 @@ def both_directions(x, w_h, w_x):
         "flip and hstack": lambda x, w_h, w_x: np.hstack([_read(x, w_h, w_x), np.flip(_read(np.flip(x, 0), w_h, w_x), 0)]),
     },
     success="Every row has now seen the whole sentence: its left part and its right part, each in a state of its own.",
+    solution=r"""
+`read(x[::-1])` returns its states in the order of reading, so that its first row belongs to the *last* word. Turning the rows round
+once more brings each state back to its word.
+
+```python
+def both_directions(x, w_h, w_x):
+    def read(sentence):
+        h, states = np.zeros(len(w_h)), []
+        for word in sentence:
+            h = np.tanh(h @ w_h + word @ w_x)
+            states.append(h)
+        return np.array(states)
+
+    return np.concatenate([read(x), read(x[::-1])[::-1]], axis=1)
+
+
+check(...)
+```
+""",
 )
 
 
@@ -378,6 +423,43 @@ $\\tanh z$ is in `states`.""",
     alternatives={"from the end": _gradient_from_the_end, "one change at a time": _gradient_by_rows},
     tolerance=1e-9,
     success="One matrix a word: the product is what grows or shrinks geometrically.",
+    solution=r"""
+Number $b$ of $h_t$ is $\tanh$ of a sum in which number $a$ of $h_{t-1}$ has the weight `w_h[a, b]`. By the chain rule its derivative is
+that weight times the slope $1 - h_t[b]^2$, so that column $b$ of the weights is multiplied by the slope at $b$. One such matrix stands
+for each step from $h_1$ to $h_T$, which makes $T - 1$ of them; with states as rows, the first step stands on the left.
+
+```python
+def state_gradient(states, w_h):
+    gradient = np.eye(len(w_h))
+    for h in states[1:]:
+        gradient = gradient @ (w_h * (1 - h**2))
+    return gradient
+
+
+check(...)
+```
+
+A derivative can always be tested by making the change. Move number 0 of $h_1$ by a little and let the layer run on:
+
+```python
+rng = np.random.default_rng(0)
+w_h, inputs = rng.normal(size=(4, 4)) / 2, rng.normal(size=(5, 4))  # inputs: x_t W_x
+
+
+def run_on(h):
+    states = [h]
+    for row in inputs:
+        states.append(np.tanh(states[-1] @ w_h + row))
+    return np.array(states)
+
+
+h1, step = np.tanh(rng.normal(size=4)), 1e-6
+change = step * np.eye(4)[0]
+measured = (run_on(h1 + change)[-1] - run_on(h1 - change)[-1]) / (2 * step)
+assert np.allclose(measured, state_gradient(run_on(h1), w_h)[0], atol=1e-8)
+print(measured.round(4))
+```
+""",
 )
 
 FIELD = Exercise(
@@ -423,6 +505,15 @@ answer = {
     alternatives={"as formulas": {"three of width 5": 3 * 4 + 1, "layers of width 5": 40 / 4, "layers of width 3": np.int64(20)}},
     tolerance=1e-12,
     success="The reach grows by k − 1 a layer: the distance is paid for in depth.",
+    solution=r"""
+Each layer of width $k$ adds $(k-1)/2$ positions on each side to the one position that there was at the start: $n(k-1)+1$ in all. Three
+layers of width 5 see $3 \cdot 4 + 1$; to see 41, forty must be added, in steps of 4 or of 2.
+
+```python
+answer = {"three of width 5": 13, "layers of width 5": 10, "layers of width 3": 20}
+check(...)
+```
+""",
 )
 
 
@@ -497,6 +588,24 @@ last of 16 positions depends on all 16. With neighbours, offsets [1, 1, 1, 1], i
     },
     alternatives={"from far to near": (8, 4, 2, 1)},
     success="Each layer doubles the reach. The path has become logarithmic, and the offsets are still fixed in advance.",
+    solution=r"""
+From the last position down to the input, each layer either stays or goes back by its offset, so that the distances that arrive are the
+sums of some of the offsets. Powers of two give every distance from 0 to 15 exactly once, as binary digits. Their order does not matter;
+as a set there is no other choice: four layers have only $2^4 = 16$ such sums, so each distance must come exactly once. Distance 1 needs
+an offset of 1. A second 1 would make distance 1 twice, so the next one that is missing, 2, must be an offset as well; then 4, then 8.
+
+```python
+offsets = [1, 2, 4, 8]
+check(...)
+```
+
+```python
+choices = itertools.product(*[(0, offset) for offset in offsets])  # stay or go back
+distances = {sum(taken) for taken in choices}
+print(sorted(distances))
+assert distances == set(range(16))
+```
+""",
 )
 
 CHAPTER = Chapter(number=1, title="Motivation", slug="01_motivation", exercises=(CROSSINGS, BOTH, GRADIENT, FIELD, REACH))

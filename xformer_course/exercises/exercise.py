@@ -123,6 +123,7 @@ class Exercise(WithWrongAnswers):
         requires: A package the check needs besides NumPy: "" or "torch".
         success: A sentence added to the praise: what the answer shows.
         page: Slug of the page it stands on, where that is not the chapter's own: "08a_…".
+        solution: Markdown for the solutions page: the idea, and the code in fences, with `check(...)` for the check.
     """
 
     id: str
@@ -147,6 +148,7 @@ class Exercise(WithWrongAnswers):
     requires: str = ""
     success: str = ""
     page: str = ""
+    solution: str = ""
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -181,12 +183,16 @@ class Exercise(WithWrongAnswers):
 
 @dataclass(frozen=True)
 class Chapter:
-    """The exercises of one chapter and the file name of its notebook without the ending."""
+    """The exercises of one chapter, by number, and the file name of its notebook without the ending."""
 
     number: int
     title: str
     slug: str
     exercises: tuple[Exercise, ...]
+
+    def __post_init__(self) -> None:
+        in_order = sorted(self.exercises, key=lambda exercise: int(exercise.id.split(".")[1]))
+        object.__setattr__(self, "exercises", tuple(in_order))
 
 
 STATUSES = ("passed", "misconception", "wrong", "crashed", "timed out", "not attempted")

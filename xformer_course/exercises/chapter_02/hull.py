@@ -56,6 +56,22 @@ output: `"yes"` or `"no"`.""",
         ),
     },
     success="The answers fill the triangle; the fourth value lies inside and adds nothing.",
+    solution=r"""
+The hull is the triangle with the corners (0, 0), (4, 0) and (0, 4), because (1, 1) lies inside it. A point is in the triangle if
+neither coordinate is negative and their sum is at most 4; the three weights can then be solved for, and none is negative.
+
+```python
+corners = np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]])
+points = {"A": (1, 2), "B": (3, 3), "C": (2, 1.5), "D": (3, 2)}
+answer = {}
+for name, point in points.items():
+    weights = np.linalg.solve(np.vstack([corners.T, np.ones(3)]), [*point, 1.0])
+    answer[name] = "yes" if weights.min() >= 0 else "no"
+    print(name, weights)
+
+check(...)
+```
+""",
 )
 
 CAPITALS = np.array([[2.35, 48.86], [-0.13, 51.51], [13.40, 52.52]])  # Paris, London, Berlin
@@ -183,6 +199,18 @@ coordinates, and give its three numbers.""",
         "rounded, as a list": [round(float(a), 2) for a in np.log(_barycentric(BRUSSELS))],
     },
     success="Softmax turns logarithms of weights into these weights: with one-hot keys any point inside can be asked for.",
+    solution=r"""
+Two coordinates and the sum of the weights are three equations for three weights. Their logarithms are scores that softmax turns back
+into these weights; adding one number to all three gives another right query.
+
+```python
+capitals = np.array([[2.35, 48.86], [-0.13, 51.51], [13.40, 52.52]])
+weights = np.linalg.solve(np.vstack([capitals.T, np.ones(3)]), [4.35, 50.85, 1.0])
+query = np.log(weights)
+print("weights", weights, " query", query)
+check(...)
+```
+""",
 )
 
 EXERCISES = (REACHABLE, ASK_FOR_BRUSSELS)

@@ -62,6 +62,15 @@ Four keys receive the scores 3, −∞, 3, −∞. Write down the four weights t
     alternatives={"array": np.array([0.5, 0.0, 0.5, 0.0]), "list": [1 / 2, 0, 1 / 2, 0]},
     tolerance=1e-3,
     success="A key that is out of the question gets nothing; keys that match equally well share.",
+    solution=r"""
+The exponential of minus infinity is 0, so two keys drop out. The other two have the same score and share a total of 1, whatever that
+score is.
+
+```python
+weights = [1 / 2, 0, 1 / 2, 0]
+check(...)
+```
+""",
 )
 
 
@@ -205,6 +214,21 @@ and infinity divided by infinity is `nan`. What can you take away from all score
     },
     alternatives={"loops": _by_loops, "log-sum-exp": _by_logarithms},
     success="Scores, a temperature, weights, a mean: this is a soft lookup.",
+    solution=r"""
+One matrix product makes the scores, another one the output; between them stands the softmax of the scores over the temperature.
+Subtracting the largest score first changes no weight, and then no exponent is above 0.
+
+```python
+def my_lookup(query, keys, values, temperature=1.0):
+    scores = keys @ query
+    raw = np.exp((scores - scores.max()) / temperature)
+    weights = raw / raw.sum()
+    return weights @ values, weights
+
+
+check(...)
+```
+""",
 )
 
 EXERCISES = (TWO_INFINITIES, LOOKUP)

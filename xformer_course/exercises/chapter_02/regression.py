@@ -159,6 +159,20 @@ def kernel_regression(x, xs, ys, bandwidth):
     },
     alternatives={"loops": _regression_by_loops, "as a lookup": _regression_by_lookup},
     success="Near the data it blends, far away the nearest points take over, and it never leaves the range of the data.",
+    solution=r"""
+Far away all exponentials round to 0, and 0/0 is not a number. The estimate is a softmax of scores times the `ys`, so the largest score
+may be subtracted from all: the nearest point then has a kernel of 1, and the sum cannot be 0.
+
+```python
+def kernel_regression(x, xs, ys, bandwidth):
+    scores = -((x - xs) ** 2) / (2 * bandwidth**2)
+    kernel = np.exp(scores - scores.max())
+    return (kernel * ys).sum() / kernel.sum()
+
+
+check(...)
+```
+""",
 )
 
 EXERCISES = (STRAY_REGRESSION,)

@@ -126,6 +126,21 @@ Return `(from_queries, from_keys, scores)`: the projected queries (L_q, a), the 
     },
     alternatives={"einsum": _by_einsum, "pairs in a loop": _by_pairs},
     success="The projections of the keys can be kept while new queries come in.",
+    solution=r"""
+The first d_q rows of W meet only the query, the others only the key, so [q; k] W is a sum of two products. Each is computed once; the
+pairing is an addition with a new axis on either side. A decoder can keep the projected keys while new queries arrive.
+
+```python
+def additive_scores(q, k, w, w_v):
+    from_queries = q @ w[: q.shape[1]]
+    from_keys = k @ w[q.shape[1] :]
+    hidden = np.tanh(from_queries[:, None, :] + from_keys[None, :, :])
+    return from_queries, from_keys, hidden @ w_v
+
+
+check(...)
+```
+""",
 )
 
 

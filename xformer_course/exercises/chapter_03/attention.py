@@ -51,6 +51,18 @@ weights and of the output.""",
     },
     alternatives={"lists": {"scores": [5, 7], "weights": [5, 7], "output": [5, 2]}},
     success="Queries decide how many rows, values how wide they are.",
+    solution=r"""
+Scores and weights have a row for each query and a column for each key. The product with the values sums over the keys, so the output
+keeps the rows of the queries and takes the width of the values.
+
+```python
+q, k, v = np.ones((5, 3)), np.ones((7, 3)), np.ones((7, 2))
+scores = q @ k.T
+answer = {"scores": scores.shape, "weights": my_softmax(scores).shape, "output": (my_softmax(scores) @ v).shape}
+print(answer)
+check(...)
+```
+""",
 )
 
 
@@ -237,6 +249,25 @@ must not overflow.""",
         "float32": lambda *args, **kwargs: tuple(a.astype(np.float32) for a in _attention(*args, **kwargs)),
     },
     success="Masked, scaled, safe for large scores, and zeros where nothing may be read.",
+    solution=r"""
+A forbidden score becomes minus infinity, whose exponential is exactly 0. A row without any allowed key would give (−∞) − (−∞) and then
+0/0, so its maximum is replaced by 0 and its sum by 1: its weights come out as 0/1.
+
+```python
+def my_attention(q, k, v, mask=None):
+    scores = q @ k.T / np.sqrt(q.shape[-1])
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf)
+    top = scores.max(axis=-1, keepdims=True)
+    raw = np.exp(scores - np.where(np.isneginf(top), 0.0, top))
+    total = raw.sum(axis=-1, keepdims=True)
+    weights = raw / np.where(total == 0, 1.0, total)
+    return weights @ v, weights
+
+
+check(...)
+```
+""",
 )
 
 EXERCISES = (THREE_SHAPES, ATTENTION)

@@ -99,6 +99,29 @@ def leaky_attention(q, k, v, mask):
     },
     alternatives={"zero the exponentials": _renormalised, "a huge negative score": _masked(-1e30)},
     success="Forbidden keys weigh exactly 0, and every row adds up to 1.",
+    solution=r"""
+A score of 0 is an ordinary score, and exp(0) is 1. First we look at how much the printed function lets through, then mend the one line:
+a score of minus infinity makes the weight exactly 0, however low the others lie.
+
+```python
+scores = np.array([-1.0, 0.5, 2.0])
+mask = np.array([True, True, False])
+print("set to 0:        ", np.round(my_softmax(np.where(mask, scores, 0.0)), 4))
+print("set to minus inf:", np.round(my_softmax(np.where(mask, scores, -np.inf)), 4))
+```
+
+```python
+def leaky_attention(q, k, v, mask):
+    scores = q @ k.T / np.sqrt(q.shape[-1])
+    scores = np.where(mask, scores, -np.inf)
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = weights / weights.sum(axis=-1, keepdims=True)
+    return weights @ v, weights
+
+
+check(...)
+```
+""",
 )
 
 
@@ -190,6 +213,21 @@ later one, and never further back.""",
         "two masks of the library": _recent_from_the_library,
     },
     success="Two masks joined by *and*: the past, and nearby.",
+    solution=r"""
+The condition on a pair is 0 ≤ i − j ≤ window: not later, and not too far back. A column of query positions and a row of key positions
+give all the differences at once. The result is the causal mask and the local mask joined by `&`.
+
+```python
+def recent_mask(length, window):
+    i, j = np.arange(length)[:, None], np.arange(length)[None, :]
+    return (j <= i) & (i - j <= window)
+
+
+print(recent_mask(4, window=1).astype(int))
+assert np.array_equal(recent_mask(7, 2), causal_mask(7) & local_mask(7, 2))
+check(...)
+```
+""",
 )
 
 EXERCISES = (LEAK, RECENT_PAST)

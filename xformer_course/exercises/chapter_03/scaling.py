@@ -109,6 +109,24 @@ four numbers grow.""",
         "measured on random signs": _spreads(lambda rng, shape: rng.choice([-1.0, 1.0], size=shape)),
     },
     success="Sixteen times the width, four times the spread: it grows like the square root of d.",
+    solution=r"""
+Draw queries and keys, multiply them elementwise, and add up along the width: one score for each pair. The standard deviation doubles
+each time the width is four times as large, which is how a square root grows.
+
+```python
+rng = np.random.default_rng(0)
+
+
+def spread(width, pairs=20_000):
+    q, k = rng.normal(size=(2, pairs, width))
+    return (q * k).sum(axis=-1).std()
+
+
+spreads = {width: spread(width) for width in (4, 16, 64, 256)}
+print({width: f"{measured:.1f}" for width, measured in spreads.items()})
+check(...)
+```
+""",
 )
 
 
@@ -285,6 +303,37 @@ On paper, mark where you use that the means are 0 and where you use independence
         },
     },
     success="Every step agrees with the count over all outcomes.",
+    solution=r"""
+**Product.** The mean of xy is the mean of x times the mean of y (*independence*), so it is 0 (*means are 0*). The variance is then the mean of x²y², which is the mean of x² times the mean of y² (*independence* again). With means of 0 these are the variances.
+
+**Total.** The terms have mean 0 (first step), so the variance of their sum is the mean of its square. Square the sum of the d terms. A mixed term has the mean of one factor times the mean of the other (*independence*), which is 0 (*means are 0*). The d squares remain, each with the same mean.
+
+**Score.** The d products are independent, because each uses its own two entries; each has mean 0 and, by the first step, variance 1 · 1. By the second step their sum has variance d · 1.
+
+**Divisor.** Dividing by c divides the variance by c². A variance of d becomes 1 for c = √d.
+
+*Check your own proof:* it must name independence four times, twice in the first step, and say where a mean of 0 removes something. Without mean 0 the first step fails: the variance of xy is then larger than the product of the two.
+
+```python
+steps = {
+    "product": lambda var_x, var_y: var_x * var_y,
+    "total": lambda variance, d: d * variance,
+    "score": lambda d: d,
+    "divisor": lambda d: np.sqrt(d),
+}
+check(...)
+```
+
+The last remark can be seen by enumeration. With entries 0 or 2, which have mean 1 and variance 1, a product has variance 3 and a score
+of width 2 has 6.
+
+```python
+vectors = np.array(list(itertools.product([0.0, 2.0], repeat=2)))
+scores = (vectors @ vectors.T).ravel()
+print("variance of q·k with entries 0 or 2:", scores.var())
+assert scores.var() == 6 and np.outer([0, 2], [0, 2]).var() == 3
+```
+""",
 )
 
 EXERCISES = (MEASURE_SPREAD, VARIANCE_OF_A_SCORE)

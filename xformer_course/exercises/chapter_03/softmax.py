@@ -37,6 +37,15 @@ Four keys receive one and the same score, 2.5. Write down the four weights that 
     alternatives={"array": np.full(4, 0.25), "fractions": [1 / 4] * 4},
     tolerance=1e-3,
     success="With nothing to tell the keys apart, attention averages the values.",
+    solution=r"""
+Softmax sees only differences between scores, and here there are none. The four keys share a total of 1 evenly, whatever the common
+score is.
+
+```python
+weights = [1 / 4, 1 / 4, 1 / 4, 1 / 4]
+check(...)
+```
+""",
 )
 
 
@@ -216,6 +225,20 @@ rows lie far apart. Leave `scores` as it was.""",
         "float32": lambda scores, axis=-1: _softmax((scores - scores.max(axis=axis, keepdims=True)).astype(np.float32), axis),
     },
     success="Large scores, any axis, and the input is untouched.",
+    solution=r"""
+Subtracting one number from all scores along the axis leaves the weights as they are: it multiplies every exponential by one factor,
+which cancels between numerator and denominator. Subtracting the *maximum along the axis* makes the largest exponential 1, so nothing
+overflows and no sum is 0. `keepdims=True` keeps the maximum lined up with its own row, whichever axis that is.
+
+```python
+def my_softmax(scores, axis=-1):
+    raw = np.exp(scores - scores.max(axis=axis, keepdims=True))
+    return raw / raw.sum(axis=axis, keepdims=True)
+
+
+check(...)
+```
+""",
 )
 
 SHIFT_OR_STRETCH = Exercise(
@@ -262,6 +285,21 @@ Three scores, 1, 2 and 4, are turned into weights. First add 5 to each score; th
         ),
     },
     success="A shift cancels; a stretch sharpens. That is why the scale of the scores matters.",
+    solution=r"""
+A quotient of two weights is the exponential of the difference of their scores. Adding 5 to every score leaves the differences alone;
+multiplying by 5 makes them five times as large, and the largest weight grows.
+
+```python
+scores = np.array([1.0, 2.0, 4.0])
+for name, changed in (("plain", scores), ("add 5", scores + 5), ("times 5", scores * 5)):
+    print(f"{name:8}", np.round(my_softmax(changed), 4))
+```
+
+```python
+answer = {"add 5": "same", "times 5": "grows"}
+check(...)
+```
+""",
 )
 
 EXERCISES = (EQUAL_SCORES, STABLE_SOFTMAX, SHIFT_OR_STRETCH)

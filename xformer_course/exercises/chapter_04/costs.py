@@ -188,6 +188,29 @@ division by √d) and in the blending of values; `crossing(m, d, e)`, the smalle
         ),
     ),
     success="For every width there is a length beyond which the square rules.",
+    solution=r"""
+A matrix product (a, b) times (b, c) has a·c entries of b products each. The projections are $(L, m)$ times $(m, d)$ twice, and once
+times $(m, e)$:
+
+$$
+Lmd + Lmd + Lme = L\,m\,(2d + e) .
+$$
+
+Scores are $(L, d)$ times $(d, L)$ and the blend is $(L, L)$ times $(L, e)$: $L^2 d + L^2 e = L^2 (d + e)$.
+
+Pairs cost more where $L^2 (d + e) > L\,m\,(2d + e)$. Dividing by $L(d + e)$, which is positive, gives $L > m\,(2d + e)/(d + e)$. The
+right side does not depend on $L$, so for all widths such an $L$ exists; the smallest is the next whole number *after* the quotient.
+Since $d + e < 2d + e < 2(d + e)$, it lies between $m$ and $2m$.
+
+```python
+steps = {
+    "projections": lambda L, m, d, e: L * m * (2 * d + e),
+    "pairs": lambda L, d, e: L * L * (d + e),
+    "crossing": lambda m, d, e: m * (2 * d + e) // (d + e) + 1,
+}
+check(...)
+```
+""",
 )
 
 EXERCISES = (COSTS,)

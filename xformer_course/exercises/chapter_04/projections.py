@@ -171,6 +171,23 @@ each row has at least one True. Return the pair `(output, weights)`. You may use
     },
     alternatives={"loops and lists": _self_by_loops, "one einsum": _self_by_one_bilinear_form, "library": _self_from_the_library},
     success="Three projections of one input, and then attention as before.",
+    solution=r"""
+Three projections of one input give the three arrays that attention takes. The width under the root is that of a query, and `softmax`
+works along the rows.
+
+```python
+def my_self_attention(x, w_q, w_k, w_v, mask=None):
+    q, k, v = x @ w_q, x @ w_k, x @ w_v
+    scores = q @ k.T / math.sqrt(q.shape[1])
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf)
+    weights = softmax(scores)
+    return weights @ v, weights
+
+
+check(...)
+```
+""",
 )
 
 PARAMETERS = Exercise(
@@ -245,6 +262,21 @@ answer = {
         ),
     },
     success="What is learned does not know the length; what is computed grows with its square.",
+    solution=r"""
+Learned are the three matrices, 5 × 2, 5 × 2 and 5 × 3 numbers, for any sentence. The weights are a table with one row and one column
+for each word, so twice the words make four times the weights.
+
+```python
+learned = 5 * 2 + 5 * 2 + 5 * 3
+answer = {
+    "learned, 10": learned,
+    "learned, 20": learned,
+    "weights, 10": 10**2,
+    "weights, 20": 20**2,
+}
+check(...)
+```
+""",
 )
 
 EXERCISES = (SELF, PARAMETERS)

@@ -126,6 +126,22 @@ def faulty_cross_attention(x, context, w_q, w_k, w_v):
     },
     alternatives={"loops and lists": _cross_by_loops, "library": _cross_from_the_library},
     success="Queries from one side; keys and values, as a pair, from the other.",
+    solution=r"""
+The values came from `x`. Weight (i, j) says how much of row j of the *context* query i takes, so row j of the values must be made from
+that row; with equal lengths the mistake ran through, and blended the wrong sequence.
+
+```python
+def faulty_cross_attention(x, context, w_q, w_k, w_v):
+    q, k, v = x @ w_q, context @ w_k, context @ w_v
+    scores = q @ k.T / np.sqrt(q.shape[-1])
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = weights / weights.sum(axis=-1, keepdims=True)
+    return weights @ v, weights
+
+
+check(...)
+```
+""",
 )
 
 EXERCISES = (CROSS,)

@@ -100,6 +100,18 @@ sentence of one word needs 0 layers.""",
     },
     alternatives={"step by step": _layers_by_steps, "powers of the mask": _layers_by_matrices},
     success="A window makes a layer cheap; the price is paid in layers.",
+    solution=r"""
+From the first to the last position news has `length - 1` steps to go, and each layer carries it `window` of them. A rest needs a layer
+too, so the quotient is rounded up; `-(-a // b)` rounds up in whole numbers, without a floating-point detour.
+
+```python
+def layers_needed(length, window):
+    return -(-(length - 1) // window)
+
+
+check(...)
+```
+""",
 )
 
 EXERCISES = (REACH,)

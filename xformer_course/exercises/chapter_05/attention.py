@@ -56,6 +56,20 @@ answer = {"keys and values": ..., "keys alone": ..., "values alone": ...,
     },
     alternatives={"whole numbers and lists": {"keys and values": 6, "keys alone": 2, "values alone": 2, "queries alone": [2, 6]}},
     success="Pairs form a set; a key without its value tears a pair apart; a query takes its output along.",
+    solution=r"""
+Together, the same two products are added: 3/4 · 8 + 1/4 · 0. Alone, 3/4 meets 0 and 1/4 meets 8, which gives 2; and a query takes its
+own output along.
+
+```python
+answer = {
+    "keys and values": 1 / 4 * 0 + 3 / 4 * 8,
+    "keys alone": 1 / 4 * 8 + 3 / 4 * 0,
+    "values alone": 3 / 4 * 0 + 1 / 4 * 8,
+    "queries alone": (2, 6),
+}
+check(...)
+```
+""",
 )
 
 
@@ -182,6 +196,19 @@ row must influence it; and so must `w_q`, if there are two words or more. Severa
         "sort the words first": lambda x, w_q, w_k, w_v: attend(x[np.lexsort(x.T)], w_q, w_k, w_v)[0],
     },
     success="An equivariant layer, then an operation that forgets the order: together invariant.",
+    solution=r"""
+The rows of self-attention move with the words, and the mean does not ask where a row stands. A sum or a maximum would do as well, and
+so would one more attention with a query that is always the same.
+
+```python
+def summary(x, w_q, w_k, w_v):
+    output, _ = self_attention(x, w_q, w_k, w_v)
+    return output.mean(axis=0)
+
+
+check(...)
+```
+""",
 )
 
 
@@ -294,6 +321,21 @@ def encode_set(x, w_q, w_k, w_v):
         "weights of 1/n": _encoded(lambda output: np.full(len(output), 1 / len(output)) @ output),
     },
     success="Two words could not have shown it: ask for three.",
+    solution=r"""
+After two turns the loop holds ((a + b)/2 + c)/2 = a/4 + b/4 + c/2: the last row counts double. For two rows the weights are 1/2 and
+1/2, which is why the author's test saw nothing.
+
+```python
+def encode_set(x, w_q, w_k, w_v):
+    scores = (x @ w_q) @ (x @ w_k).T / np.sqrt(w_q.shape[1])
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    output = weights / weights.sum(axis=-1, keepdims=True) @ (x @ w_v)
+    return output.mean(axis=0)
+
+
+check(...)
+```
+""",
 )
 
 TOGETHER = (SWAP,)

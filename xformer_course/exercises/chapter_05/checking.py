@@ -144,6 +144,23 @@ relative to the largest value, or use `np.allclose`.""",
     },
     alternatives={"with matrices": _by_matrices, "undo afterwards": _undone_afterwards, "another counterexample": _backwards_through_all},
     success="Every order tried, rounding forgiven, nothing else; and whoever doubts a no gets the order.",
+    solution=r"""
+The definition, word for word: for every order, reordering before and reordering after must agree; the first order for which they do not
+is the counterexample. `np.allclose` forgives a relative difference of 1e-5 and an absolute one of 1e-8, far more than rounding makes;
+true differences as small as these it forgives, too.
+
+```python
+def failing_order(layer, x):
+    for order in itertools.permutations(range(len(x))):
+        rows = list(order)
+        if not np.allclose(layer(x[rows]), layer(x)[rows]):
+            return order
+    return None
+
+
+check(...)
+```
+""",
 )
 
 FIVE_LAYERS_SOURCE = """\
@@ -263,6 +280,28 @@ on your pair. Your function of exercise 5.2 finds such orders.""",
         "capitals": {**_RIGHT, "A": " Equivariant", "C": "EQUIVARIANT"},
     },
     success="A and C see the other rows only through sums over all of them.",
+    solution=r"""
+A and C see the other rows only through sums over all rows, which are the same in every order. For A it is the mean. C is $X (X^\top
+X)$, and since $P^\top P$ is the identity, $(P X)^\top (P X) = X^\top X$. For the others, three rows and one swap are enough, and a sort
+returns the same for every order, which is invariance.
+
+```python
+layers = {
+    "A": lambda x: x - x.mean(axis=0),
+    "B": lambda x: np.cumsum(x, axis=0),
+    "C": lambda x: x @ x.T @ x,
+    "D": lambda x: np.sort(x, axis=0),
+    "E": lambda x: x + np.roll(x, 1, axis=0),
+}
+x, order = np.array([[1.0], [2.0], [4.0]]), (1, 0, 2)
+for name in "BDE":
+    before, after = layers[name](x[list(order)]), layers[name](x)[list(order)]
+    print(name, before.ravel(), after.ravel())
+
+answer = {"A": "equivariant", "B": (x, order), "C": "equivariant", "D": (x, order), "E": (x, order)}
+check(...)
+```
+""",
 )
 
 EXERCISES = (IS_EQUIVARIANT, WHICH_OF_FIVE)

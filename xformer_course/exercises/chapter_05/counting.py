@@ -122,6 +122,31 @@ up to rounding, relative to the largest value (or by `np.allclose`). Then try it
         "np.unique on rows": _by_unique,
     },
     success="The count is what a model built on this layer can still know about word order.",
+    solution=r"""
+Keep the outputs met so far, and add one only if it is close to none of them. Comparing bits instead would count rounding as knowledge.
+
+```python
+def distinct_outputs(layer, x):
+    met = []
+    for order in itertools.permutations(range(len(x))):
+        output = layer(x[list(order)])
+        if not any(np.allclose(output, other) for other in met):
+            met.append(output)
+    return len(met)
+
+
+check(...)
+```
+
+On a mean, on self-attention, and on both:
+
+```python
+attended = lambda x: self_attention(x, *matrices)[0]
+print("mean of the words       ", distinct_outputs(lambda x: x.mean(axis=0), four))
+print("self-attention          ", distinct_outputs(attended, four))
+print("self-attention, its mean", distinct_outputs(lambda x: attended(x).mean(axis=0), four))
+```
+""",
 )
 
 EXERCISES = (DISTINCT,)

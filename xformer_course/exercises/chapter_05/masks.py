@@ -123,4 +123,34 @@ single word has one order only, so for n = 1 every mask passes. Then count: for 
     },
     alternatives={"two values": _two_values, "attention, brute force": _by_attention, "swaps of neighbours": _by_swaps},
     success="Diagonal alike, the rest alike: of the 512 masks for three words only 4 pass.",
+    solution=r"""
+The proof goes through if reordering rows and columns of the mask leaves it as it is. And it must: with equal scores and values that
+have a 1 in a column of their own, each row of the output is the row of the mask, divided by its sum, so that two different masks give
+two outputs. Reordering the output under $M$ gives the output of the reordered words under $P M P^\top$; if the layer is equivariant,
+that under $M$ is the same, hence $P M P^\top = M$. For every order that means: all entries on the diagonal agree, and all entries off
+it.
+
+```python
+def keeps_equivariance(mask):
+    for order in itertools.permutations(range(len(mask))):
+        order = list(order)
+        if (mask[order][:, order] != mask).any():
+            return False
+    return True
+
+
+check(...)
+```
+
+Of the 512 masks for three words, four pass.
+
+```python
+masks = [np.reshape(bits, (3, 3)) for bits in itertools.product([False, True], repeat=9)]
+kept = [mask for mask in masks if keeps_equivariance(mask)]
+print(len(kept), "of", len(masks))
+for mask in kept:
+    print(mask.astype(int).tolist())
+assert len(kept) == 4
+```
+""",
 )

@@ -90,6 +90,27 @@ row `order[1]`, and so on. Write `there_and_back(order)`: a pair of the matrix `
     },
     alternatives={"loop and lists": _by_loop, "comparison": _by_comparison},
     success="One 1 in each row and column; its transpose is the matrix of the way back.",
+    solution=r"""
+Row i of the matrix has its 1 in the column of the row that it fetches, and those are rows of the identity. The way back fetches, for
+each row, the place to which it went, which is what `argsort` finds.
+
+```python
+def there_and_back(order):
+    p = np.eye(len(order))[list(order)]
+    back = np.argsort(order)
+    return p, back
+
+
+check(...)
+```
+
+The two belong together: the matrix of `back` is the transpose of `p`.
+
+```python
+p, back = there_and_back((1, 2, 0))
+assert (np.eye(3)[back] == p.T).all() and (p.T @ p == np.eye(3)).all()
+```
+""",
 )
 
 EXERCISES = (MATRIX_AND_WAY_BACK,)

@@ -107,6 +107,35 @@ as before, up to rounding (`np.allclose`)? The order that moves nothing counts. 
     ),
     alternatives={"an array of floats": np.array([6.0, 2.0, 2.0, 6.0]), "a tuple": (6, 2, 2, 6)},
     success="One causal layer reads the past as a set.",
+    solution=r"""
+One causal layer at place i depends on the word there and on the *set* of words before: i! · (3 − i)! orders keep both.
+
+```python
+draw = np.random.default_rng(1).normal
+four, matrices = draw(size=(4, 3)), 0.5 * draw(size=(3, 3, 3))  # w_q, w_k and w_v
+
+
+def one(x):
+    return self_attention(x, *matrices, mask=causal_mask(4))[0]
+
+
+def count(layer):
+    totals = np.zeros(4, dtype=int)
+    for order in itertools.permutations(range(4)):
+        totals += np.isclose(layer(four[list(order)]), layer(four)).all(axis=1)
+    return totals.tolist()
+
+
+unchanged = count(one)
+print(unchanged)
+check(...)
+```
+
+Place by place: the word at place 0 must stay, which leaves 3! = 6 orders of the others. Place 1: words 0 and 1 must stay, 2! = 2
+orders. Place 2: word 2 stays, words 0 and 1 may swap, 2 orders. Place 3: word 3 stays, 3! = 6.
+
+(With large weights softmax gives nearly all to one key, and rows may agree that differ on paper; hence the small matrices.)
+""",
 )
 
 TWICE = Exercise(
@@ -158,4 +187,18 @@ output row of the *second* layer is the same as before. Predict the four numbers
     ),
     alternatives={"an array of floats": np.array([6.0, 2.0, 1.0, 1.0]), "a tuple": (6, 2, 1, 1)},
     success="A second layer can tell the order in the past that the first has read as a set.",
+    solution=r"""
+In the second layer the words before have already seen their own pasts, which differ with the order; so the order in the past counts as
+well.
+
+```python
+unchanged = count(lambda x: one(one(x)))
+print(unchanged)
+check(...)
+```
+
+Places 0 and 1 are as before, since a set of one word has one order. From place 2 on, the second layer reads row 0 of the first, which
+is the value of whichever word came first. At place 2 that settles the order. At place 3 it also reads row 1, which depends on the word
+that came second. So no order of the past is left free: 1 and 1.
+""",
 )

@@ -186,6 +186,20 @@ the gap is zero for every p.""",
         "as a list, in order": [step.reference for step in BROKEN],
     },
     success="The words moved and the table did not: the gap says by how much.",
+    solution=r"""
+The words moved and the table did not, so the layer reads $P X + E$ and not $P (X + E)$.
+
+```python
+steps = {
+    "input": lambda x, e, p: p @ x + e,
+    "gap": lambda e, p: e - p @ e,
+}
+check(...)
+```
+
+The gap is zero for every $P$ for exactly those tables whose rows are all equal, so that every place has the same vector. For a single
+order it is enough that the vectors are equal within each of its cycles: the places that it takes to one another in turn.
+""",
 )
 
 WHAT_SURVIVES = Exercise(
@@ -212,4 +226,19 @@ pᵀ p = I. (The last two you can decide on paper, once for all, and return as t
         "as a list, in order": [step.reference for step in AFTERWARDS],
     },
     success="Only the first line breaks, and a table that moves with the words mends it.",
+    solution=r"""
+The first line holds where there is no gap. The other two speak of any scores and of $P$ alone, so they hold as before; and a table that
+moves like the words closes the gap.
+
+```python
+steps = {
+    "holds": lambda x, e, p: (np.allclose(e, p @ e), True, True),
+    "repair": lambda e, p: p @ e,
+}
+check(...)
+```
+
+Other tables can repair one order as well: any constant table makes the layer equivariant again. But then the layer does not read $P
+(X + E)$, and the words have lost their positions.
+""",
 )

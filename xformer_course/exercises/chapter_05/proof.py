@@ -212,6 +212,22 @@ and each column makes `undo` so short.""",
         "not simplified": {"undo": lambda p: np.linalg.inv(p), "scores": lambda s, p: p @ (p @ s.T).T},
     },
     success="Rows and columns of the scores move alike: each pair of words keeps its score.",
+    solution=r"""
+Undoing the order takes the transpose, and the scores are the old ones with $P$ pulled out on both sides.
+
+```python
+steps = {
+    "undo": lambda p: p.T,
+    "scores": lambda s, p: p @ s @ p.T,
+}
+check(...)
+```
+
+The written proof, first half:
+
+1. *Undo.* Entry $(i, j)$ of $P^\top P$ is the dot product of columns $i$ and $j$ of $P$. Each column has a single 1, and two columns never have it in the same row; so the product is $I$.
+2. *Scores.* $(P Q)(P K)^\top = P Q K^\top P^\top = P S P^\top$.
+""",
 )
 
 SECOND_HALF = Exercise(
@@ -238,4 +254,22 @@ denominator, where pᵀ p = I is used, and why the last line says equivariant an
         "not simplified": {"weights": lambda a, p: p @ a @ p.T, "output": lambda a, v, p: (p @ a @ p.T) @ (p @ v)},
     },
     success="One p is left, on the left: every output moves with its word.",
+    solution=r"""
+The weights move as the scores did. Then a $P^\top$ meets a $P$ and the two cancel, so that one $P$ is left over.
+
+```python
+steps = {
+    "weights": lambda a, p: p @ a @ p.T,
+    "output": lambda a, v, p: p @ a @ v,
+}
+check(...)
+```
+
+The written proof, second half:
+
+3. *Weights.* Row $i$ of $P S P^\top$ holds the numbers of one row of $S$ in another order. The denominator is a sum over all of them, so it is the same; each numerator stays with its score. Hence $P A P^\top$.
+4. *Output.* $(P A P^\top)(P V) = P A (P^\top P) V = P A V$. Here $P^\top P = I$ is used.
+
+One $P$ remains on the left. The output is the old output with reordered rows: equivariant. Invariant would need that $P$ to vanish too.
+""",
 )

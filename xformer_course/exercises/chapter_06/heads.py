@@ -56,6 +56,20 @@ answer = {"columns read": ..., "shape of W_Q": ...,
     },
     alternatives={"lists": _sizes(w_q=[512, 64])},
     success="Every head reads every column; what is narrow is what it makes of them.",
+    solution=r"""
+Every head multiplies the *whole* input, so it reads all 512 columns, and its $W_Q$ has 512 rows and 64 columns. Joined, the eight
+outputs have 8 · 64 = 512 numbers, one for each row of $W_O$; and each of the eight heads has a map of 10 · 10 weights of its own.
+
+```python
+answer = {
+    "columns read": 512,
+    "shape of W_Q": (512, 64),
+    "rows of W_O": 8 * 64,
+    "weights": 8 * 10 * 10,
+}
+check(...)
+```
+""",
 )
 
 
@@ -264,6 +278,24 @@ True. You may call chapter 3's `scaled_dot_product_attention`, with `mask=mask`.
     },
     alternatives={"one einsum": _by_einsum, "head axis as a batch": _variant(), "the library's own": _from_the_library},
     success="Each head asks, W_O joins the answers.",
+    solution=r"""
+Each head is one attention with its own projections; the scale $\sqrt d$ and the mask sit inside it. The outputs are joined along the
+columns, so that a row still belongs to one word, and $W_O$ comes last; the maps get a new first axis.
+
+```python
+def my_multi_head(x, context, w_q, w_k, w_v, w_o, mask=None):
+    outputs, maps = [], []
+    for q, k, v in zip(w_q, w_k, w_v):
+        output, weights = scaled_dot_product_attention(
+            x @ q, context @ k, context @ v, mask=mask)
+        outputs.append(output)
+        maps.append(weights)
+    return np.concatenate(outputs, axis=1) @ w_o, np.stack(maps)
+
+
+check(...)
+```
+""",
 )
 
 EXERCISES = (SIZES, MULTI_HEAD)

@@ -258,6 +258,43 @@ the h·e columns, and mark where you regroup it.""",
         },
     },
     success="A head can be taken out of the sum, and the rest stays.",
+    solution=r"""
+**Rows.** In the joined row $H$, the numbers of the heads before head $n$ take $n\,e$ places, so number $a$ of head $n$ is column $n e + a$. In $H W_O$ column $c$ of $H$ meets row $c$ of $W_O$.
+
+**Contribution and output.** Entry $(i, o)$ of the product is a sum over the $h\,e$ columns. *Regroup it* by heads:
+
+$$
+\sum_{c=0}^{he-1} H_{ic}\, (W_O)_{co} = \sum_{n=0}^{h-1} \; \sum_{a=0}^{e-1} (\text{head}_n)_{ia}\, (W_O)_{ne+a,\,o} .
+$$
+
+The inner sum is entry $(i, o)$ of $\text{head}_n$ times rows $ne$ to $(n+1)e - 1$ of $W_O$.
+
+**Without.** With $\text{head}_n$ set to 0, its inner sum is 0 and the other terms do not contain it.
+
+*Check your own proof:* it must say which column of $H$ belongs to which head, and that the $h\,e$ columns are regrouped, each occurring exactly once.
+
+```python
+def rows(n, e):
+    return np.arange(n * e, (n + 1) * e)
+
+
+def contribution(heads, w_o, n):
+    return heads[n] @ w_o[rows(n, heads.shape[2])]
+
+
+def output(heads, w_o):
+    return sum(contribution(heads, w_o, n) for n in range(len(heads)))
+
+
+def without(full, heads, w_o, n):
+    return full - contribution(heads, w_o, n)
+
+
+steps = {"rows": rows, "contribution": contribution,
+         "output": output, "without": without}
+check(...)
+```
+""",
 )
 
 PARTS = ("w_q", "w_k", "w_v", "w_o")
@@ -424,6 +461,33 @@ rows), and yet silencing it leaves every output as it was. Silencing head 2 shal
     },
     alternatives={"without a single zero": _orthogonal_layer()},
     success="A sharp map of weights says what a head reads, not whether anyone hears it.",
+    solution=r"""
+Head 1 adds weights · x · ($W_V W_{O,1}$), and the product of two matrices can be 0 though neither is. Here $W_V$ fills only the first
+of the head's two numbers, and $W_O$ reads only the second.
+
+```python
+rng = np.random.default_rng(1)
+shapes = {"w_q": (2, 4, 2), "w_k": (2, 4, 2), "w_v": (2, 4, 2), "w_o": (4, 4)}
+layer = {name: rng.normal(size=shape) for name, shape in shapes.items()}
+layer["w_q"][0] *= 10         # large scores, sharp weights
+layer["w_v"][0][:, 1] = 0     # head 1 writes nothing into its second number
+layer["w_o"][0] = 0           # W_O reads nothing from its first
+print("W_V W_O of head 1:\n", layer["w_v"][0] @ layer["w_o"][:2])
+
+check(...)
+```
+
+The weights of such a head may look as telling as you like. See for yourself: the map is sharp, and the head adds nothing.
+
+```python
+words = rng.normal(size=(5, 4))
+scores = words @ layer["w_q"][0] @ (words @ layer["w_k"][0]).T / np.sqrt(2)
+largest = softmax(scores).max(axis=1)
+print("largest weight of each word in head 1:", largest.round(1))
+assert largest.mean() > 0.8
+assert not (words @ layer["w_v"][0] @ layer["w_o"][:2]).any()
+```
+""",
 )
 
 EXERCISES = (SUM_OF_HEADS, BUSY_HEAD)

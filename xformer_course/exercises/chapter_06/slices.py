@@ -195,6 +195,35 @@ def wide_heads(x, w_q, w_k, w_v, w_o, num_heads):
     },
     alternatives={"reshape and transpose": _by_transpose, "a sum over split matrices": _by_split},
     success="The word axis stays whole; only the columns are cut.",
+    solution=r"""
+A reshape never moves a number: it only draws new borders in the row of memory. Cut straight to (h, L, d), the array of three words and
+four columns gives head 1 the numbers of *The* and half of those of *big*.
+
+```python
+wide = np.arange(12).reshape(3, 4)  # words as rows, the columns of two heads side by side
+print("one reshape:\n", wide.reshape(2, 3, 2)[0])
+print("cut the columns, then exchange:\n", wide.reshape(3, 2, 2).transpose(1, 0, 2)[0])
+```
+
+In the second array each row holds the first two columns of one word. Only `cut` has to be mended; joining already exchanges the axes
+before it reshapes.
+
+```python
+def wide_heads(x, w_q, w_k, w_v, w_o, num_heads):
+    def cut(wide):
+        return wide.reshape(len(x), num_heads, -1).transpose(1, 0, 2)
+
+    q, k, v = cut(x @ w_q), cut(x @ w_k), cut(x @ w_v)
+    scores = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = weights / weights.sum(axis=-1, keepdims=True)
+    joined = (weights @ v).transpose(1, 0, 2).reshape(len(x), -1)
+    return joined @ w_o
+
+
+check(...)
+```
+""",
 )
 
 EXERCISES = (WIDE_HEADS,)

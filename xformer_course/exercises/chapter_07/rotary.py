@@ -141,6 +141,24 @@ Write `my_rotary(x, positions, base=10000.0)` for an array `x` (L, d) of floats 
     },
     alternatives={"loops and lists": _by_loops, "complex numbers": _by_complex_numbers, "einsum with blocks": _by_einsum},
     success="Each pair keeps its length and turns at its own speed, without any table or longest sentence.",
+    solution=r"""
+Take the even and the odd columns apart, turn all pairs at once with angles of shape (L, d/2), and put the two results back into the
+even and odd columns of a new array. Both results need both old columns, so nothing may be overwritten in between.
+
+```python
+def my_rotary(x, positions, base=10000.0):
+    dim = x.shape[1]
+    theta = np.asarray(positions)[:, None] * base ** (-2 * np.arange(dim // 2) / dim)
+    a, b = x[:, 0::2], x[:, 1::2]
+    turned = np.empty_like(x)
+    turned[:, 0::2] = a * np.cos(theta) - b * np.sin(theta)
+    turned[:, 1::2] = a * np.sin(theta) + b * np.cos(theta)
+    return turned
+
+
+check(...)
+```
+""",
 )
 
 
@@ -247,4 +265,41 @@ def mixed_rotary(x, positions, base=10000.0):
     },
     alternatives={"repeated frequencies": _with(_each_twice, _neighbour), "complex numbers": _by_complex_numbers},
     success="Angles and partners agree on what a pair is. Libraries differ here, and their weights do not mix.",
+    solution=r"""
+The partners are neighbours, but the angles are laid out for halves: `[frequencies, frequencies]` gives columns 0 and 2 one angle when
+d = 4. Repeating each frequency twice in a row gives it to columns 0 and 1.
+
+```python
+def mixed_rotary(x, positions, base=10000.0):
+    frequencies = base ** (-np.arange(0, x.shape[1], 2) / x.shape[1])
+    angles = positions[:, None] * np.repeat(frequencies, 2)
+    partner = np.stack([-x[:, 1::2], x[:, 0::2]], axis=-1).reshape(x.shape)
+    return x * np.cos(angles) + partner * np.sin(angles)
+
+
+check(...)
+```
+
+Many libraries do pair column $k$ with column $k + d/2$, consistently. That is the same encoding with the columns in another order:
+reorder the columns of queries and keys alike, and every score is the same. But weights trained with one layout are wrong in the other.
+
+```python
+def rotary_halves(x, positions):
+    a, b = np.split(x, 2, axis=1)
+    theta = np.outer(positions, 10000.0 ** (-2 * np.arange(4) / 8))
+    c, s = np.cos(theta), np.sin(theta)
+    return np.concatenate([a * c - b * s, a * s + b * c], axis=1)
+
+
+rng, place = np.random.default_rng(0), np.arange(5)
+q, k = rng.normal(size=(2, 5, 8))
+scores = my_rotary(q, place) @ my_rotary(k, place).T
+order = [0, 2, 4, 6, 1, 3, 5, 7]  # all first members of a pair, then all second ones
+reordered = rotary_halves(q[:, order], place) @ rotary_halves(k[:, order], place).T
+assert np.allclose(reordered, scores)
+unordered = rotary_halves(q, place) @ rotary_halves(k, place).T
+assert not np.allclose(unordered, scores)
+print(f"{scores[1, 3]:.3f} reordered {reordered[1, 3]:.3f}, not {unordered[1, 3]:.3f}")
+```
+""",
 )

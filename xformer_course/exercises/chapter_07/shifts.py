@@ -231,4 +231,42 @@ list of numbers and one number and gives one number, the dot product of the rows
     reference={step.name: step.reference for step in STEPS},
     steps=STEPS,
     success="One rotation a pair, the same for every place: the shift.",
+    solution=r"""
+**Sine and cosine.** Turn the point $(\cos a, \sin a)$ by the angle $b$. It lands on $(\cos(a+b), \sin(a+b))$. A rotation is linear, and it takes $(1, 0)$ to $(\cos b, \sin b)$ and $(0, 1)$ to $(-\sin b, \cos b)$; so the point also lands on $\cos a\,(\cos b, \sin b) + \sin a\,(-\sin b, \cos b)$. Compare the two numbers of both.
+
+**Block.** Read the two formulas, with $b$ the angle of the shift, as the rows of a matrix that acts on $(\sin a, \cos a)$: the first row is $(\cos b, \sin b)$, the second $(-\sin b, \cos b)$. Only $b = \omega\delta$ stands in it. The place $i$ stands in $a = \omega i$ alone, so the block is one for all places.
+
+**Undo.** The inverse is the block of $-b$. The cosine does not notice the sign and the sine changes it, so the two sines swap their places: this is the transpose. A matrix whose transpose is its inverse is a rotation or a reflection; the determinant $\cos^2 b + \sin^2 b = 1$ says that it is a rotation.
+
+**Score.** One pair contributes $\sin\omega i \sin\omega j + \cos\omega i \cos\omega j = \cos(\omega j - \omega i)$, the cosine formula with $b = -\omega i$. Here $i$ drops out: only $\omega(j - i) = \omega\delta$ is left. Add over the pairs.
+
+*Check your own proof:* it must say that one matrix serves all $i$, and why. "The matrix is orthogonal" alone does not show that it shifts.
+
+```python
+def block(angle):
+    s, c = np.sin(angle), np.cos(angle)
+    return np.array([[c, s], [-s, c]])
+
+
+steps = {
+    "sine": lambda sin_a, cos_a, sin_b, cos_b: sin_a * cos_b + cos_a * sin_b,
+    "cosine": lambda sin_a, cos_a, sin_b, cos_b: cos_a * cos_b - sin_a * sin_b,
+    "block": block,
+    "undo": lambda block: block.T,
+    "score": lambda frequencies, offset: np.cos(np.array(frequencies) * offset).sum(),
+}
+check(...)
+```
+
+The blocks along the diagonal make the whole matrix, here for three places:
+
+```python
+omega, table = 10000.0 ** (-np.arange(0, 6, 2) / 6), my_positions(20, 6)
+shift = np.zeros((6, 6))
+for k in range(3):
+    shift[2 * k:2 * k + 2, 2 * k:2 * k + 2] = block(3 * omega[k])
+assert np.allclose(table[:-3] @ shift.T, table[3:])
+print(shift)
+```
+""",
 )

@@ -57,6 +57,16 @@ a pair with frequency 1 has the wavelength 1.""",
         "in places": ({k: 2 * math.pi * 10.0**k for k in PAIRS}, "Right in places. The question asks for units of 2π places: divide."),
     },
     success="A factor of 10 from pair to pair: four clock hands, from seconds to hours.",
+    solution=r"""
+The wavelength is $2\pi/\omega_k$, so in units of $2\pi$ it is $1/\omega_k = 10000^{2k/8} = 10^k$. The table stops at 1000, since the
+last pair has $k = 3$ and not 4.
+
+```python
+wavelengths = {k: 10000 ** (2 * k / 8) for k in range(4)}
+print({k: round(value, 3) for k, value in wavelengths.items()})
+check(...)
+```
+""",
 )
 
 
@@ -182,6 +192,23 @@ dim/2 − 1. `dim` is even.""",
     },
     alternatives={"loops and lists": _by_loops, "complex numbers": _by_complex_numbers},
     success="Every pair of columns is a point on a circle, so every row has the length √(dim/2).",
+    solution=r"""
+All angles are one outer product of places and frequencies, with half as many columns as the table. Each angle then gives two
+neighbouring columns, its sine and its cosine.
+
+```python
+def my_positions(length, dim, base=10000.0):
+    omega = base ** (-2 * np.arange(dim // 2) / dim)
+    angles = np.arange(length)[:, None] * omega
+    table = np.empty((length, dim))
+    table[:, 0::2] = np.sin(angles)
+    table[:, 1::2] = np.cos(angles)
+    return table
+
+
+check(...)
+```
+""",
 )
 
 DIM, LENGTH, WANTED = 32, 200, 400
@@ -295,4 +322,37 @@ small base cost if a text of 500 places comes after all?""",
     },
     alternatives={"rounded base": {"base": float(round(BASE, 1)), "half": _half(round(BASE, 1))}},
     success="A smaller base spends its waves on near places: the similarity falls sooner.",
+    solution=r"""
+Half a turn in 200 steps is a wavelength of 400. The slowest pair has $k = 15$ and the wavelength $2\pi \cdot \text{base}^{30/32}$, so
+base $= (400/2\pi)^{32/30}$, about 84 instead of 10000.
+
+```python
+def below_half(base):
+    table = my_positions(200, 32, base)
+    return int(np.argmax(table @ table[0] / 16 < 0.5))
+
+
+base = (400 / (2 * math.pi)) ** (32 / 30)
+answer = {"base": base, "half": below_half(base)}
+print(f"base {base:.1f}: below 0.5 at distance {answer['half']}")
+print(f"base 10000: below 0.5 at distance {below_half(10000.0)}")
+check(...)
+```
+
+With the base 10000, seven of the sixteen pairs make less than a quarter turn within 200 steps. With the smaller base all pairs take
+part, and the similarity falls to a half at a quarter of the distance. The price comes with longer texts: after 400 steps the slowest
+pair has come round. In a text of 500 places, place 402 looks nearer to place 0 than place 9 does.
+
+```python
+slow = 200 * 10000.0 ** (-2 * np.arange(16) / 32) < 0.5 * math.pi
+print("base 10000: pairs with less than a quarter turn in 200 steps:", slow.sum())
+assert slow.sum() == 7
+
+table = my_positions(500, 32, base)
+similar = table @ table[0] / 16
+far = 200 + int(np.argmax(similar[200:]))
+print(f"small base: place 9 {similar[9]:.2f}, place {far} {similar[far]:.2f}")
+assert far == 402 and similar[far] > similar[9:400].max()
+```
+""",
 )

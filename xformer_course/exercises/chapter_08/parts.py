@@ -83,6 +83,29 @@ can attend by itself.""",
     },
     alternatives={"slices": _split_by_slices},
     success="Cut the last axis, then exchange: no number changes its neighbours within a head.",
+    solution=r"""
+A reshape may cut an axis in two, because the numbers keep their order: the last axis becomes (h, d). It may not exchange two axes; that
+is what the transposition is for.
+
+```python
+def split_heads(x, num_heads):
+    b, i, width = x.shape
+    heads = x.reshape(b, i, num_heads, width // num_heads)
+    return heads.transpose(0, 2, 1, 3)
+
+
+check(...)
+```
+
+The tempting single reshape to (b, h, i, d) has the right shape and the wrong contents. Two words of width 4, two heads: head 0 of the
+second word should hold 4 and 5.
+
+```python
+x = np.arange(8).reshape(1, 2, 4)
+print("right", split_heads(x, 2)[0, 0].tolist())
+print("wrong", x.reshape(1, 2, 2, 2)[0, 0].tolist())
+```
+""",
 )
 
 
@@ -200,6 +223,18 @@ Outside training `x` comes back as it is. The function below loses something. Fi
     },
     alternatives={"loop": _dropout_by_loop},
     success="The scale belongs to training, so that a model in use has nothing to do.",
+    solution=r"""
+A share of $1 - p$ survives, so the mean falls to $1 - p$ of what it was. Dividing the survivors by $1 - p$ repairs it, and in use there
+is nothing to repair.
+
+```python
+def dropout(x, p, draws, training):
+    return x * (draws >= p) / (1 - p) if training else x
+
+
+check(...)
+```
+""",
 )
 
 
@@ -334,6 +369,20 @@ the mean squared deviation, and `eps` is added to it under the root.""",
     },
     alternatives={"loop over tokens": _norm_by_loop},
     success="Nothing in it depends on the other tokens, so it works for any length and any batch.",
+    solution=r"""
+A token is one vector along the last axis, so its mean and variance run over that axis alone. `keepdims=True` keeps an axis of size 1
+for broadcasting.
+
+```python
+def layer_norm(x, gain, shift, eps=1e-5):
+    mean = x.mean(axis=-1, keepdims=True)
+    variance = ((x - mean) ** 2).mean(axis=-1, keepdims=True)
+    return gain * (x - mean) / np.sqrt(variance + eps) + shift
+
+
+check(...)
+```
+""",
 )
 
 PARAMETERS = Exercise(
@@ -414,4 +463,17 @@ how many in its feed-forward net, and how many in its two norms?""",
     },
     tolerance=1e-12,
     success="Two thirds of an encoder layer are its feed-forward net.",
+    solution=r"""
+Attention learns four maps from 10 to 10, for any number of heads; the feed-forward net one from 10 to 40 and one back; a norm has a
+gain and a shift for each feature.
+
+```python
+attention = 4 * (10 * 10 + 10)
+feed_forward = (10 * 40 + 40) + (40 * 10 + 10)
+norms = 2 * (10 + 10)
+answer = {"2 heads": attention, "5 heads": attention,
+          "feed-forward": feed_forward, "norms": norms}
+check(...)
+```
+""",
 )

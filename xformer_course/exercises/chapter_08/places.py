@@ -115,6 +115,42 @@ the vector of its offset to each key, divided by √d, of shape (h, i, key_len).
     },
     alternatives={"loops": _bias_by_loops, "products first": _bias_by_products},
     success="A table of 2c + 1 rows serves sentences of any length.",
+    solution=r"""
+First a table of offsets, one for each pair of a query and a key; queries begin at `start`. Clipping keeps it between -c and c, adding c
+makes row numbers of it, and picking rows gives each pair its vector.
+
+```python
+def relative_bias(q, key_table, key_len, start):
+    c = len(key_table) // 2
+    query_places = start + np.arange(q.shape[1])
+    offset = np.arange(key_len) - query_places[:, None]  # j - i
+    rows = np.clip(offset, -c, c) + c
+    vectors = key_table[rows]  # (i, j, d)
+    return np.einsum("hid,ijd->hij", q, vectors) / np.sqrt(q.shape[-1])
+
+
+check(...)
+```
+
+The array of vectors is large: one of width d for each pair. It can be avoided, because there are only 2c + 1 different ones. Multiply
+each query with all of them, and then pick the products.
+
+```python
+def products_first(q, key_table, key_len, start):
+    c = len(key_table) // 2
+    offset = np.arange(key_len) - (start + np.arange(q.shape[1]))[:, None]
+    rows = np.broadcast_to(np.clip(offset, -c, c) + c, (len(q), *offset.shape))
+    products = q @ key_table.T / np.sqrt(q.shape[-1])  # (h, i, 2c + 1)
+    return np.take_along_axis(products, rows, axis=-1)
+
+
+rng = np.random.default_rng(0)
+q, table = rng.normal(size=(2, 3, 7)), rng.normal(size=(5, 7))
+difference = products_first(q, table, 9, 6) - relative_bias(q, table, 9, 6)
+assert np.abs(difference).max() < 1e-12
+print("both ways agree:", difference.shape)
+```
+""",
 )
 
 
@@ -235,4 +271,37 @@ def step(q, k, kept):
     },
     alternatives={"head by head": _step_by_loop},
     success="A key is turned once, when it is new; its angle belongs to its place, and that stays.",
+    solution=r"""
+Behind n kept keys the newest word has place n, not 0. Its query and its key are turned for this place; the kept keys were turned when
+they were new, and are left alone. The first word is right with the bug as well, since its place *is* 0.
+
+```python
+from xformer_lib.reference.positions import rotary as turn
+
+
+def step(q, k, kept):
+    place = [kept.shape[1]]
+    q, k = turn(q, place), turn(k, place)
+    keys = np.concatenate([kept, k], axis=1)
+    return q @ keys.swapaxes(1, 2) / np.sqrt(q.shape[-1]), keys
+
+
+check(...)
+```
+
+Training does not show this fault: there the whole sentence is turned at once, each row for its own place. A comparison of the cached
+steps with one pass finds it before a user does.
+
+```python
+rng = np.random.default_rng(1)
+q, k = rng.normal(size=(2, 3, 5, 4))  # 3 heads, 5 words, width 4
+whole = turn(q, range(5)) @ turn(k, range(5)).swapaxes(1, 2) / 2
+
+kept = np.zeros((3, 0, 4))
+for n in range(5):
+    scores, kept = step(q[:, n:n + 1], k[:, n:n + 1], kept)
+    assert np.abs(scores[:, 0] - whole[:, n, :n + 1]).max() < 1e-12
+print("five steps give the rows of one pass")
+```
+""",
 )

@@ -59,6 +59,17 @@ has a bias. How many numbers are learned if the three places share one matrix, a
     alternatives={"as products": {"shared": 8000 * 256.0, "separate": 3 * 8000 * 256.0}},
     tolerance=1e-12,
     success="In a small model these are most of the parameters.",
+    solution=r"""
+One matrix with a row of 256 numbers for each of 8,000 pieces is learned once, however often it is used. Without sharing there are three
+such matrices.
+
+```python
+vocab_size, d_model = 8000, 256
+answer = {"shared": vocab_size * d_model, "separate": 3 * vocab_size * d_model}
+print(answer)
+check(...)
+```
+""",
 )
 
 
@@ -175,6 +186,18 @@ vectors of that size would drown among the positions. Write, with tensors, `embe
     },
     alternatives={"one-hot product": _embed_one_hot, "NumPy": _embed_in_numpy},
     success="Word vectors and positions now have comparable size.",
+    solution=r"""
+Entries of variance 1/m become entries of variance 1 by the factor √m, because a factor c multiplies a variance by c². Only the word
+vectors are scaled; the first i rows of the table of positions are added afterwards and broadcast over the batch.
+
+```python
+def embed(ids, weight, positions):
+    return weight[ids] * math.sqrt(weight.shape[1]) + positions[: ids.shape[1]]
+
+
+check(...)
+```
+""",
 )
 
 
@@ -306,6 +329,34 @@ holds n + 1 functions, not n, and the last one acts on what leaves the stack."""
     },
     alternatives={"step by step": _step_by_step},
     success="Only in the pre-norm order does x pass all sublayers untouched, and so it needs one norm more.",
+    solution=r"""
+The two orders differ in where the norm sits: on the way into the branch ("pre") or after the sum ("post"). In "pre" the direct path
+passes no norm on its way through the sublayers, so the sum that leaves the stack gets one of its own.
+
+```python
+def stack(x, sublayers, norms, order):
+    for sublayer, norm in zip(sublayers, norms):
+        if order == "pre":
+            x = x + sublayer(norm(x))
+        else:
+            x = norm(x + sublayer(x))
+    return norms[-1](x) if order == "pre" else x
+
+
+check(...)
+```
+
+Sublayers that return 0 make the difference visible: with no norm at the end, here `torch.nn.Identity`, the pre-norm order hands `x` on
+unchanged, the post-norm order does not.
+
+```python
+x = torch.arange(6.0).reshape(1, 2, 3)
+norms = [torch.nn.LayerNorm(3), torch.nn.LayerNorm(3)]
+nothing = [torch.zeros_like, torch.zeros_like]
+print("pre: ", torch.equal(stack(x, nothing, [*norms, torch.nn.Identity()], "pre"), x))
+print("post:", torch.equal(stack(x, nothing, norms, "post"), x))
+```
+""",
 )
 
 EXERCISES = (TIED_MATRIX, EMBEDDING_SIZE, TWO_WAYS)

@@ -146,6 +146,23 @@ def logits_for(model, source, target_in):
         "upper triangle, turned round": _logits(mask=lambda square: ~square.triu(diagonal=1)),
     },
     success="The triangle ends at the diagonal: no place reads the word that it must say.",
+    solution=r"""
+`tril(diagonal=1)` leaves the diagonal above the main one open. Since `target_in` is shifted by one, that is exactly the word to be
+said: in training the decoder copies it, in translating it is not there. The main diagonal is the last one that may stay.
+
+```python
+def logits_for(model, source, target_in):
+    length, pad_id = target_in.shape[1], model.config.pad_id
+    past = torch.ones(length, length, dtype=torch.bool).tril()
+    mask = past & (target_in != pad_id)[:, None, :]
+    memory_mask = (source != pad_id)[:, None, :]
+    x = model.decoder(model.embed(target_in), model.encode(source), mask=mask, memory_mask=memory_mask)
+    return model.embedding.logits(x)
+
+
+check(...)
+```
+""",
 )
 
 LENGTH, LAYERS = 6, 3
@@ -261,6 +278,33 @@ each place p in turn, exchange its token for another word and run the decoder ag
     },
     alternatives={"zeros and ones": REACHED.astype(int), "lists": REACHED.tolist()},
     success="Each layer carries a word one place on: three layers, three places.",
+    solution=r"""
+Dropout must be off, or two runs on the same input already differ. Then one token at a time is exchanged and the logits are compared
+place by place. Each layer hands a word on to the next place only, so three layers carry it three places: a band, not a triangle.
+
+```python
+torch.manual_seed(0)
+config = TransformerConfig(vocab_size=23, d_model=20, num_heads=4, d_ff=48, num_encoder_layers=2, num_decoder_layers=3)
+model = Transformer(config).double().eval()
+source, target_in = torch.tensor([[5, 9, 7, 4]]), torch.tensor([[1, 8, 12, 6, 20, 15]])
+narrow = torch.ones(6, 6, dtype=torch.bool).tril().triu(-1)
+
+
+def logits(target_in):
+    states = model.decoder(model.embed(target_in), model.encode(source), mask=narrow)
+    return model.embedding.logits(states)
+
+
+changed = torch.zeros(6, 6, dtype=torch.bool)
+with torch.no_grad():
+    for p in range(6):
+        other = target_in.clone()
+        other[0, p] = 3
+        changed[p] = (logits(other) - logits(target_in)).abs().amax(dim=-1)[0] > 1e-9
+print(changed.int())
+check(...)
+```
+""",
 )
 
 EXERCISES = (ONE_WORD_TOO_FAR, WHO_CHANGES_WHAT)

@@ -61,6 +61,24 @@ offset?""",
     },
     alternatives={"as floats": {"learned": 18.0, "relative": 0.0, "rotary": 18.0, "first place": 12.0}},
     success="New rows, nothing new, new angles: three schemes, three ways to meet a longer row.",
+    solution=r"""
+Rows of 12 letters have the places 0 to 11 and, looking only back, the offsets 0 to 11. Rows of 30 go up to 29 in both, so 18 rows of
+the learned table and 18 offsets are new. Clipping sends all offsets from 4 on to one vector, which a row of five letters already uses.
+The first offset of 12 belongs to place 12, looking at place 0.
+
+```python
+trained = {(i, i - j) for i in range(12) for j in range(i + 1)}
+tested = {(i, i - j) for i in range(30) for j in range(i + 1)}
+offsets = [{offset for _, offset in pairs} for pairs in (trained, tested)]
+clipped = [{min(offset, 4) for offset in one} for one in offsets]
+answer = {"learned": len({i for i, _ in tested} - {i for i, _ in trained}),
+          "relative": len(clipped[1] - clipped[0]),
+          "rotary": len(offsets[1] - offsets[0]),
+          "first place": min(i for i, offset in tested if offset not in offsets[0])}
+print(answer)
+check(...)
+```
+""",
 )
 
 
@@ -187,6 +205,26 @@ clock k has the frequency base^(−2k/dim), k from 0. With `how="interpolate"` t
     },
     alternatives={"by loops": _by_loops},
     success="The fastest clock keeps counting single steps under another base; under interpolation it, too, slows down.",
+    solution=r"""
+Only what is fed into the one formula differs: smaller places, or a larger base. The exponent of the new base is chosen for the slowest
+clock, $k = d/2 - 1$: its frequency is $\text{base}^{-(d-2)/d}$, so a base $f^{d/(d-2)}$ times as large makes it exactly $f$ times
+slower, while clock 0 keeps its frequency 1.
+
+```python
+def slowed(places, dim, factor, how):
+    places, base = np.asarray(places, dtype=float), 10000.0
+    if how == "interpolate":
+        places = places / factor
+    else:
+        base *= factor ** (dim / (dim - 2))
+    return places[:, None] * base ** (-2 * np.arange(dim // 2) / dim)
+
+
+for how in ("interpolate", "base"):
+    print(f"{how:11}", slowed([60], 16, 4, how)[0].round(3))
+check(...)
+```
+""",
 )
 
 EXERCISES = (NEWS, SLOWED)

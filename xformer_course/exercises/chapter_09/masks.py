@@ -229,6 +229,36 @@ in the thousands, too. Return a tensor of the dtype of `scores`.""",
         "gradient stopped by masked_fill": _filled(-math.inf, repair=_closed),
     },
     success="Closed rows give zeros, forward and backward, in every dtype.",
+    solution=r"""
+Three things can go wrong: the exponential of a large score is infinite, a closed row has sum 0, and a NaN that `torch.where` hides
+still comes back with the gradient. So the largest open score is subtracted first, closed scores are replaced *before* `exp` and closed
+exponentials after it, and a sum of 0 is replaced by 1. So `exp` sees neither a NaN nor an infinity, and nothing bad comes back.
+Subtracting the largest score changes no weight, so no gradient need pass through it, hence `detach`.
+
+```python
+def masked_softmax(scores, mask):
+    lowest = torch.finfo(scores.dtype).min
+    top = scores.masked_fill(~mask, lowest).amax(dim=-1, keepdim=True).detach()
+    safe = torch.where(mask, scores - top, 0.0)
+    exponentials = torch.where(mask, safe.exp(), 0.0)
+    total = exponentials.sum(dim=-1, keepdim=True)
+    return exponentials / torch.where(total == 0, 1.0, total)
+
+
+check(...)
+```
+
+The tempting repair, a mask added as minus infinity and the NaN replaced afterwards, looks right until a gradient passes through.
+
+```python
+scores = torch.zeros(2, 2, requires_grad=True)
+mask = torch.tensor([[True, True], [False, False]])
+repaired = (scores + torch.zeros(2, 2).masked_fill(~mask, -math.inf)).softmax(dim=-1).nan_to_num()
+repaired[:, 0].sum().backward()
+print("weights ", repaired.tolist())
+print("gradient", scores.grad.tolist())
+```
+""",
 )
 
 
@@ -345,6 +375,21 @@ real tokens at or before it, and to nothing else.""",
     },
     alternatives={"loops and lists": _decoder_mask_by_loops, "library": _decoder_mask_from_the_library},
     success="Both conditions at once, broadcast over queries and over the batch.",
+    solution=r"""
+The triangle (t, t) is a condition on query and key and is the same for every sentence. The condition on padding concerns the key alone,
+so it gets a new axis for the queries, (b, 1, t). Joined by `&`, the two broadcast to (b, t, t).
+
+```python
+def decoder_mask(target_in, pad_id):
+    length = target_in.shape[1]
+    past = torch.ones(length, length, dtype=torch.bool).tril()
+    return past & (target_in != pad_id)[:, None, :]
+
+
+print(decoder_mask(torch.tensor([[1, 12, 15, 0]]), pad_id=0).int())
+check(...)
+```
+""",
 )
 
 EXERCISES = (CLOSED_ROWS, DECODER_MASK)

@@ -328,6 +328,94 @@ def build(vocab_size, d_model, num_heads, d_ff, num_layers):
     },
     alternatives={"from a blank cell": _retyped(), "q, k and v in one matrix": _retyped(joint=True)},
     success="You have written a Transformer. The library's own is the same to five digits.",
+    solution=r'''
+Three short classes, from the inside out. Where they differ from the library's, they are plainer: one kind of positions, one order of
+norm and plus, masks made where they are used. Attention first: project, give every head its axis, score, hide, mix, join. It hides with
+−1e9 and not with −∞: `exp` makes 0 of both, but in a row where all is hidden −∞ would give NaN.
+
+```python
+from torch import nn
+
+
+class Attention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        self.num_heads = num_heads
+        self.w_q, self.w_k = nn.Linear(d_model, d_model), nn.Linear(d_model, d_model)
+        self.w_v, self.w_o = nn.Linear(d_model, d_model), nn.Linear(d_model, d_model)
+
+    def heads(self, x):
+        return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)  # (b, h, i, d)
+
+    def forward(self, x, read, mask):
+        q, k, v = self.heads(self.w_q(x)), self.heads(self.w_k(read)), self.heads(self.w_v(read))
+        scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+        weights = scores.masked_fill(~mask[:, None], -1e9).softmax(dim=-1)
+        return self.w_o((weights @ v).transpose(1, 2).flatten(2))
+```
+
+```python
+class Layer(nn.Module):
+    """An encoder layer, or with a memory to read a decoder layer; pre-norm."""
+
+    def __init__(self, d_model, num_heads, d_ff, reads_memory):
+        super().__init__()
+        self.self_attention = Attention(d_model, num_heads)
+        self.cross_attention = Attention(d_model, num_heads) if reads_memory else None
+        self.feed_forward = nn.Sequential(nn.Linear(d_model, d_ff), nn.ReLU(), nn.Linear(d_ff, d_model))
+        self.norms = nn.ModuleList(nn.LayerNorm(d_model) for _ in range(3 if reads_memory else 2))
+
+    def forward(self, x, mask, memory=None, memory_mask=None):
+        y = self.norms[0](x)
+        x = x + self.self_attention(y, y, mask)
+        if self.cross_attention is not None:
+            x = x + self.cross_attention(self.norms[1](x), memory, memory_mask)
+        return x + self.feed_forward(self.norms[-1](x))
+```
+
+The model's `forward` is that of the page, with `encode` and `decode` written out, and with what they need: the scaled embedding with
+its places, and the two masks.
+
+```python
+class Model(nn.Module):
+    def __init__(self, vocab_size, d_model, num_heads, d_ff, num_layers):
+        super().__init__()
+        self.d_model = d_model
+        self.embedding = nn.Embedding(vocab_size, d_model)
+        self.encoder, self.decoder = (nn.ModuleList(Layer(d_model, num_heads, d_ff, reads) for _ in range(num_layers))
+                                      for reads in (False, True))
+        self.encoder_norm, self.decoder_norm = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
+
+    def embed(self, ids):
+        places = torch.arange(ids.shape[1])[:, None]
+        angles = places / 10000 ** (torch.arange(0, self.d_model, 2) / self.d_model)
+        table = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)
+        return self.embedding(ids) * math.sqrt(self.d_model) + table
+
+    def forward(self, source, target_in):
+        real_source = (source != 0)[:, None, :]
+        length = target_in.shape[1]
+        past = torch.ones(length, length, dtype=torch.bool).tril() & (target_in != 0)[:, None, :]
+
+        memory = self.embed(source)
+        for layer in self.encoder:
+            memory = layer(memory, real_source)
+        memory = self.encoder_norm(memory)
+
+        x = self.embed(target_in)
+        for layer in self.decoder:
+            x = layer(x, past, memory, real_source)
+        return self.decoder_norm(x) @ self.embedding.weight.T
+```
+
+```python
+def build(vocab_size, d_model, num_heads, d_ff, num_layers):
+    return Model(vocab_size, d_model, num_heads, d_ff, num_layers)
+
+
+check(...)
+```
+''',
 )
 
 EXERCISES = (RETYPE,)

@@ -188,6 +188,31 @@ ids without special ones. Return the pair `(target_in, target_out)` of integer a
     },
     alternatives={"slicing one table": _by_slicing, "filling arrays": _by_filling},
     success="At every place the decoder has read all words before the one it must say.",
+    solution=r"""
+At the first place nothing has been said, so the decoder reads bos and must say the first word; at the last it reads the last word and
+must say eos. Both arrays begin as padding, and each row is written over it with its special id, so that eos stands directly behind the
+last word.
+
+```python
+def shift_target(sentences, pad_id, bos_id, eos_id):
+    length = 1 + max(len(ids) for ids in sentences)
+    target_in = torch.full((len(sentences), length), pad_id)
+    target_out = torch.full((len(sentences), length), pad_id)
+    for row, ids in enumerate(sentences):
+        target_in[row, : len(ids) + 1] = torch.tensor([bos_id, *ids])
+        target_out[row, : len(ids) + 1] = torch.tensor([*ids, eos_id])
+    return target_in, target_out
+
+
+check(...)
+```
+
+```python
+target_in, target_out = shift_target([[12, 15], [11, 18, 13]], pad_id=0, bos_id=1, eos_id=2)
+print("reads", target_in.tolist())
+print("says ", target_out.tolist())
+```
+""",
 )
 
 
@@ -282,6 +307,32 @@ weights of one self-attention in the decoder; the weights of one cross-attention
     },
     alternatives={"lists": {"memory": [2, 7, 12], "self": [2, 3, 6, 6], "cross": [2, 3, 6, 7], "logits": [2, 6, 23]}},
     success="The source enters the decoder only through the key axis of cross-attention.",
+    solution=r"""
+The memory holds a vector for each source token. Weights have the axes batch, head, query, key: in the decoder's self-attention the
+target asks itself, in cross-attention it asks the source. The logits hold a number for each piece of the vocabulary, at each place of
+the target.
+
+```python
+answer = {"memory": (2, 7, 12), "self": (2, 3, 6, 6), "cross": (2, 3, 6, 7), "logits": (2, 6, 23)}
+check(...)
+```
+
+A model of these sizes agrees.
+
+```python
+from xformer_lib.inspection import record_attention
+
+config = TransformerConfig(vocab_size=23, d_model=12, num_heads=3, d_ff=17, num_encoder_layers=1, num_decoder_layers=1)
+model = Transformer(config).eval()
+source, target_in = torch.full((2, 7), 5), torch.full((2, 6), 5)
+with record_attention(model) as weights:
+    logits = model(source, target_in)
+found = {"memory": model.encode(source), "self": weights["decoder.layers.0.self_attention"],
+         "cross": weights["decoder.layers.0.cross_attention"], "logits": logits}
+assert {name: tuple(tensor.shape) for name, tensor in found.items()} == answer
+print({name: tuple(tensor.shape) for name, tensor in found.items()})
+```
+""",
 )
 
 EXERCISES = (SHIFT_TARGET, SHAPES_OF_A_PAIR)

@@ -30,6 +30,15 @@ Four sentences have 4, 10, 5 and 11 pieces. Two go into each batch. How many pos
     },
     alternatives={"floats": {"in order": 12.0, "sorted": 2.0}},
     success="The same sentences, a sixth of the padding.",
+    solution=r"""
+A batch of two has twice as many positions as its longer row. In order that is 20 + 22 = 42, after sorting 10 + 22 = 32, and in both
+cases 30 positions hold a piece.
+
+```python
+answer = {"in order": 42 - 30, "sorted": 32 - 30}
+check(...)
+```
+""",
 )
 
 
@@ -165,6 +174,25 @@ def batch_sizes(widths, max_tokens):
     },
     alternatives={"slices": _by_slices},
     success="Rows times longest: that is what the memory sees.",
+    solution=r"""
+The function added up the widths, but the matrix is as wide as its longest row everywhere. For widths 1 and 9 and a budget of 10 it made
+one batch, of 2 · 9 = 18 positions. It has to keep the longest width of the batch and multiply.
+
+```python
+def batch_sizes(widths, max_tokens):
+    sizes, rows, longest = [], 0, 0
+    for width in widths:
+        longest = max(longest, width)
+        if (rows + 1) * longest > max_tokens:
+            sizes.append(rows)
+            rows, longest = 0, width
+        rows += 1
+    return sizes + [rows]
+
+
+check(...)
+```
+""",
 )
 
 EXERCISES = (WASTE, BUDGET)

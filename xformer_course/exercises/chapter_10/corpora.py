@@ -42,6 +42,14 @@ LINKS = Exercise(
     },
     alternatives={"floats": {"Elle": 0.0, "ne": 2.0, "les": 4.0, "voit": 3.0, "pas": 2.0}},
     success="One English word may have two partners, and *does* has none.",
+    solution=r"""
+*not* has two partners, *ne* and *pas*, and *does* has none: French needs no helping verb for a negation. The pronoun *les* stands before its verb, so the links of *them* and *see* cross.
+
+```python
+answer = {"Elle": 0, "ne": 2, "les": 4, "voit": 3, "pas": 2}
+check(...)
+```
+""",
 )
 
 
@@ -191,6 +199,30 @@ of its group. Plain Python is enough.""",
     },
     alternatives={"matrix power": _by_matrix, "roots": _by_roots},
     success="Nothing in one group is linked to anything in another.",
+    solution=r"""
+Each pair starts with its own position as its name. Wherever two pairs share a sentence, both take the smaller name, and this is
+repeated until no name changes, since a name may have to travel along a chain.
+
+```python
+def groups(pairs):
+    names = list(range(len(pairs)))
+    changed = True
+    while changed:
+        changed = False
+        for a, (english, french) in enumerate(pairs):
+            for b, (other_english, other_french) in enumerate(pairs):
+                shared = english == other_english or french == other_french
+                if shared and names[b] < names[a]:
+                    names[a], changed = names[b], True
+    return names
+
+
+check(...)
+```
+
+The loop compares all pairs with all pairs in every round. The chapter's `linked_groups` visits each pair once, by union–find, because
+every sentence knows the way to its root.
+""",
 )
 
 NEWCOMERS = ("Cheers! / Merci.", "Thanks a lot. / Merci !", "I see. / Je vous remercie.", "Bless you. / À vos souhaits.")
@@ -257,6 +289,33 @@ answer = {"Cheers! / Merci.": ..., "Thanks a lot. / Merci !": ...,
     },
     alternatives={"NumPy booleans": _renamed(*np.array([True, False, True, False])), "ones and zeros": _renamed(1, 0, 1, 0)},
     success="A split belongs to one version of the corpus.",
+    solution=r"""
+A group is named after its alphabetically first sentence, here `en:manythanks`. *Cheers* joins by its French and comes before; *Thanks a
+lot* joins and comes after. *I see* joins two groups into one, which is named `en:isee`. *Bless you* comes before, but shares no
+sentence with the group.
+
+```python
+answer = {"Cheers! / Merci.": True, "Thanks a lot. / Merci !": False,
+          "I see. / Je vous remercie.": True, "Bless you. / À vos souhaits.": False}
+check(...)
+```
+
+```python
+from xformer_lib.data.corpora import linked_groups
+
+pairs = [("Thank you.", "Merci."), ("Thank you.", "Je vous remercie."), ("Thanks!", "Merci !"),
+         ("I see.", "Je vois."), ("I see the cat.", "Je vois le chat."), ("Many thanks.", "Merci.")]
+renamed = {newcomer: linked_groups([*pairs, tuple(newcomer.split(" / "))])[5]
+           for newcomer in answer}
+for newcomer, name in renamed.items():
+    print(f"{newcomer:30}{name}")
+```
+
+```python claims
+#@title Claims about the book's numbers
+assert {newcomer: name != linked_groups(pairs)[5] for newcomer, name in renamed.items()} == answer
+```
+""",
 )
 
 EXERCISES = (LINKS, TOGETHER, RENAMED)

@@ -119,6 +119,26 @@ this order becomes `new_id`. A number can be part of one merge only. Return a ne
     },
     alternatives={"stack": _by_stack},
     success="Repeat this for every learned pair, and you have an encoder.",
+    solution=r"""
+A merge uses up two numbers, so after one the position advances by two, otherwise by one. The last number has no right neighbour and is
+copied. The chapter's `glue` does the same to pieces and looks back instead of ahead, so that it needs no position.
+
+```python
+def merge(ids, pair, new_id):
+    merged, position = [], 0
+    while position < len(ids):
+        if tuple(ids[position:position + 2]) == tuple(pair):
+            merged.append(new_id)
+            position += 2
+        else:
+            merged.append(ids[position])
+            position += 1
+    return merged
+
+
+check(...)
+```
+""",
 )
 
 
@@ -224,6 +244,26 @@ Find two strings of *one* character each that Python says are different and that
     },
     alternatives={"ångström and ring": ["\u00c5", "\u212b"], "ohm": ("\u2126", "\u03a9")},
     success="They look the same, so they should mean the same to the model.",
+    solution=r"""
+The tokenizer brings a text to form NFC first. That composes a letter and its accent, and it also replaces a few signs by the letter
+that they look like: the sign for kelvin becomes *K*, those for ångström and ohm become *Å* and *Ω*.
+
+```python
+twins = ("\u212a", "K")
+print([ascii(text) for text in twins])
+check(...)
+```
+
+```python
+tokenizer = Tokenizer.train(["K"], vocab_size=260)
+print([tokenizer.encode(text) for text in twins], twins[0] == twins[1])
+```
+
+```python claims
+#@title Claims about the book's numbers
+assert twins[0] != twins[1] and tokenizer.encode(twins[0]) == tokenizer.encode(twins[1])
+```
+""",
 )
 
 EXERCISES = (MERGE, TWINS)

@@ -89,6 +89,16 @@ You may write an expression instead of a number.""",
     },
     alternatives={"two decimals": {"plain": 3.91, "smoothed": 3.91}},
     success="A first loss far from log v means that something is wrong before training has begun.",
+    solution=r"""
+Every word has probability 1/50, so the target costs −log(1/50) = log 50. With smoothing the loss is a mean of −log p over all words
+under the wanted distribution; all these numbers are log 50, and so is their mean.
+
+```python
+answer = {"plain": math.log(50), "smoothed": math.log(50)}
+print({name: round(loss, 2) for name, loss in answer.items()})
+check(...)
+```
+""",
 )
 
 
@@ -172,6 +182,20 @@ Write `smoothed_targets(targets, vocab_size, epsilon)`: the wanted distributions
     },
     alternatives={"loop": _smoothed_by_loop},
     success="Each row adds up to 1 and leaves no word without a little probability.",
+    solution=r"""
+Row n of `np.eye(vocab_size)[targets]` is 1 at target n and 0 elsewhere. It keeps 1 − ε of that, and every column receives ε divided by
+the number of words: the row adds up to 1 − ε + ε.
+
+```python
+def smoothed_targets(targets, vocab_size, epsilon):
+    one_hot = np.eye(vocab_size)[targets]
+    return (1 - epsilon) * one_hot + epsilon / vocab_size
+
+
+print(smoothed_targets(np.array([2, 0]), 4, 0.2))
+check(...)
+```
+""",
 )
 
 
@@ -259,6 +283,22 @@ token, in which every real token counts the same and padding counts nothing.""",
     },
     alternatives={"loop": _mean_by_loop},
     success="Every token counts the same, however its sentence was padded or batched.",
+    solution=r"""
+Indexing with the booleans keeps the losses of real tokens, of all sentences in one row. Their mean divides by the number of real
+tokens. A mean of sentence means would give a word of a short sentence more weight, as the second line printed below shows.
+
+```python
+def mean_loss(losses, real):
+    return losses[real].mean()
+
+
+losses = np.array([[1.0, 2.0, 6.0], [4.0, 9.0, 9.0]])
+real = np.array([[True, True, True], [True, False, False]])
+print("tokens:   ", mean_loss(losses, real))
+print("sentences:", np.mean([losses[n][real[n]].mean() for n in range(2)]))
+check(...)
+```
+""",
 )
 
 EXERCISES = (BEFORE_TRAINING, SMOOTH_TARGETS, WHICH_MEAN)

@@ -72,6 +72,23 @@ A batch is too large for the memory, so it is computed in parts. `parts` is a li
     },
     alternatives={"weighted average": _averaged},
     success="Parts of any size give the gradient of the whole batch.",
+    solution=r"""
+A gradient of a mean times the number of tokens is the gradient of the sum, and sums may be added. Dividing once by all tokens makes it
+the gradient of the mean over the whole batch. We try it on a loss whose gradient we know: half the square of w − x, averaged, has the
+gradient w minus the mean of x.
+
+```python
+def accumulated(parts):
+    tokens = sum(count for _, count in parts)
+    return sum(count * gradient for gradient, count in parts) / tokens
+
+
+x, w = np.random.default_rng(0).normal(size=12), 0.5
+parts = [(w - part.mean(), len(part)) for part in np.split(x, [2, 5])]
+assert math.isclose(accumulated(parts), w - x.mean())
+check(...)
+```
+""",
 )
 
 NEEDED = {
@@ -157,6 +174,19 @@ answer = {
     },
     alternatives={"ones and zeros": {name: int(value) for name, value in NEEDED.items()}},
     success="And the place in the data: which batches of this epoch are done.",
+    solution=r"""
+The next step reads the weights, Adam's means, the step number (for Adam's correction and for the schedule) and the random generator
+(for dropout). It makes the gradients anew, and the rate is a function of the step number. A real run must also know its place in the
+data; there the pass and the batch number are enough, because the order of a pass follows from the seed.
+
+```python
+answer = {
+    "weights": True, "Adam's two means": True, "step number": True, "gradients": False,
+    "state of the random generator": True, "learning rate": False,
+}
+check(...)
+```
+""",
 )
 
 EXERCISES = (ACCUMULATE, WHAT_TO_KEEP)

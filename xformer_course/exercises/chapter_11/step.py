@@ -60,6 +60,22 @@ Two weights start at 0. In the first step of Adam, with rate 0.01, one has the g
     },
     alternatives={"with epsilon": {"gradient 100": -0.0099999, "gradient -0.001": 0.00999999}},
     success="The first step has the size of the rate, whatever the gradient's size.",
+    solution=r"""
+After one step the running means are (1 − β₁) g and (1 − β₂) g². The correction divides by just these factors. What is left is g and g²,
+so the step is rate · g / √(g²): the rate, with the sign of g. The weight goes against the gradient. The size of the gradient has
+cancelled.
+
+```python
+def first_step(g, rate=0.01, beta_1=0.9, beta_2=0.98, epsilon=1e-9):
+    mean, square = (1 - beta_1) * g, (1 - beta_2) * g**2
+    return -rate * mean / (1 - beta_1) / (math.sqrt(square / (1 - beta_2)) + epsilon)
+
+
+answer = {f"gradient {g}": round(first_step(g), 6) for g in (100, -0.001)}
+print(answer)
+check(...)
+```
+""",
 )
 
 PEAK, WARMUP, TOTAL = 0.5, 4, 12
@@ -167,6 +183,22 @@ def rate(step, peak, warmup, total):
         "the smaller of two lines": lambda step, peak, warmup, total: peak * min(step / warmup, (total - step) / (total - warmup))
     },
     success="The two lines meet at the peak.",
+    solution=r"""
+The fall was written as if it had begun at step 0, so at the end of the warm-up it is already below the peak: from 0.5 at step 4 it
+drops to 0.292 at step 5, where 0.4375 is wanted. It must start where the rise ends: of its `total − warmup` steps, `total − step` are
+still to come.
+
+```python
+def rate(step, peak, warmup, total):
+    if step <= warmup:
+        return peak * step / warmup
+    return peak * (total - step) / (total - warmup)
+
+
+print([round(rate(step, 0.5, 4, 12), 3) for step in range(1, 13)])
+check(...)
+```
+""",
 )
 
 
@@ -262,6 +294,21 @@ unchanged if that norm is at most `largest`; otherwise multiply all arrays by th
     },
     alternatives={"one long vector": _clip_concatenated},
     success="One factor for all: the step gets shorter and keeps its direction.",
+    solution=r"""
+One norm over all arrays, then one factor for all: the gradient gets shorter and keeps its direction. Gradients that are short enough
+are left alone, so a norm of 0 divides nothing.
+
+```python
+def clip(gradients, largest):
+    norm = math.sqrt(sum((g**2).sum() for g in gradients))
+    factor = largest / norm if norm > largest else 1.0
+    return [factor * g for g in gradients]
+
+
+print(clip([np.array([3.0]), np.array([0.0, 4.0])], 1.0))
+check(...)
+```
+""",
 )
 
 EXERCISES = (ADAM_FIRST, FIND_THE_JUMP, CLIP)

@@ -134,6 +134,21 @@ Return three arrays (k,): their log p, the row of the beginning each one extends
     },
     alternatives={"lists": _step_by_list},
     success="With tensors for several sentences, this is `extend` of the library.",
+    solution=r"""
+All k · v sums stand in one matrix, and the k largest are looked for in the whole of it, so that one good beginning may father several.
+`divmod` turns a place in the long row into the beginning and the word.
+
+```python
+def beam_step(totals, log_probs):
+    extended = (totals[:, None] + log_probs).ravel()
+    best = np.argsort(-extended)[:len(totals)]
+    parents, words = np.divmod(best, log_probs.shape[1])
+    return extended[best], parents, words
+
+
+check(...)
+```
+""",
 )
 
 
@@ -250,6 +265,28 @@ def search(step, state, bos_id, k, length):
     },
     alternatives={"lists of tuples": _search_lists},
     success="In the library, `cache.keep(rows[stay])` moves keys and values in the same way.",
+    solution=r"""
+After a step, row n continues the beginning `parents[n]`. Its words are moved and its log p too, but the states stayed in the old order,
+so a row went on with the state of another. With k = 1 there is one row and nothing to move. One line puts it right.
+
+```python
+def search(step, state, bos_id, k, length):
+    states, words = np.repeat(state[None], k, axis=0), np.full(k, bos_id)
+    totals = np.array([0.0] + [-np.inf] * (k - 1))
+    said = np.zeros((k, 0), dtype=int)
+    for _ in range(length):
+        log_probs, states = step(states, words)
+        extended = (totals[:, None] + log_probs).ravel()
+        best = np.argsort(-extended)[:k]
+        parents, words = np.divmod(best, log_probs.shape[1])
+        totals, states = extended[best], states[parents]
+        said = np.column_stack([said[parents], words])
+    return said
+
+
+check(...)
+```
+""",
 )
 
 EXERCISES = (STEP, REORDER)

@@ -128,6 +128,24 @@ begin with `<bos>`, take the likeliest word again and again, and stop at `<eos>`
     },
     alternatives={"arrays": _with_arrays, "recursion": _by_recursion},
     success="That is all of greedy decoding.",
+    solution=r"""
+The model is asked about everything said so far, with `<bos>` in front, because the next word depends on all of it. The new word is
+looked at before it is appended, so that `<eos>` ends the loop and never enters the sentence.
+
+```python
+def say(next_logits, bos_id, eos_id, limit):
+    ids = [bos_id]
+    while len(ids) <= limit:
+        word = int(np.argmax(next_logits(ids)))
+        if word == eos_id:
+            break
+        ids.append(word)
+    return ids[1:]
+
+
+check(...)
+```
+""",
 )
 
 
@@ -223,6 +241,28 @@ def step_by_step(x, positions, w_q, w_k, w_v):
     },
     alternatives={"all at once, masked": _by_mask},
     success="A cache saves what was computed; it cannot know the place of a new word unless you count.",
+    solution=r"""
+A word that arrives alone is row 0 of its own array, but not at place 0 of the sentence: `positions[:len(new)]` is always the first
+vector. The place is the number of words already kept.
+
+```python
+def step_by_step(x, positions, w_q, w_k, w_v):
+    keys, values, outputs = [], [], []
+    for word in x:
+        place = len(keys)
+        new = word[None] + positions[place:place + 1]
+        keys.append(new @ w_k)
+        values.append(new @ w_v)
+        k, v = np.concatenate(keys), np.concatenate(values)
+        scores = new @ w_q @ k.T / np.sqrt(k.shape[1])
+        weights = np.exp(scores - scores.max())
+        outputs.append(weights / weights.sum() @ v)
+    return np.concatenate(outputs)
+
+
+check(...)
+```
+""",
 )
 
 EXERCISES = (GREEDY, CACHE)

@@ -122,6 +122,24 @@ so that together they have a probability of at least `p`. Return the probabiliti
     },
     alternatives={"a loop": _by_loop},
     success="One factor for all: the words that are left keep their proportions.",
+    solution=r"""
+List the words, the likeliest first, and add up along the list. All words whose sum is still below `p` are needed, and one more, with
+which the sum passes it. The kept probabilities go back to their old places, and dividing by their sum enlarges all of them by one
+factor.
+
+```python
+def nucleus(probabilities, p):
+    likeliest_first = np.argsort(-probabilities)
+    reached = np.cumsum(probabilities[likeliest_first])
+    words = likeliest_first[:np.sum(reached < p) + 1]
+    kept = np.zeros(len(probabilities))
+    kept[words] = probabilities[words]
+    return kept / kept.sum()
+
+
+check(...)
+```
+""",
 )
 
 EXERCISES = (NUCLEUS,)

@@ -70,6 +70,16 @@ Sure links are the–le, cat–chat, black–noir and sleeps–dort. Possible ar
     alternatives={"three digits": 0.571, "as a float": 1 - 3 / 7},
     tolerance=1e-3,
     success="One wrong link, one merely possible, three sure ones missed: an error rate above one half, in a map that looks reasonable.",
+    solution=r"""
+The rows of *le*, *chat* and *noir* propose the–le, the–chat and cat–noir; that of *dort* looks at `<eos>` most and proposes nothing.
+Three links are proposed and four are sure. Of the proposed ones one is sure and two are possible, since a sure link is possible as
+well. So the rate is 1 − (1 + 2) / (3 + 4) = 4/7, about 0.571.
+
+```python
+rate = 1 - (1 + 2) / (3 + 4)
+check(...)
+```
+""",
 )
 
 
@@ -187,6 +197,21 @@ Write `judge(losses, cost, draws)`. Choose the k heads that look cheapest on the
     },
     alternatives={"sorted lists": _by_sorting},
     success="A small share says that choosing helped. Together far above alone says that the losses did not add up.",
+    solution=r"""
+The first half chooses and the second half measures, so that the luck of the choice does not enter the result. The control asks what
+chance would have cost, together and on the same half.
+
+```python
+def judge(losses, cost, draws):
+    chosen = np.argsort(losses[:, 0])[:draws.shape[1]]
+    together = cost(chosen)
+    no_dearer = np.mean([cost(draw) <= together for draw in draws])
+    return losses[chosen, 1].sum(), together, no_dearer
+
+
+check(...)
+```
+""",
 )
 
 EXERCISES = (ERROR_RATE, JUDGED)

@@ -65,6 +65,16 @@ Now the head may not read *cat*: that score becomes −∞ before the softmax, a
     alternatives={"a capital letter": {"lead": 0.2, "word": "Chat"}},
     tolerance=1e-3,
     success="*cat* had brought 2 of the lead of 1.8, and without it the lead falls by only 1.6: what the others bring weighs more now. So a vote and a block do not measure the same thing.",
+    solution=r"""
+Blocking *cat* takes the weight 0.5 away, and softmax shares out 1 among the two that are left. Their scores did not change, so their
+weights keep the ratio 2 to 3 and become 0.4 and 0.6. The head now adds 0.4 · 0.5 + 0.6 · 1 = 0.8. The −0.6 was in the state before the
+head looked and stays, so the lead is 0.2, and the decoder still writes *chat*.
+
+```python
+answer = {"lead": -0.6 + 0.4 * 0.5 + 0.6 * 1.0, "word": "chat"}
+check(...)
+```
+""",
 )
 
 
@@ -191,6 +201,23 @@ Write `exchange_costs(lead, memory, other, pairs)`: for each pair, by how much t
     },
     alternatives={"np.where": _by_where},
     success="This exchange is called patching. It finds the row that carries a message, wherever the message began.",
+    solution=r"""
+Each pair starts from the memory as it was, in a fresh copy of which one row is overwritten. The cost is the lead before, less the lead
+after. Without the copy, the second cost would contain the first.
+
+```python
+def exchange_costs(lead, memory, other, pairs):
+    whole, costs = lead(memory), []
+    for n, k in pairs:
+        patched = memory.copy()
+        patched[n] = other[k]
+        costs.append(whole - lead(patched))
+    return costs
+
+
+check(...)
+```
+""",
 )
 
 EXERCISES = (BLOCKED, EXCHANGED)

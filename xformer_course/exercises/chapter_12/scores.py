@@ -108,6 +108,21 @@ confirms, where an n-gram that the reference has k times confirms at most k occu
     },
     alternatives={"crossing out": _crossing_out, "intersection": _by_intersection},
     success="hits / total, over all sentences of a corpus, is the modified precision of BLEU.",
+    solution=r"""
+Count the n-grams of both sides. One that is said a times and wanted b times adds the smaller of the two to the hits, so that repeating
+a word does not pay.
+
+```python
+def matches(hypothesis, reference, n):
+    said = Counter(tuple(hypothesis[i:i + n]) for i in range(len(hypothesis) - n + 1))
+    wanted = Counter(tuple(reference[i:i + n]) for i in range(len(reference) - n + 1))
+    hits = sum(min(count, wanted[gram]) for gram, count in said.items())
+    return hits, said.total()
+
+
+check(...)
+```
+""",
 )
 
 

@@ -95,6 +95,22 @@ Each row of `draws` (samples, n) names the sentences of one sample, some more th
     },
     alternatives={"all samples at once": _vectorised},
     success="A win rate of 0.95 or more is what Koehn (2004) called significant.",
+    solution=r"""
+One draw names the sentences of one sample, and both systems are scored on exactly these. Hits and totals are added up first and divided
+once, as in BLEU. The win rate is the mean of "larger".
+
+```python
+def win_rate(first, second, draws):
+    wins = []
+    for draw in draws:
+        (hits_1, total_1), (hits_2, total_2) = first[draw].sum(axis=0), second[draw].sum(axis=0)
+        wins.append(hits_2 / total_2 > hits_1 / total_1)
+    return np.mean(wins)
+
+
+check(...)
+```
+""",
 )
 
 EXERCISES = (BOOTSTRAP,)

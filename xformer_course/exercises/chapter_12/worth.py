@@ -151,6 +151,24 @@ A place without a word gets the weight 0, the weights of each sentence add up to
     },
     alternatives={"loops": _by_loops},
     success="Called once for each word that is written, this is all that attention added to the translator.",
+    solution=r"""
+The scores of all words come from two products and one sum: the state's part gets an axis of length 1, so that it is added to each
+word. A score of minus infinity becomes a weight of exactly 0, and since that happens before the softmax, the words share the whole
+weight. Taking away the largest score of each row changes no weight and makes the largest exponential 1, so that nothing overflows and
+no sum is 0.
+
+```python
+def look(states, notes, real, w, u, v):
+    scores = np.tanh((states @ w.T)[:, None] + notes @ u.T) @ v  # (b, s)
+    scores = np.where(real, scores, -np.inf)
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    weights = powers / powers.sum(axis=1, keepdims=True)
+    return (weights[:, None] @ notes)[:, 0], weights
+
+
+check(...)
+```
+""",
 )
 
 # ---------------------------------------------------------------- settled by seeds
@@ -291,6 +309,24 @@ the ends x̄ ∓ k σ / √n of the interval, with k = `T_95[n]`, and `"more"` i
     },
     alternatives={"by hand": _by_hand},
     success="Three seeds settle a difference if its mean is about 2.5 times as large as its spread.",
+    solution=r"""
+Only the differences enter, each between two runs of one seed. The verdict looks at the ends of the interval: if 0 lies between them,
+these seeds leave the matter open, whichever way the mean points.
+
+```python
+T_95 = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776}
+
+
+def settled(ours, theirs):
+    gaps = [ours[seed] - theirs[seed] for seed in ours.keys() & theirs.keys()]
+    half = T_95[len(gaps)] * np.std(gaps, ddof=1) / np.sqrt(len(gaps))
+    low, high = np.mean(gaps) - half, np.mean(gaps) + half
+    return low, high, "more" if low > 0 else "less" if high < 0 else "open"
+
+
+check(...)
+```
+""",
 )
 
 EXERCISES = (LOOK, SETTLED)

@@ -37,6 +37,16 @@ share of its term. For m = 96, at which length is the exponent 1.5, and at which
         "where the length is the width": ({"1.5": 96, "1.9": 864}, "At L = m the two terms are 4m³ and 2m³. Are they equal?"),
     },
     success="The square is there at every length; it takes eighteen widths until the exponent says so.",
+    solution=r"""
+The exponent is $1 + s$, where $s$ is the share of the pairs, $2L^2m / (4Lm^2 + 2L^2m) = L / (2m + L)$. It is $\tfrac12$ at $L = 2m$ and
+$\tfrac9{10}$ at $L = 18m$.
+
+```python
+m = 96
+answer = {"1.5": 2 * m, "1.9": 18 * m}
+check(...)
+```
+""",
 )
 
 
@@ -119,6 +129,18 @@ it were c · size^p there. Sizes rise, but need not double; n points give n - 1 
     },
     alternatives={"loop": _slopes_by_loop},
     success="Factors in front, such as the speed of a machine, have dropped out.",
+    solution=r"""
+The quotient of two costs is the quotient of the sizes to the power $p$; the factor in front cancels. Logarithms turn the power into a
+factor.
+
+```python
+def exponents(sizes, costs):
+    return np.diff(np.log(costs)) / np.diff(np.log(sizes))
+
+
+check(...)
+```
+""",
 )
 
 BALANCE = Exercise(
@@ -158,4 +180,15 @@ long as reading: with 4 bytes, and with int8, 1 byte, if the FLOP rate stays?"""
         ),
     },
     success="That is the least n, by the bound; a real product needs more.",
+    solution=r"""
+Each number of the matrix serves $2n$ FLOP. The balance is $100 / 25 = 4$ FLOP a byte, and the processor is the limit from where the
+intensity reaches it. With four bytes a number that is $2n / 4 = 4$, so 8 rows; with one byte $2n = 4$, so 2. Fewer bytes let fewer rows
+fill the processor.
+
+```python
+balance = 100 / 25
+answer = {"intensity of one row": 2 / 4, "4 bytes": 4 * balance / 2, "1 byte": balance / 2}
+check(...)
+```
+""",
 )

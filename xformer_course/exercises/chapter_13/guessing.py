@@ -127,6 +127,24 @@ A guess may be empty.""",
     },
     alternatives={"counted first": _accept_by_count},
     success="Whatever the draft says, the words are the model's own.",
+    solution=r"""
+The model's word at a place is right if all before it is right. So the words of `own` count up to and with the first that differs from
+the guess; where all agree there is one more, after the whole guess. Every word that is appended is the model's own.
+
+```python
+def accept(guess, own, eos_id):
+    words = []
+    for place, said in enumerate(own):
+        words.append(said)
+        was_guessed = place < len(guess) and guess[place] == said
+        if said == eos_id or not was_guessed:
+            break
+    return words
+
+
+check(...)
+```
+""",
 )
 
 AVERAGE = Exercise(
@@ -173,4 +191,18 @@ for five words as for one. How many times as fast as greedy decoding is this, wi
     },
     alternatives={"three digits": {"words a pass": 1.94, "without end": 2.0, "four ahead": 0.97, "one ahead": 1.2}},
     success="Guessing four words loses and guessing one wins: the later words are seldom accepted, and each is paid for.",
+    solution=r"""
+The first word of the guess is accepted with probability 1/2, the second with 1/4, since it needs the first, and so on. Each accepted
+word counts one, and the model adds one of its own. So four guesses give 1 + 1/2 + 1/4 + 1/8 + 1/16 = 1.94 words a pass, and guesses
+without end 1 / (1 − 1/2) = 2. Guessing four words costs as much as a pass, so 1.94 words take the time of 2 passes, which is slower
+than no guess at all. One guess costs a quarter: 1.5 words in 1.25 passes.
+
+```python
+a, price = 0.5, 0.25
+four, one = sum(a**n for n in range(5)), 1 + a
+answer = {"words a pass": four, "without end": 1 / (1 - a),
+          "four ahead": four / (1 + 4 * price), "one ahead": one / (1 + price)}
+check(...)
+```
+""",
 )

@@ -152,6 +152,23 @@ such key stands minus infinity. Do not make an L × L matrix on the way.""",
     },
     alternatives={"windows of the padded keys": _band_from_padded},
     success="L · (2·window + 1) numbers: what grows with the length is one row at a time.",
+    solution=r"""
+Row $i$ of the padded keys is key $i - w$, so the $2w + 1$ keys of query $i$ are the padded rows $i$ to $i + 2w$. Columns that stand for
+no key are recognised by $j$ itself.
+
+```python
+def band_scores(q, k, window):
+    length, d = q.shape
+    padded = np.pad(k, ((window, window), (0, 0)))
+    i, c = np.arange(length)[:, None], np.arange(2 * window + 1)
+    scores = np.einsum("id,icd->ic", q, padded[i + c]) / np.sqrt(d)
+    j = i + c - window
+    return np.where((j >= 0) & (j < length), scores, -np.inf)
+
+
+check(...)
+```
+""",
 )
 
 
@@ -275,4 +292,41 @@ has the peak minus infinity and zeros for the other two; both sets may be empty.
     },
     alternatives={"row by row": _merge_by_rows},
     success="It does not matter where the keys are cut, nor in which order the pieces come.",
+    solution=r"""
+Both sets are measured from the new peak: what was measured from an old one shrinks by $e^{\text{old} - \text{new}}$, and `total` and
+`mixed` shrink alike. If both peaks are $-\infty$ there is nothing to shrink, and 0 is subtracted.
+
+```python
+def merge(first, second):
+    peak = np.maximum(first[0], second[0])
+    base = np.where(np.isneginf(peak), 0.0, peak)
+    shrink = [np.exp(part[0] - base) for part in (first, second)]
+    total = sum(s * part[1] for s, part in zip(shrink, (first, second)))
+    mixed = sum(s[:, None] * part[2] for s, part in zip(shrink, (first, second)))
+    return peak, total, mixed
+
+
+check(...)
+```
+
+Keys may be cut anywhere and merged in any order, so several processors can each read a part of them.
+
+```python
+rng = np.random.default_rng(0)
+scores, v = rng.normal(size=(3, 11)), rng.normal(size=(11, 2))
+
+
+def part(keys):
+    peak = scores[:, keys].max(axis=1)
+    e = np.exp(scores[:, keys] - peak[:, None])
+    return peak, e.sum(axis=1), e @ v[keys]
+
+
+one, two, three = part(slice(0, 2)), part(slice(2, 7)), part(slice(7, 11))
+for result in (merge(merge(one, two), three), merge(three, merge(two, one))):
+    for ours, whole in zip(result, part(slice(0, 11))):
+        assert np.allclose(ours, whole)
+print("two groupings and the whole: equal")
+```
+""",
 )

@@ -110,4 +110,19 @@ def quantize(x):
     },
     alternatives={"loop": _rows_by_loop},
     success="No weight moves by more than half a scale, and the scale is as small as the row allows.",
+    solution=r"""
+The scale followed the largest *number*, but the row $(1, -4)$ reaches farther below zero than above. Its $-4$ became $-508$ and was cut
+to $-127$, that is, to $-1$.
+
+```python
+def quantize(x):
+    scale = np.abs(x).max(axis=1, keepdims=True) / 127
+    scale = np.where(scale == 0, 1.0, scale)
+    whole = np.clip(np.rint(x / scale), -127, 127).astype(np.int8)
+    return whole, scale
+
+
+check(...)
+```
+""",
 )

@@ -49,6 +49,17 @@ eight devices share it evenly?""",
     },
     alternatives={"as whole numbers": {name: int(value) for name, value in MEMORY.items()}},
     success="16 bytes for each parameter, before the first activation.",
+    solution=r"""
+Four bytes a number: 12 GB for the weights, as many for the gradients, and twice 12 for Adam's two means. Shared by eight, the last come
+to 3 GB each.
+
+```python
+weights = 3e9 * 4 / 1e9
+answer = {"weights": weights, "gradients": weights, "Adam": 2 * weights,
+          "Adam, sharded over 8": 2 * weights / 8}
+check(...)
+```
+""",
 )
 
 
@@ -98,6 +109,20 @@ Delays before a message starts are left out.""",
     },
     alternatives={"move by move": lambda p, n, s: sum(4 * p / n / s for _ in range(2 * (n - 1)))},
     success="However many processes: never more than twice the gradient.",
+    solution=r"""
+A chunk is an N-th of the gradient, with 4 bytes a number. A process sends N − 1 of them while the sums are made (exercise 14.2), and N
+− 1 more while the finished ones go round.
+
+```python
+def ring_seconds(parameters, processes, bytes_per_second):
+    chunk = 4 * parameters / processes
+    return 2 * (processes - 1) * chunk / bytes_per_second
+
+
+print(f"{ring_seconds(7_600_000, 8, 1e9):.3f} s for the book's model on 8 processes")
+check(...)
+```
+""",
 )
 
 
@@ -157,6 +182,20 @@ hours of a training run over `tokens` tokens, when a device could do `peak` oper
     },
     alternatives={"in two lines": lambda p, t, d, k, u: (p * t * 6 / 3600) / (k * d * u)},
     success="Multiply by devices and by the price of an hour, and you have the bill.",
+    solution=r"""
+The operations of the run over what all devices reach together are seconds.
+
+```python
+def hours(parameters, tokens, devices, peak, utilisation):
+    operations = 6 * parameters * tokens
+    reached = devices * peak * utilisation
+    return operations / reached / 3600
+
+
+print(f"{hours(7e9, 1e12, 256, 1e15, 0.4) / 24:.1f} days")
+check(...)
+```
+""",
 )
 
 CRITICAL = {"steps": 2.0, "tokens": 2.0, "steps, batch 4 times critical": 1.25, "tokens, batch 4 times critical": 5.0}
@@ -220,6 +259,16 @@ answer = {"steps": ..., "tokens": ...,
     },
     alternatives={"fractions of integers": {**CRITICAL, "steps, batch 4 times critical": 5 / 4, "tokens": 2}},
     success="At the critical batch steps and tokens both stand at twice their least. A larger batch trades tokens for steps, a smaller one steps for tokens.",
+    solution=r"""
+S / S₀ = 1 + B₀/B and, since E = S · B, E / E₀ = 1 + B/B₀. Put in B = B₀, then B = 4 B₀.
+
+```python
+answer = {"steps": 1 + 1, "tokens": 1 + 1,
+          "steps, batch 4 times critical": 1 + 1 / 4,
+          "tokens, batch 4 times critical": 1 + 4}
+check(...)
+```
+""",
 )
 
 EXERCISES = (NETWORK, TRADE, STATE, HOURS)

@@ -100,6 +100,19 @@ in which every token counts the same. A process may be without tokens. Try the f
     },
     alternatives={"means over means": lambda sums, tokens: np.mean(sums, axis=0) / np.mean(tokens)},
     success="However the rows are shared, the step is the same.",
+    solution=r"""
+With `sums = [6, 8]` and `tokens = [3, 1]` the stub gives (2 + 8) / 2 = 5, where 14 / 4 = 3.5 is right: the one token of the second
+process weighs as much as three of the first. Gradients of sums may be added; one division remains, by all tokens.
+
+```python
+def shared_gradient(sums, tokens):
+    return sum(sums) / sum(tokens)
+
+
+print(shared_gradient([6.0, 8.0], [3, 1]))
+check(...)
+```
+""",
 )
 
 
@@ -222,6 +235,27 @@ Write `reduce_scatter(vectors)`, the first half of the ring. Process p of N star
     },
     alternatives={"sum, then deal out": _right_chunk},
     success="Every process has sent N − 1 chunks, each an N-th of the whole.",
+    solution=r"""
+Each chunk starts its journey at the process of its own number and collects one summand at every stop; after N − 1 moves it has all of
+them, one place before where it began.
+
+```python
+def reduce_scatter(vectors):
+    count = len(vectors)
+    chunks = [np.array_split(np.array(vector, dtype=float), count) for vector in vectors]
+    for move in range(count - 1):
+        for p in range(count):
+            place = (p - move) % count
+            chunks[(p + 1) % count][place] += chunks[p][place]
+    return [chunks[p][(p + 1) % count] for p in range(count)]
+
+
+check(...)
+```
+
+No copies are needed: in one move a process sends chunk p − k and receives chunk p − k − 1, and these are different as soon as there are
+two processes.
+""",
 )
 
 EXERCISES = (SHARED, RING)

@@ -123,6 +123,46 @@ for each device the array (n, m) that it hands to the one all-reduce, so that th
     },
     alternatives={"head by head": _head_by_head},
     success="One message for each device and layer, as large as the output, however many heads there are.",
+    solution=r"""
+Side by side, the heads meet the rows of `w_o` in order, d rows for each head. So a device with k heads in a row needs k · d rows in a
+row, and the sum over all rows of the product falls apart into one sum for each device.
+
+```python
+def one_head(x, w_q, w_k, w_v):
+    scores = (x @ w_q) @ (x @ w_k).T / np.sqrt(w_q.shape[1])
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return weights / weights.sum(axis=1, keepdims=True) @ (x @ w_v)
+
+
+def head_shares(x, w_q, w_k, w_v, w_o, devices):
+    h, _, d = w_q.shape
+    k, shares = h // devices, []
+    for r in range(devices):
+        own = range(r * k, (r + 1) * k)
+        heads = [one_head(x, w_q[i], w_k[i], w_v[i]) for i in own]
+        shares.append(np.concatenate(heads, axis=1) @ w_o[r * k * d:(r + 1) * k * d])
+    return shares
+
+
+check(...)
+```
+
+The sum over two devices is the layer's output, as the reference of [chapter 6](../06_multi_head_attention.ipynb) computes it in one
+place.
+
+```python
+from xformer_lib.reference import multi_head_attention
+
+rng = np.random.default_rng(0)
+x = rng.normal(size=(5, 8))  # five places, width 8
+w_q, w_k, w_v = (rng.normal(size=(4, 8, 2)) for _ in range(3))  # four heads
+w_o = rng.normal(size=(8, 8))  # two rows for each head
+whole, _ = multi_head_attention(x, x, w_q, w_k, w_v, w_o)
+halves = head_shares(x, w_q, w_k, w_v, w_o, 2)
+print("two devices, one sum of", halves[0].shape, "activations")
+assert np.allclose(sum(halves), whole, atol=1e-12)
+```
+""",
 )
 
 
@@ -188,6 +228,21 @@ In plain Python: a pipeline has stages that are not equally fast. Stage k takes 
     },
     alternatives={"as a timetable": _finished_by_table},
     success="One slow stage sets the rhythm for all, so layers are dealt out by their seconds and not by their number.",
+    solution=r"""
+The first micro-batch takes the sum of all stages. Behind the slowest stage the others leave in its rhythm, since it never waits once it
+has begun, and what comes after it is quicker.
+
+```python
+def finished(seconds, parts):
+    return sum(seconds) + (parts - 1) * max(seconds)
+
+
+print(finished([1.0, 1.0, 1.0, 1.0], 4), finished([1.0, 1.0, 2.0, 1.0], 4))
+check(...)
+```
+
+One stage of twice the time takes the pipeline from 7 seconds to 11. All four slow would take 14: one alone costs 4 of those 7 seconds.
+""",
 )
 
 EXERCISES = (HEADS, TIMES)

@@ -79,6 +79,17 @@ them as they were.""",
     },
     success="After merging, the fine-tuned layer costs exactly what the old one did.",
     page="15a_one_body_other_tasks",
+    solution=r"""
+(x Aᵀ) Bᵀ is x (B A)ᵀ, so the pair is the matrix B A, of the shape of the frozen one. The rank is the number of rows of A.
+
+```python
+def merged(weight, a, b, alpha):
+    return weight + alpha / len(a) * (b @ a)
+
+
+check(...)
+```
+""",
 )
 
 EXERCISES = (MERGE,)

@@ -51,6 +51,18 @@ residual are taken out?""",
     alternatives={"as floats": {"with": float(WITH), "without": float(WITHOUT)}},
     tolerance=1e-12,
     success="A quarter of the layer was there to read the source.",
+    solution=r"""
+A decoder layer has two attentions, a net and three residuals with a LayerNorm each. Without cross-attention one attention and one
+LayerNorm go.
+
+```python
+m, f = 256, 1024
+attention, net, norm = 4 * (m * m + m), 2 * m * f + f + m, 2 * m
+answer = {"with": 2 * attention + net + 3 * norm, "without": attention + net + 2 * norm}
+print(answer, f"{1 - answer['without'] / answer['with']:.2f} of it goes")
+check(...)
+```
+""",
 )
 
 
@@ -152,6 +164,20 @@ def loss_of(logits, ids, pad_id):
     alternatives={"one token at a time": _one_by_one},
     success="Each place now has to say what it has not read.",
     page="15a_one_body_other_tasks",
+    solution=r"""
+The logits at place t have read the token at place t, so copying it made the loss small. When such a model writes, it copies its last
+token, and `<bos>` follows `<bos>` for ever. The token asked is the next one: the last place has nothing to say, and the first token is
+never asked.
+
+```python
+def loss_of(logits, ids, pad_id):
+    said, answers = logits[:, :-1].flatten(0, 1), ids[:, 1:].flatten()
+    return torch.nn.functional.cross_entropy(said, answers, ignore_index=pad_id)
+
+
+check(...)
+```
+""",
 )
 
 
@@ -230,6 +256,20 @@ queries, True = may attend. Every place may read the first `prefix` places, and 
     },
     success="One stack now reads the source like an encoder and writes the target like a decoder.",
     page="15a_one_body_other_tasks",
+    solution=r"""
+The causal mask is the lower triangle. Whatever the query, the keys of the prefix are known, so their columns are opened; rows would let
+the source read the target.
+
+```python
+def prefix_mask(length, prefix):
+    mask = torch.ones(length, length, dtype=torch.bool).tril()
+    mask[:, :prefix] = True
+    return mask
+
+
+check(...)
+```
+""",
 )
 
 EXERCISES = (THIRD, BUG, PREFIX)

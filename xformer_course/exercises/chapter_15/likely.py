@@ -116,6 +116,25 @@ places, −∞ for all others. Leave `logits` as they were.""",
     alternatives={"one row at a time": _by_row},
     success="Both cuts act on every row at once, so a whole batch of texts can be written together.",
     page="15a_one_body_other_tasks",
+    solution=r"""
+Sort every row. A word stays if its rank is below k and if the probabilities *before* it are below p: so the word that passes p is kept,
+and the first word always is. Setting the others to −∞ before the softmax shares everything among the k. At the end `scatter` puts the
+values back at their places.
+
+```python
+def keep_likely(logits, k, p):
+    values, places = logits.sort(dim=-1, descending=True)
+    late = torch.arange(values.shape[-1]) >= k
+    values = values.masked_fill(late, -torch.inf)
+    chances = values.softmax(dim=-1)
+    before = chances.cumsum(dim=-1) - chances
+    values = values.masked_fill((before >= p) & (p < 1), -torch.inf)  # a rounded sum may reach 1 too early
+    return torch.empty_like(logits).scatter(-1, places, values)
+
+
+check(...)
+```
+""",
 )
 
 EXERCISES = (LIKELY,)

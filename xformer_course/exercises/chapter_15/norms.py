@@ -57,6 +57,21 @@ silu(−1) · 4 with silu(z) = z / (1 + e^(−z)). Three decimals are enough; no
     alternatives={"more decimals": {"LayerNorm": [-(3**-0.5)] * 3 + [3**0.5], "RMSNorm": [3**-0.5] * 3 + [3**0.5], "gated": -1.07577}},
     tolerance=2e-3,
     success="The two agree up to the sign of the small entries; on a token whose mean is 0 they agree entirely.",
+    solution=r"""
+The mean of (2, 2, 2, 6) is 3, so LayerNorm sees the deviations −1, −1, −1, 3 with a mean square of 3. RMSNorm sees the token itself,
+with a mean square of 48 / 4 = 12. So divide by $\sqrt 3$ and by $\sqrt{12}$. The gate is $\operatorname{silu}(-1) = -1 / (1 + e) =
+-0.269$, and times 4 it gives −1.076.
+
+```python
+token = np.array([2.0, 2.0, 2.0, 6.0])
+deviations = token - token.mean()
+answer = {"LayerNorm": deviations / np.sqrt((deviations**2).mean()),
+          "RMSNorm": token / np.sqrt((token**2).mean()),
+          "gated": -1 / (1 + np.exp(1)) * 4}
+print({name: np.round(value, 3) for name, value in answer.items()})
+check(...)
+```
+""",
 )
 
 EXERCISES = (BY_HAND,)

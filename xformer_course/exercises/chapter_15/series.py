@@ -88,6 +88,19 @@ is never heard gets 0.""",
     alternatives={"loop": _by_loop, "one-hot table": _by_one_hot},
     success="Compare it with the floor: the part of all frames that belong to the word.",
     page="15c_pixels_and_sounds",
+    solution=r"""
+Compare the frames, as a row, with the words' numbers, as a column: a boolean square of who sounds where. The sum of the weights it
+keeps is each word's share; −1 equals no word.
+
+```python
+def own_share(weights, heard):
+    own = heard[None, :] == np.arange(len(weights))[:, None]
+    return (weights * own).sum(axis=1)
+
+
+check(...)
+```
+""",
 )
 
 EXERCISES = (SHARE,)

@@ -154,6 +154,22 @@ reads the token, and what it returns is multiplied by that probability. Return (
     },
     alternatives={"grouped by expert": _grouped},
     success="Parameters grow with the number of experts; the work for one token does not.",
+    solution=r"""
+Each expert gets the rows that chose it, all at once. The probability stays as a factor: through it the router gets a gradient.
+
+```python
+def mixture(x, router, experts):
+    gate, chosen = (x @ router).softmax(dim=-1).max(dim=-1)
+    output = torch.zeros_like(x)
+    for number, expert in enumerate(experts):
+        rows = chosen == number
+        output[rows] = gate[rows, None] * expert(x[rows])
+    return output
+
+
+check(...)
+```
+""",
 )
 
 ALL, PAST = "all", "past"
@@ -197,6 +213,16 @@ we ask for its decoder.""",
     alternatives={"upper case": {name: kind.upper() for name, kind in MODELS.items()}},
     success="The mask follows from the task: hide what is to be said.",
     page="15a_one_body_other_tasks",
+    solution=r"""
+Hide what is to be said. BERT, T5's encoder and ViT have their whole input from the start; GPT-3 and Whisper's decoder say the next
+token.
+
+```python
+answer = {"BERT": "all", "GPT-3": "past", "T5 encoder": "all", "ViT": "all",
+          "Whisper decoder": "past"}
+check(...)
+```
+""",
 )
 
 EXERCISES = (MASKS, MIXTURE)

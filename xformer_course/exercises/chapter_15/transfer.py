@@ -102,6 +102,19 @@ without any real token gives zeros, and whatever stands at the padding, even NaN
     alternatives={"as attention with equal weights": _as_attention, "loop": _by_loop},
     success="It is attention with equal weights on the real tokens, and nothing on the rest.",
     page="15a_one_body_other_tasks",
+    solution=r"""
+Replace what stands at the padding by zeros, add, and divide by the number of real tokens; `clamp` saves the empty row from 0/0.
+Replacing is safer than multiplying by 0, because 0 · NaN is NaN.
+
+```python
+def masked_mean(x, mask):
+    total = x.masked_fill(~mask[..., None], 0.0).sum(dim=1)
+    return total / mask.sum(dim=1, keepdim=True).clamp(min=1)
+
+
+check(...)
+```
+""",
 )
 
 EXERCISES = (MEAN,)

@@ -88,6 +88,20 @@ inside each. `size` divides both sides.""",
     alternatives={"loop": _by_loop, "windows": _by_windows},
     success="From here on an image is a sequence, and the encoder need not know.",
     page="15c_pixels_and_sounds",
+    solution=r"""
+Splitting each side in two gives the axes (b, row of squares, y inside, column of squares, x inside). The two that count squares must
+stand together, and so must the two inside; then flattening is safe.
+
+```python
+def patches(images, size):
+    b, height, width = images.shape
+    grid = images.reshape(b, height // size, size, width // size, size)
+    return grid.transpose(0, 1, 3, 2, 4).reshape(b, -1, size * size)
+
+
+check(...)
+```
+""",
 )
 
 EXERCISES = (PATCHES,)

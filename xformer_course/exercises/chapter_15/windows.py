@@ -87,6 +87,19 @@ later place. NumPy or torch, as you like.""",
         ],
     },
     success="However long the text grows, a place now reads window + sinks keys at most.",
+    solution=r"""
+Three conditions on the places i of the query and j of the key: not in the future, and near enough *or* among the first. The sinks come
+last, inside the brackets, so that the future stays closed for them as well.
+
+```python
+def sink_mask(length, window, sinks):
+    i, j = torch.arange(length)[:, None], torch.arange(length)
+    return (j <= i) & ((i - j < window) | (j < sinks))
+
+
+check(...)
+```
+""",
 )
 
 EXERCISES = (WINDOW,)
