@@ -69,8 +69,9 @@ notebooks: .venv/ready ## run every notebook again and store its outputs
 	@$(FULL) tools/sync_bootstrap.py
 	@$(FULL) tools/run_notebooks.py --all
 
-export: .venv/ready ## write the library from the chapters' export cells
+export: .venv/ready ## write the library from the chapters' export cells, and the exercises into the notebooks
 	@$(FULL) tools/export_library.py
+	@PYTHONPATH=. $(FULL) tools/write_exercises.py
 
 # Written only when all its packages are in, and again when a list of them has changed.
 .venv/bench: .venv/ready requirements-bench.lock

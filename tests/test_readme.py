@@ -13,7 +13,6 @@ import nbformat
 import pytest
 
 from tests.extent import posix
-from xformer_course.exercises import registry
 
 ROOT = Path(__file__).parents[1]
 SHORTENED = {  # 800 steps as they stand
@@ -107,11 +106,3 @@ def test_the_commands_in_their_order(folder):
     assert (folder / "out.txt").read_text().splitlines()[1:] == ["", "Où est la gare ?"]
     again = subprocess.run(["sh", "-c", shipped], cwd=folder, env=environment, capture_output=True, text=True)
     assert again.stdout == said[shipped].stdout
-
-
-def test_the_exercises_are_counted_rightly():
-    """Those that the page itself can check need NumPy alone."""
-    every = [exercise for chapter in registry.chapters() for exercise in chapter.exercises]
-    here = sum(not exercise.requires for exercise in every)
-    for name in ("README.md", "book/README.md"):
-        assert f"{here} of {len(every)}" in (ROOT / name).read_text(encoding="utf-8"), name

@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 CORES = os.cpu_count() or 1
 JOBS = min(CORES + 1, 12)  # one more than there are cores, since many a test waits for a browser or a process; each may take 2 GB
-TOGETHER = ("style", "form", "types", "export", "book")  # each of these keeps one core busy, and none needs another
+TOGETHER = ("style", "form", "types", "export", "exercises", "book")  # each of these keeps one core busy, and none needs another
 LIGHTHOUSE = "tests/book/test_lighthouse.py"
 # What is no test of the two packages: pages, notebooks, measurements, the project's own files, records and types, which follow
 # the exact versions of the lock file.
@@ -60,7 +60,8 @@ def checks(jobs):
     print("\n".join(lines), flush=True)
     first = {name: command for name, command in steps(jobs).items() if name in ("style", "form", "types")}
     export = [sys.executable, "tools/export_library.py", "--check"]
-    return first | {"export": export} | {name: [*pytest_with_notebooks(jobs), *arguments] for name, arguments in runs.items()}
+    exercises = [sys.executable, "tools/write_exercises.py", "--check"]
+    return first | {"export": export, "exercises": exercises} | {name: [*pytest_with_notebooks(jobs), *arguments] for name, arguments in runs.items()}
 
 
 def library(jobs):

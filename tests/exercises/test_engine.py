@@ -7,7 +7,6 @@ import sys
 import numpy as np
 import pytest
 
-from xformer_course.exercises import __main__ as printer
 from xformer_course.exercises import api, catalogue, check, hint, progress
 from xformer_course.exercises.authoring import code_cell, markdown_cell
 from xformer_course.exercises.exercise import Exercise, Result, case
@@ -346,12 +345,6 @@ def test_printed_cells_hold_the_heading_the_statement_and_the_link():
     assert find("3.2").statement in text
     assert text.endswith(f"(solutions/03_scaled_dot_product_attention.ipynb#{anchor})")
     assert code_cell(find("3.2")).endswith('    return ...\n\n\ncheck("3.2", my_softmax)')
-
-
-def test_cells_are_printed_of_a_chapter_or_an_exercise_and_of_nothing_else(capsys):
-    assert printer.main(["3.2"]) == 0 and capsys.readouterr().out.count("### Exercise ") == 1
-    assert printer.main(["2"]) == 0 and capsys.readouterr().out.count("### Exercise 2.") == len(chapter(2).exercises)
-    assert printer.main(["3.99"]) == 2 and "got 3.99; `python -m xformer_course.exercises 3` prints" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -1,61 +1,89 @@
-"""Every exercise stands in its chapter as the catalogue has it, and is solved on the solutions page."""
+"""The notebooks hold the exercises as the catalogue has them: nothing is left to write, and every stored check says what it should."""
 
 import json
 from pathlib import Path
 
+import nbformat
 import pytest
+import write_exercises
 
-from xformer_course.exercises.authoring import check_call, code_cell, markdown_cell
-from xformer_course.exercises.registry import chapters
+from xformer_course.exercises.authoring import check_call, code_cell, markdown_cell, solution_cells
+from xformer_course.exercises.registry import chapter, chapters
 
 ROOT = Path(__file__).resolve().parents[2]
-PAIRS = [pytest.param(chapter, exercise, id=exercise.id) for chapter in chapters() for exercise in chapter.exercises]
-placed = pytest.mark.parametrize(("chapter", "exercise"), PAIRS)
+by_chapter = pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: str(chapter.number))
 
 
-def cells(path):
+def code_cells(path):
     notebook = json.loads((ROOT / path).read_text(encoding="utf-8"))
-    return [(cell["cell_type"], "".join(cell["source"]), cell.get("outputs", [])) for cell in notebook["cells"]]
+    return [("".join(cell["source"]), cell.get("outputs", [])) for cell in notebook["cells"] if cell["cell_type"] == "code"]
 
 
-def text_of(outputs):
+def said(cells, call):
+    """What the cells with this call of `check` have printed."""
+    outputs = [output for source, outputs in cells if call in source for output in outputs]
     return "".join("".join(output.get("text", "")) for output in outputs)
 
 
-@placed
-def test_the_chapter_prints_the_exercise_word_for_word(chapter, exercise):
-    found = cells(f"chapters/{exercise.page or chapter.slug}.ipynb")
-    place = next((i for i, (_, source, _) in enumerate(found) if source.startswith(f"### {exercise.heading}")), None)
-    assert place is not None, f"no cell begins with '### {exercise.heading}'"
-    assert found[place][1].strip() == markdown_cell(chapter, exercise).strip()
-    kind, source, outputs = found[place + 1]
-    assert (kind, source.strip()) == ("code", code_cell(exercise).strip())
-    assert text_of(outputs).startswith(f"Exercise {exercise.id}: not attempted yet.")
+def test_nothing_is_left_to_write(capsys):
+    assert write_exercises.main(["--check"]) == 0, capsys.readouterr().out
 
 
-@placed
-def test_the_solutions_page_has_the_anchor_and_a_green_check(chapter, exercise):
-    found = cells(f"chapters/solutions/{chapter.slug}.ipynb")
-    headings = [i for i, (kind, source, _) in enumerate(found) if kind == "markdown" and source.startswith(f"## {exercise.heading}")]
-    assert len(headings) == 1, f"'## {exercise.heading}' must head exactly one cell"
-    later = found[headings[0] + 1 :]
-    end = next((i for i, (_, source, _) in enumerate(later) if source.startswith("## ")), len(later))
-    checked = [text_of(outputs) for _, source, outputs in later[:end] if check_call(exercise).split(",")[0] in source]
-    assert any(f"Exercise {exercise.id}: correct" in text for text in checked)
+@by_chapter
+def test_what_is_stored_is_not_attempted_on_the_page_and_correct_among_the_solutions(chapter):
+    solved = code_cells(f"chapters/solutions/{chapter.slug}.ipynb")
+    for exercise in chapter.exercises:
+        asked = code_cells(f"chapters/{exercise.page or chapter.slug}.ipynb")
+        assert said(asked, check_call(exercise)).startswith(f"Exercise {exercise.id}: not attempted yet.")
+        assert f"Exercise {exercise.id}: correct" in said(solved, check_call(exercise))
 
 
-@pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: str(chapter.number))
-def test_the_chapter_holds_its_exercises_and_no_others(chapter):
-    """Ids stay when a page is told anew, so their order on it is the story's; solutions stand in the order of their numbers."""
+def page(*sources):
+    cells = [nbformat.v4.new_code_cell(text) if "check(" in text else nbformat.v4.new_markdown_cell(text) for text in sources]
+    return nbformat.v4.new_notebook(cells=cells)
 
-    def found(path, mark):
-        return [
-            source.splitlines()[0].removeprefix(mark).split(" · ")[0]
-            for kind, source, _ in cells(path)
-            if kind == "markdown" and source.startswith(mark)
-        ]
 
-    for page in {exercise.page or chapter.slug for exercise in chapter.exercises}:
-        wanted = [exercise.id for exercise in chapter.exercises if (exercise.page or chapter.slug) == page]
-        assert sorted(found(f"chapters/{page}.ipynb", "### Exercise ")) == sorted(wanted), page
-    assert found(f"chapters/solutions/{chapter.slug}.ipynb", "## Exercise ") == [exercise.id for exercise in chapter.exercises]
+FOURTH = chapter(4)
+FIRST, SECOND = FOURTH.exercises[:2]
+WANTED = [(FOURTH, FIRST), (FOURTH, SECOND)]
+WRITTEN = [text for pair in WANTED for text in (markdown_cell(*pair), code_cell(pair[1]))]
+
+
+@pytest.mark.parametrize(
+    "sources",
+    [
+        ["before", *WRITTEN, "after"],
+        ["before", f"<!-- exercise {FIRST.id} -->", *WRITTEN[2:], "after"],
+        ["before", WRITTEN[0].replace(FIRST.id, "4.13"), WRITTEN[1].replace(FIRST.id, "4.13"), WRITTEN[2] + "by hand", *WRITTEN[3:], "after"],
+    ],
+    ids=["as it is", "new", "renumbered and edited"],
+)
+def test_a_page_is_written_where_its_exercises_stand(sources):
+    notebook = page(*sources)
+    write_exercises.write_page(notebook, "04_self_attention", WANTED)
+    assert [cell.source for cell in notebook.cells] == ["before", *WRITTEN, "after"]
+    assert len({cell.id for cell in notebook.cells}) == 6
+    nbformat.validate(notebook)
+
+
+@pytest.mark.parametrize(
+    ("sources", "says"),
+    [
+        (WRITTEN[:2], f"exercise {SECOND.id}: .* put a Markdown cell <!-- exercise {SECOND.id} -->"),
+        ([*WRITTEN, "### Exercise 4.9 · Nobody knows it"], "got Nobody knows it; .* take them out"),
+    ],
+)
+def test_an_exercise_without_a_place_and_a_place_without_an_exercise_are_refused(sources, says):
+    with pytest.raises(write_exercises.NoPlace, match=says):
+        write_exercises.write_page(page(*sources), "04_self_attention", WANTED)
+
+
+def test_a_cell_that_stays_keeps_its_outputs():
+    notebook = page("# Solutions", *(source for _, source, _ in solution_cells(FIRST)))
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = [nbformat.v4.new_output("stream", text="kept")]
+    write_exercises.write_solutions(notebook, FOURTH)
+    assert [cell.source for cell in notebook.cells[1:]] == [text for exercise in FOURTH.exercises for _, text, _ in solution_cells(exercise)]
+    kept = [bool(cell.outputs) for cell in notebook.cells if cell.cell_type == "code"]
+    assert kept[0] and not kept[-1]

@@ -62,9 +62,9 @@ def test_near_runs_the_quick_steps_and_the_tests_that_it_names(ran, monkeypatch,
     assert run_tests.main(["--near"]) == 1
     said = capsys.readouterr().out
     names = [line.split()[1] for line in said.splitlines() if line.startswith("== ") and ":" not in line]
-    assert names == ["style", "form", "types", "export", "near"] and "tests/test_cli.py: itself" in said
+    assert names == ["style", "form", "types", "export", "exercises", "near"] and "tests/test_cli.py: itself" in said
     assert any("tools/export_library.py" in command for command in ran) and ran[-1][-1] == "tests/test_cli.py"
     ran.clear()
     monkeypatch.setattr(run_tests, "changed_files", lambda root: [])
     run_tests.main(["--near"])
-    assert len(ran) == 4 and "Nothing was changed." in capsys.readouterr().out
+    assert len(ran) == 5 and "Nothing was changed." in capsys.readouterr().out
