@@ -7,7 +7,7 @@ import numpy as np
 from xformer_course.exercises.exercise import Exercise, case
 
 THREE_SHAPES = Exercise(
-    id="3.6",
+    id="3.8",
     title="Three shapes",
     kind="predict",
     minutes=3,
@@ -174,7 +174,7 @@ def _from_the_library(q, k, v, mask=None):
 
 
 ATTENTION = Exercise(
-    id="3.7",
+    id="3.9",
     title="Attention from the formula",
     kind="implement",
     minutes=15,

@@ -7,7 +7,7 @@ from xformer_course.exercises.exercise import Exercise, case
 
 
 def _masked(fill, *, flip=False):
-    """The attention of exercise 3.8 with a choice of what stands in for a forbidden score."""
+    """The attention of exercise 3.6 with a choice of what stands in for a forbidden score."""
 
     def attention(q, k, v, mask):
         scores = q @ k.T / np.sqrt(q.shape[-1])
@@ -36,7 +36,7 @@ def _renormalised(q, k, v, mask):
 
 
 LEAK = Exercise(
-    id="3.8",
+    id="3.6",
     title="Weights that leak",
     kind="find the bug",
     minutes=10,
@@ -147,7 +147,7 @@ def _distances(length):
 
 
 RECENT_PAST = Exercise(
-    id="3.9",
+    id="3.7",
     title="Only the recent past",
     kind="implement",
     minutes=10,

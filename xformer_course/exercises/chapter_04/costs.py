@@ -67,7 +67,7 @@ def _crossing_lines(m, d, e):
 
 
 COSTS = Exercise(
-    id="4.5",
+    id="4.4",
     title="Where the square takes over",
     kind="prove",
     minutes=15,

@@ -28,7 +28,7 @@ def _layers_by_matrices(length, window):
 
 
 REACH = Exercise(
-    id="4.4",
+    id="4.5",
     page="04a_windows_clocks_and_costs",
     title="How many layers until the ends meet",
     kind="implement",

@@ -132,7 +132,7 @@ def _sentences(rng):
 
 
 SUMMARY = Exercise(
-    id="5.6",
+    id="5.7",
     title="A vector without order",
     kind="implement",
     minutes=8,
@@ -259,7 +259,7 @@ def _bug_cases(rng):
 
 
 SET_ENCODER = Exercise(
-    id="5.7",
+    id="5.8",
     title="A set that has an order",
     kind="find the bug",
     minutes=10,

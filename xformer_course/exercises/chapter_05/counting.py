@@ -62,7 +62,7 @@ def _count_cases(rng):
 
 
 DISTINCT = Exercise(
-    id="5.11",
+    id="5.14",
     page="05a_how_much_order_is_left",
     title="How many sentences are left?",
     kind="implement",

@@ -68,7 +68,7 @@ def _mask_cases(rng):
 
 
 WHICH_MASK = Exercise(
-    id="5.8",
+    id="5.9",
     title="Which mask keeps it?",
     kind="implement",
     minutes=12,

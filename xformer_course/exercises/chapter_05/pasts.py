@@ -47,7 +47,7 @@ def _mistakes(known):
 
 
 PREFIX = Exercise(
-    id="5.9",
+    id="5.10",
     title="What a causal layer can tell",
     kind="explore",
     minutes=10,
@@ -139,13 +139,13 @@ orders. Place 2: word 2 stays, words 0 and 1 may swap, 2 orders. Place 3: word 3
 )
 
 TWICE = Exercise(
-    id="5.13",
+    id="5.11",
     title="Two causal layers",
     kind="explore",
     minutes=8,
     difficulty=3,
     statement="""\
-The same rows and matrices as in exercise 5.9, but two layers: the second reads the output of the first, under the same \
+The same rows and matrices as in exercise 5.10, but two layers: the second reads the output of the first, under the same \
 causal mask and with the same three matrices. For each place 0 to 3, count again after how many of the 24 orders the \
 output row of the *second* layer is the same as before. Predict the four numbers first; then explain what changed.""",
     hints=(

@@ -163,7 +163,7 @@ REPAIR = Step(
 BROKEN, AFTERWARDS = (INPUT, GAP), (HOLDS, REPAIR)
 
 WHERE_IT_FAILS = Exercise(
-    id="5.10",
+    id="5.12",
     title="Where positions break the proof",
     kind="prove",
     minutes=8,
@@ -203,19 +203,19 @@ order it is enough that the vectors are equal within each of its cycles: the pla
 )
 
 WHAT_SURVIVES = Exercise(
-    id="5.14",
+    id="5.13",
     title="What survives, and a repair",
     kind="prove",
     minutes=8,
     difficulty=2,
     statement="""\
-As in exercise 5.10, the words x are reordered by `p` and the table e stays. Which of the three lines that \
+As in exercise 5.12, the words x are reordered by `p` and the table e stays. Which of the three lines that \
 the proof needs still hold? Write, in NumPy, `holds(x, e, p)`, which returns a tuple of three truth values: whether what the layer \
 reads is p (x + e), to be computed for these arrays; whether softmax(p s pᵀ) = p softmax(s) pᵀ for every matrix s; and whether \
 pᵀ p = I. (The last two you can decide on paper, once for all, and return as they are.) And write `repair(e, p)`: the table to add to p x, in place of e, so that the layer reads p (x + e).""",
     hints=(
         "Which of the three lines mentions the table at all?",
-        "The first line holds exactly if your gap of exercise 5.10 is zero. The other two speak of any scores and of p alone.",
+        "The first line holds exactly if your gap of exercise 5.12 is zero. The other two speak of any scores and of p alone.",
         "holds is (np.allclose(e, p @ e), True, True), and the table that closes the gap is p e.",
     ),
     stub='steps = {"holds": ..., "repair": ...}',

@@ -231,7 +231,7 @@ The written proof, first half:
 )
 
 SECOND_HALF = Exercise(
-    id="5.12",
+    id="5.6",
     title="Equivariant, the second half",
     kind="prove",
     minutes=12,

@@ -86,7 +86,7 @@ def _calls(rng):
 
 
 ROTARY = Exercise(
-    id="7.4",
+    id="7.5",
     page="07a_positions_in_the_scores",
     title="Turn the pairs",
     kind="implement",
@@ -196,7 +196,7 @@ def _neighbours_in_halves(x):
 
 
 MIXED_PAIRS = Exercise(
-    id="7.5",
+    id="7.6",
     page="07a_positions_in_the_scores",
     title="Which columns are a pair",
     kind="find the bug",

@@ -259,7 +259,7 @@ def _divided_wrongly():
 
 
 CHOOSE_BASE = Exercise(
-    id="7.6",
+    id="7.4",
     title="Choose the base",
     kind="explore",
     minutes=12,

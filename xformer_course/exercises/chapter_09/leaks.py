@@ -40,7 +40,7 @@ def _leak_cases(rng):
 
 
 def _logits(*, mask=None, source_padding=True, target_padding=True, diagonal=0):
-    """The function of exercise 9.8 with one thing changed."""
+    """The function of exercise 9.7 with one thing changed."""
 
     def logits_for(model, source, target_in):
         import torch
@@ -74,7 +74,7 @@ def _one_of_two(model, source, target_in):
 
 
 ONE_WORD_TOO_FAR = Exercise(
-    id="9.8",
+    id="9.7",
     title="One word too far",
     kind="find the bug",
     minutes=10,
@@ -201,7 +201,7 @@ def _accept_changed(answer):
 
 
 WHO_CHANGES_WHAT = Exercise(
-    id="9.9",
+    id="9.8",
     title="Who can change what",
     kind="explore",
     minutes=10,

@@ -141,7 +141,7 @@ def _exponentials_then_mask(*, guard=True, shift=False):
 
 
 CLOSED_ROWS = Exercise(
-    id="9.6",
+    id="9.10",
     title="A softmax for closed rows",
     kind="implement",
     minutes=15,
@@ -319,7 +319,7 @@ def _decoder_mask_from_the_library(target_in, pad_id):
 
 
 DECODER_MASK = Exercise(
-    id="9.7",
+    id="9.6",
     title="Neither the future nor the padding",
     kind="implement",
     minutes=8,

@@ -227,7 +227,7 @@ def _library(vocab_size, d_model, num_heads, d_ff, num_layers):
 
 
 RETYPE = Exercise(
-    id="9.10",
+    id="9.9",
     title="Close the page and retype it",
     kind="implement",
     minutes=60,

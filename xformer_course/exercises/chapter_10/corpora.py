@@ -5,7 +5,7 @@ import numpy as np
 from xformer_course.exercises.exercise import Exercise, Misconception, case
 
 LINKS = Exercise(
-    id="10.1",
+    id="10.3",
     title="Who translates whom",
     kind="predict",
     minutes=4,
@@ -144,7 +144,7 @@ def _by_roots(pairs):
 
 
 TOGETHER = Exercise(
-    id="10.2",
+    id="10.4",
     title="What must stay together",
     kind="implement",
     minutes=15,
@@ -233,7 +233,7 @@ def _renamed(*answers):
 
 
 RENAMED = Exercise(
-    id="10.3",
+    id="10.5",
     title="A newcomer renames a group",
     kind="predict",
     minutes=5,

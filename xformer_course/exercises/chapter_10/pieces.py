@@ -88,7 +88,7 @@ def _by_stack(ids, pair, new_id):
 
 
 MERGE = Exercise(
-    id="10.4",
+    id="10.1",
     title="One merge",
     kind="implement",
     minutes=10,
@@ -167,7 +167,7 @@ def _two_others(answer):
 
 
 TWINS = Exercise(
-    id="10.5",
+    id="10.2",
     title="Twins",
     kind="explore",
     minutes=6,

@@ -93,7 +93,7 @@ def _same_step(expected, got):
 
 
 STEP = Exercise(
-    id="12.3",
+    id="12.2",
     title="One step of a beam",
     kind="implement",
     minutes=10,
@@ -166,7 +166,7 @@ class StatefulModel:
 
 
 def _searching(*, reorder=True, words_reordered=True, one_start=True, by_rank=False, summed=True):
-    """The function of exercise 12.4 with one thing changed."""
+    """The function of exercise 12.3 with one thing changed."""
 
     def search(step, state, bos_id, k, length):
         states, words = np.repeat(state[None], k, axis=0), np.full(k, bos_id)
@@ -211,7 +211,7 @@ def _search_lists(step, state, bos_id, k, length):
 
 
 REORDER = Exercise(
-    id="12.4",
+    id="12.3",
     title="Whose memory is this",
     kind="find the bug",
     minutes=15,

@@ -74,7 +74,7 @@ def _by_loop(probabilities, p):
 
 
 NUCLEUS = Exercise(
-    id="12.7",
+    id="12.4",
     title="The nucleus",
     kind="implement",
     minutes=10,

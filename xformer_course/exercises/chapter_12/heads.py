@@ -12,7 +12,7 @@ def _rate(*values):
 
 
 ERROR_RATE = Exercise(
-    id="12.10",
+    id="12.7",
     page="12b_what_attention_shows",
     title="One map, one error rate",
     kind="predict",
@@ -120,7 +120,7 @@ def _judge_cases(rng):
 
 
 def _wrongly(*, chosen_by=lambda losses: losses[:, 0], alone_from=1, dearest=False, strictly=False, dearer=False, alone_for_control=False):
-    """The function of exercise 12.11 with one thing changed."""
+    """The function of exercise 12.8 with one thing changed."""
 
     def judge(losses, cost, draws):
         order = np.argsort(chosen_by(losses))
@@ -145,7 +145,7 @@ def _by_sorting(losses, cost, draws):
 
 
 JUDGED = Exercise(
-    id="12.11",
+    id="12.8",
     page="12b_what_attention_shows",
     title="Chosen on one half, judged on the other",
     kind="implement",

@@ -12,7 +12,7 @@ def _answered(lead):
 
 
 BLOCKED = Exercise(
-    id="12.8",
+    id="12.5",
     page="12a_step_by_step",
     title="Nobody may read the cat",
     kind="predict",
@@ -122,7 +122,7 @@ def _costs_cases(rng):
 
 
 def _patched(*, kept=False, sign=1, other_row=lambda n, k, u: k, turned=False, zero=False, taken_out=False, plain=False):
-    """The function of exercise 12.9 with one thing changed."""
+    """The function of exercise 12.6 with one thing changed."""
 
     def exchange_costs(lead, memory, other, pairs):
         costs, patched = [], memory.copy()
@@ -156,7 +156,7 @@ def _by_where(lead, memory, other, pairs):
 
 
 EXCHANGED = Exercise(
-    id="12.9",
+    id="12.6",
     page="12a_step_by_step",
     title="Where two memories differ",
     kind="implement",

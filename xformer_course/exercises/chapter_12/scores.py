@@ -68,7 +68,7 @@ def _by_intersection(hypothesis, reference, n):
 
 
 CLIPPED = Exercise(
-    id="12.5",
+    id="12.11",
     page="12e_how_good_is_it",
     title="Clipped matches",
     kind="implement",

@@ -58,14 +58,14 @@ def _vectorised(first, second, draws):
 
 
 BOOTSTRAP = Exercise(
-    id="12.6",
+    id="12.12",
     page="12e_how_good_is_it",
     title="The same draw for both",
     kind="implement",
     minutes=10,
     difficulty=2,
     statement="""\
-Two systems translated the same n sentences. `first` and `second` (n, 2) hold hits and total for each sentence, as in exercise 12.5; the score of several sentences is all their hits divided by all their totals. \
+Two systems translated the same n sentences. `first` and `second` (n, 2) hold hits and total for each sentence, as in exercise 12.11; the score of several sentences is all their hits divided by all their totals. \
 Each row of `draws` (samples, n) names the sentences of one sample, some more than once. Write `win_rate(first, second, draws)`: the part of the samples in which the second system scores higher. A tie is no win.""",
     hints=(
         "Which sentences does the first system get in sample 0, and which the second?",

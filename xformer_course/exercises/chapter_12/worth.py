@@ -94,7 +94,7 @@ def _by_loops(states, notes, real, w, u, v):
 
 
 LOOK = Exercise(
-    id="12.12",
+    id="12.9",
     page=PAGE,
     title="One look, past the padding",
     kind="implement",
@@ -257,7 +257,7 @@ def _by_hand(ours, theirs):
 
 
 SETTLED = Exercise(
-    id="12.13",
+    id="12.10",
     page=PAGE,
     title="Settled, seed by seed",
     kind="implement",

@@ -7,7 +7,7 @@ import numpy as np
 from xformer_course.exercises.exercise import Exercise, case
 
 CROSSING = Exercise(
-    id="13.1",
+    id="13.6",
     page="13b_what_the_clock_says",
     title="How long is long",
     kind="predict",
@@ -83,7 +83,7 @@ def _slopes_by_loop(sizes, costs):
 
 
 SLOPES = Exercise(
-    id="13.2",
+    id="13.7",
     page="13b_what_the_clock_says",
     title="Exponents between neighbours",
     kind="implement",
@@ -144,7 +144,7 @@ check(...)
 )
 
 BALANCE = Exercise(
-    id="13.5",
+    id="13.1",
     title="How many rows fill the processor",
     kind="predict",
     minutes=6,

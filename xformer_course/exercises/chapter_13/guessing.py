@@ -66,7 +66,7 @@ def _accept_by_count(guess, own, eos_id):
 
 
 ACCEPT = Exercise(
-    id="13.7",
+    id="13.3",
     title="What a pass has gained",
     kind="implement",
     minutes=10,
@@ -148,7 +148,7 @@ check(...)
 )
 
 AVERAGE = Exercise(
-    id="13.8",
+    id="13.4",
     title="When guessing pays",
     kind="predict",
     minutes=11,

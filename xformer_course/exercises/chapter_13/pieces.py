@@ -105,7 +105,7 @@ def _band_of_whole(q, k, window):
 
 
 BAND = Exercise(
-    id="13.3",
+    id="13.8",
     page="13b_what_the_clock_says",
     title="A band of scores",
     kind="implement",
@@ -253,7 +253,7 @@ def _merge_by_rows(first, second):
 
 
 MERGE = Exercise(
-    id="13.4",
+    id="13.9",
     page="13b_what_the_clock_says",
     title="Two halves of a softmax",
     kind="implement",

@@ -10,7 +10,7 @@ def _memory(**changes):
 
 
 STATE = Exercise(
-    id="14.5",
+    id="14.6",
     title="What a model weighs",
     kind="predict",
     minutes=5,
@@ -145,7 +145,7 @@ def _hours_cases(rng):
 
 
 HOURS = Exercise(
-    id="14.6",
+    id="14.7",
     title="Hours of a large run",
     kind="implement",
     minutes=6,
@@ -201,7 +201,7 @@ check(...)
 CRITICAL = {"steps": 2.0, "tokens": 2.0, "steps, batch 4 times critical": 1.25, "tokens, batch 4 times critical": 5.0}
 
 TRADE = Exercise(
-    id="14.4",
+    id="14.8",
     title="At the critical batch",
     kind="predict",
     minutes=6,

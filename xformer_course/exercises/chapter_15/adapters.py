@@ -27,7 +27,7 @@ def _in_place(weight, a, b, alpha):
 
 
 MERGE = Exercise(
-    id="15.11",
+    id="15.7",
     title="A pair becomes one matrix",
     kind="implement",
     minutes=6,

@@ -10,7 +10,7 @@ NORM = 2 * 256
 WITH, WITHOUT = 2 * ATTENTION + FEED_FORWARD + 3 * NORM, ATTENTION + FEED_FORWARD + 2 * NORM
 
 THIRD = Exercise(
-    id="15.2",
+    id="15.1",
     title="What cross-attention weighs",
     kind="predict",
     minutes=6,
@@ -111,7 +111,7 @@ def _one_by_one(logits, ids, pad_id):
 
 
 BUG = Exercise(
-    id="15.3",
+    id="15.8",
     title="A loss that is too good",
     kind="find the bug",
     minutes=8,
@@ -199,7 +199,7 @@ def _from_numpy(build):
 
 
 PREFIX = Exercise(
-    id="15.4",
+    id="15.10",
     title="Half open, half closed",
     kind="implement",
     minutes=8,

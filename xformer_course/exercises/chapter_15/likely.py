@@ -68,7 +68,7 @@ def _in_order(logits, k, p):
 
 
 LIKELY = Exercise(
-    id="15.12",
+    id="15.9",
     title="The likely ones of every row",
     kind="implement",
     minutes=12,

@@ -8,7 +8,7 @@ GATED = -1.076
 RIGHT = {"LayerNorm": LAYER, "RMSNorm": RMS, "gated": GATED}
 
 BY_HAND = Exercise(
-    id="15.9",
+    id="15.2",
     title="Two norms and a gate by hand",
     kind="predict",
     minutes=8,

@@ -46,7 +46,7 @@ def _by_one_hot(weights, heard):
 
 
 SHARE = Exercise(
-    id="15.6",
+    id="15.12",
     title="On the right frames",
     kind="implement",
     minutes=10,

@@ -109,7 +109,7 @@ def _grouped(x, router, experts):
 
 
 MIXTURE = Exercise(
-    id="15.8",
+    id="15.4",
     title="One expert for each token",
     kind="implement",
     minutes=12,
@@ -176,7 +176,7 @@ ALL, PAST = "all", "past"
 MODELS = {"BERT": ALL, "GPT-3": PAST, "T5 encoder": ALL, "ViT": ALL, "Whisper decoder": PAST}
 
 MASKS = Exercise(
-    id="15.7",
+    id="15.5",
     title="Who may look ahead",
     kind="predict",
     minutes=5,

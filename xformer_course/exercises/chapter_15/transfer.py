@@ -55,7 +55,7 @@ def _by_loop(x, mask):
 
 
 MEAN = Exercise(
-    id="15.1",
+    id="15.6",
     title="The mean of what is there",
     kind="implement",
     minutes=8,

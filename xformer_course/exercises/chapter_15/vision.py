@@ -42,7 +42,7 @@ def _by_windows(images, size):
 
 
 PATCHES = Exercise(
-    id="15.5",
+    id="15.11",
     title="An image as a row of words",
     kind="implement",
     minutes=12,

@@ -20,7 +20,7 @@ def _variant(rule):
 
 
 WINDOW = Exercise(
-    id="15.10",
+    id="15.3",
     title="A window with sinks",
     kind="implement",
     minutes=9,
