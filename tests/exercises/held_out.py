@@ -21,6 +21,12 @@ class HeldOut:
         """Marks a wrong answer to an exercise, and the misconception that it should be told."""
         return lambda answer: self.wrongs.append(pytest.param(id, answer, name, id=f"{id}-{answer.__name__}")) or answer
 
+    def table(self, id, right=None, wrong=None, told=None):
+        """Adds short answers to an exercise: by a name of their own, and in `told` by the misconception that they should be told."""
+        self.rights += [pytest.param(id, answer, id=f"{id}-{name}") for name, answer in (right or {}).items()]
+        self.wrongs += [pytest.param(id, answer, None, id=f"{id}-{name}") for name, answer in (wrong or {}).items()]
+        self.wrongs += [pytest.param(id, answer, name, id=f"{id}-{name}") for name, answer in (told or {}).items()]
+
 
 def judged(id, answer, seed=0):
     if find(id).requires:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from xformer_course.exercises.exercise import Exercise, case
+from xformer_lib.reference import softmax
 
 
 def _cases(rng):
@@ -47,11 +48,6 @@ def _every_pair(q, k, w, w_v):
     pairs = [np.repeat(q[:, None], len(k), axis=1), np.repeat(k[None], len(q), axis=0)]
     from_queries, from_keys = pairs[0] @ w[: q.shape[1]], pairs[1] @ w[q.shape[1] :]
     return from_queries, from_keys, np.tanh(from_queries + from_keys) @ w_v
-
-
-def _weights(scores):
-    raw = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return raw / raw.sum(axis=-1, keepdims=True)
 
 
 def _by_einsum(q, k, w, w_v):
@@ -120,7 +116,7 @@ Return `(from_queries, from_keys, scores)`: the projected queries (L_q, a), the 
             "You add up the hidden numbers with equal weight. What is w_v for?",
         ),
         "a weight already": (
-            _split(finish=_weights),
+            _split(finish=softmax),
             "Each row of your scores adds up to 1, so these are weights. The exercise stops before softmax.",
         ),
     },

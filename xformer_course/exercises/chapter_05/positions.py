@@ -4,6 +4,7 @@ import numpy as np
 
 from xformer_course.exercises.chapter_05.proof import matrix_text, order_of, random_p
 from xformer_course.exercises.exercise import Exercise, Step, case
+from xformer_lib.reference import softmax
 
 HAND_P = np.eye(3)[[1, 2, 0]]
 HAND_X = np.array([[10.0], [20.0], [30.0]])
@@ -27,15 +28,10 @@ def _repair_truth(e, p):
     return np.array([e[row] for row in order_of(p)])
 
 
-def _softmax(scores):
-    raw = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return raw / raw.sum(axis=-1, keepdims=True)
-
-
 def _holds_truth(x, e, p):
     scores = (x + e) @ (x + e).T / 100.0
     order = order_of(p)
-    lemma = np.allclose(_softmax(scores[order][:, order]), _softmax(scores)[order][:, order])
+    lemma = np.allclose(softmax(scores[order][:, order]), softmax(scores)[order][:, order])
     return bool(np.allclose(_input_truth(x, e, p), _moved_truth(x, e, p))), lemma, bool((p.T @ p == np.eye(len(p))).all())
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from xformer_course.exercises.exercise import Exercise, Step, case
+from xformer_lib.reference import softmax
 
 
 def order_of(p):
@@ -22,11 +23,6 @@ def random_p(rng, n):
         p = np.eye(n)[rng.permutation(n)]
         if not any(np.array_equal(p.T, other) for other in (p, p @ p, np.linalg.matrix_power(p, n - 1), p[::-1, ::-1])):
             return p
-
-
-def _softmax(scores):
-    raw = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return raw / raw.sum(axis=-1, keepdims=True)
 
 
 HAND_P = np.eye(3)[[1, 2, 0]]
@@ -60,7 +56,7 @@ def _lines(**matrices):
 
 
 def _square(rng, n):
-    return _softmax(rng.normal(size=(n, n)))
+    return softmax(rng.normal(size=(n, n)))
 
 
 UNDO = Step(
@@ -130,7 +126,7 @@ WEIGHTS = Step(
     cases=lambda rng: [case(HAND_A, HAND_P), case(_square(rng, 5), random_p(rng, 5)), case(_square(rng, 7), random_p(rng, 7))],
     counterexample=lambda a, p: "\n".join([*_lines(p=p, a=a), matrix_text("weights of the reordered input", _weights_truth(a, p))]),
     wrong={
-        "softmax once more": (lambda a, p: _softmax(p @ a @ p.T), "a is already a softmax. A second one flattens it."),
+        "softmax once more": (lambda a, p: softmax(p @ a @ p.T), "a is already a softmax. A second one flattens it."),
         "rows alone": (lambda a, p: p @ a, "A row moved keeps its old columns here. Each column belongs to a key, and keys moved too."),
         "columns alone": (lambda a, p: a @ p.T, "Only the columns move. Whose weights are in row 0 now?"),
         "weights stay": (lambda a, p: a, "Each row still adds up to 1, but it belongs to another query now."),

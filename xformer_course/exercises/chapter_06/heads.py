@@ -3,6 +3,7 @@
 import numpy as np
 
 from xformer_course.exercises.exercise import Exercise, case
+from xformer_lib.reference import softmax
 
 
 def _sizes(columns=512, w_q=(512, 64), rows=512, weights=800):
@@ -73,18 +74,13 @@ check(...)
 )
 
 
-def _softmax(scores):
-    raw = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return raw / raw.sum(axis=-1, keepdims=True)
-
-
 def _multi_head(x, context, w_q, w_k, w_v, w_o, mask=None):
     """Head by head, and side by side."""
     outputs, maps = [], []
     for n in range(len(w_q)):
         q, k, v = x @ w_q[n], context @ w_k[n], context @ w_v[n]
         scores = q @ k.T / np.sqrt(q.shape[1])
-        weights = _softmax(scores if mask is None else np.where(mask, scores, -np.inf))
+        weights = softmax(scores if mask is None else np.where(mask, scores, -np.inf))
         maps.append(weights)
         outputs.append(weights @ v)
     return np.concatenate(outputs, axis=1) @ w_o, np.stack(maps)
@@ -172,7 +168,7 @@ def _mask_after(x, context, w_q, w_k, w_v, w_o, mask=None):
 
 def _by_einsum(x, context, w_q, w_k, w_v, w_o, mask=None):
     scores = np.einsum("im,hmd,jn,hnd->hij", x, w_q, context, w_k, optimize=True) / w_q.shape[2] ** 0.5
-    weights = _softmax(scores + (0.0 if mask is None else np.where(mask, 0.0, -np.inf)))
+    weights = softmax(scores + (0.0 if mask is None else np.where(mask, 0.0, -np.inf)))
     blocks = w_o.reshape(len(w_v), w_v.shape[2], -1)
     return np.einsum("hij,jm,hme,heo->io", weights, context, w_v, blocks, optimize=True), weights
 

@@ -3,11 +3,7 @@
 import numpy as np
 
 from xformer_course.exercises.exercise import Exercise, case
-
-
-def _softmax(scores):
-    raw = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return raw / raw.sum(axis=-1, keepdims=True)
+from xformer_lib.reference import softmax
 
 
 def _slices(wide, num_heads):
@@ -31,7 +27,7 @@ def _together(heads):
 def _layer(*, queries=_slices, keys=_slices, values=_slices, join=_together, scale=lambda q, num_heads: np.sqrt(q.shape[-1])):
     def wide_heads(x, w_q, w_k, w_v, w_o, num_heads):
         q, k, v = queries(x @ w_q, num_heads), keys(x @ w_k, num_heads), values(x @ w_v, num_heads)
-        weights = _softmax(q @ k.swapaxes(1, 2) / scale(q, num_heads))
+        weights = softmax(q @ k.swapaxes(1, 2) / scale(q, num_heads))
         return join(weights @ v) @ w_o
 
     return wide_heads
@@ -46,7 +42,7 @@ def _input_sliced(x, w_q, w_k, w_v, w_o, num_heads):
         return np.stack([x[:, n * part : (n + 1) * part] @ wide[n * part : (n + 1) * part, n * d : (n + 1) * d] for n in range(num_heads)])
 
     q, k, v = own(w_q), own(w_k), own(w_v)
-    return _together(_softmax(q @ k.swapaxes(1, 2) / np.sqrt(q.shape[-1])) @ v) @ w_o
+    return _together(softmax(q @ k.swapaxes(1, 2) / np.sqrt(q.shape[-1])) @ v) @ w_o
 
 
 def _words_kept_first(wide, num_heads):
@@ -66,7 +62,7 @@ def _as_printed(x, w_q, w_k, w_v, w_o, num_heads):
         return wide.reshape(num_heads, len(x), -1)
 
     q, k, v = cut(x @ w_q), cut(x @ w_k), cut(x @ w_v)
-    weights = _softmax(q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1]))
+    weights = softmax(q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1]))
     return (weights @ v).transpose(1, 0, 2).reshape(len(x), -1) @ w_o
 
 
@@ -100,7 +96,7 @@ def _by_split(x, w_q, w_k, w_v, w_o, num_heads):
     columns = [np.split(w, num_heads, axis=1) for w in (w_q, w_k, w_v)]
     output = 0.0
     for q, k, v, rows in zip(*columns, np.split(w_o, num_heads, axis=0), strict=True):
-        output = output + _softmax((x @ q) @ (x @ k).T / q.shape[1] ** 0.5) @ (x @ v) @ rows
+        output = output + softmax((x @ q) @ (x @ k).T / q.shape[1] ** 0.5) @ (x @ v) @ rows
     return output
 
 

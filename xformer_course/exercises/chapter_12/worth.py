@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from xformer_course.exercises.exercise import Exercise, case
+from xformer_lib.reference import softmax
 
 PAGE = "12c_what_each_part_is_worth"
 T_95 = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776}
@@ -16,17 +17,12 @@ def _scores(states, notes, w, u, v):
     return np.tanh((states @ w.T)[:, None] + notes @ u.T) @ v
 
 
-def _softmax(scores):
-    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return powers / powers.sum(axis=-1, keepdims=True)
-
-
 def _looked(weights, notes):
     return (weights[:, None] @ notes)[:, 0], weights
 
 
 def _look(states, notes, real, w, u, v):
-    return _looked(_softmax(np.where(real, _scores(states, notes, w, u, v), -np.inf)), notes)
+    return _looked(softmax(np.where(real, _scores(states, notes, w, u, v), -np.inf)), notes)
 
 
 def _look_cases(rng):
@@ -59,12 +55,12 @@ def _one_word(states, notes, real, w, u, v):
 
 def _no_tanh(states, notes, real, w, u, v):
     scores = ((states @ w.T)[:, None] + notes @ u.T) @ v
-    return _looked(_softmax(np.where(real, scores, -np.inf)), notes)
+    return _looked(softmax(np.where(real, scores, -np.inf)), notes)
 
 
 def _dot_product(states, notes, real, w, u, v):
     scores = np.einsum("bm,bsm->bs", states, notes)
-    return _looked(_softmax(np.where(real, scores, -np.inf)), notes)
+    return _looked(softmax(np.where(real, scores, -np.inf)), notes)
 
 
 def _no_exponential(states, notes, real, w, u, v):
@@ -74,7 +70,7 @@ def _no_exponential(states, notes, real, w, u, v):
 
 def _over_the_batch(states, notes, real, w, u, v):
     scores = np.where(real, _scores(states, notes, w, u, v), -np.inf)
-    return _looked(_softmax(scores.ravel()).reshape(scores.shape), notes)
+    return _looked(softmax(scores.ravel()).reshape(scores.shape), notes)
 
 
 def _overflows(states, notes, real, w, u, v):
@@ -115,15 +111,15 @@ A place without a word gets the weight 0, the weights of each sentence add up to
     returns=("contexts", "weights"),
     wrong={
         "padding read": (
-            lambda states, notes, real, w, u, v: _looked(_softmax(_scores(states, notes, w, u, v)), notes),
+            lambda states, notes, real, w, u, v: _looked(softmax(_scores(states, notes, w, u, v)), notes),
             "Places without a word have a weight. Where does your code use `real`?",
         ),
         "a score of 0": (
-            lambda states, notes, real, w, u, v: _looked(_softmax(np.where(real, _scores(states, notes, w, u, v), 0.0)), notes),
+            lambda states, notes, real, w, u, v: _looked(softmax(np.where(real, _scores(states, notes, w, u, v), 0.0)), notes),
             "You gave padding the score 0, and exp(0) is 1. Print its weight.",
         ),
         "zeroed afterwards": (
-            lambda states, notes, real, w, u, v: _looked(_softmax(_scores(states, notes, w, u, v)) * real, notes),
+            lambda states, notes, real, w, u, v: _looked(softmax(_scores(states, notes, w, u, v)) * real, notes),
             "Padding has weight 0, but the words' weights no longer add up to 1. Hide the scores *before* the softmax.",
         ),
         "a plain mean": (
