@@ -51,7 +51,7 @@ def folder(tmp_path):
     (tmp_path / "in.txt").write_text("I am here.\n\nWhere is the station?\n")
     (tmp_path / "my.tsv").write_text("".join(f"I see {n} cats.\tJe vois {n} chats.\n" for n in range(60)))
     cells = [
-        nbformat.v4.new_markdown_cell("### Exercise 3.9 · Only what is near"),
+        nbformat.v4.new_markdown_cell("### Exercise 3.7 · Only what is near"),
         nbformat.v4.new_code_cell("def recent_mask(length, window):\n    return None"),
     ]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "notebook.ipynb")

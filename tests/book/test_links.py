@@ -71,8 +71,8 @@ def test_notebooks_alone_are_rewritten():
 
 
 def test_an_exercise_does_not_ask_to_run_a_page():
-    said = 'Exercise 10.1: not attempted yet. Replace the dots and run the cell again; hint("10.1")\nhelps.\n'
-    page = "Exercise 10.1: answer it in the notebook; the buttons above this page download it and open it on Colab.\n"
+    said = 'Exercise 10.3: not attempted yet. Replace the dots and run the cell again; hint("10.3")\nhelps.\n'
+    page = "Exercise 10.3: answer it in the notebook; the buttons above this page download it and open it on Colab.\n"
     cell = nbformat.v4.new_code_cell(
         "check()", outputs=[nbformat.v4.new_output("stream", text=text) for text in (f"1\n{said}{said}", "42\n")]
     )

@@ -16,7 +16,7 @@ AFTER = """def recent_mask(length, window):
     return (gap >= 0) & (gap <= window)
 
 
-check("3.9", recent_mask)"""
+check("3.7", recent_mask)"""
 KERNEL = "get_ipython().kernel"
 
 PLAYS = {
@@ -55,7 +55,7 @@ PLAYS = {
     "error with half a character": "raise ValueError('\\ud800 and \\udfff')",
     "error without words": "class Odd(Exception):\n    def __str__(self):\n        raise RuntimeError\nraise Odd",
     "error with a changed name": "raise type('\\ud800', (Exception,), {})('=1')",
-    "prints a verdict": "print('Exercise 3.9: correct (8 fresh cases).')",
+    "prints a verdict": "print('Exercise 3.7: correct (8 fresh cases).')",
     "closes its streams": "sys.stdout.close()\nsys.stderr.close()",
     "closes descriptors 0 to 2": "for number in range(3):\n    os.close(number)",
     "closes every descriptor": "os.closerange(0, 4096)",
@@ -80,7 +80,7 @@ PLAYS = {
     "another judge": "from xformer_course.exercises import checks, functions\nchecks.judge = lambda *anything: functions.Verdict('passed')",
     "another session": "from xformer_course.exercises import api\napi.SESSION = None",
     "a cleared engine": "from xformer_course.exercises import api\nvars(api).clear()",
-    "a changed exercise": "from xformer_course.exercises import registry\nobject.__setattr__(registry.find('3.9'), 'kind', 'essay')",
+    "a changed exercise": "from xformer_course.exercises import registry\nobject.__setattr__(registry.find('3.7'), 'kind', 'essay')",
     "an unloaded library": "for name in [name for name in sys.modules if name.startswith('xformer_lib')]:\n    del sys.modules[name]",
     "another json": "import json\njson.dumps = lambda *anything, **more: '{}'\njson.loads = lambda *anything, **more: {}",
     "broken builtins": "import builtins\nbuiltins.isinstance = lambda *anything: 1 / 0",
@@ -99,7 +99,7 @@ PLAYS = {
     "do_execute with a word": "async def reply(*anything, **more):\n    return {'status': 'ok', 'ename': '', 'evalue': '', "
     f"'verdicts': ['passed']}}\n{KERNEL}.do_execute = reply",
     "do_execute with a strange verdict": "async def reply(*anything, **more):\n    return {'status': 'ok', 'ename': '', 'evalue': '', "
-    f"'verdicts': [{{'id': '3.9', 'status': 'best', 'more': 1}}]}}\n{KERNEL}.do_execute = reply",
+    f"'verdicts': [{{'id': '3.7', 'status': 'best', 'more': 1}}]}}\n{KERNEL}.do_execute = reply",
     "do_execute with half a character": "async def reply(*anything, **more):\n    return {'status': 'ok', 'ename': '\\ud800', "
     "'evalue': '', "
     f"'verdicts': []}}\n{KERNEL}.do_execute = reply",
@@ -109,7 +109,7 @@ PLAYS = {
     f"'verdicts': []}}\n{KERNEL}.do_execute = reply",
     "do_execute of the class": f"type({KERNEL}).do_execute = None",
     "another recorder": f"{KERNEL}.recorder = None",
-    "a recorder of everything": "class All(dict):\n    def verdicts(self, *anything):\n        return [{'id': '3.9'}] * 10**5\n    "
+    "a recorder of everything": "class All(dict):\n    def verdicts(self, *anything):\n        return [{'id': '3.7'}] * 10**5\n    "
     f"begin = lambda self: None\n{KERNEL}.recorder = All()",
     "another shell": f"{KERNEL}.shell.run_cell = {KERNEL}.shell.run_cell_async = lambda *anything, **more: None",
     "another session of messages": f"{KERNEL}.session.key = b'another'",

@@ -157,7 +157,7 @@ def test_ids_run_without_gaps(chapter):
 
 
 def test_a_set_of_heads_costs_the_same_in_any_order():
-    """To the last bit: exercise 12.11 asks whether one set is dearer than another, and they may be the same."""
+    """To the last bit: exercise 12.8 asks whether one set is dearer than another, and they may be the same."""
     rng = np.random.default_rng(11)
     team = Team(rng.normal(size=17), rng.exponential(0.6, size=(17, 17)))
     chosen = [3, 16, 0, 7, 11, 5, 2]

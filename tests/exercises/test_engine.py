@@ -57,7 +57,7 @@ def test_tensors_are_read_where_arrays_are_expected():
     torch = pytest.importorskip("torch")
     assert check("3.2", lambda scores, axis=-1: torch.softmax(torch.tensor(scores), dim=axis))
     assert check("3.1", torch.full((4,), 0.25, dtype=torch.bfloat16))
-    assert check("3.6", {"scores": torch.Size([5, 7]), "weights": torch.zeros(5, 7).shape, "output": (5, 2)})
+    assert check("3.8", {"scores": torch.Size([5, 7]), "weights": torch.zeros(5, 7).shape, "output": (5, 2)})
 
 
 def test_a_module_is_accepted_where_a_function_is_expected():
@@ -204,15 +204,15 @@ def test_none_may_be_right(monkeypatch):
 
 def test_the_printed_bug_is_not_an_attempt_but_retyping_it_is():
     namespace = {"np": np}
-    exec(find("3.8").stub, namespace)
-    assert check("3.8", namespace["leaky_attention"]).status == "not attempted"
+    exec(find("3.6").stub, namespace)
+    assert check("3.6", namespace["leaky_attention"]).status == "not attempted"
 
     def retyped(q, k, v, mask):
         raw = np.exp(np.where(mask, q @ k.T / np.sqrt(q.shape[-1]), 0))
         weights = raw / raw.sum(axis=-1, keepdims=True)
         return weights @ v, weights
 
-    assert check("3.8", retyped).misconception == "forbidden score of 0"
+    assert check("3.6", retyped).misconception == "forbidden score of 0"
 
 
 def test_a_proof_stops_at_its_first_wrong_step_with_a_counterexample():
@@ -251,13 +251,13 @@ def test_a_mistake_keeps_its_diagnosis_beside_a_second_one():
         weights = raw / raw.sum(axis=-1, keepdims=True)  # not a number in an empty row
         return weights @ v, weights
 
-    assert check("3.7", unscaled_and_open).misconception == "no scaling"
+    assert check("3.9", unscaled_and_open).misconception == "no scaling"
 
 
 def test_one_wrong_entry_of_a_prediction_is_enough_for_its_diagnosis():
     shapes = {"scores": (7, 5), "weights": (5, 7), "output": (5, 2)}
-    assert check("3.6", shapes).misconception == "keys by queries"
-    assert check("3.6", {**shapes, "output": (9, 9)}).status == "wrong"
+    assert check("3.8", shapes).misconception == "keys by queries"
+    assert check("3.8", {**shapes, "output": (9, 9)}).status == "wrong"
 
 
 def test_the_memory_of_a_call_is_measured_without_what_torch_loads_for_the_first_look():
@@ -277,7 +277,7 @@ print(peak_bytes(loaded)[0])
 
 
 def test_a_half_filled_prediction_names_the_entry_that_is_left():
-    result = check("3.6", {"scores": (5, 7), "weights": ..., "output": (5, 2)})
+    result = check("3.8", {"scores": (5, 7), "weights": ..., "output": (5, 2)})
     assert "the entry 'weights' still holds the dots" in result.message.lower()
 
 
@@ -309,7 +309,7 @@ def test_letters_that_standard_output_lacks_are_printed_as_escapes(session, monk
     written = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding=encoding))
     hint("11.7", level=3)
-    check("13.3", find("13.3").misconceptions[0].implementation)
+    check("13.8", find("13.8").misconceptions[0].implementation)
     progress()
     sys.stdout.flush()
     said = written.getvalue().decode(encoding)

@@ -39,7 +39,7 @@ MASK = """def recent_mask(length, window):
     return (gap >= 0) & (gap <= window)
 
 
-check("3.9", recent_mask)"""
+check("3.7", recent_mask)"""
 STUB = 'def my_softmax(scores, axis=-1):\n    return ...\n\n\ncheck("3.2", my_softmax)'
 FAKE = 'def check(*anything):\n    print("Exercise 3.2: correct (8 fresh cases).")\n    return True'
 SLEEPER = f"4321.{os.getpid()}"
@@ -53,7 +53,7 @@ HAZARDS = {
         "raise RuntimeError('an unrelated cell')",
         'weights = [0.25] * fout\ncheck("3.1", weights)',
         SOFTMAX,
-        'def recent_mask(length, window) return\ncheck("3.9", recent_mask)',
+        'def recent_mask(length, window) return\ncheck("3.7", recent_mask)',
     ],
     "raises": ['check("3.2", lambda scores, axis=-1: scores.nothing)'],
     "loop": ["while True:\n    pass", SOFTMAX],
@@ -66,7 +66,7 @@ HAZARDS = {
         'import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True:\n    time.sleep(1)\ncheck("3.1", [0.25] * 4)',
         SOFTMAX,
     ],
-    "sys.exit": ["sys.exit(3)", "exit()", "quit()", "import time\ntime.sleep(0.5)", SOFTMAX, 'sys.exit(0)\ncheck("3.9", recent_mask)'],
+    "sys.exit": ["sys.exit(3)", "exit()", "quit()", "import time\ntime.sleep(0.5)", SOFTMAX, 'sys.exit(0)\ncheck("3.7", recent_mask)'],
     "os._exit": [MASK, 'answer = {"add 5": "same"}\nos._exit(5)\ncheck("3.3", answer)', SOFTMAX],
     "exit in a check": ['check("3.2", lambda scores, axis=-1: os._exit(0))', MASK],
     "exits often": [f"os._exit({number})" for number in range(4)] + [SOFTMAX],
@@ -170,29 +170,29 @@ OVERFLOW = "misconception: exponentials overflow"
         ("misconception", {"3.2": OVERFLOW}),
         ("wrong", {"3.1": "wrong"}),
         ("stub", {"3.2": "not attempted"}),
-        ("crash", {"3.1": "crashed", "3.2": "passed", "3.9": "crashed"}),
+        ("crash", {"3.1": "crashed", "3.2": "passed", "3.7": "crashed"}),
         ("raises", {"3.2": "crashed"}),
         ("loop", {"3.2": "passed"}),
-        ("loop in a check", {"3.2": "timed out", "3.9": "passed"}),
+        ("loop in a check", {"3.2": "timed out", "3.7": "passed"}),
         ("loop that ignores the interrupt", {"3.1": "timed out", "3.2": "passed"}),
-        ("sys.exit", {"3.2": "passed", "3.9": "crashed"}),
-        ("os._exit", {"3.2": "passed", "3.3": "crashed", "3.9": "passed"}),
-        ("exit in a check", {"3.2": "crashed", "3.9": "passed"}),
+        ("sys.exit", {"3.2": "passed", "3.7": "crashed"}),
+        ("os._exit", {"3.2": "passed", "3.3": "crashed", "3.7": "passed"}),
+        ("exit in a check", {"3.2": "crashed", "3.7": "passed"}),
         ("exits often", {"3.2": "crashed"}),
         ("output", {"3.2": "passed"}),
-        ("deletes", {"3.2": "passed", "3.9": "passed"}),
-        ("memory", {"3.1": "crashed", "3.2": "passed", "3.9": "passed"}),
+        ("deletes", {"3.2": "passed", "3.7": "passed"}),
+        ("memory", {"3.1": "crashed", "3.2": "passed", "3.7": "passed"}),
         ("big file", {"3.2": "passed"}),
         ("processes", {"3.2": "passed"}),
         ("fork", {"3.2": "passed"}),
         ("stays behind", {"3.2": "passed"}),
-        ("fake check", {"3.2": OVERFLOW, "3.9": "passed"}),
+        ("fake check", {"3.2": OVERFLOW, "3.7": "passed"}),
         ("fake check without an answer", {"3.2": "not verified"}),
         ("print", {"3.2": "not attempted"}),
         ("patched engine", {"3.2": "not verified"}),
         ("patched numpy", {"3.1": "not verified"}),
         ("forged", {"3.2": "not attempted"}),
-        ("attempts", {"3.2": "passed", "3.9": "misconception: window counts itself"}),
+        ("attempts", {"3.2": "passed", "3.7": "misconception: window counts itself"}),
         ("input", {"3.2": "passed"}),
     ],
 )
@@ -205,11 +205,11 @@ def test_every_hazard_gets_its_verdict_and_harms_nobody(graded, name, expected):
     [
         ("misconception", "3.2", "Right for small scores, but not a number for large ones."),
         ("crash", "3.1", "Exercise 3.1: the cell stopped before its check with NameError: name 'fout' is not defined."),
-        ("crash", "3.9", "the cell stopped before its check with SyntaxError"),
+        ("crash", "3.7", "the cell stopped before its check with SyntaxError"),
         ("raises", "3.2", "AttributeError: 'numpy.ndarray' object has no attribute 'nothing'"),
         ("loop in a check", "3.2", "still running after 4 s: it was stopped in line "),
         ("loop that ignores the interrupt", "3.1", "it ran for 8 s and did not obey an interrupt."),
-        ("sys.exit", "3.9", "SystemExit: 0"),
+        ("sys.exit", "3.7", "SystemExit: 0"),
         ("os._exit", "3.3", "the kernel ended with exit status 5, as after os._exit(5)."),
         ("exits often", "3.2", "this cell was not reached: the notebook had ended its kernel 3 times."),
         ("memory", "3.1", "MemoryError"),
@@ -247,7 +247,7 @@ def test_what_goes_well_leaves_no_note(graded, name, number):
 
 def test_the_verdict_of_a_replaced_check_is_the_graders_own(graded):
     by_id = {grade.id: grade.rechecked for grade in graded["fake check"].exercises}
-    assert by_id == {"3.2": True, "3.9": True}  # the name stays replaced in later cells
+    assert by_id == {"3.2": True, "3.7": True}  # the name stays replaced in later cells
     assert not graded["pass"].exercises[0].rechecked
 
 
@@ -293,7 +293,7 @@ def test_a_folder_gives_a_table_on_standard_output(tmp_path, capsys):
     assert grade(tmp_path, "--jobs", 2) == 1
     captured = capsys.readouterr()
     rows = list(csv.DictReader(io.StringIO(captured.out)))
-    assert [(row["notebook"], row["total"], row["3.9"]) for row in rows] == [("anna/=a.ipynb", "0", ""), ("b.ipynb", "1", "passed")]
+    assert [(row["notebook"], row["total"], row["3.7"]) for row in rows] == [("anna/=a.ipynb", "0", ""), ("b.ipynb", "1", "passed")]
     assert captured.err.count("\n") == 2
 
 
@@ -346,7 +346,7 @@ def attempts(*cells):
         (["x = 1"], [[]]),
         (['check("3.2", my_softmax)'], [[("3.2", "my_softmax")]]),
         (['check("3.2", other)'], [[("3.2", "other")]]),
-        (['if exercises.check(" 3.3 ", {"a": 1}):\n    check("3.9")'], [[("3.3", "answer"), ("3.9", "recent_mask")]]),
+        (['if exercises.check(" 3.3 ", {"a": 1}):\n    check("3.7")'], [[("3.3", "answer"), ("3.7", "recent_mask")]]),
         (['# check("3.2", f)', 'print("check")\n"check(\'3.2\')"'], [[]]),
         (['%%time\n!ls\ncheck("3.2", f)'], [[("3.2", "f")]]),
         (['files = !ls\ncheck("3.2", f)\n# check("3.3", f)'], [[("3.2", "my_softmax")]]),
@@ -365,9 +365,9 @@ def test_cells_are_matched_with_the_exercises_they_answer(cells, expected):
 
 
 def test_exercises_are_listed_once_and_in_order():
-    cells = [("code", 'check("3.10", a)'), ("markdown", "### Exercise 3.9 · Title\n\ntext"), ("code", 'check("3.10", a)')]
+    cells = [("code", 'check("3.10", a)'), ("markdown", "### Exercise 3.7 · Title\n\ntext"), ("code", 'check("3.10", a)')]
     notebook = parse(cells)
-    assert [exercise.id for exercise in notebook.exercises] == ["3.9", "3.10"]
+    assert [exercise.id for exercise in notebook.exercises] == ["3.7", "3.10"]
     assert [cell.place for cell in notebook.cells] == [1, 3]
     assert notebook.cells[0].attempts == (Attempt("3.10", "a"),)
 
@@ -455,10 +455,10 @@ def test_a_workplace_holds_copies_and_hides_the_rest(tmp_path, monkeypatch):
 
 
 def test_the_table_leaves_empty_what_a_notebook_does_not_contain():
-    one = NotebookGrade("=one", (Grade("3.10", "passed", ""), Grade("3.9", "misconception", "", "too far")), 1.0)
+    one = NotebookGrade("=one", (Grade("3.10", "passed", ""), Grade("3.7", "misconception", "", "too far")), 1.0)
     two = NotebookGrade("two, torn", error="not JSON")
     assert as_csv([one, two]) == (
-        "notebook,status,passed,attempted,total,3.9,3.10,seconds,error\n"
+        "notebook,status,passed,attempted,total,3.7,3.10,seconds,error\n"
         "'=one,graded,1,2,2,misconception: too far,passed,1.0,\n"
         '"two, torn",not graded,0,0,0,,,0.0,not JSON\n'
     )

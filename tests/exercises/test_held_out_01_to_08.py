@@ -70,7 +70,7 @@ def softmax_of_fractions(scores, axis=-1):
     return np.vectorize(fractions.Fraction, otypes=[object])(weights).tolist()
 
 
-@right("3.7")
+@right("3.9")
 def attention_by_torch_in_single_precision(q, k, v, mask=None):
     torch = pytest.importorskip("torch")
     q, k, v = (torch.tensor(one, dtype=torch.float32) for one in (q, k, v))
@@ -80,7 +80,7 @@ def attention_by_torch_in_single_precision(q, k, v, mask=None):
 
 
 table(
-    "3.7",
+    "3.9",
     wrong={
         "attention filled with thirty": lambda q, k, v, mask=None: attention_filled_with(-30.0, q, k, v, mask),
         "attention filled with a hundred": lambda q, k, v, mask=None: attention_filled_with(-100.0, q, k, v, mask),
@@ -89,7 +89,7 @@ table(
 
 
 table(
-    "3.8",
+    "3.6",
     right={
         "mended in single precision": lambda q, k, v, mask: attention_filled_with(
             np.float32(-1e30), *(one.astype(np.float32) for one in (q, k, v)), mask
@@ -103,7 +103,7 @@ table(
 
 
 table(
-    "3.9",
+    "3.7",
     wrong={
         "recent as numbers": lambda length, window: np.tri(length) - np.tri(length, k=-window - 1),
         "recent around the corner": lambda length, window: np.subtract.outer(np.arange(length), np.arange(length)) % length <= window,
@@ -240,7 +240,7 @@ table(
 
 
 table(
-    "4.4",
+    "4.5",
     right={
         "layers as a float": lambda length, window: np.ceil((length - 1) / window),
         "layers by negative floor": lambda length, window: np.array(-((1 - length) // window)),
@@ -274,38 +274,38 @@ def summary_of(x, w_q, w_k, w_v):
     return softmax((x @ w_q) @ (x @ w_k).T / w_q.shape[1] ** 0.5) @ (x @ w_v)
 
 
-@right("5.6")
+@right("5.7")
 def summary_of_rows_brought_to_one_scale(x, *matrices):
     even = (x - x.mean(axis=1, keepdims=True)) / x.std(axis=1, keepdims=True)
     return summary_of(even, *matrices).mean(axis=0)
 
 
-@right("5.6")
+@right("5.7")
 def summary_with_keys_around_zero(x, w_q, w_k, w_v):
     keys = x @ w_k
     return (softmax(x @ w_q @ (keys - keys.mean(axis=1, keepdims=True)).T) @ (x @ w_v)).mean(axis=0)
 
 
-@wrong("5.6", "queries without influence")
+@wrong("5.7", "queries without influence")
 def summary_with_columns_that_add_up(x, w_q, w_k, w_v):
     return (softmax((x @ w_q) @ (x @ w_k).T, axis=0) @ (x @ w_v)).sum(axis=0)
 
 
-@right("5.6")
+@right("5.7")
 def summary_by_torch_in_single_precision(*arrays):
     torch = pytest.importorskip("torch")
     x, w_q, w_k, w_v = (torch.tensor(one, dtype=torch.float32, requires_grad=True) for one in arrays)
     return torch.nn.functional.scaled_dot_product_attention(x @ w_q, x @ w_k, x @ w_v).sum(dim=0)
 
 
-@wrong("5.6")
+@wrong("5.7")
 def summary_with_a_faint_order_in_single_precision(*arrays):
     rows = summary_of(*(one.astype(np.float32) for one in arrays))
     return rows.mean(axis=0) + np.float32(0.01) * rows[0]
 
 
 table(
-    "5.6",
+    "5.7",
     right={"summary in single precision": lambda *arrays: summary_of(*(one.astype(np.float32) for one in arrays)).mean(axis=0)},
     wrong={"summary by the spread": lambda *arrays: summary_of(*arrays).std(axis=0)},
     told={"queries without influence": lambda x, w_q, w_k, w_v: summary_of(x, w_k, w_k, w_v).mean(axis=0)},
@@ -313,12 +313,12 @@ table(
 
 
 table(
-    "5.8",
+    "5.9",
     wrong={"symmetric and a circle": lambda mask: bool((mask == mask.T).all() and (np.roll(mask, (1, 1), axis=(0, 1)) == mask).all())},
 )
 
 
-@wrong("5.11")
+@wrong("5.14")
 def outputs_within_a_hundredth(layer, x):
     met = []
     for order in itertools.permutations(range(len(x))):
@@ -420,7 +420,7 @@ def table_with_degrees(length, dim, base=10000.0):
 table("7.2", wrong={"table turned": lambda length, dim, base=10000.0: np.array(table_by_loops(length, dim, base)).T})
 
 
-@right("7.4")
+@right("7.5")
 def rotary_by_matrices(x, positions, base=10000.0):
     rows = []
     for row, place in zip(x, positions):
@@ -433,7 +433,7 @@ def rotary_by_matrices(x, positions, base=10000.0):
 
 
 table(
-    "7.4",
+    "7.5",
     wrong={
         "rotary from the first": lambda x, positions, base=10000.0: rotated(x, positions - positions[0], base),
         "rotary sorted": lambda x, positions, base=10000.0: rotated(x, np.sort(positions), base),
@@ -445,7 +445,7 @@ table(
 )
 
 
-@wrong("7.5")
+@wrong("7.6")
 def mended_for_two_pairs_alone(x, positions, base=10000.0):
     slow = base ** (-2 / x.shape[1])
     angles = positions[:, None] * np.resize([1, 1, slow, slow], x.shape[1])
@@ -453,13 +453,13 @@ def mended_for_two_pairs_alone(x, positions, base=10000.0):
     return x * np.cos(angles) + partner * np.sin(angles)
 
 
-@wrong("7.5")
+@wrong("7.6")
 def mended_by_roll(x, positions, base=10000.0):
     angles = positions[:, None] * np.repeat(base ** (-np.arange(0, x.shape[1], 2) / x.shape[1]), 2)
     return x * np.cos(angles) + np.roll(x, 1, axis=1) * np.sin(angles) * np.resize([-1, 1], x.shape[1])
 
 
-table("7.5", right={"mended by another way": lambda x, positions, base=10000.0: rotated(x, positions, base).astype(np.float64).tolist()})
+table("7.6", right={"mended by another way": lambda x, positions, base=10000.0: rotated(x, positions, base).astype(np.float64).tolist()})
 
 
 @right("8.1")

@@ -110,7 +110,7 @@ def exponentials(scores, mask, top):
     return raw / torch.where(total == 0, 1.0, total)
 
 
-@right("9.6")
+@right("9.10")
 def softmax_by_logsumexp(scores, mask):
     import torch
 
@@ -118,7 +118,7 @@ def softmax_by_logsumexp(scores, mask):
     return torch.where(mask, (lowered - lowered.logsumexp(dim=-1, keepdim=True)).exp(), 0.0).to(scores.dtype)
 
 
-@wrong("9.6")
+@wrong("9.10")
 def softmax_that_stays_in_float32(scores, mask):
     import torch
 
@@ -127,11 +127,11 @@ def softmax_that_stays_in_float32(scores, mask):
 
 
 table(
-    "9.6", told={"largest of all subtracted": lambda scores, mask: exponentials(scores, mask, scores.amax(dim=-1, keepdim=True).detach())}
+    "9.10", told={"largest of all subtracted": lambda scores, mask: exponentials(scores, mask, scores.amax(dim=-1, keepdim=True).detach())}
 )
 
 
-@wrong("9.7")
+@wrong("9.6")
 def mask_up_to_the_first_padding(target_in, pad_id):
     import torch
 
@@ -140,7 +140,7 @@ def mask_up_to_the_first_padding(target_in, pad_id):
     return torch.ones(length, length, dtype=torch.bool).tril() & real[:, None, :]
 
 
-@right("9.7")
+@right("9.6")
 def mask_by_places(target_in, pad_id):
     import torch
 
@@ -149,10 +149,10 @@ def mask_by_places(target_in, pad_id):
 
 
 def blank_cell(*sizes):
-    return next(iter(find("9.10").alternatives.values()))(*sizes)
+    return next(iter(find("9.9").alternatives.values()))(*sizes)
 
 
-@right("9.10")
+@right("9.9")
 def model_with_a_frozen_table_of_places(vocab_size, d_model, num_heads, d_ff, num_layers):
     import torch
 
@@ -164,7 +164,7 @@ def model_with_a_frozen_table_of_places(vocab_size, d_model, num_heads, d_ff, nu
     return model
 
 
-@wrong("9.10")
+@wrong("9.9")
 def model_that_normalises_the_memory_again(*sizes):
     model = blank_cell(*sizes)
     for layer in model.decoder:
@@ -197,7 +197,7 @@ def groups_in_passes(passes):
 
 
 table(
-    "10.2",
+    "10.4",
     wrong={
         "groups in one pass": lambda pairs: groups_in_passes(1)(pairs),
         "groups in two passes": lambda pairs: groups_in_passes(2)(pairs),
@@ -206,7 +206,7 @@ table(
 )
 
 
-@wrong("10.4", "merged in place")
+@wrong("10.1", "merged in place")
 def merge_by_deleting(ids, pair, new_id):
     result = []
     while ids:
@@ -218,7 +218,7 @@ def merge_by_deleting(ids, pair, new_id):
     return result
 
 
-@wrong("10.4")
+@wrong("10.1")
 def merge_in_a_string(ids, pair, new_id):
     return [int(word) for word in " ".join(map(str, ids)).replace(f"{pair[0]} {pair[1]}", str(new_id)).split()]
 
@@ -440,20 +440,20 @@ table(
 )
 
 
-@right("12.3")
+@right("12.2")
 def beam_by_heap(totals, log_probs):
     every = ((totals[i] + log_probs[i, j], i, j) for i, j in np.ndindex(log_probs.shape))
     return tuple(zip(*heapq.nlargest(len(totals), every)))
 
 
-@right("12.3")
+@right("12.2")
 def beam_by_torch(totals, log_probs):
     torch = pytest.importorskip("torch")
     sums, best = (torch.as_tensor(totals)[:, None] + torch.as_tensor(log_probs)).flatten().topk(len(totals))
     return sums, best // log_probs.shape[1], best % log_probs.shape[1]
 
 
-@right("12.3")
+@right("12.2")
 def beam_by_torch_in_half_precision(totals, log_probs):
     sums, parents, words = beam_by_torch(totals, log_probs)
     return sums.bfloat16().requires_grad_(), parents, words
@@ -464,26 +464,26 @@ def beam_by_order(sums, best):
     return sums.ravel()[best], parents, words
 
 
-@wrong("12.3")
+@wrong("12.2")
 def beam_in_no_order(totals, log_probs):
     sums = totals[:, None] + log_probs
     return beam_by_order(sums, np.sort(np.argpartition(-sums.ravel(), len(totals) - 1)[: len(totals)]))
 
 
-@wrong("12.3")
+@wrong("12.2")
 def beam_with_all_words_of_the_best(totals, log_probs):
     best = int(np.argmax(totals))
     words = np.argsort(-log_probs[best])[: len(totals)]
     return totals[best] + log_probs[best, words], np.full(len(totals), best), words
 
 
-@wrong("12.5")
+@wrong("12.11")
 def matches_in_any_order(hypothesis, reference, n):
     said, wanted = (Counter(tuple(sorted(words[i : i + n])) for i in range(len(words) - n + 1)) for words in (hypothesis, reference))
     return (said & wanted).total(), said.total()
 
 
-@right("12.5")
+@right("12.11")
 def matches_by_removing(hypothesis, reference, n):
     left = [reference[i : i + n] for i in range(len(reference) - n + 1)]
     hits = 0
@@ -499,29 +499,29 @@ def matches_by_counters(hypothesis, reference, n):
     return sum((mine & theirs).values()), sum(mine.values())
 
 
-@wrong("12.5")
+@wrong("12.11")
 def matches_in_a_text(hypothesis, reference, n):
     text, grams = " ".join(reference), [" ".join(hypothesis[i : i + n]) for i in range(len(hypothesis) - n + 1)]
     return sum(min(grams.count(gram), text.count(gram)) for gram in set(grams)), len(grams)
 
 
-@wrong("12.5")
+@wrong("12.11")
 def matches_in_small_letters(hypothesis, reference, n):
     return matches_by_counters([word.lower() for word in hypothesis], [word.lower() for word in reference], n)
 
 
-@wrong("12.5")
+@wrong("12.11")
 def matches_at_the_same_place(hypothesis, reference, n):
     grams = [[words[i : i + n] for i in range(len(words) - n + 1)] for words in (hypothesis, reference)]
     return sum(one == other for one, other in zip(*grams)), len(grams[0])
 
 
 table(
-    "12.5",
+    "12.11",
     right={"matches as an array": lambda hypothesis, reference, n: np.array(matches_by_counters(hypothesis, reference, n))},
     wrong={
         "matches with a negative total": lambda hypothesis, reference, n: (
-            find("12.5").reference(hypothesis, reference, n)[0],
+            find("12.11").reference(hypothesis, reference, n)[0],
             len(hypothesis) - n + 1,
         )
     },
@@ -533,26 +533,26 @@ def score_of(system, draw):
     return hits / total
 
 
-@right("12.6")
+@right("12.12")
 def win_rate_by_loop(first, second, draws):
     return float(np.mean([score_of(second, draw) > score_of(first, draw) for draw in draws]))
 
 
-@wrong("12.6")
+@wrong("12.12")
 def win_rate_without_repetition(first, second, draws):
     return np.mean([score_of(second, set(draw.tolist())) > score_of(first, set(draw.tolist())) for draw in draws])
 
 
-@wrong("12.6")
+@wrong("12.12")
 def win_rate_with_half_for_ties(first, second, draws):
     gaps = [score_of(second, draw) - score_of(first, draw) for draw in draws]
     return np.mean([1.0 if gap > 0 else 0.5 if gap == 0 else 0.0 for gap in gaps])
 
 
-table("12.6", wrong={"win rate in percent": lambda first, second, draws: 100 * win_rate_by_loop(first, second, draws)})
+table("12.12", wrong={"win rate in percent": lambda first, second, draws: 100 * win_rate_by_loop(first, second, draws)})
 
 
-@right("12.7")
+@right("12.4")
 def nucleus_in_place(probabilities, p):
     likeliest_first = np.argsort(-probabilities)
     before = np.cumsum(probabilities[likeliest_first]) - probabilities[likeliest_first]
@@ -561,7 +561,7 @@ def nucleus_in_place(probabilities, p):
     return probabilities
 
 
-@wrong("12.7")
+@wrong("12.4")
 def nucleus_above_p(probabilities, p):
     likeliest_first = np.argsort(-probabilities)
     before = np.cumsum(probabilities[likeliest_first]) - probabilities[likeliest_first]
@@ -570,7 +570,7 @@ def nucleus_above_p(probabilities, p):
     return kept / kept.sum()
 
 
-@wrong("12.9", "exchanges kept")
+@wrong("12.6", "exchanges kept")
 def costs_of_a_growing_exchange(lead, memory, other, pairs):
     mixed = np.array(memory)
     falls = []
@@ -580,7 +580,7 @@ def costs_of_a_growing_exchange(lead, memory, other, pairs):
     return falls
 
 
-@wrong("12.9", "rises for falls")
+@wrong("12.6", "rises for falls")
 def costs_with_the_sign_of_a_change(lead, memory, other, pairs):
     changes = []
     for n, k in pairs:
@@ -590,7 +590,7 @@ def costs_with_the_sign_of_a_change(lead, memory, other, pairs):
     return changes
 
 
-@wrong("12.9")
+@wrong("12.6")
 def costs_of_all_at_once(lead, memory, other, pairs):
     mixed = np.array(memory)
     for n, k in pairs:
@@ -598,12 +598,12 @@ def costs_of_all_at_once(lead, memory, other, pairs):
     return [lead(memory) - lead(mixed)] * len(pairs)
 
 
-@wrong("12.9", "rows of zeros")
+@wrong("12.6", "rows of zeros")
 def costs_of_forgetting(lead, memory, other, pairs):
     return [lead(memory) - lead(memory * (np.arange(len(memory)) != n)[:, None]) for n, _ in pairs]
 
 
-@right("12.11")
+@right("12.8")
 def judged_in_place(losses, cost, draws):
     chosen = losses[:, 0].argsort()[: draws.shape[1]]
     alone, together = losses[chosen, 1].sum(), cost(chosen)
@@ -611,7 +611,7 @@ def judged_in_place(losses, cost, draws):
     return alone, together, np.mean([cost(draw) <= together for draw in draws])
 
 
-@right("12.12")
+@right("12.9")
 def look_with_padding_set_to_0(states, notes, real, w, u, v):
     notes[~real] = 0.0
     scores = np.tanh((states @ w.T)[:, None] + notes @ u.T) @ v
@@ -643,14 +643,14 @@ def look_sentence_by_sentence(states, notes, real, w, u, v):
     return contexts, weights
 
 
-@wrong("12.12")
+@wrong("12.9")
 def look_with_a_mean_over_the_words(states, notes, real, w, u, v):
     contexts, weights = look_sentence_by_sentence(states, notes, real, w, u, v)
     return contexts / real.sum(axis=1, keepdims=True), weights
 
 
 table(
-    "12.12",
+    "12.9",
     wrong={
         "look below the highest of the batch": lambda *inputs: look_below(lambda scores, real: scores[real].max())(*inputs),
         "look below the highest of padding too": lambda *inputs: look_below(lambda scores, real: scores.max(axis=1, keepdims=True))(
@@ -663,7 +663,7 @@ table(
 )
 
 
-@right("12.13")
+@right("12.10")
 def settled_by_popping(ours, theirs):
     gaps = np.array([score - theirs.pop(seed) for seed, score in ours.items() if seed in theirs])
     ours.clear()
@@ -672,7 +672,7 @@ def settled_by_popping(ours, theirs):
     return low, high, "more" if low > 0 else "less" if high < 0 else "open"
 
 
-@right("12.13")
+@right("12.10")
 def settled_by_arrays(ours, theirs):
     seeds = sorted(set(ours) & set(theirs))
     gaps = np.array([ours[seed] for seed in seeds]) - np.array([theirs[seed] for seed in seeds])
@@ -681,7 +681,7 @@ def settled_by_arrays(ours, theirs):
     return (*ends, {1: "more", -1: "less", 0: "open"}[int(np.sign(ends).sum()) // 2])
 
 
-@wrong("12.13", "divisor n")
+@wrong("12.10", "divisor n")
 def settled_with_the_default_of_numpy(ours, theirs):
     gaps = [ours[seed] - theirs[seed] for seed in ours if seed in theirs]
     half = T_95[len(gaps)] * np.std(gaps) / np.sqrt(len(gaps))
@@ -689,7 +689,7 @@ def settled_with_the_default_of_numpy(ours, theirs):
     return low, high, "more" if low > 0 else "less" if high < 0 else "open"
 
 
-@wrong("12.13", "paired as listed")
+@wrong("12.10", "paired as listed")
 def settled_by_zip(ours, theirs):
     gaps = [one - other for one, other in zip(ours.values(), theirs.values(), strict=False)]
     half = T_95[len(gaps)] * np.std(gaps, ddof=1) / np.sqrt(len(gaps))
@@ -697,25 +697,25 @@ def settled_by_zip(ours, theirs):
     return low, high, "more" if low > 0 else "less" if high < 0 else "open"
 
 
-@wrong("12.13", "the mean decides")
+@wrong("12.10", "the mean decides")
 def settled_by_the_sign(ours, theirs):
     low, high, _ = settled_by_arrays(ours, theirs)
     return low, high, "more" if low + high > 0 else "less"
 
 
-@wrong("12.13")
+@wrong("12.10")
 def settled_with_the_verdict_turned(ours, theirs):
     low, high, verdict = settled_by_arrays(ours, theirs)
     return low, high, {"more": "less", "less": "more", "open": "open"}[verdict]
 
 
 table(
-    "12.13",
+    "12.10",
     wrong={"settled that fails on a lone seed": lambda ours, theirs: settled_by_arrays(ours, {seed: theirs[seed] for seed in ours})},
 )
 
 
-@wrong("13.3", "a whole matrix first")
+@wrong("13.8", "a whole matrix first")
 def band_of_the_matrix(q, k, window):
     whole = q @ k.T / np.sqrt(q.shape[1])
     j = np.arange(len(q))[:, None] + np.arange(-window, window + 1)
@@ -723,7 +723,7 @@ def band_of_the_matrix(q, k, window):
     return np.where(inside, np.take_along_axis(whole, np.where(inside, j, 0), axis=1), -np.inf)
 
 
-@wrong("13.3", "a whole matrix first")
+@wrong("13.8", "a whole matrix first")
 def band_by_a_mask(q, k, window):
     length = len(q)
     band = np.full((length, 2 * window + 1), -np.inf)
@@ -733,13 +733,13 @@ def band_by_a_mask(q, k, window):
     return band
 
 
-@wrong("13.3", "a whole matrix first")
+@wrong("13.8", "a whole matrix first")
 def band_of_lists(q, k, window):
     whole = [(row @ k.T / len(row) ** 0.5).tolist() for row in q]
     return [[row[j] if 0 <= j < len(row) else -np.inf for j in range(i - window, i + window + 1)] for i, row in enumerate(whole)]
 
 
-@wrong("13.3", "a whole matrix first")
+@wrong("13.8", "a whole matrix first")
 def band_of_the_matrix_by_torch(q, k, window):
     torch = pytest.importorskip("torch")
     whole = (torch.from_numpy(q) @ torch.from_numpy(k).T / q.shape[1] ** 0.5).numpy()
@@ -747,7 +747,7 @@ def band_of_the_matrix_by_torch(q, k, window):
     return np.where((j >= 0) & (j < len(q)), whole[np.arange(len(q))[:, None], j.clip(0, len(q) - 1)], -np.inf)
 
 
-@wrong("13.3", "a whole matrix first")
+@wrong("13.8", "a whole matrix first")
 def band_by_a_mask_of_torch(q, k, window):
     torch = pytest.importorskip("torch")
     near = torch.ones(len(q), len(q), dtype=torch.bool).triu(-window).tril(window)
@@ -757,7 +757,7 @@ def band_by_a_mask_of_torch(q, k, window):
     return band
 
 
-@right("13.3")
+@right("13.8")
 def band_by_rows(q, k, window):
     lists = []
     for i, query in enumerate(q):
@@ -767,7 +767,7 @@ def band_by_rows(q, k, window):
     return lists
 
 
-@right("13.3")
+@right("13.8")
 def band_by_columns(q, k, window):
     columns = []
     for shift in range(-window, window + 1):
@@ -779,7 +779,7 @@ def band_by_columns(q, k, window):
     return np.stack(columns, axis=1) / np.sqrt(q.shape[1])
 
 
-@right("13.3")
+@right("13.8")
 def band_by_torch(q, k, window):
     torch = pytest.importorskip("torch")
     padded = torch.nn.functional.pad(torch.from_numpy(k), (0, 0, window, window))
@@ -797,7 +797,7 @@ def merged_by_logaddexp(first, second):
     return peak, total, shares[0] * first[2] + shares[1] * second[2]
 
 
-@wrong("13.4")
+@wrong("13.9")
 def merged_with_the_lower_peak(first, second):
     peak, total, mixed = merged_by_logaddexp(first, second)
     lower = np.where(np.isinf(np.minimum(first[0], second[0])), peak, np.minimum(first[0], second[0]))
@@ -805,13 +805,13 @@ def merged_with_the_lower_peak(first, second):
     return lower, total * factor, mixed * factor[:, None]
 
 
-@wrong("13.4")
+@wrong("13.9")
 def merged_and_normalised_apart(first, second):
     peak, total, mixed = merged_by_logaddexp(first, second)
     return peak, np.maximum(total, 1.0), mixed
 
 
-@right("13.6")
+@right("13.2")
 def quantized_by_torch(x):
     torch = pytest.importorskip("torch")
     scale = torch.as_tensor(x).abs().amax(dim=1, keepdim=True) / 127
@@ -825,31 +825,31 @@ def quantized(x, rounding=np.rint, top=127):
     return rounding(x / scale), scale
 
 
-@wrong("13.6", "more than one byte")
+@wrong("13.2", "more than one byte")
 def quantized_as_longer_integers(x):
     whole, scale = quantized(x)
     return whole.astype(np.int32), scale
 
 
-@wrong("13.6")
+@wrong("13.2")
 def quantized_by_cutting(x):
     whole, scale = quantized(x, np.trunc)
     return whole.astype(np.int8), scale
 
 
-@wrong("13.6")
+@wrong("13.2")
 def quantized_to_128(x):
     whole, scale = quantized(x, top=128)
     return np.clip(whole, -128, 127).astype(np.int8), scale
 
 
-@wrong("13.7")
+@wrong("13.3")
 def accepted_to_the_end_of_the_guess(guess, own, eos_id):
-    words = find("13.7").reference(guess, own, eos_id)
+    words = find("13.3").reference(guess, own, eos_id)
     return [*own[: len(words) - 1], eos_id] if words and guess[len(words) - 1 : len(words)] == [eos_id] else words
 
 
-@right("13.7")
+@right("13.3")
 def accepted_into_an_array(guess, own, eos_id):
     place = 0
     while place < len(guess) and guess[place] == own[place] and own[place] != eos_id:
@@ -858,7 +858,7 @@ def accepted_into_an_array(guess, own, eos_id):
 
 
 table(
-    "13.7",
+    "13.3",
     told={
         "the guess alone": lambda guess, own, eos_id: [a for a, _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(guess, own))]
     },
@@ -933,19 +933,19 @@ def ring_by_an_array(parameters, processes, bytes_per_second):
     return np.multiply(2 * parameters * 4, (processes - 1) / (processes * bytes_per_second))
 
 
-@right("14.6")
+@right("14.7")
 def hours_by_logarithms(parameters, tokens, devices, peak, utilisation):
     logs = np.log([6, parameters, tokens, devices, peak, utilisation, 3600])
     return np.exp(logs @ [1, 1, 1, -1, -1, -1, -1])
 
 
-@wrong("14.6")
+@wrong("14.7")
 def hours_rounded_up(parameters, tokens, devices, peak, utilisation):
     return math.ceil(6 * parameters * tokens / (devices * peak * utilisation * 3600))
 
 
 table(
-    "14.6",
+    "14.7",
     wrong={
         "hours of three passes": lambda parameters, tokens, devices, peak, utilisation: (
             8 * parameters * tokens / (devices * peak * utilisation * 3600)
@@ -968,14 +968,14 @@ def all_heads(x, w_q, w_k, w_v):
     return softmax_of(np.einsum("hid,hjd->hij", q, k) / w_q.shape[2] ** 0.5) @ v
 
 
-@right("14.7")
+@right("14.4")
 def shares_by_zeroed_rows(x, w_q, w_k, w_v, w_o, devices):
     side_by_side = np.concatenate(list(all_heads(x, w_q, w_k, w_v)), axis=1)
     own = np.arange(len(w_o)) * devices // len(w_o)
     return tuple(side_by_side @ np.where((own == r)[:, None], w_o, 0) for r in range(devices))
 
 
-@wrong("14.7")
+@wrong("14.4")
 def shares_of_columns(x, w_q, w_k, w_v, w_o, devices):
     side_by_side = np.concatenate(list(all_heads(x, w_q, w_k, w_v)), axis=1)
     return [np.where(np.arange(w_o.shape[1]) % devices == r, side_by_side @ w_o, 0) for r in range(devices)]
@@ -987,19 +987,19 @@ def shares_by_einsum(x, w_q, w_k, w_v, w_o, devices):
     return list(products.reshape(devices, h // devices, *products.shape[1:]).sum(axis=1))
 
 
-@wrong("14.7")
+@wrong("14.4")
 def shares_with_interleaved_heads(x, w_q, w_k, w_v, w_o, devices):
     h, _, d = w_q.shape
     return shares_by_einsum(x, w_q, w_k, w_v, w_o.reshape(d, h, -1).swapaxes(0, 1).reshape(h * d, -1), devices)
 
 
 table(
-    "14.7",
+    "14.4",
     wrong={"shares in the opposite order": lambda x, w_q, w_k, w_v, w_o, devices: shares_by_einsum(x, w_q, w_k, w_v, w_o, devices)[::-1]},
 )
 
 
-@right("14.8")
+@right("14.5")
 def finished_by_a_table(seconds, parts):
     ends = np.zeros((parts + 1, len(seconds) + 1))
     for part in range(1, parts + 1):
@@ -1009,7 +1009,7 @@ def finished_by_a_table(seconds, parts):
 
 
 table(
-    "14.8",
+    "14.5",
     wrong={
         "finished at the slower end": lambda seconds, parts: sum(seconds) + (parts - 1) * max(seconds[0], seconds[-1]),
         "finished in time with the work": lambda seconds, parts: max(sum(seconds), parts * max(seconds)),
@@ -1018,10 +1018,10 @@ table(
 )
 
 
-table("15.3", wrong={"loss with padding 0": lambda logits, ids, pad_id: find("15.3").reference(logits, ids, 0)})
+table("15.8", wrong={"loss with padding 0": lambda logits, ids, pad_id: find("15.8").reference(logits, ids, 0)})
 
 
-@right("15.5")
+@right("15.11")
 def patches_by_loops(images, size):
     return [
         [
@@ -1033,7 +1033,7 @@ def patches_by_loops(images, size):
     ]
 
 
-@right("15.6")
+@right("15.12")
 def share_by_adding(weights, heard):
     share = [0.0] * len(weights)
     for j, word in enumerate(heard):
@@ -1042,14 +1042,14 @@ def share_by_adding(weights, heard):
     return share
 
 
-@wrong("15.6")
+@wrong("15.12")
 def share_with_pauses_for_the_last_word(weights, heard):
     share = np.zeros(len(weights))
     np.add.at(share, heard, weights[heard, np.arange(len(heard))])
     return share
 
 
-@wrong("15.8", "everything computed, one kept")
+@wrong("15.4", "everything computed, one kept")
 def mixture_of_all(x, router, experts):
     import torch
 
@@ -1059,7 +1059,7 @@ def mixture_of_all(x, router, experts):
     return gates.gather(1, best[:, None]) * outputs[torch.arange(len(x)), best]
 
 
-@wrong("15.8", "everything computed, one kept")
+@wrong("15.4", "everything computed, one kept")
 def mixture_by_one_hot(x, router, experts):
     import torch
 
@@ -1068,7 +1068,7 @@ def mixture_by_one_hot(x, router, experts):
     return sum(kept[:, number, None] * expert(x) for number, expert in enumerate(experts))
 
 
-@wrong("15.8", "everything computed, one kept")
+@wrong("15.4", "everything computed, one kept")
 def mixture_of_all_for_each_token(x, router, experts):
     import torch
 
@@ -1079,7 +1079,7 @@ def mixture_of_all_for_each_token(x, router, experts):
     return torch.stack(rows)
 
 
-@right("15.8")
+@right("15.4")
 def mixture_sorted(x, router, experts):
     import torch
 
@@ -1089,7 +1089,7 @@ def mixture_sorted(x, router, experts):
     return gate * torch.cat([expert(piece) for expert, piece in zip(experts, pieces)])[order.argsort()]
 
 
-@right("15.8")
+@right("15.4")
 def mixture_by_index_add(x, router, experts):
     import torch
 
@@ -1102,10 +1102,10 @@ def mixture_by_index_add(x, router, experts):
     return out.tolist()
 
 
-table("15.11", wrong={"merged the other way round": lambda weight, a, b, alpha: weight + alpha / len(a) * (a @ b)})
+table("15.7", wrong={"merged the other way round": lambda weight, a, b, alpha: weight + alpha / len(a) * (a @ b)})
 
 
-@wrong("15.12")
+@wrong("15.9")
 def likely_above_p(logits, k, p):
     import torch
 

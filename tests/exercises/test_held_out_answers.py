@@ -53,15 +53,15 @@ def with_step(id, step, function):
 
 @pytest.mark.parametrize("crossing", [lambda m, d, e: m + m // (d + e) + 1, lambda m, d, e: m * (2 + e) // (1 + e) + 1])
 def test_a_crossing_that_holds_for_queries_of_width_1_alone(crossing):
-    must_not_pass("4.5", with_step("4.5", "crossing", crossing), None)
+    must_not_pass("4.4", with_step("4.4", "crossing", crossing), None)
 
 
 @pytest.mark.parametrize("undo", [lambda p: p[::-1, ::-1], lambda p: np.linalg.matrix_power(p, len(p) - 1), lambda p: p @ p])
 def test_what_undoes_a_turn_alone_does_not_undo_an_order(undo):
     must_not_pass("5.5", with_step("5.5", "undo", undo), None)
     must_not_pass("5.5", with_step("5.5", "scores", lambda s, p: p @ s @ undo(p)), None)
-    must_not_pass("5.12", with_step("5.12", "weights", lambda a, p: p @ a @ undo(p)), None)
-    must_not_pass("5.14", with_step("5.14", "repair", lambda e, p: undo(p).T @ e), None)
+    must_not_pass("5.6", with_step("5.6", "weights", lambda a, p: p @ a @ undo(p)), None)
+    must_not_pass("5.13", with_step("5.13", "repair", lambda e, p: undo(p).T @ e), None)
 
 
 def softmax(scores, axis=-1):
@@ -70,7 +70,7 @@ def softmax(scores, axis=-1):
 
 
 def test_a_softmax_of_logarithms_gives_the_weights():
-    must_pass("5.12", with_step("5.12", "weights", lambda a, p: softmax(p @ np.log(a) @ p.T)))
+    must_pass("5.6", with_step("5.6", "weights", lambda a, p: softmax(p @ np.log(a) @ p.T)))
 
 
 def test_a_pair_left_in_the_stub_is_named():
@@ -136,8 +136,8 @@ def test_a_head_of_any_size_is_heard_where_nothing_cancels(values, rows):
     [
         ("2.3", {"B": "yes", "C": "no"}, "C thought out of reach"),
         ("2.3", {"A": "No"}, "A thought out of reach"),
-        ("3.6", {"weights": (7, 5)}, "weights turned round"),
-        ("3.6", {"scores": [7, 5]}, "keys by queries"),
+        ("3.8", {"weights": (7, 5)}, "weights turned round"),
+        ("3.8", {"scores": [7, 5]}, "keys by queries"),
         ("6.1", {"rows of W_O": 4096}, "eight full widths joined"),
         ("6.1", {"shape of W_Q": [64, 64]}, "a matrix for a slice"),
         ("6.1", {"shape of W_Q": (512, 512)}, "every head is full width"),
@@ -196,7 +196,7 @@ def test_an_exact_number_may_be_wrong(answer):
     ],
 )
 def test_every_pair_that_the_tokenizer_makes_equal_is_accepted(twins):
-    result = judged("10.5", twins)
+    result = judged("10.2", twins)
     assert result.status == "passed", result.message
 
 
@@ -210,19 +210,19 @@ def test_the_tokenizers_agree_on_every_single_character():
 
 @pytest.mark.parametrize("pair", [("\u2002", "\u2003"), (" ", "\u2002"), ("\u00b5", "\u03bc"), ("A", "\u0391"), ("\ufb01", "f")])
 def test_pairs_that_only_look_alike_are_refused(pair):
-    assert judged("10.5", pair).status in ("wrong", "misconception")
+    assert judged("10.2", pair).status in ("wrong", "misconception")
 
 
 def renamed(*answers):
-    return dict(zip(find("10.3").reference, answers, strict=True))
+    return dict(zip(find("10.5").reference, answers, strict=True))
 
 
 @pytest.mark.parametrize(
     ("id", "answer"),
     [
-        ("13.8", {"words a pass": 1.94, "without end": 2.0, "four ahead": 0.97, "one ahead": 1.2}),
-        ("10.3", renamed(1, 0, 1, 0)),
-        ("10.3", renamed(np.int64(1), False, np.True_, 0.0)),
+        ("13.4", {"words a pass": 1.94, "without end": 2.0, "four ahead": 0.97, "one ahead": 1.2}),
+        ("10.5", renamed(1, 0, 1, 0)),
+        ("10.5", renamed(np.int64(1), False, np.True_, 0.0)),
         ("11.8", {name: np.int64(needed) for name, needed in find("11.8").reference.items()}),
         ("11.1", {"plain": 3.91, "smoothed": 3.912}),
     ],
@@ -237,7 +237,7 @@ def test_a_loss_is_asked_for_to_two_decimals(value):
     assert judged("11.1", {"plain": value, "smoothed": value}).status == "wrong"
 
 
-@pytest.mark.parametrize("id", ["10.3", "11.8"])
+@pytest.mark.parametrize("id", ["10.5", "11.8"])
 def test_true_in_quotes_is_no_answer_and_the_message_says_so(id):
     result = judged(id, {name: str(value) for name, value in find(id).reference.items()})
     assert (result.status, result.misconception) == ("wrong", "")
@@ -245,7 +245,7 @@ def test_true_in_quotes_is_no_answer_and_the_message_says_so(id):
     assert judged(id, {name: 2 * value for name, value in find(id).reference.items()}).status == "wrong"
 
 
-MODELS, KEPT, NORMS = (find(id).reference for id in ("15.7", "15.2", "15.9"))
+MODELS, KEPT, NORMS = (find(id).reference for id in ("15.5", "15.1", "15.2"))
 
 
 @pytest.mark.parametrize(
@@ -254,18 +254,18 @@ MODELS, KEPT, NORMS = (find(id).reference for id in ("15.7", "15.2", "15.9"))
         ("7.1", {0: 1.0, 1: 10.0, 2: 1000.0, 3: 1000.0}, ""),  # each of them belongs to the next pair
         ("7.1", {0: 1000.0, 1: 10.0, 2: 100.0, 3: 1000.0}, ""),  # the right four numbers
         ("7.1", {0: 1.0, 1: 10.0, 2: 100.0, 3: 10000.0}, "ends at the base"),
-        ("10.1", {"Elle": 1, "ne": 2, "les": 4, "voit": 3, "pas": 2}, ""),  # numbers that begin at 1
-        ("10.1", {"Elle": 0, "ne": 2, "les": 4, "voit": 3, "pas": 4}, ""),  # counted along, and yet the pronoun is right
-        ("10.1", {"Elle": 0, "ne": 1, "les": 2, "voit": 3, "pas": 2}, "word by word"),
-        ("10.3", renamed(False, False, True, False), "links not looked at"),  # a name never changes
+        ("10.3", {"Elle": 1, "ne": 2, "les": 4, "voit": 3, "pas": 2}, ""),  # numbers that begin at 1
+        ("10.3", {"Elle": 0, "ne": 2, "les": 4, "voit": 3, "pas": 4}, ""),  # counted along, and yet the pronoun is right
+        ("10.3", {"Elle": 0, "ne": 1, "les": 2, "voit": 3, "pas": 2}, "word by word"),
+        ("10.5", renamed(False, False, True, False), "links not looked at"),  # a name never changes
         (
-            "14.4",
+            "14.8",
             {"steps": 2.0, "tokens": 2.0, "steps, batch 4 times critical": 1.25, "tokens, batch 4 times critical": 1.0},
             "tokens do not change",  # a quarter of the steps
         ),
-        ("15.2", dict.fromkeys(KEPT, KEPT["without"]), ""),  # under each other's name
-        ("15.7", {**MODELS, "BERT": "past", "Whisper decoder": "all"}, ""),  # each answer is the opposite
-        ("15.9", {**NORMS, "LayerNorm": NORMS["RMSNorm"]}, ""),  # under each other's name
+        ("15.1", dict.fromkeys(KEPT, KEPT["without"]), ""),  # under each other's name
+        ("15.5", {**MODELS, "BERT": "past", "Whisper decoder": "all"}, ""),  # each answer is the opposite
+        ("15.2", {**NORMS, "LayerNorm": NORMS["RMSNorm"]}, ""),  # under each other's name
     ],
 )
 def test_what_is_said_of_a_whole_answer_is_true_of_all_of_it(id, answer, name):
@@ -274,9 +274,9 @@ def test_what_is_said_of_a_whole_answer_is_true_of_all_of_it(id, answer, name):
 
 
 def test_a_unit_that_another_normal_form_replaces_is_no_capital():
-    assert judged("10.5", ("\u00b5", "\u03bc")).misconception == "another normal form"
-    assert judged("10.5", ("\ufb01", "fi")).misconception == "another normal form"
-    assert judged("10.5", ("C", "c")).misconception == "case folded"
+    assert judged("10.2", ("\u00b5", "\u03bc")).misconception == "another normal form"
+    assert judged("10.2", ("\ufb01", "fi")).misconception == "another normal form"
+    assert judged("10.2", ("C", "c")).misconception == "case folded"
 
 
 FALSELY_TOLD = []
@@ -292,7 +292,7 @@ def shifted_with_padding_0(sentences, pad_id, bos_id, eos_id):
     return find("9.4").reference(sentences, 0, bos_id, eos_id)
 
 
-@told_nothing_false("9.7")
+@told_nothing_false("9.6")
 def mask_of_ids_above_0(target_in, pad_id):
     return np.tri(target_in.shape[1], dtype=bool) & (target_in.numpy() != 0)[:, None]
 
@@ -303,18 +303,18 @@ def best_extensions(totals, log_probs):
     return extended.ravel()[best], *np.divmod(best, log_probs.shape[1])
 
 
-@told_nothing_false("12.3")
+@told_nothing_false("12.2")
 def extensions_turned_round(totals, log_probs):
     return tuple(part[::-1] for part in best_extensions(totals, log_probs))
 
 
-@told_nothing_false("12.3")
+@told_nothing_false("12.2")
 def extensions_with_the_newest_log_p(totals, log_probs):
     sums, parents, words = best_extensions(totals, log_probs)
     return sums - totals[parents], parents, words
 
 
-@told_nothing_false("15.1")
+@told_nothing_false("15.6")
 def last_vector_of_each_row(x, mask):
     return x[:, -1]
 
@@ -327,7 +327,7 @@ def test_an_answer_with_another_mistake_is_not_taken_for_a_misconception(id, ans
 
 
 def blank_cell(*sizes):
-    return next(iter(find("9.10").alternatives.values()))(*sizes)
+    return next(iter(find("9.9").alternatives.values()))(*sizes)
 
 
 @pytest.mark.parametrize("spoil", ["a matrix too many", "layers out of sight", "no model"])
@@ -344,7 +344,7 @@ def test_a_complaint_about_the_model_ends_in_one_full_stop(spoil):
             model.__dict__["encoder"] = layers
         return list(model.parameters()) if spoil == "no model" else model
 
-    result = judged("9.10", build)
+    result = judged("9.9", build)
     assert result.status == "wrong" and ".." not in result.message.replace("...", ""), result.message
 
 
@@ -354,7 +354,7 @@ def test_a_quotient_of_means_is_never_decided_by_a_tie_of_chance():
         return float(np.mean(b[:, 0] / b[:, 1] > a[:, 0] / a[:, 1]))
 
     for seed in extent(range(100), range(30)):
-        result = judged("12.6", by_means, seed)
+        result = judged("12.12", by_means, seed)
         assert result.status == "passed", f"seed {seed}: {result.message}"
 
 
