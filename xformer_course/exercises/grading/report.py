@@ -2,7 +2,6 @@
 
 import csv
 import io
-import re
 import textwrap
 from collections.abc import Collection
 from dataclasses import asdict, dataclass
@@ -13,8 +12,6 @@ from xformer_course.exercises.printing import fitting
 from xformer_lib import __version__
 
 WIDTH = 100
-STARTS = "=+\\-@＝＋－＠﹦﹢﹣﹫⁼₌⁺₊⁻₋−﬩"  # a cell that begins so is a formula to some spreadsheet, narrow or wide
-FORMULA = re.compile(rf'(^|[,;|"])( *)([{STARTS}])')  # whichever sign the spreadsheet parts its cells at
 FIRST = ("notebook", "status", "passed", "attempted", "total")  # then one column an exercise
 LAST = ("seconds", "error")
 EXPLAINED = ("misconception", "wrong", "crashed", "timed out", "not verified")
@@ -181,7 +178,10 @@ def as_csv(notebooks: list[NotebookGrade], ids: Collection[str] | None = None) -
 
 def harmless(value):
     """Text of one line that no spreadsheet takes for a formula, or for a row of its own."""
-    return FORMULA.sub(r"\1\2'\3", one_line(value)) if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    line = one_line(value)
+    return f"'{line}" if line.lstrip().startswith(("=", "+", "-", "@")) else line
 
 
 def printable(text: str) -> str:

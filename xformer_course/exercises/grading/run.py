@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from xformer_course.exercises.exercise import Exercise
-from xformer_course.exercises.grading.kernel import Forged, Kernel, KernelDied, NoKernel
+from xformer_course.exercises.grading.kernel import Kernel, KernelDied, NoKernel
 from xformer_course.exercises.grading.limits import Limits, Workplace
 from xformer_course.exercises.grading.report import Grade, NotebookGrade, one_line, printable
 from xformer_course.exercises.grading.source import Cell, Notebook, in_order, known, read_notebook
@@ -14,9 +14,7 @@ from xformer_course.exercises.grading.source import Cell, Notebook, in_order, kn
 NOTES = 20
 
 
-def grade_notebook(
-    path: Path, limits: Limits, *, seed: int = 0, name: str = "", links: bool = True, stop: threading.Event | None = None
-) -> NotebookGrade:
+def grade_notebook(path: Path, limits: Limits, *, seed: int = 0, name: str = "", stop: threading.Event | None = None) -> NotebookGrade:
     """Runs a notebook in a fresh kernel and gives a verdict on every exercise in it.
 
     Args:
@@ -24,24 +22,21 @@ def grade_notebook(
         limits: What it may use.
         seed: For the cases of the checks.
         name: What the report calls it.
-        links: Whether the path may be a link.
         stop: Set from another thread, it ends the run.
 
     Raises:
         OSError, ValueError: if the file cannot be read as a notebook, or no kernel can be started.
         Stopped: if `stop` was set.
     """
-    notebook = read_notebook(path, links=links)
+    notebook = read_notebook(path)
     began = time.monotonic()
     run = Run(path, notebook, limits, seed, began + limits.seconds, stop or threading.Event())
     try:
         run.all_cells()
-    except Forged as reason:
-        run.forged = str(reason)
     finally:
         run.close()
     seconds = round(time.monotonic() - began, 1)
-    return NotebookGrade(one_line(name or path.name), run.grades(), seconds, tuple(run.notes), run.forged)
+    return NotebookGrade(one_line(name or path.name), run.grades(), seconds, tuple(run.notes))
 
 
 @dataclass
@@ -61,7 +56,6 @@ class Run:
     left_out: set[int] = field(default_factory=set)  # cells that no restarted kernel runs again
     notes: list[str] = field(default_factory=list)
     hopeless: str = ""  # why no further kernel could be started
-    forged: str = ""  # why no verdict of this notebook counts
 
     def all_cells(self) -> None:
         """Runs the cells in order; one that killed its kernel is left out when the others are run again."""
@@ -172,7 +166,5 @@ class Run:
         return tuple(self.titled(exercise) for exercise in sorted(contained.values(), key=in_order))
 
     def titled(self, exercise: Exercise) -> Grade:
-        if self.forged:
-            return Grade(exercise.id, "not verified", f"Exercise {exercise.id}: {self.forged}.", title=exercise.title)
         silent = Grade(exercise.id, "not attempted", f"Exercise {exercise.id}: no cell answers it.")
         return replace(self.verdicts.get(exercise.id, silent), title=exercise.title)
