@@ -61,7 +61,11 @@ def checks(jobs):
     first = {name: command for name, command in steps(jobs).items() if name in ("style", "form", "types")}
     export = [sys.executable, "tools/export_library.py", "--check"]
     exercises = [sys.executable, "tools/write_exercises.py", "--check"]
-    return first | {"export": export, "exercises": exercises} | {name: [*pytest_with_notebooks(jobs), *arguments] for name, arguments in runs.items()}
+    return (
+        first
+        | {"export": export, "exercises": exercises}
+        | {name: [*pytest_with_notebooks(jobs), *arguments] for name, arguments in runs.items()}
+    )
 
 
 def library(jobs):

@@ -79,7 +79,9 @@ def write_page(notebook, slug, wanted):
             notebook.cells.insert(at + 1, new_cell(notebook, "code", "", f"{name}-stub"))
         put(notebook, at + 1, "code", code_cell(exercise), f"{name}-stub")
     if places:
-        raise NoPlace(f"chapters/{slug}.ipynb: expected exercises of the catalogue, got {', '.join(places)}; write them there or take them out")
+        raise NoPlace(
+            f"chapters/{slug}.ipynb: expected exercises of the catalogue, got {', '.join(places)}; write them there or take them out"
+        )
 
 
 def write_solutions(notebook, chapter):

@@ -15,8 +15,8 @@
     return;
   }
   const NAME = /([^/]+?)(?:\.html)?$/.exec(location.pathname)[1],
-    CODE = "xformer-code",
-    SOLVED = "xformer-solved";
+    CODE = "xformer-typed",
+    SOLVED = "xformer-done";
   // Without a text it is forgotten.
   const keepText = (key, text) => keep(CODE, { ...load(CODE), [NAME]: { ...load(CODE)[NAME], [key]: text } });
 

@@ -10,9 +10,9 @@
   const SHAPES = {
     "xformer-read": (value) => Array.isArray(value) && value.every(text),
     "xformer-predicted": of(of((said) => Array.isArray(said) && said.length === 2 && text(said[0]) && typeof said[1] === "boolean")),
-    "xformer-solved": of((value) => value === true),
+    "xformer-done": of((value) => value === true),
     "xformer-reviewed": of(isCard),
-    "xformer-code": of(of(text)),
+    "xformer-typed": of(of(text)),
   };
   const KEYS = Object.keys(SHAPES);
   const load = (key, empty) => {
@@ -25,7 +25,7 @@
   function table() {
     const read = new Set(load("xformer-read", [])),
       predicted = load("xformer-predicted", {}),
-      solved = load("xformer-solved", {}),
+      solved = load("xformer-done", {}),
       reviewed = load("xformer-reviewed", {});
     const rows = new Map();
     const row = (number) =>
@@ -103,6 +103,7 @@
     let given = null;
     try {
       given = JSON.parse(await file.text());
+      given = { ...window.book.moved(given), ...given };
     } catch {
       /* not a file of ours */
     }

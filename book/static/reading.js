@@ -1,6 +1,14 @@
 // What has been read to its end, predicted, solved and reviewed: marks in the contents, counts on the welcome page, a button that forgets.
 // Kept in this browser alone; what the pages' other scripts ask of it they find in `book`.
 window.book = (() => {
+  // The first two editions kept these under the first name, by other numbers of the exercises.
+  const today = (id) => (window.bookNumbers || {})[id] || id;
+  const renamed = (held, name, value = (it) => it) => Object.fromEntries(Object.entries(held).map(([id, it]) => [name(id), value(it)]));
+  const calls = (text) => String(text).replace(/\b((?:check|hint)\(\s*["'])(\d+\.\d+)/g, (_, call, id) => call + today(id));
+  const MOVED = {
+    "xformer-solved": ["xformer-done", (solved) => renamed(solved, today)],
+    "xformer-code": ["xformer-typed", (pages) => renamed(pages, String, (cells) => renamed(cells, today, calls))],
+  };
   const make = (name, cls, text = "") => Object.assign(document.createElement(name), { className: cls, textContent: text });
   return {
     make,
@@ -18,6 +26,21 @@ window.book = (() => {
         /* not ours: it counts as nothing */
       }
       return empty;
+    },
+    // Of things kept by name those of the earlier editions, as they are kept today.
+    moved: (kept) =>
+      Object.fromEntries(
+        Object.entries(MOVED)
+          .filter(([old]) => kept[old])
+          .map(([old, [now, move]]) => [now, move(kept[old])]),
+      ),
+    moveAll() {
+      for (const [old, [now]] of Object.entries(MOVED)) {
+        const before = bookStore.local.getItem(old);
+        if (before === null) continue;
+        const { [now]: value } = this.moved({ [old]: this.load(old) });
+        if (bookStore.local.getItem(now) !== null || this.keep(now, value)) bookStore.local.removeItem(old);
+      }
     },
     // Whether the browser took it.
     keep(key, value) {
@@ -48,6 +71,8 @@ window.book = (() => {
   };
 })();
 
+window.book.moveAll();
+
 (() => {
   const KEY = "xformer-read",
     PAGE = /\/chapters\/((?:\d\d[a-z]?|w\d)_\w+)/;
@@ -58,7 +83,7 @@ window.book = (() => {
 
   // Said once while the tab is open. What a cell could not keep it says itself, and where the theme begins with its colours nothing is lost.
   addEventListener("xformer-unkept", ({ detail: { key, full } }) => {
-    if (key === "mode" ? document.readyState !== "complete" : !key.startsWith("xformer-") || key === "xformer-code") return;
+    if (key === "mode" ? document.readyState !== "complete" : !key.startsWith("xformer-") || key === "xformer-typed") return;
     if (bookStore.session.getItem("xformer-told")) return;
     bookStore.session.setItem("xformer-told", "1");
     const why = full ? "This browser's storage is full" : "This browser does not let the book keep anything";
@@ -81,7 +106,7 @@ window.book = (() => {
   function parts(name) {
     const [askable, solvable, asked] = (window.bookTotals || {})[name] || [[], [], []];
     const said = kept("xformer-predicted")[name] || {},
-      solved = kept("xformer-solved"),
+      solved = kept("xformer-done"),
       reviewed = kept("xformer-reviewed");
     return [
       [askable.filter((key) => said[key]).length, askable.length, "predictions said"],

@@ -143,7 +143,7 @@ def test_two_tabs_agree(profile):
     expect(box.locator(".live-status")).to_have_text("This is your text from another tab.")
     cell(there, None, "x = 11")
     expect(here.locator(f".live-{ANSWER} .cm-content")).to_have_text("x = 11")
-    here.evaluate("localStorage.setItem('xformer-solved', JSON.stringify({ '5.1': true }))")
+    here.evaluate("localStorage.setItem('xformer-done', JSON.stringify({ '5.1': true }))")
     expect(box.locator(".live-status")).to_contain_text("Solved before.")
     # a question that one tab has answered is not asked in the other, nor is one counted as new
     for tab in (here, there):
@@ -432,8 +432,8 @@ def test_an_odd_file_changes_nothing(profile):
     ]
     odd += [
         ("xformer-predicted", {"05_permutations": {"key": ["none", "yes"]}}),
-        ("xformer-solved", {"5.1": "yes"}),
-        ("xformer-code", {"05_permutations": {"5.1": 7}}),
+        ("xformer-done", {"5.1": "yes"}),
+        ("xformer-typed", {"05_permutations": {"5.1": 7}}),
     ]
     for key, value in odd:
         file = json.dumps({"xformer-read": ["02_dictionary_lookup"], key: value}).encode()
@@ -447,9 +447,9 @@ def test_an_odd_file_changes_nothing(profile):
         tab.evaluate("document.querySelector('#your-progress .live-status').textContent = ''")
     # all of it or nothing, where the browser takes a part
     tab.evaluate(
-        "(() => { const set = Storage.prototype.setItem; Storage.prototype.setItem = function (key, value) { if (key === 'xformer-solved') throw new DOMException('', 'QuotaExceededError'); set.call(this, key, value); }; })()"
+        "(() => { const set = Storage.prototype.setItem; Storage.prototype.setItem = function (key, value) { if (key === 'xformer-done') throw new DOMException('', 'QuotaExceededError'); set.call(this, key, value); }; })()"
     )
-    whole = json.dumps({"xformer-read": ["02_dictionary_lookup"], "xformer-solved": {"5.1": True}}).encode()
+    whole = json.dumps({"xformer-read": ["02_dictionary_lookup"], "xformer-done": {"5.1": True}}).encode()
     tab.set_input_files("#your-progress input", {"name": "x.json", "mimeType": "application/json", "buffer": whole})
     expect(status).to_have_text(re.compile("keeps no more. Nothing was changed"))
     assert tab.evaluate(held) == before and context.problems == []

@@ -119,9 +119,9 @@ def test_an_exercise_is_answered_in_the_page(chromium, pages, server, tmp_path, 
         await press(tab, number, "Check")
         seen["after"] = await answer(tab, number)
         await tab.visit(address)
-        seen["kept"] = await tab.evaluate("localStorage.getItem('xformer-code')")
+        seen["kept"] = await tab.evaluate("localStorage.getItem('xformer-typed')")
         await press(tab, number, "Reset")
-        seen["forgotten"] = await tab.evaluate("localStorage.getItem('xformer-code')")
+        seen["forgotten"] = await tab.evaluate("localStorage.getItem('xformer-typed')")
         return seen, tab.complaints
 
     seen, problems = browse(chromium, work, this_machine=place == "server")

@@ -158,7 +158,7 @@ def test_new_questions_of_what_was_read(page):
 def test_the_contents_show_what_was_begun(page):
     page.goto((HTML / PAGE).as_uri())
     page.evaluate(
-        "localStorage['xformer-solved'] = JSON.stringify({'3.1': true, '3.2': true});"
+        "localStorage['xformer-done'] = JSON.stringify({'3.1': true, '3.2': true});"
         "const [name, gone] = ['03_scaled_dot_product_attention', 'of the last edition'];"
         "localStorage['xformer-predicted'] = JSON.stringify({[name]: {[window.bookTotals[name][0][2]]: ['x', true], [gone]: ['x', true]}});"
         "localStorage['xformer-reviewed'] = JSON.stringify({'which-axis-sums': {due: '2026-03-09T10:00:00Z'}})"

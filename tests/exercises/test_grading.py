@@ -314,6 +314,25 @@ def test_exercises_are_listed_once_and_in_order():
     assert notebook.cells[0].attempts == (Attempt("3.10", "a"),)
 
 
+def test_a_notebook_of_an_earlier_edition_is_checked_under_todays_numbers():
+    """Its 3.9 is today's 3.7 and its 3.6 today's 3.8; a heading with number and title shows which edition it is."""
+    old = "### Exercise 3.9 · Only what is near <a id='x'></a>\n\ntext"
+    cells = [("markdown", old), ("code", 'check("3.9", recent_mask)\nhint("3.2")'), ("code", "check( '3.6', shapes)")]
+    notebook = parse(cells)
+    assert notebook.earlier and [exercise.id for exercise in notebook.exercises] == ["3.7", "3.8"]
+    assert [cell.code for cell in notebook.cells] == ['check("3.7", recent_mask)\nhint("3.2")', "check( '3.8', shapes)"]
+    assert [one.id for cell in notebook.cells for one in cell.attempts] == ["3.7", "3.8"]
+    today = [("markdown", old.replace("3.9", "3.7")), *cells[1:]]
+    assert not parse(today).earlier and not parse(cells[1:]).earlier
+
+
+def test_every_earlier_number_leads_to_an_exercise_of_its_own():
+    numbers = registry.renumbered()
+    every = {exercise.id for chapter in registry.chapters() for exercise in chapter.exercises}
+    assert set(numbers.values()) <= every and len(set(numbers.values())) == len(numbers)
+    assert all(old != new for old, new in numbers.items())
+
+
 @pytest.mark.parametrize("folder", ["chapters", "chapters/solutions"])
 def test_one_cell_of_a_page_answers_each_exercise(folder):
     paths = sorted((ROOT / folder).glob("*.ipynb"))

@@ -54,7 +54,14 @@ WRITTEN = [text for pair in WANTED for text in (markdown_cell(*pair), code_cell(
     [
         ["before", *WRITTEN, "after"],
         ["before", f"<!-- exercise {FIRST.id} -->", *WRITTEN[2:], "after"],
-        ["before", WRITTEN[0].replace(FIRST.id, "4.13"), WRITTEN[1].replace(FIRST.id, "4.13"), WRITTEN[2] + "by hand", *WRITTEN[3:], "after"],
+        [
+            "before",
+            WRITTEN[0].replace(FIRST.id, "4.13"),
+            WRITTEN[1].replace(FIRST.id, "4.13"),
+            WRITTEN[2] + "by hand",
+            *WRITTEN[3:],
+            "after",
+        ],
     ],
     ids=["as it is", "new", "renumbered and edited"],
 )
@@ -84,6 +91,8 @@ def test_a_cell_that_stays_keeps_its_outputs():
         if cell.cell_type == "code":
             cell.outputs = [nbformat.v4.new_output("stream", text="kept")]
     write_exercises.write_solutions(notebook, FOURTH)
-    assert [cell.source for cell in notebook.cells[1:]] == [text for exercise in FOURTH.exercises for _, text, _ in solution_cells(exercise)]
+    assert [cell.source for cell in notebook.cells[1:]] == [
+        text for exercise in FOURTH.exercises for _, text, _ in solution_cells(exercise)
+    ]
     kept = [bool(cell.outputs) for cell in notebook.cells if cell.cell_type == "code"]
     assert kept[0] and not kept[-1]

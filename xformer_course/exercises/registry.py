@@ -1,9 +1,11 @@
 """Finding exercises by id; a chapter's module is imported when one of its exercises is asked for."""
 
 import importlib
+import json
 import pkgutil
 import re
 from functools import cache
+from pathlib import Path
 
 import xformer_course.exercises as package
 from xformer_course.exercises.exercise import Chapter, Exercise
@@ -28,6 +30,12 @@ def chapter(number: int) -> Chapter | None:
 def chapters() -> list[Chapter]:
     """Every chapter that has exercises."""
     return [chapter(number) for number in chapter_numbers()]
+
+
+@cache
+def renumbered() -> dict[str, str]:
+    """Today's number of each exercise that had another one in the first two editions, by its old number."""
+    return json.loads(Path(__file__).with_name("renumbered.json").read_text(encoding="utf-8"))
 
 
 def find(exercise_id: object) -> Exercise | str:

@@ -59,6 +59,8 @@ class Run:
 
     def all_cells(self) -> None:
         """Runs the cells in order; one that killed its kernel is left out when the others are run again."""
+        if self.notebook.earlier:
+            self.notes.append("numbered as in an earlier edition; its exercises have today's numbers here")
         for number, cell in enumerate(self.notebook.cells):
             while True:
                 status, reason = self.obstacle()

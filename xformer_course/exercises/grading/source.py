@@ -11,6 +11,8 @@ from xformer_course.exercises.exercise import Exercise
 
 HEADING = re.compile(r"#{1,6}\s+Exercise\s+(\d{1,2}\.\d{1,2})\b")
 CALL = re.compile(r"""^[^#\n]*\bcheck\(\s*["'](\d{1,2}\.\d{1,2})["']""", re.MULTILINE)
+TITLED = re.compile(r"(#{1,6}\s+Exercise\s+)(\d{1,2}\.\d{1,2})\b(?:\s+·\s+(.*?))?(?=\s*(?:<a id=|$))", re.MULTILINE)
+CALLED = re.compile(r"""(\b(?:check|hint)\(\s*["'])(\d{1,2}\.\d{1,2})(?=["'])""")
 NOT_PYTHON = re.compile(r"^([ \t]*)[%!?].*$", re.MULTILINE)
 
 
@@ -41,6 +43,7 @@ class Notebook:
 
     cells: tuple[Cell, ...]
     exercises: tuple[Exercise, ...]
+    earlier: bool = False  # it had the numbers of an earlier edition
 
 
 def read_notebook(path: Path) -> Notebook:
@@ -71,6 +74,9 @@ def text_of(cell: dict) -> str:
 def parse(cells: list[tuple[str, str]]) -> Notebook:
     """Finds the exercises in pairs of a cell's kind and its text."""
     found, contained, current = [], {}, None
+    earlier = is_earlier(cells)
+    if earlier:
+        cells = [(kind, with_todays_numbers(text)) for kind, text in cells]
     checked = [checks_in(text) if kind == "code" else [] for kind, text in cells]
     called_for = {id for calls in checked for id, _ in calls}
     for place, (kind, text) in enumerate(cells):
@@ -85,7 +91,25 @@ def parse(cells: list[tuple[str, str]]) -> Notebook:
                 attempts.append(Attempt(current.id, current.answer_name))  # its call was deleted
             contained |= {attempt.id: known(attempt.id) for attempt in attempts}
             found.append(Cell(place + 1, text, tuple(attempts)))
-    return Notebook(tuple(found), tuple(sorted(contained.values(), key=in_order)))
+    return Notebook(tuple(found), tuple(sorted(contained.values(), key=in_order)), earlier)
+
+
+def is_earlier(cells: list[tuple[str, str]]) -> bool:
+    """Whether a heading has the number that its exercise had in an earlier edition."""
+    for kind, text in cells:
+        heading = TITLED.match(text.lstrip()) if kind == "markdown" else None
+        today = registry.renumbered().get(heading[2]) if heading else None
+        if today and (exercise := known(today)) and exercise.title == heading[3]:
+            return True
+    return False
+
+
+def with_todays_numbers(text: str) -> str:
+    """The text of a cell with the exercises' numbers of this edition in its headings and calls."""
+    numbers = registry.renumbered()
+    for pattern in (TITLED, CALLED):
+        text = pattern.sub(lambda found: found[0].replace(found[2], numbers.get(found[2], found[2]), 1), text)
+    return text
 
 
 def known(id: str) -> Exercise | None:
