@@ -99,47 +99,19 @@ def _lookup_cases(rng):
     ]
 
 
-def _multiplied(query, keys, values, temperature=1.0):
-    weights = _weights(keys @ query, 1 / temperature)
-    return weights @ values, weights
-
-
-def _weights_divided(query, keys, values, temperature=1.0):
-    weights = _weights(keys @ query, 1.0) / temperature
-    return weights @ values, weights
-
-
-def _overflowing(query, keys, values, temperature=1.0):
-    raw = np.exp(keys @ query / temperature)
-    weights = raw / raw.sum()
-    return weights @ values, weights
-
-
-def _hard(query, keys, values, temperature=1.0):
-    weights = np.eye(len(keys))[np.argmax(keys @ query)]
-    return weights @ values, weights
-
-
-def _not_normalised(query, keys, values, temperature=1.0):
-    scores = keys @ query
-    weights = np.exp((scores - scores.max()) / temperature)
-    return weights @ values, weights
-
-
-def _by_distance(query, keys, values, temperature=1.0):
-    weights = _weights(-((keys - query) ** 2).sum(axis=1), temperature)
-    return weights @ values, weights
-
-
-def _by_cosine(query, keys, values, temperature=1.0):
-    lengths = np.linalg.norm(keys, axis=1) * np.linalg.norm(query)
-    weights = _weights(keys @ query / lengths, temperature)
-    return weights @ values, weights
-
-
 def _keys_blended(query, keys, values, temperature=1.0):
     weights = _weights(keys @ query, temperature)
     return weights @ keys, weights
+
+
+def _lookup_by(weigh):
+    """The lookup with other weights."""
+
+    def lookup(query, keys, values, temperature=1.0):
+        weights = weigh(query, keys, temperature)
+        return weights @ values, weights
+
+    return lookup
 
 
 def _by_loops(query, keys, values, temperature=1.0):
@@ -180,7 +152,7 @@ and infinity divided by infinity is `nan`. What can you take away from all score
     returns=("output", "weights"),
     wrong={
         "temperature multiplied": (
-            _multiplied,
+            _lookup_by(lambda query, keys, temperature: _weights(keys @ query, 1 / temperature)),
             "Your weights get flatter when the temperature falls. Which way should a low temperature push the differences between scores?",
         ),
         "temperature without effect": (
@@ -188,20 +160,33 @@ and infinity divided by infinity is `nan`. What can you take away from all score
             "Two temperatures give the same weights. If you divide the exponentials, the division cancels in the sum: at which step must it happen?",
         ),
         "weights divided": (
-            _weights_divided,
+            _lookup_by(lambda query, keys, temperature: _weights(keys @ query, 1.0) / temperature),
             "Your weights add up to one over the temperature. Divide something else, before the softmax.",
         ),
         "exponentials overflow": (
-            _overflowing,
+            _lookup_by(lambda query, keys, temperature: np.exp(keys @ query / temperature) / np.exp(keys @ query / temperature).sum()),
             "Right for small scores, but not a number for large ones or a low temperature. Print the largest score divided by the temperature, and its exponential.",
         ),
-        "hard choice": (_hard, "One weight is 1 and the others are 0 at every temperature. The other keys should get a share."),
-        "not normalised": (_not_normalised, "Add your weights up. A step is missing after the exponentials."),
+        "hard choice": (
+            _lookup_by(lambda query, keys, temperature: np.eye(len(keys))[np.argmax(keys @ query)]),
+            "One weight is 1 and the others are 0 at every temperature. The other keys should get a share.",
+        ),
+        "not normalised": (
+            _lookup_by(lambda query, keys, temperature: np.exp((keys @ query - (keys @ query).max()) / temperature)),
+            "Add your weights up. A step is missing after the exponentials.",
+        ),
         "distances as scores": (
-            _by_distance,
+            _lookup_by(lambda query, keys, temperature: _weights(-((keys - query) ** 2).sum(axis=1), temperature)),
             "You score a key by how near it lies to the query. The statement asks for the dot product; the two rank keys differently when the keys have different lengths.",
         ),
-        "cosines as scores": (_by_cosine, "You divide by the lengths of query and key. Here the score is the plain dot product."),
+        "cosines as scores": (
+            _lookup_by(
+                lambda query, keys, temperature: _weights(
+                    keys @ query / (np.linalg.norm(keys, axis=1) * np.linalg.norm(query)), temperature
+                )
+            ),
+            "You divide by the lengths of query and key. Here the score is the plain dot product.",
+        ),
         "root of the width": (
             lambda query, keys, values, temperature=1.0: _lookup(query / np.sqrt(len(query)), keys, values, temperature),
             "Your scores are smaller by the root of the width, which belongs to chapter 3. Here only the temperature divides them.",

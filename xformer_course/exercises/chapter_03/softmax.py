@@ -75,43 +75,28 @@ def _naive(scores, axis=-1):
     return np.exp(scores) / np.exp(scores).sum(axis=axis, keepdims=True)
 
 
-def _one_maximum_for_all(scores, axis=-1):
-    shifted = np.exp(scores - scores.max())
-    return shifted / shifted.sum(axis=axis, keepdims=True)
-
-
-def _numerator_not_shifted(scores, axis=-1):
-    return np.exp(scores) / np.exp(scores - scores.max(axis=axis, keepdims=True)).sum(axis=axis, keepdims=True)
-
-
-def _with_epsilon(scores, axis=-1):
-    raw = np.exp(scores - scores.max(axis=axis, keepdims=True))
-    return raw / (raw.sum(axis=axis, keepdims=True) + 1e-6)
-
-
 def _logarithms(scores, axis=-1):
     shifted = scores - scores.max(axis=axis, keepdims=True)
     return shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
 
 
-def _without_keepdims(scores, axis=-1):
-    raw = np.exp(scores - scores.max(axis=axis))
-    return raw / raw.sum(axis=axis)
-
-
-def _total_of_everything(scores, axis=-1):
-    raw = np.exp(scores - scores.max(axis=axis, keepdims=True))
-    return raw / raw.sum()
-
-
-def _total_of_the_last_axis(scores, axis=-1):
-    raw = np.exp(scores - scores.max(axis=axis, keepdims=True))
-    return raw / raw.sum(axis=-1, keepdims=True)
-
-
 def _total_of_shifted(scores, axis=-1):
     shifted = scores - scores.max(axis=axis, keepdims=True)
     return np.exp(shifted) / shifted.sum(axis=axis, keepdims=True)
+
+
+def _powers(scores, axis):
+    return np.exp(scores - scores.max(axis=axis, keepdims=True))
+
+
+def _shares(powers=_powers, total=lambda powers, axis: powers.sum(axis=axis, keepdims=True)):
+    """The softmax with other exponentials, or another total."""
+
+    def softmax(scores, axis=-1):
+        raised = powers(scores, axis)
+        return raised / total(raised, axis)
+
+    return softmax
 
 
 def _in_place(scores, axis=-1):
@@ -169,7 +154,7 @@ rows lie far apart. Leave `scores` as it was.""",
             "All your weights together add up to 1. They should do so along `axis`: look at what your sum runs over.",
         ),
         "one maximum for all rows": (
-            _one_maximum_for_all,
+            _shares(lambda scores, axis: np.exp(scores - scores.max())),
             "A row that lies far below another one loses all its weight: its exponentials round to 0, and 0/0 is not a number. Which maximum should a row be compared with?",
         ),
         "no exponential": (
@@ -181,7 +166,7 @@ rows lie far apart. Leave `scores` as it was.""",
             "Clipping keeps the exponentials finite but makes different large scores equal. Find a change to the scores that keeps their differences.",
         ),
         "numerator and denominator differ": (
-            _numerator_not_shifted,
+            lambda scores, axis=-1: np.exp(scores) / _powers(scores, axis).sum(axis=axis, keepdims=True),
             "The weights do not add up to 1. Compare the exponentials above and below the fraction bar: are they the same numbers?",
         ),
         "mean subtracted": (
@@ -197,12 +182,12 @@ rows lie far apart. Leave `scores` as it was.""",
             "Scores near -1000 are lowered further: with `np.abs`, the number you subtract is not one of the scores.",
         ),
         "a little added below": (
-            _with_epsilon,
+            _shares(total=lambda powers, axis: powers.sum(axis=axis, keepdims=True) + 1e-6),
             "The weights add up to a little less than 1. Once the largest exponential is 1, can the sum below be 0 at all?",
         ),
         "logarithms of weights": (_logarithms, "Your numbers are at most 0, so they are no weights: you stopped at their logarithms."),
         "axis lost by the sum": (
-            _without_keepdims,
+            _shares(lambda scores, axis: np.exp(scores - scores.max(axis=axis)), lambda powers, axis: powers.sum(axis=axis)),
             "The maximum and the sum lose an axis and no longer line up with the scores. Print their shapes; `keepdims` keeps it.",
         ),
         "input changed in place": (
@@ -210,11 +195,11 @@ rows lie far apart. Leave `scores` as it was.""",
             "The weights are right, but the caller's `scores` are changed afterwards. Look for `-=`, `/=` or `out=`.",
         ),
         "the sum has no axis": (
-            _total_of_everything,
+            _shares(total=lambda powers, axis: powers.sum()),
             "The maximum is taken along `axis`, but all your weights together add up to 1. Look at what the sum runs over.",
         ),
         "sum along the last axis": (
-            _total_of_the_last_axis,
+            _shares(total=lambda powers, axis: powers.sum(axis=-1, keepdims=True)),
             "Maximum and sum run along different axes. Print `weights.sum(axis=0)` for `axis=0`.",
         ),
         "sum of scores below": (_total_of_shifted, "Above the fraction bar stand exponentials; what do you add up below it?"),

@@ -24,14 +24,9 @@ def _sets(layer, x):
     return _count([result[np.lexsort(result.T.round(6))] for result in results])
 
 
-def _against_the_first(layer, x):
-    results = [layer(x[order]) for order in all_orders(len(x))]
-    return 1 + sum(not close(result, results[0]) for result in results)
-
-
-def _against_the_one_before(layer, x):
-    results = [layer(x[order]) for order in all_orders(len(x))]
-    return 1 + sum(not close(one, other) for one, other in zip(results, results[1:], strict=False))
+def _counted(count):
+    """Another count of the results for all orders."""
+    return lambda layer, x: count([layer(x[order]) for order in all_orders(len(x))])
 
 
 def _by_unique(layer, x):
@@ -91,11 +86,11 @@ up to rounding, relative to the largest value (or by `np.allclose`). Then try it
             "You sort the rows of each output before you compare. The same rows in another order are another output.",
         ),
         "compared with the first alone": (
-            _against_the_first,
+            _counted(lambda results: 1 + sum(not close(result, results[0]) for result in results)),
             "You count the outputs that differ from the first. Two of those may be equal to each other.",
         ),
         "compared with the one before": (
-            _against_the_one_before,
+            _counted(lambda results: 1 + sum(not close(one, other) for one, other in zip(results, results[1:], strict=False))),
             "You compare each output with the one before it. An output may come back later in the list.",
         ),
         "orders counted": (

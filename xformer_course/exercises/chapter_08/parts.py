@@ -10,21 +10,6 @@ def _split(x, num_heads):
     return x.reshape(b, i, num_heads, width // num_heads).transpose(0, 2, 1, 3)
 
 
-def _split_by_reshape(x, num_heads):
-    b, i, width = x.shape
-    return x.reshape(b, num_heads, i, width // num_heads)
-
-
-def _split_interleaved(x, num_heads):
-    b, i, width = x.shape
-    return x.reshape(b, i, width // num_heads, num_heads).transpose(0, 3, 1, 2)
-
-
-def _split_untransposed(x, num_heads):
-    b, i, width = x.shape
-    return x.reshape(b, i, num_heads, width // num_heads)
-
-
 def _split_by_slices(x, num_heads):
     width = x.shape[-1] // num_heads
     return np.stack([x[:, :, n * width : (n + 1) * width] for n in range(num_heads)], axis=1)
@@ -56,12 +41,15 @@ can attend by itself.""",
     returns=("heads",),
     wrong={
         "one reshape to the end": (
-            _split_by_reshape,
+            lambda x, num_heads: x.reshape(len(x), num_heads, x.shape[1], -1),
             "The shape is right, but words and heads are mixed: print the first head of a small array and look for numbers of other positions in it. A reshape cannot exchange two axes.",
         ),
-        "heads interleaved": (_split_interleaved, "Your head 0 took every h-th number. The numbers of one head stand next to each other."),
+        "heads interleaved": (
+            lambda x, num_heads: x.reshape(*x.shape[:2], -1, num_heads).transpose(0, 3, 1, 2),
+            "Your head 0 took every h-th number. The numbers of one head stand next to each other.",
+        ),
         "axes not exchanged": (
-            _split_untransposed,
+            lambda x, num_heads: x.reshape(*x.shape[:2], num_heads, -1),
             "The last axis is cut in two as it should be. In which order do batch, head and position come?",
         ),
         "heads before the batch": (
@@ -135,16 +123,6 @@ def _dropout_cases(rng):
     ]
 
 
-def _dropout_by_share_kept(x, p, draws, training):
-    keep = draws >= p
-    return x * keep / max(keep.mean(), 1e-12) if training else x
-
-
-def _dropout_mean_forced(x, p, draws, training):
-    kept = x * (draws >= p)
-    return kept * (x.mean() / kept.mean()) if training else x
-
-
 def _dropout_by_loop(x, p, draws, training):
     if not training:
         return x
@@ -201,11 +179,11 @@ Outside training `x` comes back as it is. The function below loses something. Fi
             "Right but for a draw that equals p. Read the statement again: which draws set an element to zero?",
         ),
         "scaled by this draw": (
-            _dropout_by_share_kept,
+            lambda x, p, draws, training: x * (draws >= p) / max((draws >= p).mean(), 1e-12) if training else x,
             "You divide by the share that *happened* to survive, so one element's fate changes the others. Which share survives on average?",
         ),
         "mean forced": (
-            _dropout_mean_forced,
+            lambda x, p, draws, training: x * (draws >= p) * (x.mean() / (x * (draws >= p)).mean()) if training else x,
             "You force the mean of each single draw. It is kept on average, by one factor that depends on p alone. Which share survives on average?",
         ),
         "p taken for keeping": (
@@ -265,20 +243,6 @@ def _norm_over(axes):
     return layer_norm
 
 
-def _norm_unbiased(x, gain, shift, eps=1e-5):
-    mean, variance = x.mean(axis=-1, keepdims=True), x.var(axis=-1, ddof=1, keepdims=True)
-    return gain * (x - mean) / np.sqrt(variance + eps) + shift
-
-
-def _norm_eps_outside(x, gain, shift, eps=1e-5):
-    return gain * (x - x.mean(axis=-1, keepdims=True)) / (x.std(axis=-1, keepdims=True) + eps) + shift
-
-
-def _norm_by_variance(x, gain, shift, eps=1e-5):
-    mean, variance = x.mean(axis=-1, keepdims=True), x.var(axis=-1, keepdims=True)
-    return gain * (x - mean) / (variance + eps) + shift
-
-
 def _norm_of(form):
     """The same with another formula for a token, given its mean and its variance."""
 
@@ -326,14 +290,19 @@ the mean squared deviation, and `eps` is added to it under the root.""",
         ),
         "over the sentence": (_norm_over((1, 2)), "One mean for a whole sentence. How many means are there if every token has its own?"),
         "divided by m - 1": (
-            _norm_unbiased,
+            _norm_of(
+                lambda x, mean, var, gain, shift, eps: gain * (x - mean) / np.sqrt(x.var(axis=-1, ddof=1, keepdims=True) + eps) + shift
+            ),
             "Close, but each row is too small by one factor. Is your variance the mean of the squared deviations?",
         ),
         "eps beside the root": (
-            _norm_eps_outside,
+            _norm_of(lambda x, mean, var, gain, shift, eps: gain * (x - mean) / (np.sqrt(var) + eps) + shift),
             "Right unless the spread is small. Where does the statement add eps, to the variance or to its root?",
         ),
-        "divided by the variance": (_norm_by_variance, "Print the variance of your output's rows without gain and shift: is it 1?"),
+        "divided by the variance": (
+            _norm_of(lambda x, mean, var, gain, shift, eps: gain * (x - mean) / (var + eps) + shift),
+            "Print the variance of your output's rows without gain and shift: is it 1?",
+        ),
         "gain and shift left out": (
             lambda x, gain, shift, eps=1e-5: (x - x.mean(axis=-1, keepdims=True)) / np.sqrt(x.var(axis=-1, keepdims=True) + eps),
             "The rows are normalised. What became of `gain` and `shift`?",

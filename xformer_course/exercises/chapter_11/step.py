@@ -207,24 +207,13 @@ def _clipped(gradients, largest):
     return [g * (largest / norm) if norm > largest else g for g in gradients]
 
 
-def _always_scaled(gradients, largest):
-    norm = np.sqrt(sum((g**2).sum() for g in gradients))
-    return [g * largest / norm for g in gradients]
+def _scaled(norm, factor=lambda norm, largest: min(1.0, largest / norm)):
+    """All arrays times one factor, from another norm or in another way."""
+    return lambda gradients, largest: [g * factor(norm(gradients), largest) for g in gradients]
 
 
-def _sum_of_norms(gradients, largest):
-    norm = sum(np.linalg.norm(g) for g in gradients)
-    return [g * min(1.0, largest / norm) for g in gradients]
-
-
-def _no_root(gradients, largest):
-    norm = sum((g**2).sum() for g in gradients)
-    return [g * min(1.0, largest / norm) for g in gradients]
-
-
-def _to_one(gradients, largest):
-    norm = np.sqrt(sum((g**2).sum() for g in gradients))
-    return [g / norm if norm > largest else g for g in gradients]
+def _norm(gradients):
+    return np.sqrt(sum((g**2).sum() for g in gradients))
 
 
 def _clip_concatenated(gradients, largest):
@@ -285,12 +274,21 @@ unchanged if that norm is at most `largest`; otherwise multiply all arrays by th
             "You cut single entries at ±largest, which bends the direction. Multiply all by one factor instead.",
         ),
         "always scaled": (
-            _always_scaled,
+            _scaled(_norm, lambda norm, largest: largest / norm),
             "Small gradients were blown up to the limit. What should happen when the norm is already below it?",
         ),
-        "norms added": (_sum_of_norms, "You added the norms of the arrays. Squares are what adds up: try one array of 3 and one of 4."),
-        "root forgotten": (_no_root, "That is the square of the norm. Try one array of 3 and one of 4: the norm is 5."),
-        "scaled to one": (_to_one, "The norm afterwards is 1, whatever the limit was. Which number should it be?"),
+        "norms added": (
+            _scaled(lambda gradients: sum(np.linalg.norm(g) for g in gradients)),
+            "You added the norms of the arrays. Squares are what adds up: try one array of 3 and one of 4.",
+        ),
+        "root forgotten": (
+            _scaled(lambda gradients: sum((g**2).sum() for g in gradients)),
+            "That is the square of the norm. Try one array of 3 and one of 4: the norm is 5.",
+        ),
+        "scaled to one": (
+            _scaled(_norm, lambda norm, largest: 1 / norm if norm > largest else 1.0),
+            "The norm afterwards is 1, whatever the limit was. Which number should it be?",
+        ),
     },
     alternatives={"one long vector": _clip_concatenated},
     success="One factor for all: the step gets shorter and keeps its direction.",

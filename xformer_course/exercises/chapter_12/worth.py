@@ -53,16 +53,6 @@ def _one_word(states, notes, real, w, u, v):
     return _looked(np.eye(notes.shape[1])[best], notes)
 
 
-def _no_tanh(states, notes, real, w, u, v):
-    scores = ((states @ w.T)[:, None] + notes @ u.T) @ v
-    return _looked(softmax(np.where(real, scores, -np.inf)), notes)
-
-
-def _dot_product(states, notes, real, w, u, v):
-    scores = np.einsum("bm,bsm->bs", states, notes)
-    return _looked(softmax(np.where(real, scores, -np.inf)), notes)
-
-
 def _no_exponential(states, notes, real, w, u, v):
     scores = np.where(real, _scores(states, notes, w, u, v), 0.0)
     return _looked(scores / scores.sum(axis=1, keepdims=True), notes)
@@ -71,6 +61,11 @@ def _no_exponential(states, notes, real, w, u, v):
 def _over_the_batch(states, notes, real, w, u, v):
     scores = np.where(real, _scores(states, notes, w, u, v), -np.inf)
     return _looked(softmax(scores.ravel()).reshape(scores.shape), notes)
+
+
+def _look_by(scores):
+    """One look with other scores."""
+    return lambda states, notes, real, *weights: _looked(softmax(np.where(real, scores(states, notes, *weights), -np.inf)), notes)
 
 
 def _overflows(states, notes, real, w, u, v):
@@ -127,7 +122,10 @@ A place without a word gets the weight 0, the weights of each sentence add up to
             "Every word has the same weight. Where do the scores enter?",
         ),
         "one word only": (_one_word, "You took the best word alone. A softmax leaves something to each of them."),
-        "no tanh": (_no_tanh, "Your scores have no tanh in them. Without it, the state adds the same to every word, and cancels."),
+        "no tanh": (
+            _look_by(lambda states, notes, w, u, v: ((states @ w.T)[:, None] + notes @ u.T) @ v),
+            "Your scores have no tanh in them. Without it, the state adds the same to every word, and cancels.",
+        ),
         "w and u swapped": (
             lambda states, notes, real, w, u, v: _look(states, notes, real, u, w, v),
             "You multiplied states by `u` and annotations by `w`. It is the other way round.",
@@ -136,7 +134,10 @@ A place without a word gets the weight 0, the weights of each sentence add up to
             lambda states, notes, real, w, u, v: _look(states, notes, real, w.T, u.T, v),
             "`w @ state` for one row is `states @ w.T` for all. Your products use `w` and `u` the other way up.",
         ),
-        "a dot product": (_dot_product, "You scored by the dot product of state and annotation. Use `w`, `u` and `v`."),
+        "a dot product": (
+            _look_by(lambda states, notes, *weights: np.einsum("bm,bsm->bs", states, notes)),
+            "You scored by the dot product of state and annotation. Use `w`, `u` and `v`.",
+        ),
         "no exponential": (_no_exponential, "You divided the scores by their sum. Scores may be negative; exponentiate them first."),
         "one softmax for all": (_over_the_batch, "The weights of the whole *batch* add up to 1. Each sentence has its own sum."),
         "overflow": (_overflows, "Right for small scores. `np.exp(1000)` is infinite: subtract the largest of each row first."),
