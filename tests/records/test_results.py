@@ -150,7 +150,7 @@ def test_counts_of_captions_give_the_scores_of_their_runs():
     """On any machine: the sums of the counts are the scores, the groups share the sentences out, and chance moves the gaps as said."""
     words = np.array(COMPARED["source_words"])
     for run in COMPARED["systems"]:
-        record, counts = FILES[ROOT / "results" / f"{run['record']}.json"], np.array(run["counts"])
+        record, counts = FILES[ROOT / "results" / f"{run['record']}.json"], np.array(run["counts"]).T
         assert counts.shape == (len(record["hypotheses"]), 10) and len(words) == len(counts)
         assert bleu_of_counts(counts) == pytest.approx(record["bleu"]["value"])
         assert run["bleu"] == record["bleu"] and run["minutes"] == record["minutes"]
