@@ -6,11 +6,10 @@ second fails for a sign beyond ASCII. An explicit anchor works everywhere, so ev
 
 import nbformat
 import pytest
-import rhythm
 
 from book.xformer_book import links
+from tests.notebooks.limits import EVERY
 
-EVERY = rhythm.chapters() + rhythm.solutions() + rhythm.back_pages()
 each = pytest.mark.parametrize("path", EVERY, ids=[f"{path.parent.name}/{path.stem}" for path in EVERY])
 
 

@@ -15,13 +15,12 @@ from pathlib import Path
 
 import nbformat
 import pytest
-import rhythm
 from run_notebooks import out_of_sight
 
+from tests.notebooks.limits import EVERY
 from xformer_lib.data.corpora import CORPUS_ERRORS, load_corpus
 
 ROOT = Path(__file__).resolve().parents[2]
-EVERY = rhythm.chapters() + rhythm.solutions() + rhythm.back_pages()
 OURS = ("hypotheses", "translations", "int8_translations", "hypothesis")  # what a model wrote is no sentence of the corpus
 RECORDS = {
     path.relative_to(ROOT).as_posix(): json.loads(path.read_text(encoding="utf-8")) for path in sorted((ROOT / "results").rglob("*.json"))
