@@ -15,7 +15,7 @@ JOBS ?=
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 REACHABLE := import sys, urllib.request; urllib.request.urlopen(sys.argv[1] + "/torch/", timeout=5)
 
-.PHONY: help book serve pdf test check slides notebooks export bench repository release clean python
+.PHONY: help book serve test check slides notebooks export bench repository release clean python
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,9 +61,6 @@ serve: book ## build the book and serve it on http://localhost:8000, or the next
 slides: .venv-book/ready ## make slides of every chapter, or of some: make slides CHAPTERS="3 4"
 	@$(SMALL) book/fetch.py --slides
 	@$(SMALL) tools/slides.py $(CHAPTERS)
-
-pdf: .venv/ready book ## print the whole book into one file, _build/xformer-book.pdf (needs a Chromium)
-	@PYTHONPATH=. $(FULL) book/pdf.py
 
 notebooks: .venv/ready ## run every notebook again and store its outputs
 	@$(FULL) tools/sync_bootstrap.py

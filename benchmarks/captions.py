@@ -40,7 +40,7 @@ def system(name: str, run: str, english: list[str], french: list[str]) -> dict:
         "bleu": vars(bleu(said, french)),
         "by_length": groups,
         "word_errors": dict(sorted(errors.items())),
-        "counts": bleu_counts(said, french).tolist(),
+        "counts": bleu_counts(said, french).T.tolist(),  # ten rows, a column per sentence
     }
 
 

@@ -1,6 +1,6 @@
 """One change at a time: what each saves in translating twenty everyday sentences with the shipped model.
 
-    python benchmarks/one_change.py --json results/bench-one-change.json [--compile]
+    python -m benchmarks.one_change --json results/bench-one-change.json [--compile]
 
 The base decodes greedily, one sentence at a time, with the cache, in float32, explicit attention, on one thread. Each line differs from it
 in one thing, the last two in two. *Joint steps* are what the library does by itself. All are taken in turn, once a round; the median of
@@ -20,6 +20,7 @@ from pathlib import Path
 import torch
 import torch._inductor.config
 
+from benchmarks.growth import in_turn
 from xformer_lib import load_pretrained
 from xformer_lib._json import json_text
 from xformer_lib.cli import cpu_name, git_commit
@@ -33,17 +34,6 @@ EVERYDAY = Path(__file__).with_name("everyday.txt")
 def uncached(model, tokenizer, texts: list[str]) -> None:
     for ids in encode_sentences(model, tokenizer, texts):
         greedy(model, torch.tensor([ids]), engine="plain")
-
-
-def in_turn(works: dict, rounds: int) -> dict:
-    """Processor seconds of each work, all taken once a round; the first round warms up."""
-    times = {name: [] for name in works}
-    for _ in range(rounds + 1):
-        for name, work in works.items():
-            start = time.process_time()
-            work()
-            times[name].append(time.process_time() - start)
-    return {name: values[1:] for name, values in times.items()}
 
 
 def against(base: str, times: dict, count: int) -> list[dict]:
@@ -122,7 +112,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         compiled = compile_rows(options.rounds, folder) if options.compile else []
     record = {
-        "command": f"python benchmarks/one_change.py --rounds {options.rounds}" + " --compile" * options.compile,
+        "command": f"python -m benchmarks.one_change --rounds {options.rounds}" + " --compile" * options.compile,
         "commit": git_commit(),
         "device": cpu_name(),
         "threads": 1,

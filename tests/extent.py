@@ -1,5 +1,6 @@
 """How much is tried: with CI=true everything, elsewhere enough to notice what broke, so that nobody waits; and where."""
 
+import itertools
 import os
 
 import pytest
@@ -19,3 +20,12 @@ def posix_only():
 def extent(everything, enough):
     """The first with CI=true, else the second."""
     return everything if EVERYTHING else enough
+
+
+def combinations(**options):
+    """Parametrize by all combinations with CI=true, else by a few in which each choice of each option stands at least twice."""
+    choices = [list(some) for some in options.values()]
+    most = max(map(len, choices))
+    few = {tuple((row + row // most * place) % len(some) for place, some in enumerate(choices)) for row in range(2 * most)}
+    rows = extent(list(itertools.product(*(range(len(some)) for some in choices))), sorted(few))
+    return pytest.mark.parametrize(list(options), [[some[at] for some, at in zip(choices, row)] for row in rows])

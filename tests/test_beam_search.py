@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+from tests.extent import combinations
 from tests.test_decoding import CONFIG, LENGTHS, MAX_LEN, answering, build, by_engine, sources
 from xformer_lib.decoding import Hypothesis, beam_search, greedy
 from xformer_lib.nn.transformer import TokenEmbedding, Transformer, TransformerConfig
@@ -92,8 +93,7 @@ def test_a_sentence_alone_is_the_same_as_in_a_batch(engine):
     assert ids_of(beam_search(model, source, beam_size=5, engine=engine)) == ids_of(alone)
 
 
-@pytest.mark.parametrize("seed", (1, 2, 3))
-@pytest.mark.parametrize("alpha", (0.0, 0.7, 1.0))
+@combinations(seed=(1, 2), alpha=(0.0, 0.7, 1.0))
 def test_a_beam_that_drops_nothing_finds_what_brute_force_finds(seed, alpha):
     """Five sayable ids, one of them <eos>: 4 + 16 + 64 sentences of up to three words, and the empty one."""
     model, source = tiny(seed), tiny_sources(seed)
@@ -109,8 +109,7 @@ def test_a_beam_that_drops_nothing_finds_what_brute_force_finds(seed, alpha):
             assert math.isclose(hypothesis.log_prob, log_prob_of(model, row, hypothesis.ids), rel_tol=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(1, 14))
-@pytest.mark.parametrize("alpha", (0.0, 1.0, 2.0))
+@combinations(seed=range(1, 14), alpha=(0.0, 1.0, 2.0))
 def test_stopping_early_changes_nothing(seed, alpha):
     """The slow search runs to the limit whatever has finished; the library stops by its rule."""
     model, source = tiny(seed), tiny_sources(seed)

@@ -13,6 +13,7 @@ from torch import nn
 from torch.nn.parallel import DataParallel
 from torch.optim.swa_utils import AveragedModel
 
+from tests.extent import combinations
 from tests.whole_models import B, S, T, ids
 from tests.whole_models import build as build_model
 from xformer_lib.data import Tokenizer, sample_pairs
@@ -90,8 +91,7 @@ def same(one, other):
     return np.array_equal(one, other) if isinstance(one, np.ndarray | torch.Tensor) else one == other
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("name", EQUALS)
+@combinations(name=EQUALS, way=WAYS)
 def test_a_copy_says_the_same(name, way):
     make, says = EQUALS[name]
     first = make()

@@ -3,8 +3,7 @@
 a test file                  itself
 a module a/b.py              tests/a/test_b*.py, and the tests that import it by its name. Where these are more than five, most
                              are far away: its own alone, or, if it has none, those in tests/a
-a figure's script or style   tests/explorables/test_NAME*.py, or test_every.py where there is none
-any script or style          tests/tools/test_javascript.py
+a script or style            test_NAME*.py in any folder; of a figure, tests/explorables/test_every.py where there is none
 a notebook                   the notebook against its stored outputs, and tests/notebooks for that page
 """
 
@@ -54,9 +53,8 @@ def tests_near(path, tests):
         return tests_of_module(path.as_posix(), tests)
     if path.suffix not in (".js", ".css"):
         return []
-    own = [test for test in tests if test.startswith(f"tests/explorables/test_{path.stem}")]
-    figure = (own or ["tests/explorables/test_every.py"]) if path.parent.name == "assets" else []
-    return [*figure, "tests/tools/test_javascript.py"]
+    own = [test for test in tests if PurePosixPath(test).name.startswith(f"test_{path.stem}")]
+    return own or (["tests/explorables/test_every.py"] if path.parent.name == "assets" else [])
 
 
 def near(changed, tests, there):

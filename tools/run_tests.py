@@ -1,11 +1,10 @@
-"""Everything `make test` checks, in six steps, with the time each one took.
+"""Everything `make test` checks, in five steps, with the time each one took.
 
     1. style     ruff over the code
     2. form      ruff format, which must find nothing to change
     3. types     mypy over the library
     4. book      the HTML build, warnings as errors
-    5. speed     Lighthouse over a page, in the continuous integration three, alone, since other work on the machine would cost points
-    6. tests     unit, parity, property and doctests, the re-export, every notebook against its stored outputs
+    5. tests     unit, parity, property and doctests, the re-export, every notebook against its stored outputs
                  (nbval), the built pages, in parallel
 
 A step that fails does not keep the next from running. The exit status is 0 when all passed.
@@ -30,7 +29,6 @@ BIN = Path(sys.executable).parent
 CORES = os.cpu_count() or 1
 JOBS = min(CORES + 1, 12)  # one more than there are cores, since many a test waits for a browser or a process; each may take 2 GB
 TOGETHER = ("style", "form", "types", "export", "exercises", "book")  # each of these keeps one core busy, and none needs another
-LIGHTHOUSE = "tests/book/test_lighthouse.py"
 # What is no test of the two packages: pages, notebooks, measurements, the project's own files, records and types, which follow
 # the exact versions of the lock file.
 BESIDE = ("bench", "book", "explorables", "notebooks", "project", "records", "tools", "test_int8.py", "test_types.py")
@@ -41,11 +39,10 @@ def steps(jobs):
     form = [BIN / "ruff", "format", "--check", "--quiet", "."]
     types = [sys.executable, "-m", "mypy"]
     book = [sys.executable, "book/build.py"]
-    speed = [sys.executable, "-m", "pytest", "--quiet", "-rs", "--durations", "5", LIGHTHOUSE]
     tests = [*pytest_with_notebooks(jobs), "--durations", "15"]
     # In the order that tests/conftest.py gives them; xdist itself would take the file with the most tests first.
-    tests += ["--no-loadscope-reorder", "chapters", "tests", "xformer_lib", "xformer_course", "README.md", f"--ignore={LIGHTHOUSE}"]
-    return {"style": style, "form": form, "types": types, "book": book, "speed": speed, "tests": tests}
+    tests += ["--no-loadscope-reorder", "chapters", "tests", "xformer_lib", "xformer_course", "README.md"]
+    return {"style": style, "form": form, "types": types, "book": book, "tests": tests}
 
 
 def pytest_with_notebooks(jobs):

@@ -1,23 +1,20 @@
-"""JSON as people read it: a list of numbers or words on one line, whatever its length; one line for each thing that holds others."""
+"""JSON with a line per record: what holds only plain values, or is short, stands on one line."""
 
 import json
 from typing import Any
 
 __all__ = ["json_text"]
 
-WIDE = 140  # letters up to which an object of plain values stands on one line, too
+WIDE = 300  # letters up to which a value that holds lists or objects stands on one line, too
 
 
 def json_text(value: Any) -> str:
     """Return a value as JSON with a line break at its end.
 
-    >>> print(json_text({"losses": [4.1, 3.9], "runs": [{"seed": 1}, {"seed": 2}]}), end="")
+    >>> print(json_text({"losses": [4.1] * 60, "runs": [{"seed": 1}, {"seed": 2}]}), end="")  # doctest: +ELLIPSIS
     {
-     "losses": [4.1, 3.9],
-     "runs": [
-      {"seed": 1},
-      {"seed": 2}
-     ]
+     "losses": [4.1, ..., 4.1],
+     "runs": [{"seed": 1}, {"seed": 2}]
     }
     """
     return _text(value, "") + "\n"
@@ -26,8 +23,7 @@ def json_text(value: Any) -> str:
 def _text(value: Any, indent: str) -> str:
     line = json.dumps(value, ensure_ascii=False)
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
-    plain = not any(isinstance(part, dict | list | tuple) for part in parts)
-    if not parts or (plain and (not isinstance(value, dict) or len(indent) + len(line) <= WIDE)):
+    if len(line) <= WIDE or not any(isinstance(part, dict | list | tuple) for part in parts):
         return line
     inner = indent + " "
     if isinstance(value, dict):

@@ -1,6 +1,8 @@
 """A headless Chromium, driven with Playwright. It can resolve no host name."""
 
 import asyncio
+import atexit
+from functools import cache
 
 from playwright.async_api import async_playwright
 
@@ -56,14 +58,29 @@ class Tab:
         await self.protocol.send("Emulation.setEmulatedMedia", {"media": media, "features": [scheme]})
 
 
+@cache
+def started(chromium):
+    """One browser for all tests of a process, since its start takes longer than most of them, and the loop that it lives in."""
+    loop = asyncio.new_event_loop()
+    playwright = loop.run_until_complete(async_playwright().start())
+    browser = loop.run_until_complete(playwright.chromium.launch(executable_path=chromium, args=FLAGS))
+
+    def end():
+        loop.run_until_complete(browser.close())
+        loop.run_until_complete(playwright.stop())
+        loop.close()
+
+    atexit.register(end)
+    return loop, browser
+
+
 def browse(chromium, work, *, this_machine=False):
-    """What ``work(tab)`` gives in a fresh browser; ``this_machine`` lets it reach a server here, and nothing else."""
+    """What ``work(tab)`` gives with a fresh profile; ``this_machine`` lets it reach a server here, and nothing else."""
+    loop, browser = started(chromium)
 
     async def run():
-        proxy = None if this_machine else NOWHERE
-        async with async_playwright() as playwright:
-            async with await playwright.chromium.launch(executable_path=chromium, args=FLAGS, proxy=proxy) as browser:
-                page = await browser.new_page(no_viewport=True)
-                return await work(Tab(page, await page.context.new_cdp_session(page)))
+        async with await browser.new_context(no_viewport=True, proxy=None if this_machine else NOWHERE) as context:
+            page = await context.new_page()
+            return await work(Tab(page, await context.new_cdp_session(page)))
 
-    return asyncio.run(run())
+    return loop.run_until_complete(run())

@@ -27,7 +27,7 @@
     for (e = e.parentElement; e && e !== document.body; e = e.parentElement) if (kinds.includes(overflow(e))) return e;
     return null;
   };
-  for (const e of article.querySelectorAll(`*${OURS}`)) {
+  for (const e of [...article.querySelectorAll(`*${OURS}`), ...document.querySelectorAll(".prev-next-area :is(a, p)")]) {
     if (inside(e, "svg *")) continue;
     const clips = ["hidden", "clip"].includes(overflow(e));
     if ((!clips && box(e).right <= window_width + 1) || !shown(e)) continue;

@@ -2,8 +2,6 @@
 
 import asyncio
 import gzip
-import hashlib
-import json
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -25,6 +23,7 @@ axe.run(document, { resultTypes: ["violations"], preload: false, ...%s }).then((
 COLOURS = '{ runOnly: ["color-contrast", "link-in-text-block"] }'  # what the other scheme changes in a page that stays as it is
 FONTS = "[...document.fonts].filter((f) => f.family.startsWith('KaTeX') && f.status === 'loaded').length"
 FORMULAS = "[...document.querySelectorAll('.katex')].filter((one) => one.checkVisibility()).length"  # none in a closed fold
+RESIZED = 0.4  # seconds after which the theme has seen that the window has another size
 PATIENCE = 20  # seconds for a page to take the scheme that the reader prefers
 THEME = "document.documentElement.dataset.theme"
 
@@ -70,9 +69,9 @@ async def axe(tab, thin=True, options="{}"):
     return [tuple(one) for one in await tab.evaluate(RUN_AXE % options)]
 
 
-async def look(tab, path, *, audit=True, whole=False):
-    """All findings of one page: a desktop by day, phones by night. ``whole`` audits without thinning first, and a desktop by night, too:
-    what stands there and on no phone, the columns at both sides, is alike on all pages.
+async def look(tab, path, *, whole=False):
+    """All findings of one page, which is opened once: a desktop by day, phones by night. ``whole`` audits without thinning, and a
+    desktop by night, too: what stands there and on no phone, the columns at both sides, is alike on all pages.
     """
     seen = Findings()
     tab.requests.clear()
@@ -84,52 +83,21 @@ async def look(tab, path, *, audit=True, whole=False):
     if await tab.evaluate(FORMULAS) and not await tab.evaluate(FONTS):
         seen.errors.append("no font for the formulas")
     seen.layout["desktop, light"] = await tab.evaluate(LAYOUT)
-    if audit:
-        seen.axe["desktop, light"] = await axe(tab, thin=not whole)
-    if whole:
-        await tab.screen(*DESKTOP, dark=True)
-        seen.layout["desktop, dark"] = await settled(tab, "dark") or await tab.evaluate(LAYOUT)
-        if audit:
-            seen.axe["desktop, dark"] = await axe(tab, options=COLOURS)
-
-    await tab.screen(*PHONE, dark=True)
-    await tab.visit(path.as_uri())
-    await tab.add_style_tag(content=STILL)
-    seen.layout["phone, dark"] = await settled(tab, "dark") or await tab.evaluate(LAYOUT)
-    if audit:
-        seen.axe["phone, dark"] = await axe(tab)
+    for name, size in (("desktop, dark", DESKTOP), ("phone, dark", PHONE))[not whole :]:
+        await tab.screen(*size, dark=True)
+        seen.layout[name] = await settled(tab, "dark") or await tab.evaluate(LAYOUT)
     await tab.screen(*WIDER_PHONE, dark=True)
     seen.layout["wider phone"] = await tab.evaluate(LAYOUT)
+    if AXE.is_file():
+        await asyncio.sleep(RESIZED)
+        seen.axe["phone, dark"] = await axe(tab, thin=not whole)
+        for name, dark in (("desktop, dark", True), ("desktop, light", False))[not whole :]:
+            await tab.screen(*DESKTOP, dark=dark)
+            await asyncio.sleep(RESIZED)
+            seen.axe[name] = await axe(tab, thin=False, options=COLOURS if dark else "{}")
     seen.errors += tab.complaints
     for kind in ("layout", "axe"):
         setattr(seen, kind, {when: found for when, found in getattr(seen, kind).items() if found})
-    return seen
-
-
-def common(html, chromium):
-    """What every page depends on: its styles and scripts, this walk, the tools. Not what only a press loads."""
-    files = [
-        path for path in (html / "_static").rglob("*") if path.suffix in (".css", ".js") and path.parent.name not in ("python", "pages")
-    ]
-    tools = [*HERE.glob("*.js"), HERE / "survey.py", HERE / "browser.py", *([AXE] if AXE.is_file() else []), Path(chromium).resolve()]
-    return "".join(hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(files) + tools)
-
-
-async def walk(tab, pages, *, shared, kept=None, audit=True, whole=()):
-    """``{name: Findings}``. Where ``kept`` names a file, a page that was faultless there and is still the same is not looked at again."""
-    before = json.loads(kept.read_text(encoding="utf-8")) if kept and kept.is_file() else {}
-    seen, clean = {}, {}
-    for page in pages:
-        mark = hashlib.sha256(f"{shared}{audit}{page.soup.article}".encode()).hexdigest()
-        if before.get(page.name, {}).get("mark") == mark and page.name not in whole:
-            seen[page.name] = Findings(weight=before[page.name]["weight"])
-        else:
-            seen[page.name] = await look(tab, page.path, audit=audit, whole=page.name in whole)
-        found = seen[page.name]
-        if not (found.errors or found.layout or found.axe):
-            clean[page.name] = {"mark": mark, "weight": found.weight}
-    if kept:
-        kept.write_text(json.dumps(clean), encoding="utf-8")
     return seen
 
 

@@ -1,13 +1,12 @@
 """Links that Jupyter follows are read by the book as sections and citations; what leads elsewhere than it says is noticed."""
 
 import json
-import re
 from types import SimpleNamespace
 
 import nbformat
 import pytest
 
-from book.xformer_book import house, links, notebooks
+from book.xformer_book import links, notebooks
 
 CHO = "https://arxiv.org/abs/1409.1259"
 KOEHN = "https://aclanthology.org/W04-3250"
@@ -78,31 +77,3 @@ def test_an_exercise_does_not_ask_to_run_a_page():
     )
     made = notebooks.read(nbformat.v4.new_notebook(cells=[cell]), print)
     assert [output["text"] for output in made["cells"][0]["outputs"]] == [f"1\n{page}{page}", "42\n"]
-
-
-def works_cited(path):
-    """The keys that a notebook cites, in whichever form."""
-    text = "\n".join(links.booklike(text, print) for text in links.text_cells(path))
-    return {key.strip() for keys in re.findall(r"\{cite:[tp]\}`([^`]+)`", text) for key in keys.split(",")}
-
-
-def test_a_page_cites_what_its_notebook_does_and_the_bibliography_lists_it(articles):
-    cited = set()
-    for page in articles.values():
-        if page.source:
-            here = works_cited(page.source)
-            shown = {a["href"].rpartition("#")[2] for a in page.soup.select("a[href*='bibliography.html#']")}
-            assert len([one for one in shown if one.startswith("id")]) == len(here), page.name
-            assert "references.bib" not in str(page.soup.select("main")), page.name
-            cited |= here
-    [listed] = [page for page in articles.values() if page.name.endswith("back/bibliography")]
-    entries = listed.soup.select("div.citation")
-    assert len(entries) == len(cited) == len(links.works())
-
-
-def test_no_anchor_of_a_notebook_stays_in_its_page(articles):
-    for page in articles.values():
-        if page.source:
-            assert page.soup.select("main h2 > a[id], main h3 > a[id], main h4 > a[id]") == [], page.name
-            assert set(links.anchors(page.source)) <= page.ids, page.name
-    assert house.notebooks()

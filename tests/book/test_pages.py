@@ -1,11 +1,17 @@
 """The built pages, parsed: nothing remote, no dead link, maths rendered, marks and buttons in place."""
 
 import re
+from collections import Counter
 from urllib.parse import unquote, urlsplit
 
 import nbformat
 import sync_bootstrap
+from bs4 import BeautifulSoup
 from export_cells import read_directive
+
+from book.xformer_book import links, review
+from book.xformer_book.mathematics import Katex
+from xformer_course.exercises import registry
 
 REMOTE = re.compile(r"^(?:https?:)?//", re.I)
 LOADING = {
@@ -208,3 +214,111 @@ def test_search_index_knows_the_chapters(pages, articles):
     text = index.read_text(encoding="utf-8")
     assert all(f'"{page.name}"' in text for page in articles.values())
     assert "softmax" in text
+
+
+def test_terms_have_notes_where_prose_uses_them(articles):
+    """Each once on a page, each described, none in a heading, a link, code or a formula."""
+    for page in articles.values():
+        terms = page.soup.select("a.term")
+        ids = Counter(term["aria-describedby"] for term in terms)
+        assert all(number == 1 for number in ids.values()), page.name
+        for term in terms:
+            note = term.find_next_sibling()
+            assert note["id"] == term["aria-describedby"] and note["role"] == "tooltip" and len(note.get_text().split()) > 4
+            assert not term.find_parent(["h1", "h2", "h3", "h4", "a", "code", "pre", "thead", "figcaption"]), f"{page.name}: {term}"
+            assert not term.find_parent(class_="math"), f"{page.name}: {term}"
+    assert any(page.soup.select("a.term") for page in articles.values())
+
+
+def test_a_page_does_not_note_what_it_introduces(articles):
+    page = next(page for page in articles.values() if page.name == "chapters/04_self_attention")
+    assert "term-self-attention" not in " ".join(term["href"] for term in page.soup.select("a.term"))
+    assert page.soup.select_one('a.term[href="back/glossary.html#term-softmax"]')
+
+
+def test_pages_hold_their_questions(articles):
+    """In the order of the file, at the end of the page and once more on the page Review, readable without a script."""
+    pages = {page.name.removeprefix("chapters/"): page for page in articles.values()}
+    for name, entries in review.questions().items():
+        ids = [entry["id"] for entry in entries]
+        assert [card["data-id"] for card in pages[name].soup.select(".review-card")] == ids
+        assert [card["data-id"] for card in pages["back/review"].soup.select(f'[data-page="{name}"] .review-card')] == ids
+        for card in pages[name].soup.select(".review-card"):
+            assert "?" in card.find("p").get_text() and card.select_one("details > summary ~ p")
+
+
+def works_cited(path):
+    """The keys that a notebook cites, in whichever form."""
+    text = "\n".join(links.booklike(text, print) for text in links.text_cells(path))
+    return {key.strip() for keys in re.findall(r"\{cite:[tp]\}`([^`]+)`", text) for key in keys.split(",")}
+
+
+def test_a_page_cites_what_its_notebook_does_and_the_bibliography_lists_it(articles):
+    cited = set()
+    for page in articles.values():
+        if page.source:
+            here = works_cited(page.source)
+            shown = {a["href"].rpartition("#")[2] for a in page.soup.select("a[href*='bibliography.html#']")}
+            assert len([one for one in shown if one.startswith("id")]) == len(here), page.name
+            assert "references.bib" not in str(page.soup.select("main")), page.name
+            cited |= here
+    [listed] = [page for page in articles.values() if page.name.endswith("back/bibliography")]
+    entries = listed.soup.select("div.citation")
+    assert len(entries) == len(cited) == len(links.works())
+
+
+def test_no_anchor_of_a_notebook_stays_in_its_page(articles):
+    for page in articles.values():
+        if page.source:
+            assert page.soup.select("main h2 > a[id], main h3 > a[id], main h4 > a[id]") == [], page.name
+            assert set(links.anchors(page.source)) <= page.ids, page.name
+
+
+def without_colour(formula):
+    """The boxes of a formula as HTML, with the colours of roles taken off."""
+    html = re.sub(r"color:\s*var\(--(?:query|key|value)\);?", "", str(formula.select_one(".katex-html")))
+    html, joined = html.replace(' style=""', ""), True
+    while joined:  # KaTeX sets neighbours of one kind as one run, without the small room after a slanted letter
+        pattern = r'<span class="(mord[^"]*)"(?: style="margin-right:[\d.]+em;")?>([^<]*)</span><span class="\1"([^>]*)>'
+        html, joined = re.subn(pattern, r'<span class="\1"\3>\2', html)
+    return html
+
+
+def test_colour_moves_nothing_and_is_not_read_aloud(articles):
+    """On every page: take the colour off, and the boxes and the MathML of the plain formula are left."""
+    katex, coloured, pages = Katex(), 0, set()
+    for page in articles.values():
+        for formula in page.soup.select(".math .katex"):
+            if "var(--" not in str(formula):
+                continue
+            latex = formula.select_one("annotation").get_text()
+            html, error = katex.render(latex, formula.find_parent("div", class_="math-display") is not None)
+            plain = BeautifulSoup(html, "lxml")
+            assert error is None and "color" not in html and "textcolor" not in latex
+            assert without_colour(formula) == without_colour(plain), latex
+            assert str(formula.select_one("math")) == str(plain.select_one("math")), latex
+            coloured, pages = coloured + 1, pages | {page.name}
+    katex.stop()
+    assert coloured > 100 and {f"chapters/{name}" for name in ("02_dictionary_lookup", "04_self_attention", "08_layers")} <= pages
+
+
+def test_pages_mark_what_runs(articles):
+    """Every exercise whose check needs NumPy alone can be answered in its page; no other cell of a later chapter runs."""
+    wanted = {one.id for chapter in registry.chapters() for one in chapter.exercises if not one.requires}
+    found = set()
+    for page in articles.values():
+        for box in page.soup.select("div.cell.live"):
+            kind = "live-exercise" in box["class"]
+            assert kind or page.name.split("/")[1][:2] in ("01", "02", "03", "04", "05", "06", "07")
+            if kind:
+                text = box.select_one("pre").get_text()
+                found.add(text.split('check("')[1].split('"')[0])
+    assert found == wanted
+
+
+def test_only_the_buttons_lead_out_of_the_book(articles):
+    """In the bars around a page: those that launch a notebook or show the repository."""
+    links = {
+        urlsplit(tag["href"]) for page in articles.values() for tag in page.soup.select(".bd-header-article a[href], .bd-sidebar a[href]")
+    }
+    assert {link.hostname for link in links if link.scheme} <= {"colab.research.google.com", "github.com"}

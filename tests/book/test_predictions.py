@@ -30,11 +30,6 @@ def test_every_question_stands_on_its_page(articles, name):
         )
 
 
-def test_right_answers_do_not_all_stand_in_one_place():
-    places = [entry["choices"].index(entry["right"]) for entries in ENTRIES.values() for entry in entries if "choices" in entry]
-    assert all(places.count(place) < 0.55 * len(places) for place in set(places)) and len(places) > 30
-
-
 def test_an_entry_that_fits_no_question_is_told():
     texts = ["**Predict.** At how many of these steps?\n\n<details><summary>Answer</summary>\n\nOne.\n\n</details>"]
     complaints = []
@@ -82,12 +77,8 @@ def test_what_was_said_of_another_question_is_not_shown():
     ("name", "begins", "right", "wrong"),
     [
         ("05_permutations", "In `s` below", ["row 3, column 1", "(3,1)", "3 and 1"], ["1, 3", "3", "31"]),
-        ("05a_how_much_order_is_left", "Python says", ["0.6", ".6"], ["0.6000000000000001", "0.61"]),
         ("14_scaling_out", "With four stages", ["3/7", "0.4286", "about 43 %", ".43"], ["0.4", "4/7", "3"]),
         ("07_positional_encoding", "Which two neighbours", ["7, 8", "7–8", "7-8", "7 - 8"], ["7, -8", "-7, 8"]),
-        ("14_scaling_out", "So FSDP", ["1.5", "1,5", "3/2"], ["15", "1, 5"]),
-        ("07_positional_encoding", "The table has 512", ["32768", "32,768"], ["32700", "3276"]),
-        ("07a_positions_in_the_scores", "In one pair", ["-3", "−3"], ["3", "minus three"]),
     ],
 )
 def test_a_number_may_be_written_in_many_ways(chromium, pages, name, begins, right, wrong):

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections import Counter
 from pathlib import Path
 
 import nbformat
@@ -43,7 +42,6 @@ RESTS_AT_THE_TOP = """
   return now === before && now >= 0 && now < 200; }
 """
 TICKED = "nav.bd-links .read-tick"
-REFUSED = "Object.defineProperty(window, 'localStorage', { get() { throw new Error('refused'); } })"
 
 
 def page_of(articles, name):
@@ -51,35 +49,6 @@ def page_of(articles, name):
 
 
 # ---------------------------------------------------------------- without a browser
-
-
-def test_the_script_is_small():
-    assert len((STATIC / "reading.js").read_bytes()) <= 9 * 1024  # with what the pages' other scripts ask of it
-
-
-def test_terms_have_notes_where_prose_uses_them(articles):
-    """A few on each chapter, each once, each described, none in a heading, a link, code or a formula."""
-    noted = {}
-    for page in articles.values():
-        terms = page.soup.select("a.term")
-        ids = Counter(term["aria-describedby"] for term in terms)
-        assert all(number == 1 for number in ids.values()), page.name
-        for term in terms:
-            note = term.find_next_sibling()
-            assert note["id"] == term["aria-describedby"] and note["role"] == "tooltip" and len(note.get_text().split()) > 4
-            assert not term.find_parent(["h1", "h2", "h3", "h4", "a", "code", "pre", "thead", "figcaption"]), f"{page.name}: {term}"
-            assert not term.find_parent(class_="math"), f"{page.name}: {term}"
-        noted[page.name] = len(terms)
-    assert max(noted.values()) <= 12
-    chapters = [number for name, number in noted.items() if name.split("/")[1][:2].isdigit()]
-    assert sum(number >= 5 for number in chapters) >= 0.8 * len(chapters)
-    assert not any(number for name, number in noted.items() if "/back/" in name and not name.endswith("misconceptions"))
-
-
-def test_a_page_does_not_note_what_it_introduces(articles):
-    page = page_of(articles, "04_self_attention")
-    assert "term-self-attention" not in " ".join(term["href"] for term in page.soup.select("a.term"))
-    assert page.soup.select_one('a.term[href="back/glossary.html#term-softmax"]')
 
 
 # ---------------------------------------------------------------- in a browser
@@ -141,23 +110,6 @@ def test_pages_read_to_their_end_are_ticked_and_forgotten(chromium, articles):
     assert len(pages) == 5 and min(pages) > 1
     assert counted == [f" · {int(place == 0)} of {count} read" for place, count in enumerate(pages)]
     assert forgotten == [] and gone == []
-
-
-@pytest.mark.browser
-def test_nothing_breaks_where_nothing_may_be_kept(chromium, articles):
-    page = page_of(articles, "02_dictionary_lookup")
-
-    async def work(tab):
-        await tab.add_init_script(REFUSED)
-        await tab.visit(page.path.as_uri())
-        await tab.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
-        await asyncio.sleep(0.3)
-        kept = await tab.evaluate("(() => { try { return !!localStorage; } catch { return 'refused'; } })()")
-        return kept, tab.complaints
-
-    kept, problems = browse(chromium, work)
-    assert kept == "refused"
-    assert [line for line in problems for script in STATIC.glob("*.js") if script.name in line] == []
 
 
 @pytest.mark.browser

@@ -4,11 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
-from bs4 import BeautifulSoup
 
-from book.xformer_book.mathematics import Katex
-from book.xformer_book.roles import PAGES, painted
-from xformer_course.plots.style import MASK_COLOURS, ROLES
+from book.xformer_book.roles import painted
+from xformer_course.plots.style import ROLES
 
 ROOT = Path(__file__).resolve().parents[2]
 KIT = (ROOT / "xformer_course/explorables/assets/kit.css").read_text(encoding="utf-8")
@@ -63,16 +61,6 @@ def test_letters_in_these_colours_can_be_read(name):
             assert contrast(colours[name], ground) >= 4.5, (colours[name], ground)
 
 
-def test_the_accent_is_none_of_them_and_what_is_hidden_is_grey():
-    greys = [MASK_COLOURS[0], ROLES["hidden"], *(each["xf-hidden"] for each in KITS)]
-    for grey in greys:
-        parts = [int(grey[at : at + 2], 16) for at in (1, 3, 5)]
-        assert max(parts) - min(parts) <= 20, grey
-    for each in KITS:
-        assert each["xf-accent"] not in {each[name] for name in NAMES}
-        assert contrast(each["xf-quiet"], each["xf-hidden"]) >= 4.5 and contrast(each["xf-accent"], each["xf-paper"]) >= 4.5
-
-
 def of(latex, company=False):
     """What is marked, as (role, letters)."""
     marked = painted(latex, company)
@@ -119,42 +107,3 @@ def test_what_counts_or_names_a_width_is_left_alone(latex):
 def test_a_bare_k_is_a_key_beside_a_query_alone():
     assert of("k") == [] and of("k", company=True) == [("key", "k")]
     assert of("R_j k = q") == [("key", "k"), ("query", "q")]
-
-
-@pytest.mark.parametrize(
-    ("page", "has"),
-    [("chapters/03_scaled_dot_product_attention", True), ("chapters/08a_positions_inside_attention", True), ("chapters/solutions/05_permutations", True),
-     ("chapters/back/notation", True), ("chapters/01_motivation", False), ("chapters/11_training", False), ("chapters/solutions/01_motivation", False),
-     ("chapters/w2_runs_that_survive", False), ("chapters/14_scaling_out", False)],
-)  # fmt: skip
-def test_pages_with_queries(page, has):
-    assert bool(PAGES.search(page)) is has
-
-
-def without_colour(formula):
-    """The boxes of a formula as HTML, with the colours of roles taken off."""
-    html = re.sub(r"color:\s*var\(--(?:query|key|value)\);?", "", str(formula.select_one(".katex-html")))
-    html, joined = html.replace(' style=""', ""), True
-    while joined:  # KaTeX sets neighbours of one kind as one run, without the small room after a slanted letter
-        pattern = r'<span class="(mord[^"]*)"(?: style="margin-right:[\d.]+em;")?>([^<]*)</span><span class="\1"([^>]*)>'
-        html, joined = re.subn(pattern, r'<span class="\1"\3>\2', html)
-    return html
-
-
-def test_colour_moves_nothing_and_is_not_read_aloud(articles):
-    """On every page: take the colour off, and the boxes and the MathML of the plain formula are left."""
-    katex, coloured, pages = Katex(), 0, set()
-    for page in articles.values():
-        for formula in page.soup.select(".math .katex"):
-            if "var(--" not in str(formula):
-                continue
-            latex = formula.select_one("annotation").get_text()
-            html, error = katex.render(latex, formula.find_parent("div", class_="math-display") is not None)
-            plain = BeautifulSoup(html, "lxml")
-            assert error is None and "color" not in html and "textcolor" not in latex
-            assert without_colour(formula) == without_colour(plain), latex
-            assert str(formula.select_one("math")) == str(plain.select_one("math")), latex
-            coloured, pages = coloured + 1, pages | {page.name}
-    katex.stop()
-    assert coloured > 100 and {f"chapters/{name}" for name in ("02_dictionary_lookup", "04_self_attention", "08_layers")} <= pages
-    assert all(PAGES.search(page) for page in pages)

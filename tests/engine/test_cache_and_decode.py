@@ -8,10 +8,11 @@ import torch
 from torch import nn
 
 from tests.engine.test_modules import EXCHANGED, PADDED
+from tests.extent import combinations
 from tests.test_decoding import CONFIG as TALKING
 from tests.test_decoding import build as talker
 from tests.test_decoding import sources
-from tests.whole_models import CONFIG, SIX, B, S, T, build, by_choice, by_path, ids
+from tests.whole_models import CHOICES, CONFIG, SIX, B, S, T, build, by_path, ids
 from xformer_lib.decoding import beam_search, by_columns, greedy
 from xformer_lib.engine.cache import KeyValueCache
 from xformer_lib.engine.decode import PARTS, CachedSteps, JointSteps, OwnSteps, PlainSteps, begin, later_mask, parts_of, stacked
@@ -126,9 +127,7 @@ def test_words_behind_others_read_all_before_them():
     assert later_mask(torch.zeros(B, 1, dtype=torch.int64), 4) is None  # the newest word reads all
 
 
-@by_path
-@by_choice
-@pytest.mark.parametrize("num_kv_heads", [None, 1])
+@combinations(choice=CHOICES, path=("explicit", "fused"), num_kv_heads=(None, 1))
 def test_cached_steps_equal_the_whole(choice, num_kv_heads, path):
     """Several words, then one at a time, then several: each step's vectors and logits are those of the plain model."""
     model, target = build(num_kv_heads=num_kv_heads, **choice), ids(T, 1)
@@ -143,9 +142,7 @@ def test_cached_steps_equal_the_whole(choice, num_kv_heads, path):
     torch.testing.assert_close(steps.memory, model.encode(PADDED), atol=1e-12, rtol=0)
 
 
-@pytest.mark.parametrize("norm", ["pre", "post"])
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "none", "rotary"])
-@pytest.mark.parametrize("columns", [True, False])
+@combinations(norm=("pre", "post"), positions=("sinusoidal", "learned", "none", "rotary"), columns=(True, False))
 def test_joint_steps_equal_the_whole(norm, positions, columns):
     """Words of any number at once, taken back and said again, rows that change places, words of padding."""
     model, target, source = build(norm=norm, positions=positions), ids(T, 1), PADDED
@@ -176,9 +173,7 @@ PREFIXES = {
 }
 
 
-@pytest.mark.parametrize("prefix", PREFIXES)
-@pytest.mark.parametrize("positions", SIX)
-@pytest.mark.parametrize("at_once", (4, 2, 1))
+@combinations(prefix=PREFIXES, positions=SIX, at_once=(4, 2, 1))
 def test_padding_in_a_beginning_stays_hidden(positions, prefix, at_once):
     """Kept keys of padding are read by no later word, whatever leaves or is taken back meanwhile."""
     model, source = build(positions=positions), ids(S)
@@ -311,9 +306,7 @@ def same_words(model, source, max_len=None):
     return said
 
 
-@pytest.mark.parametrize("norm", ["pre", "post"])
-@pytest.mark.parametrize("positions", SIX)
-@pytest.mark.parametrize("num_kv_heads", [None, 1])
+@combinations(norm=("pre", "post"), positions=SIX, num_kv_heads=(None, 1))
 def test_both_engines_say_the_same(norm, positions, num_kv_heads):
     """For every scheme, with sentences that leave the batch at different steps, at <eos> or at their limit."""
     heads = 1 if num_kv_heads is None else 11  # rotary turns pairs: heads of width 22 or 2

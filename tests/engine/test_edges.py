@@ -6,7 +6,8 @@ import torch.nn.functional as F
 from torch.autograd import forward_ad
 from torch.func import functional_call, grad, hessian, jacrev, jvp, vmap
 
-from tests.whole_models import computed
+from tests.extent import combinations
+from tests.whole_models import SIX, WAYS, computed
 from xformer_lib.engine import Linear, attend, explicit_attention, fused_attention, local_attention, product, tiled_attention
 from xformer_lib.nn import GroupedQueryAttention, Transformer, TransformerConfig
 from xformer_lib.nn.attention import attention as plain_attention
@@ -60,8 +61,7 @@ WEIGHTS = {
 }
 
 
-@pytest.mark.parametrize("x", X)
-@pytest.mark.parametrize("weight", WEIGHTS)
+@combinations(x=X, weight=WEIGHTS)
 def test_inputs_and_weights_of_any_layout_with_their_gradients(x, weight):
     made = []
     for multiply in (product, F.linear):
@@ -191,8 +191,7 @@ def test_transforms_of_the_linear_layer():
 # ---------------------------------------------------------------- nothing at all
 
 
-@pytest.mark.parametrize("shape", [(0, H, L, D), (B, H, 0, D), (0, H, 0, D)])
-@pytest.mark.parametrize("name", ATTENTION)
+@combinations(name=ATTENTION, shape=((0, H, L, D), (B, H, 0, D), (0, H, 0, D)))
 def test_attention_over_no_sentences_and_no_words(name, shape):
     tensors = [x.requires_grad_() for x in qkv(*shape)]
     output = ATTENTION[name](*tensors)
@@ -219,9 +218,7 @@ def test_a_linear_layer_without_rows(shape):
     assert x.grad.shape == shape and not layer.weight.grad.any() and not layer.bias.grad.any()
 
 
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "relative", "rotary", "alibi", "none"])
-@pytest.mark.parametrize("num_kv_heads", [None, 1])
-@pytest.mark.parametrize("way", ["plain", "auto", "explicit", "fused"])
+@combinations(positions=SIX, num_kv_heads=(None, 1), way=WAYS)
 def test_a_model_over_no_sentences_and_no_words(positions, num_kv_heads, way):
     model = Transformer(
         TransformerConfig(
@@ -247,9 +244,7 @@ def test_a_model_over_no_sentences_and_no_words(positions, num_kv_heads, way):
 NARROW = {name: ATTENTION[name] for name in ("explicit", "fused", "local", "local, causal", "tiled", "tiled, masked", "grouped, explicit")}
 
 
-@pytest.mark.parametrize("autocast", [False, True])
-@pytest.mark.parametrize("scale", [1.0, 300.0, 3000.0])
-@pytest.mark.parametrize("name", NARROW)
+@combinations(name=NARROW, scale=(1.0, 300.0, 3000.0), autocast=(False, True))
 def test_scores_beyond_float16_are_those_of_float32(name, scale, autocast):
     """float16 ends at 65,504; scores of 90,000 and of 9 million are finite in float32, and so are their gradients."""
     q, k, v = (

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from tests.extent import combinations
 from xformer_lib.engine.efficient import local_attention, tiled_attention
 from xformer_lib.engine.modules import explicit_attention
 from xformer_lib.nn.cost import measure_cost
@@ -62,8 +63,7 @@ def test_local_grows_with_the_length_alone():
 MASKS = [None, (11, 13), (2, 1, 11, 13), (2, 3, 11, 13), (2, 1, 1, 13), (2, 1, 11, 1)]
 
 
-@pytest.mark.parametrize("shape", MASKS, ids=str)
-@pytest.mark.parametrize("tile", [1, 5, 13, 100])
+@combinations(shape=MASKS, tile=(1, 5, 13, 100))
 def test_tiles_equal_explicit(tile, shape):
     inputs = tensors((2, 3, 11, 5), (2, 3, 13, 5), (2, 3, 13, 7), scale=4.0)
     mask = None if shape is None else torch.rand(shape, generator=torch.Generator().manual_seed(3)) < 0.6

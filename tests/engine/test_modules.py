@@ -1,14 +1,14 @@
 """The engine's modules: both paths of attention, and a model that computes as the plain one does, in less time."""
 
 import dataclasses
-import itertools
 
 import pytest
 import torch
 from torch import nn
 
+from tests.extent import combinations
 from tests.nn.test_attention import B, D, E, H, I, J, M, backward, mask_with_empty_rows, qkv
-from tests.whole_models import CONFIG, SIX, WAYS, S, T, build, by_choice, by_path, computed, ids, see_neither_the_future_nor_padding
+from tests.whole_models import CHOICES, CONFIG, SIX, WAYS, S, T, build, by_path, computed, ids, see_neither_the_future_nor_padding
 from xformer_lib.engine import modules
 from xformer_lib.engine.modules import FastAttention, FastTransformer, accelerate, attend, explicit_attention, fused_attention, needed
 from xformer_lib.nn import GroupedQueryAttention, LanguageModel, MultiHeadAttention, Transformer
@@ -117,9 +117,6 @@ def test_dropout_only_while_training(path):
 
 PADDED = ids(S).clone()
 PADDED[1, 5:] = CONFIG.pad_id
-every_model = [
-    pytest.param(*choice, id="-".join(map(str, choice))) for choice in itertools.product(("pre", "post"), SIX, (None, 1), WAYS[1:])
-]
 
 
 def gradients(model, parameters, source):
@@ -129,7 +126,7 @@ def gradients(model, parameters, source):
     return [logits, *torch.autograd.grad((logits * weights).sum(), parameters)]
 
 
-@pytest.mark.parametrize("norm, positions, num_kv_heads, path", every_model)
+@combinations(norm=("pre", "post"), positions=SIX, num_kv_heads=(None, 1), path=WAYS[1:])
 def test_an_accelerated_model_is_the_plain_one(norm, positions, num_kv_heads, path):
     """The same parameters, objects and names; equal outputs, equal gradients of each; the plain model stays as it was."""
     model = build(norm=norm, positions=positions, num_kv_heads=num_kv_heads)
@@ -151,8 +148,7 @@ def test_an_accelerated_model_is_the_plain_one(norm, positions, num_kv_heads, pa
     assert all(torch.equal(value, values[name]) for name, value in model.state_dict().items())
 
 
-@by_path
-@by_choice
+@combinations(choice=CHOICES, path=("explicit", "fused"))
 def test_neither_the_future_nor_padding_can_leak(choice, path):
     see_neither_the_future_nor_padding(accelerate(build(**choice), path=path))
 
@@ -182,9 +178,8 @@ def test_each_has_a_training_flag_of_its_own():
     assert not any(part.training for part in model.modules()) and all(part.training for part in fast.modules())
 
 
-@pytest.mark.parametrize(
-    "place",
-    [
+@combinations(
+    place=[
         "encoder.layers.1.self_attention",
         "decoder.layers.0.cross_attention.w_v",
         "decoder.layers.2.residuals.1.norm",
@@ -197,10 +192,10 @@ def test_each_has_a_training_flag_of_its_own():
         "decoder.layers.1.self_attention.positions",
         "encoder.layers.0.self_attention.positions",
     ],
+    hung=["before", "after", "in the fast one"],
+    kind=["forward", "pre"],
+    num_kv_heads=[None, 1],
 )
-@pytest.mark.parametrize("hung", ["before", "after", "in the fast one"])
-@pytest.mark.parametrize("kind", ["forward", "pre"])
-@pytest.mark.parametrize("num_kv_heads", [None, 1])
 def test_hooks_act_in_both(place, hung, kind, num_kv_heads):
     """Wherever it is hung and whenever: what one model does under a hook, the other does."""
     model = build(positions="alibi", num_kv_heads=num_kv_heads)
@@ -277,9 +272,7 @@ EXCHANGED = {
 }
 
 
-@by_path
-@pytest.mark.parametrize("name", EXCHANGED)
-@pytest.mark.parametrize("num_kv_heads", [None, 1])
+@combinations(name=EXCHANGED, path=("explicit", "fused"), num_kv_heads=(None, 1))
 def test_unknown_parts_stay_as_they_are_and_act(name, path, num_kv_heads):
     torch.manual_seed(2)
     whole = build(num_kv_heads=num_kv_heads)

@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 import torch
 
+from tests.extent import combinations
 from tests.whole_models import computed
 from xformer_lib.decoding import greedy
 from xformer_lib.inspection import edit_attention
@@ -38,10 +39,9 @@ def gathered(gradient, num_heads, num_kv_heads):
     return gradient.unflatten(0, (num_kv_heads, num_heads // num_kv_heads, -1)).sum(dim=1).flatten(0, 1)
 
 
-@pytest.mark.parametrize("way", ["plain", "explicit", "fused"])
-@pytest.mark.parametrize("num_kv_heads", [1, 2, 3])
-@pytest.mark.parametrize("scheme", [None, "rotary", "alibi", "relative"])
-@pytest.mark.parametrize("masked", [True, False])
+@combinations(
+    way=("plain", "explicit", "fused"), num_kv_heads=(1, 2, 3), scheme=(None, "rotary", "alibi", "relative"), masked=(True, False)
+)
 def test_a_grouped_layer_is_a_full_one_with_repeated_weights(way, num_kv_heads, scheme, masked):
     torch.manual_seed(0)
     sizes = {"d_head": D, "d_value": D if scheme == "relative" else E}

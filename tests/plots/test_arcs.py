@@ -1,9 +1,5 @@
 """Arcs and wirings: where the lines run, what is coloured, and what is refused."""
 
-import matplotlib
-
-matplotlib.use("agg")
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -16,14 +12,6 @@ from xformer_course.plots.arcs import FAINT, MARKED
 WORDS = ["dogs", "that", "bark", "often", "sleep"]
 HEADS = [4, 2, 0, 2, None]
 ROW = {(1, position): [(0, near) for near in range(max(0, position - 1), position + 1)] for position in range(4)}
-
-
-@pytest.fixture(autouse=True)
-def clean():
-    with matplotlib.rc_context():
-        plots.use_style()
-        yield
-    plt.close("all")
 
 
 class TestDependencyArcs:

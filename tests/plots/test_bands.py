@@ -1,9 +1,5 @@
 """Means over seeds: the points, the length of the bars, and what is refused."""
 
-import matplotlib
-
-matplotlib.use("agg")
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -12,14 +8,6 @@ from xformer_course import plots
 from xformer_course.plots.bands import _t_factor
 
 X = [8, 16, 64]
-
-
-@pytest.fixture(autouse=True)
-def clean():
-    with matplotlib.rc_context():
-        plots.use_style()
-        yield
-    plt.close("all")
 
 
 @pytest.fixture

@@ -1,10 +1,5 @@
 """Maps, numbers and intervals for every layer and head: the data drawn, the words, and what is refused."""
 
-import matplotlib
-
-matplotlib.use("agg")
-
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -13,14 +8,6 @@ from xformer_course import plots
 QUERIES = ["Le", "gros", "chat"]
 KEYS = ["The", "big", "yellow", "cat", "."]
 LAYERS, HEADS = 2, 7
-
-
-@pytest.fixture(autouse=True)
-def clean():
-    with matplotlib.rc_context():
-        plots.use_style()
-        yield
-    plt.close("all")
 
 
 @pytest.fixture

@@ -1,9 +1,5 @@
 """Costs on logarithmic axes: the points, the guides, the roof, and what is refused."""
 
-import matplotlib
-
-matplotlib.use("agg")
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -14,12 +10,6 @@ LINES = {"square": ([2, 4, 8], [3, 12, 48]), "straight": ([5, 10], [7, 14])}
 AXES = {"xlabel": "words", "ylabel": "products"}
 
 
-@pytest.fixture(autouse=True)
-def clean():
-    yield
-    plt.close("all")
-
-
 def drawn(ax):
     return {line.get_label(): (list(line.get_xdata()), list(line.get_ydata())) for line in ax.lines}
 
@@ -27,7 +17,7 @@ def drawn(ax):
 def test_lines_keep_their_points_and_axes_are_logarithmic():
     ax = plots.growth_plot(LINES, **AXES, title="Growth")
     assert {name: drawn(ax)[name] for name in LINES} == {name: (list(x), list(y)) for name, (x, y) in LINES.items()}
-    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log") and ax.get_title() == "Growth"
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log") and ax.get_title(loc="left") == "Growth"
     assert [text.get_text() for text in ax.get_xticklabels()] == ["2", "4", "5", "8", "10"]
     assert [text.get_text() for text in ax.get_legend().get_texts()] == list(LINES)
 

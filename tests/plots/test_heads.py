@@ -1,9 +1,5 @@
 """Heads side by side: the data drawn, one scale, the words, and what is refused."""
 
-import matplotlib
-
-matplotlib.use("agg")
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -13,14 +9,6 @@ from xformer_course import plots
 QUERIES = ["Le", "gros", "chat"]
 KEYS = ["The", "big", "yellow", "cat", "."]
 HEADS = 2
-
-
-@pytest.fixture(autouse=True)
-def clean():
-    with matplotlib.rc_context():
-        plots.use_style()
-        yield
-    plt.close("all")
 
 
 @pytest.fixture

@@ -3,10 +3,6 @@
 import subprocess
 import sys
 
-import matplotlib
-
-matplotlib.use("agg")
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -15,14 +11,6 @@ from xformer_course import plots
 
 QUERIES = ["Le", "gros", "chat"]
 KEYS = ["The", "big", "yellow", "cat", "."]
-
-
-@pytest.fixture(autouse=True)
-def clean():
-    with matplotlib.rc_context():
-        plots.use_style()
-        yield
-    plt.close("all")
 
 
 @pytest.fixture

@@ -1,9 +1,5 @@
 """Rows on the move: which lines are drawn for layers that do and do not respect an order."""
 
-import matplotlib
-
-matplotlib.use("agg")
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -12,14 +8,6 @@ from xformer_course import plots
 
 ORDER = (1, 3, 0, 2)
 WORDS = ["The", "big", "yellow", "cat"]
-
-
-@pytest.fixture(autouse=True)
-def clean():
-    with matplotlib.rc_context():
-        plots.use_style()
-        yield
-    plt.close("all")
 
 
 @pytest.fixture

@@ -1,22 +1,10 @@
 """Figures on positions: what is drawn for which offset, and which way arrows turn."""
 
-import matplotlib
-
-matplotlib.use("agg")
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 from xformer_course import plots
-
-
-@pytest.fixture(autouse=True)
-def clean():
-    with matplotlib.rc_context():
-        plots.use_style()
-        yield
-    plt.close("all")
 
 
 def shown(figure):

@@ -1,9 +1,5 @@
 """Receptive fields: the cells, the cross and the words, and what is refused."""
 
-import matplotlib
-
-matplotlib.use("agg")
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -12,12 +8,6 @@ from xformer_course import plots
 
 MOVED = np.array([[0, 0, 1, 1, 0], [0, 1, 1, 1, 0], [1, 1, 1, 1, 1]], dtype=bool)
 ROWS = ["1 layer", "2 layers", "3 layers"]
-
-
-@pytest.fixture(autouse=True)
-def clean():
-    yield
-    plt.close("all")
 
 
 def words(labels):
@@ -30,7 +20,7 @@ def test_cells_cross_and_words():
     assert words(ax.get_yticklabels()) == ROWS
     assert words(ax.get_xticklabels()) == ["0", "1", "2", "3", "4"]
     assert (list(ax.lines[0].get_xdata()), list(ax.lines[0].get_ydata())) == ([2], [0])
-    assert "position" in ax.get_xlabel() and ax.get_title() == "Reach"
+    assert "position" in ax.get_xlabel() and ax.get_title(loc="left") == "Reach"
     assert words(ax.figure.axes[1].get_yticklabels()) == ["stayed", "moved"]
 
 

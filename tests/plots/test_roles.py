@@ -2,10 +2,6 @@
 
 from types import SimpleNamespace
 
-import matplotlib
-
-matplotlib.use("agg")
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest

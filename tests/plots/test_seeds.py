@@ -1,9 +1,5 @@
 """Rows of seeds: what is drawn where, how long the interval is, and what is refused."""
 
-import matplotlib
-
-matplotlib.use("agg")
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -11,14 +7,6 @@ import pytest
 from xformer_course import plots
 
 SERIES = {"first": [3.0, 5.0, 10.0], "second": [2.0, 2.5], "alone": [7.0]}
-
-
-@pytest.fixture(autouse=True)
-def clean():
-    with matplotlib.rc_context():
-        plots.use_style()
-        yield
-    plt.close("all")
 
 
 def test_every_seed_is_a_dot_in_the_row_of_its_name():

@@ -1,9 +1,6 @@
 """The picture of attention: every number drawn is the one computed, and stands where it belongs."""
 
 import matplotlib
-
-matplotlib.use("agg")
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -16,14 +13,6 @@ QUERIES = ["Le", "gros", "chat"]
 KEYS = ["The", "big", "yellow", "cat", "."]
 COLUMNS = ["size", "colour"]
 MASK = np.tri(3, 5, k=1, dtype=bool)
-
-
-@pytest.fixture(autouse=True)
-def clean():
-    with matplotlib.rc_context():
-        plots.use_style()
-        yield
-    plt.close("all")
 
 
 @pytest.fixture

@@ -1,11 +1,7 @@
 """A sentence on its way: the vectors drawn, the words on the bars, the cells of the read-out, the sum of the votes."""
 
 import matplotlib
-
-matplotlib.use("agg")
-
 import matplotlib.colors
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -14,14 +10,6 @@ from xformer_course import plots
 WORDS = [f"w{number}" for number in range(11)]
 STEPS = ["<bos>", "Je", "suis"]
 DEPTHS = ["embedding", "layer 1", "layer 2", "layer 3", "norm"]
-
-
-@pytest.fixture(autouse=True)
-def clean():
-    with matplotlib.rc_context():
-        plots.use_style()
-        yield
-    plt.close("all")
 
 
 @pytest.fixture

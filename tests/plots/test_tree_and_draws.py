@@ -1,10 +1,5 @@
 """The beam as a tree and the histograms of draws: what stands where, and what is refused."""
 
-import matplotlib
-
-matplotlib.use("agg")
-
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -15,14 +10,6 @@ STEPS = [
     [(("b", "d"), 0.25), (("a", "<eos>"), 0.1875), (("a", "d"), 0.125), (("b", "e"), 0.0625)],
     [(("b", "d", "<eos>"), 0.25)],
 ]
-
-
-@pytest.fixture(autouse=True)
-def clean():
-    with matplotlib.rc_context():
-        plots.use_style()
-        yield
-    plt.close("all")
 
 
 def nodes(ax):

@@ -16,9 +16,8 @@ TESTS = {
     "tests/explorables/test_masks.py": "",
     "tests/explorables/test_every.py": "from xformer_lib.data.typed_by_hand import nothing",
     "tests/tools/test_slides.py": "import slides",
-    "tests/tools/test_javascript.py": "",
+    "tests/book/test_live.py": "",
 } | {f"tests/{folder}/test_{n}.py": "from xformer_lib.nn.masks import causal_mask" for folder in ("nn", "fuzz") for n in range(3)}
-SCRIPTS = "tests/tools/test_javascript.py"
 
 
 @pytest.mark.parametrize(
@@ -31,9 +30,10 @@ SCRIPTS = "tests/tools/test_javascript.py"
         ("xformer_lib/cli.py", ["tests/test_cli.py"]),
         ("xformer_lib/nn/masks.py", ["tests/nn/test_0.py", "tests/nn/test_1.py", "tests/nn/test_2.py"]),
         ("tools/slides.py", ["tests/tools/test_slides.py"]),
-        ("xformer_course/explorables/assets/masks.js", ["tests/explorables/test_masks.py", SCRIPTS]),
-        ("xformer_course/explorables/assets/kit.css", ["tests/explorables/test_every.py", SCRIPTS]),
-        ("book/static/runner.js", [SCRIPTS]),
+        ("xformer_course/explorables/assets/masks.js", ["tests/explorables/test_masks.py"]),
+        ("xformer_course/explorables/assets/kit.css", ["tests/explorables/test_every.py"]),
+        ("book/static/live.js", ["tests/book/test_live.py"]),
+        ("book/static/print.css", []),
         ("README.md", []),
         ("tests/test_removed.py", []),
     ],
