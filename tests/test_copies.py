@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn.parallel import DataParallel
 from torch.optim.swa_utils import AveragedModel
 
-from tests.extent import combinations
+from tests.extent import combinations, continuous
 from tests.whole_models import B, S, T, ids
 from tests.whole_models import build as build_model
 from xformer_lib.data import Tokenizer, sample_pairs
@@ -109,6 +109,7 @@ def test_a_copy_goes_on_by_itself(name, way):
         assert same(says(other), said)
 
 
+@continuous
 def test_words_of_another_process():
     """As a translator is sent to workers that were spawned."""
     translator = Translator(model(), tokenizer())

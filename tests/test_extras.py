@@ -18,7 +18,7 @@ import nbformat
 import pytest
 from packaging.requirements import Requirement
 
-from tests.extent import posix
+from tests.extent import continuous, posix
 from tests.wheel import build_wheel, copy_source
 from xformer_lib import _needs
 
@@ -163,6 +163,7 @@ def test_nothing_but_numpy(install):
     assert here.command("--version").stdout.startswith("xformer ")
 
 
+@continuous
 @pytest.mark.errors
 def test_torch_alone(install):
     """A Transformer can be built and run; what reads text is named."""
@@ -187,6 +188,7 @@ def test_torch_alone(install):
     assert doctor.stdout.splitlines()[-1].endswith("; pip install tokenizers safetensors sacrebleu tqdm pooch matplotlib scikit-learn")
 
 
+@continuous
 @pytest.mark.errors
 def test_training_and_scoring(install):
     """Train, translate with the run and with the shipped model, score."""

@@ -17,8 +17,6 @@ from tests.extent import posix
 ROOT = Path(__file__).parents[1]
 SHORTENED = {  # 800 steps as they stand
     "xformer train --preset fragment": "--set max_steps=12 warmup_steps=2 validate_every=6 max_tokens=307",
-    "torchrun --nproc-per-node 2 -m xformer_lib.cli train --preset fragment": "--set max_steps=4 warmup_steps=2 "
-    "validate_every=4 max_tokens=307",
     "xformer train --pairs": "--set max_steps=6 warmup_steps=2 validate_every=3",
     "xformer evaluate": "--split val",
 }
@@ -27,6 +25,7 @@ ELSEWHERE = {
     "make test": "whoever runs this",
     "make repository": "notebooks/test_bootstrap.py",
     "pip install": "test_extras.py",
+    "torchrun": "training/test_distributed.py",
 }
 WORKS = {"xformer grade": 1}  # one exercise of the notebook is open
 
@@ -99,7 +98,6 @@ def test_the_commands_in_their_order(folder):
         ["runs/mine"],
         ["en-fr"],
         ["runs/small"],
-        ["runs/two"],
         [],
         [],
     ]

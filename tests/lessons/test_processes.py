@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from tests.extent import continuous
 from xformer_course.lessons.processes import running, together
 
 
@@ -22,6 +23,7 @@ def one_fails(rank):
     dist.all_reduce(torch.zeros(1))  # noqa: F821
 
 
+@continuous
 def test_each_returns_and_the_next_call_finds_them_again():
     for _ in range(2):
         (zero, total), (one, same) = together(half_sums, numbers)

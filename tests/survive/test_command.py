@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.extent import posix
+from tests.extent import continuous, posix
 from xformer_lib.cli import main
 from xformer_lib.data import _download
 from xformer_lib.training.checkpoint import load_model, load_tensors
@@ -234,6 +234,7 @@ def shell(line, folder, **more):
     return subprocess.run(["sh", "-c", line], cwd=folder, env=environment, capture_output=True, text=True)
 
 
+@continuous
 @pytest.mark.errors
 def test_closed_streams(unbroken, tmp_path):
     """`>&-`, `<&-` and `2>&-`: one line where the result has no place to go, and never a message in the wrong stream."""
@@ -261,6 +262,7 @@ def test_closed_streams(unbroken, tmp_path):
     assert ended.returncode == 0 and one_line(ended.stderr, "train").startswith("model ")
 
 
+@continuous
 def test_without_documentation_and_assertions(unbroken, tmp_path):
     """`python -OO` takes every docstring away."""
     run = [sys.executable, "-OO", "-m"]

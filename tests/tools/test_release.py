@@ -10,6 +10,8 @@ import pytest
 import release
 import sync_bootstrap
 
+from tests.extent import continuous
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -53,6 +55,7 @@ def test_what_disagrees_is_named(home, capsys, name, old, new, says):
     assert "No release of 2.3.5" in said and says in said and f"uncommitted:  M {name}" in said
 
 
+@continuous
 def test_the_archives_hold_what_the_repository_holds(tmp_path, monkeypatch):
     source = tmp_path / "source"
     for name in release.tracked():

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.extent import posix
+from tests.extent import continuous, posix
 from xformer_lib.cli import main
 from xformer_lib.data import Tokenizer
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
@@ -239,6 +239,7 @@ def test_a_folder_that_cannot_be_made(tmp_path, monkeypatch):
     assert str(error.value).startswith(str(tmp_path)) and "\n" not in str(error.value)
 
 
+@continuous
 @pytest.mark.errors
 def test_python_without_asserts_and_docstrings_refuses_the_same(finished, tmp_path):
     """`python -OO`: no check of what a user gives is an assert, and nothing needs a docstring."""
@@ -305,6 +306,7 @@ BUSY = (
 )
 
 
+@continuous
 @posix
 @pytest.mark.errors
 def test_two_processes_do_not_train_in_one_folder(tmp_path, monkeypatch):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.extent import continuous
 from xformer_lib.data import load_corpus
 from xformer_lib.nn.transformer import TransformerConfig
 from xformer_lib.training import TrainConfig, loop
@@ -72,6 +73,7 @@ def test_another_seed_is_another_run(first, tmp_path):
         assert not torch.equal(tensors[name], first[0][name])
 
 
+@continuous
 def test_in_fresh_processes(first, tmp_path):
     """Python orders its sets of strings by a seed of its own, which differs from process to process."""
     program = "import sys, runpy; from pathlib import Path\nrunpy.run_path(sys.argv[1])['run_here'](Path(sys.argv[2]))"
