@@ -135,11 +135,12 @@ async def reached_by_tab(tab):
 async def picture_without_script(tab, address):
     """Width and height of what a reader without scripts sees, on a phone."""
     phone = {"viewport": {"width": 360, "height": 900}, "is_mobile": True}
-    bare = Tab(await tab.context.browser.new_page(java_script_enabled=False, **phone))
-    await bare.visit(address)
-    assert bare.complaints == []
-    box = await bare.locator(".xf-picture").bounding_box()
-    return box["width"], box["height"]
+    async with await tab.context.browser.new_page(java_script_enabled=False, **phone) as page:
+        bare = Tab(page)
+        await bare.visit(address)
+        assert bare.complaints == []
+        box = await bare.locator(".xf-picture").bounding_box()
+        return box["width"], box["height"]
 
 
 @browser

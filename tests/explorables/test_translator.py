@@ -19,9 +19,9 @@ from xformer_lib.inspection import attention_maps
 
 browser = pytest.mark.browser
 TEXTS = live.any_texts(200, seed=3)
-WHOLE = {  # translated in the page: fifty and twenty, or a third of them
-    "en-fr": extent(live.SENTENCES, live.SENTENCES[::3]),
-    "fr-en": extent(live.EVERYDAY["fr-en"], live.EVERYDAY["fr-en"][::3]),
+WHOLE = {  # translated in the page: fifty and twenty, or a few of them
+    "en-fr": extent(live.SENTENCES, live.SENTENCES[::7]),
+    "fr-en": extent(live.EVERYDAY["fr-en"], live.EVERYDAY["fr-en"][::7]),
 }
 CLOSELY = [
     *(("en-fr", text) for text in ("She lives in Lyon.", "I will be there in five minutes 🙂.", live.SENTENCES[13], "日本語")),

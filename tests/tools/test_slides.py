@@ -196,10 +196,3 @@ def test_the_examples_of_its_functions_run(slides):
 def test_an_unknown_chapter_is_named(slides):
     with pytest.raises(SystemExit, match=r"expected chapters from 1 to 15, or their pages \(4a\), got 16, 3z;"):
         slides.chapters(["4", "04", "4a", "16", "3z"])
-
-
-def test_the_tools_stand_on_the_books_small_environment():
-    """A deck is made without torch, and without the library."""
-    for name in ("slides.py", "slide_blocks.py"):
-        text = (ROOT / "tools" / name).read_text(encoding="utf-8")
-        assert not re.search(r"^\s*(import|from) (torch|xformer_lib|xformer_course)", text, re.M)

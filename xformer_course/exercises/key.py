@@ -1,7 +1,7 @@
 """`xformer key 4`: the answer key of a chapter for the teacher, as Markdown, from the catalogue that `check` uses.
 
-For each exercise it has the statement, the reference answer and the misconceptions that the check knows by name. A function is
-shown by its source, found in the installed package, with the helpers of its module that it calls.
+For each exercise it has the statement, the solution and the misconceptions that the check knows by name. A wrong function is shown
+by its source, found in the installed package, with the helpers of its module that it calls.
 """
 
 import ast
@@ -63,7 +63,7 @@ def chapter_key(chapter: Chapter, exercises: list[Exercise]) -> str:
     head = (
         f"# Answer key · Chapter {chapter.number}: {chapter.title}\n\n"
         f"{many}, {minutes} minutes. Any answer that does the same is right: the check runs it on fresh cases and does not compare its "
-        f"words. NumPy is `np` throughout. The answers worked out, with their reasons, stand in `chapters/solutions/{chapter.slug}.ipynb`."
+        f"words. NumPy is `np` throughout."
     )
     return "\n\n".join([head, *map(exercise_key, exercises)]) + "\n"
 
@@ -79,10 +79,8 @@ def exercise_key(exercise: Exercise) -> str:
         "### Answer",
     ]
     board = Board()
-    for step in exercise.steps:
-        parts += [f"**{step.name}**: {step.claim}.", board.show(step.reference, "the answer")]
-    if not exercise.steps:
-        parts += ["For example:" if exercise.kind == "explore" else "", board.show(exercise.reference, "the answer")]
+    parts += [f"**{step.name}**: {step.claim}." for step in exercise.steps]
+    parts.append(answer(exercise.solution))
     if exercise.alternatives:
         parts.append("Right as well: " + "; ".join(exercise.alternatives) + ".")
     wrong = [(f" (step *{step.name}*)", one) for step in exercise.steps for one in step.misconceptions]
@@ -92,6 +90,12 @@ def exercise_key(exercise: Exercise) -> str:
     for where, one in wrong:
         parts += [f"**{one.name}**{where}. {one.diagnosis}", board.show(one.implementation, f"*{one.name}*")]
     return "\n\n".join(filter(None, parts))
+
+
+def answer(solution: str) -> str:
+    """A solution without the calls of `check`."""
+    text = re.sub(r"\n*^check\(\.\.\.\)$", "", solution.strip(), flags=re.MULTILINE)
+    return text.replace("```python claims", "```python")
 
 
 def fenced(code: str) -> str:
