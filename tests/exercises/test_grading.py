@@ -316,7 +316,7 @@ def test_exercises_are_listed_once_and_in_order():
 
 def test_a_notebook_of_an_earlier_edition_is_checked_under_todays_numbers():
     """Its 3.9 is today's 3.7 and its 3.6 today's 3.8; a heading with number and title shows which edition it is."""
-    old = "### Exercise 3.9 · Only what is near <a id='x'></a>\n\ntext"
+    old = "### Exercise 3.9 · Only the recent past <a id='x'></a>\n\ntext"
     cells = [("markdown", old), ("code", 'check("3.9", recent_mask)\nhint("3.2")'), ("code", "check( '3.6', shapes)")]
     notebook = parse(cells)
     assert notebook.earlier and [exercise.id for exercise in notebook.exercises] == ["3.7", "3.8"]

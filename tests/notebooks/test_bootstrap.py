@@ -11,6 +11,7 @@ import nbformat
 import pytest
 import sync_bootstrap
 
+from tests.extent import continuous
 from tests.wheel import build_wheel, copy_source
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -163,6 +164,7 @@ def package(tmp_path_factory):
     return {"a local copy": source, "a wheel": build_wheel(source, source.parent)}
 
 
+@continuous
 @pytest.mark.parametrize("kind, chapter", [("a local copy", "03_scaled_dot_product_attention"), ("a wheel", "02_dictionary_lookup")])
 def test_chapter_runs_in_a_fresh_environment(tmp_path, package, kind, chapter):
     """As on Colab: NumPy, torch and matplotlib are there, the library is not; one cell installs it."""
