@@ -20,7 +20,7 @@ axe.run(document, { resultTypes: ["violations"], preload: false, ...%s }).then((
   [one.id, one.nodes.length, one.nodes.slice(0, 3).map((node) => node.target.join(" ")
     + ": " + [...node.any, ...node.all, ...node.none].map((check) => check.message).join("; "))]))
 """
-COLOURS = '{ runOnly: ["color-contrast", "link-in-text-block"] }'  # what the other scheme changes in a page that stays as it is
+COLOURS = '{ runOnly: ["color-contrast", "link-in-text-block"] }'  # what another scheme changes in a page that stays as it is
 FONTS = "[...document.fonts].filter((f) => f.family.startsWith('KaTeX') && f.status === 'loaded').length"
 FORMULAS = "[...document.querySelectorAll('.katex')].filter((one) => one.checkVisibility()).length"  # none in a closed fold
 RESIZED = 0.4  # seconds after which the theme has seen that the window has another size
@@ -70,8 +70,8 @@ async def axe(tab, thin=True, options="{}"):
 
 
 async def look(tab, path, *, whole=False):
-    """All findings of one page, which is opened once: a desktop by day, phones by night. ``whole`` audits without thinning, and a
-    desktop by night, too: what stands there and on no phone, the columns at both sides, is alike on all pages.
+    """All findings of one page, which is opened once: phones by night, and what changes on a desktop by day. ``whole`` audits all, without
+    thinning, and a desktop by night, too: what stands there and on no phone, the columns at both sides, is alike on all pages.
     """
     seen = Findings()
     tab.requests.clear()
@@ -94,7 +94,7 @@ async def look(tab, path, *, whole=False):
         for name, dark in (("desktop, dark", True), ("desktop, light", False))[not whole :]:
             await tab.screen(*DESKTOP, dark=dark)
             await asyncio.sleep(RESIZED)
-            seen.axe[name] = await axe(tab, thin=False, options=COLOURS if dark else "{}")
+            seen.axe[name] = await axe(tab, thin=False, options="{}" if whole and not dark else COLOURS)
     seen.errors += tab.complaints
     for kind in ("layout", "axe"):
         setattr(seen, kind, {when: found for when, found in getattr(seen, kind).items() if found})

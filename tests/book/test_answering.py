@@ -43,7 +43,7 @@ def test_answers_can_be_read_by_all(chromium, pages, dark):
         for act in (predict, review, solve):
             await act(tab)
         await tab.add_style_tag(content=survey.STILL)
-        return await survey.axe(tab, thin=False), await tab.evaluate("document.documentElement.scrollWidth - innerWidth"), tab.complaints
+        return await survey.axe(tab), await tab.evaluate("document.documentElement.scrollWidth - innerWidth"), tab.complaints
 
     found, wider, complaints = browse(chromium, work)
     assert found == [] and wider <= 0 and complaints == []
