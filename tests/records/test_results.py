@@ -24,7 +24,6 @@ EVERY = (
     "bench-batch-size",
     "bench-decoding",
     "bench-growth",
-    "bench-memory",
     "bench-one-change",
     "bench-peers",
     "bench-plan",
