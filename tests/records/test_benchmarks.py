@@ -10,7 +10,7 @@ import pytest
 from benchmarks import peers, quality
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ("attention-paths", "batch-size", "decoding", "growth", "memory", "one-change", "peers", "plan", "project")
+NAMES = ("attention-paths", "batch-size", "decoding", "growth", "one-change", "peers", "plan", "project")
 RECORDS = {f"bench-{name}": json.loads((ROOT / "results" / f"bench-{name}.json").read_text(encoding="utf-8")) for name in NAMES}
 
 
