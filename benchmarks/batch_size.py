@@ -24,7 +24,7 @@ from xformer_lib._json import json_text  # noqa: E402
 from xformer_lib.cli import cpu_name, git_commit  # noqa: E402
 from xformer_lib.data import Tokenizer, load_corpus  # noqa: E402
 from xformer_lib.nn.transformer import TransformerConfig  # noqa: E402
-from xformer_lib.training import TrainConfig, loop  # noqa: E402
+from xformer_lib.training import TrainConfig, loop, validation_loss  # noqa: E402
 
 SIZES = (64, 128, 256, 512, 1024, 2048, 4096)
 RATES = (4e-3, 8e-3, 16e-3)
@@ -43,7 +43,7 @@ def steps_to_target(size: int, rate: float, seed: int, corpus: dict, tokenizer: 
     )
     every = max(1, min(20, 2048 // size * 5))
     run = loop.build_run(config, Path(tempfile.gettempdir()), tokenizer, corpus, "cpu")
-    run.computing.train()
+    run.engine_model.train()
     before = None
     for batch in islice(loop.batch_stream(run), min(STEPS_AT_MOST, TOKENS_AT_MOST // size)):
         try:
@@ -52,7 +52,7 @@ def steps_to_target(size: int, rate: float, seed: int, corpus: dict, tokenizer: 
             break
         if run.step % every:
             continue
-        loss = loop.validation_loss(run.computing, run.validation_data, max_tokens=2048, device="cpu")
+        loss = validation_loss(run.engine_model, run.validation_data, max_tokens=2048, device="cpu")
         if loss <= TARGET and before is not None:
             step, tokens, old = before
             share = (math.log(old) - math.log(TARGET)) / (math.log(old) - math.log(loss))

@@ -18,7 +18,8 @@ from xformer_lib._json import json_text
 from xformer_lib.cli import cpu_name, git_commit
 from xformer_lib.data.batching import pad_rows
 from xformer_lib.data.corpora import load_corpus
-from xformer_lib.decoding import beam_search, encode_sentences, translate
+from xformer_lib.decoding import beam_search, translate
+from xformer_lib.decoding.sentences import encode_sentences
 from xformer_lib.evaluation import bleu, bleu_counts
 
 ROOT = Path(__file__).parent.parent

@@ -29,8 +29,10 @@ from xformer_lib.data.batching import make_batch
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.engine import accelerate
 from xformer_lib.nn.attention import MultiHeadAttention
+from xformer_lib.training import has_bfloat16, keep_freed_memory, pick_device, train_step
 from xformer_lib.training.config import preset
-from xformer_lib.training.loop import build_run, has_bfloat16, keep_freed_memory, pick_device, read_loss, train_step
+from xformer_lib.training.run import build_run
+from xformer_lib.training.step import read_loss
 
 TYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 ROW = 24  # tokens a sentence, about that of a caption
@@ -108,7 +110,7 @@ def training_row(device: str, precision: str, width: int, max_tokens: int, round
     torch.manual_seed(config.seed)
     tokenizer, pair = Tokenizer.load(SHIPPED / "tokenizer.json"), [("a", "a")]
     run = build_run(config, Path(tempfile.gettempdir()), tokenizer, {"train": pair, "val": pair}, device)
-    run.computing.train()
+    run.engine_model.train()
     rng = np.random.default_rng(config.seed)
     rows = rng.integers(4, model.vocab_size, size=(max_tokens // ROW, 2, ROW - 1))
     batch = make_batch([(source.tolist(), target.tolist()) for source, target in rows])

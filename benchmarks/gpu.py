@@ -38,10 +38,12 @@ from xformer_lib.data.corpora import load_corpus
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.decoding import translate
 from xformer_lib.evaluation import bleu, chrf
+from xformer_lib.training import pick_device, train, train_step
 from xformer_lib.training.checkpoint import load_model
 from xformer_lib.training.config import TrainConfig, preset
-from xformer_lib.training.loop import READ_EVERY, build_run, pick_device, train, train_step
 from xformer_lib.training.loss import translation_loss
+from xformer_lib.training.run import build_run
+from xformer_lib.training.step import READ_EVERY
 
 ROOT = Path(__file__).resolve().parent.parent
 ROW = 24  # tokens per sentence, about that of a caption
@@ -71,7 +73,7 @@ def random_run(config: TrainConfig, device: str, folder: Path):
     tokenizer, pair = Tokenizer.load(SHIPPED / "tokenizer.json"), [("a", "a")]
     config = replace(config, model=replace(config.model, vocab_size=tokenizer.vocab_size))
     run = build_run(config, folder, tokenizer, {"train": pair, "val": pair}, device)
-    run.computing.train()
+    run.engine_model.train()
     rng = np.random.default_rng(config.seed)
     ids = rng.integers(4, tokenizer.vocab_size, size=(config.max_tokens // ROW, 2, ROW - 1))
     return run, make_batch([(source.tolist(), target.tolist()) for source, target in ids])
@@ -114,7 +116,7 @@ def one_step(device: str, folder: Path, clock: Clock, smoke: bool) -> dict:
             run, batch = random_run(config, device, folder)
             if mode:
                 how = {"backend": "aot_eager"} if smoke else {"mode": mode}
-                run.processes.loss = torch.compile(partial(translation_loss, run.computing), **how)
+                run.processes.loss = torch.compile(partial(translation_loss, run.engine_model), **how)
             began = time.perf_counter()
             train_step(run, batch)
             device_table.wait(device)
@@ -214,13 +216,13 @@ def worker(device: str, folder: Path, steps: int) -> None:
     """What torchrun starts: a group of one, whose gradients and sums go through NCCL (gloo on a CPU) all the same."""
     import torch.distributed as dist
 
-    from xformer_lib.training.distributed import Group
+    from xformer_lib.training.distributed import ProcessGroup
 
     if device.startswith("cuda"):
         torch.cuda.set_device(0)
     backend = "nccl" if device.startswith("cuda") else "gloo"
     dist.init_process_group(backend)
-    found = fragment_training(device, folder, steps, processes=Group(device))
+    found = fragment_training(device, folder, steps, processes=ProcessGroup(device))
     dist.destroy_process_group()
     print(json.dumps({"backend": backend, **found}))
 

@@ -30,7 +30,7 @@ from xformer_lib.engine.modules import accelerate
 from xformer_lib.engine.quantized import int_product
 from xformer_lib.nn import MultiHeadAttention, Transformer, TransformerConfig
 from xformer_lib.nn.cost import measure_cost
-from xformer_lib.training.loop import encode_pairs, keep_freed_memory, to_tensors
+from xformer_lib.training import encode_pairs, keep_freed_memory, to_tensors
 from xformer_lib.training.loss import translation_loss
 
 LONG, SHORT = (128, 256, 512, 1024, 2048, 4096), (16, 32, 64, 128)

@@ -43,7 +43,8 @@ from xformer_lib.evaluation import bleu, bleu_by_length, chrf  # noqa: E402
 from xformer_lib.nn import MultiHeadAttention, Transformer, TransformerConfig  # noqa: E402
 from xformer_lib.nn.recurrent import GRUAttentionTranslator, GRUTranslator  # noqa: E402
 from xformer_lib.training import TrainConfig, load_model, resume, save_setup  # noqa: E402
-from xformer_lib.training.loop import build_run, continue_run  # noqa: E402
+from xformer_lib.training.loop import continue_run  # noqa: E402
+from xformer_lib.training.run import build_run  # noqa: E402
 
 RECORDS = ROOT / "results" / "ladder"
 SEEDS = (1, 2, 3)

@@ -24,7 +24,8 @@ from benchmarks.growth import in_turn
 from xformer_lib import load_pretrained
 from xformer_lib._json import json_text
 from xformer_lib.cli import cpu_name, git_commit
-from xformer_lib.decoding import encode_sentences, greedy, translate
+from xformer_lib.decoding import greedy, translate
+from xformer_lib.decoding.sentences import encode_sentences
 from xformer_lib.engine.modules import accelerate
 from xformer_lib.engine.quantized import quantize_int8
 

@@ -24,7 +24,7 @@ from xformer_lib._json import json_text  # noqa: E402
 from xformer_lib.cli import cpu_name, git_commit  # noqa: E402
 from xformer_lib.data import Tokenizer, make_batch  # noqa: E402
 from xformer_lib.nn.transformer import TransformerConfig  # noqa: E402
-from xformer_lib.training import TrainConfig, loop, planning  # noqa: E402
+from xformer_lib.training import TrainConfig, keep_freed_memory, loop, planning  # noqa: E402
 
 BASE = TransformerConfig(vocab_size=8000, dropout=0.1, max_len=64)
 # name: model, rows, places on either side; the first calibrates
@@ -47,7 +47,7 @@ def prepare(model: TransformerConfig, rows: int, places: int, tokenizer: Tokeniz
     config = TrainConfig("fragment", model, max_steps=1000, warmup_steps=1)
     pairs = {split: [("a", "a")] for split in ("train", "val")}
     run = loop.build_run(config, Path(tempfile.gettempdir()), tokenizer, pairs, "cpu")
-    run.computing.train()
+    run.engine_model.train()
     return run, batch
 
 
@@ -68,7 +68,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    loop.keep_freed_memory()
+    keep_freed_memory()
     start = time.time()
     tokenizer = Tokenizer.train(["a b"], vocab_size=260)
     runs = {name: prepare(*shape, tokenizer) for name, shape in SHAPES.items()}

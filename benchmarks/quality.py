@@ -31,7 +31,7 @@ from xformer_lib.data.corpora import load_corpus  # noqa: E402
 from xformer_lib.decoding import translate  # noqa: E402
 from xformer_lib.evaluation import bleu  # noqa: E402
 from xformer_lib.nn.transformer import Transformer  # noqa: E402
-from xformer_lib.training import loop, preset  # noqa: E402
+from xformer_lib.training import keep_freed_memory, loop, preset, validation_loss  # noqa: E402
 from xformer_lib.training.config import TrainConfig  # noqa: E402
 
 TOKENS = 2048  # of a batch of the base
@@ -138,10 +138,10 @@ class Means:
 
 def scores(run: loop.Run, pairs: list) -> dict[str, float]:
     """Validation loss in nats and BLEU of what the model writes greedily."""
-    run.computing.eval()
-    loss = loop.validation_loss(run.computing, run.validation_data, max_tokens=TOKENS, device="cpu")
+    run.engine_model.eval()
+    loss = validation_loss(run.engine_model, run.validation_data, max_tokens=TOKENS, device="cpu")
     said = translate(run.model.eval(), run.tokenizer, [source for source, _ in pairs])
-    run.model.train(), run.computing.train()
+    run.model.train(), run.engine_model.train()
     return {"loss": round(loss, 4), "bleu": round(bleu(said, [target for _, target in pairs]).value, 2)}
 
 
@@ -149,14 +149,13 @@ def trial(name: str, seed: int, steps: int, corpus: dict, **model: int) -> dict:
     """Train one system, with these settings of the model besides its own, and score it on the way."""
     config = config_of(name, seed, steps)
     config = replace(config, model=replace(config.model, **model))
-    run = loop.begin(config, Path(tempfile.gettempdir()), corpus, "cpu", Transformer, loop.Processes(), "fast")
+    run = loop.new_run(config, Path(tempfile.gettempdir()), corpus, "cpu", Transformer, loop.SingleProcess(), "fast")
     if "muon" in TRIALS[name]:
         run.optimizer = Muon(run.model, config.peak_rate, TRIALS[name]["muon"])
-    run.model.train(), run.computing.train()
-    means, looks, floor = Means(run.model), [], 0
+    run.model.train(), run.engine_model.train()
+    means, looks = Means(run.model), []
     for batch in loop.batch_stream(run):
         loop.train_step(run, batch)
-        floor = loop.bound_memory(floor)
         means.add(run.step)
         if run.step in (config.max_steps // 2, config.max_steps * 4 // 5, config.max_steps):
             look = {"step": run.step, "tokens": run.tokens, "cpu_seconds": round(run.cpu_seconds, 1)}
@@ -189,7 +188,7 @@ def main(arguments: list[str] | None = None) -> None:
     if record["steps"] != steps:
         parser.error(f"--steps: expected {record['steps']}, as in {options.json}, got {steps}; name another file")
     torch.set_num_threads(1)
-    loop.keep_freed_memory()
+    keep_freed_memory()
     corpus, small = {split: load_corpus("fragment" if options.smoke else "multi30k", split) for split in ("train", "val")}, {}
     if options.smoke:
         corpus = {"train": corpus["train"][:400], "val": corpus["val"][:20]}

@@ -96,11 +96,11 @@ def test_translate_keeps_order_and_reads_standard_input(run, capsys, monkeypatch
 
 
 def test_the_command_stores_matrices_as_a_translator_does(run, capsys, monkeypatch):
-    from xformer_lib import decoding
+    from xformer_lib.decoding import translator
 
-    seen, translate = [], decoding.translate_texts
+    seen, translate = [], translator.translate_texts
     monkeypatch.setattr(
-        decoding, "translate_texts", lambda model, *rest, **options: seen.append(model) or translate(model, *rest, **options)
+        translator, "translate_texts", lambda model, *rest, **options: seen.append(model) or translate(model, *rest, **options)
     )
     assert main(["translate", "--model", str(run), "Hello world"]) == 0 and capsys.readouterr().out
     assert {value.stride(0) == 1 for value in seen[0].parameters() if value.ndim == 2} == {True}
@@ -147,10 +147,10 @@ def test_a_file_is_translated_line_by_line_and_blank_lines_stay(run, tmp_path, c
 
 
 def test_the_beam_reaches_the_search(run, capsys, monkeypatch):
-    from xformer_lib import decoding
+    from xformer_lib.decoding import sentences
 
-    seen, search = [], decoding.beam_search
-    monkeypatch.setattr(decoding, "beam_search", lambda *args, **options: (seen.append(options), search(*args, **options))[1])
+    seen, search = [], sentences.beam_search
+    monkeypatch.setattr(sentences, "beam_search", lambda *args, **options: (seen.append(options), search(*args, **options))[1])
     assert main(["translate", "--model", str(run), "--beam-size", "3", "--length-penalty", "0.5", "Hello world"]) == 0
     assert [(options["beam_size"], options["length_penalty"]) for options in seen] == [(3, 0.5)]
 
@@ -199,7 +199,9 @@ def test_a_run_is_used_when_it_is_named_and_never_otherwise(run, tmp_path, capsy
 
 def test_every_command_names_its_model(run, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("xformer_lib.decoding.decode_sentences", lambda model, tokenizer, lines, **_: [("Le chat", True)] * len(lines))
+    monkeypatch.setattr(
+        "xformer_lib.decoding.translator.decode_sentences", lambda model, tokenizer, lines, **_: [("Le chat", True)] * len(lines)
+    )
     fragment = ["--corpus", "fragment", "--split", "val", "--quiet"]
     shutil.copytree(run, tmp_path / "runs" / "newer")
     assert main(["evaluate", *fragment]) == 0
@@ -341,7 +343,9 @@ def test_without_git_a_run_is_trained_and_scored(tmp_path, capsys, monkeypatch):
     said = "xformer: git is not on the path; the commit is recorded as unknown"
     assert capsys.readouterr().err.splitlines()[0] == said
     assert json.loads((folder / "provenance.json").read_text())["commit"] == "unknown"
-    monkeypatch.setattr("xformer_lib.decoding.decode_sentences", lambda model, tokenizer, lines, **_: [("Le chat", True)] * len(lines))
+    monkeypatch.setattr(
+        "xformer_lib.decoding.translator.decode_sentences", lambda model, tokenizer, lines, **_: [("Le chat", True)] * len(lines)
+    )
     assert main(["evaluate", "--corpus", "fragment", "--split", "val", "--quiet", "--json", str(record)]) == 0
     assert capsys.readouterr().err.count(said) == 1
     assert json.loads(record.read_text())["commit"] == "unknown"
@@ -384,7 +388,7 @@ def test_a_commit_is_that_of_the_library_or_unknown(tmp_path, capsys, monkeypatc
 @pytest.mark.errors
 @pytest.mark.parametrize("damage", [b"{", b"\xff", b"[1]", b"[" * 10**5], ids=["torn", "bytes", "list", "deep"])
 def test_a_damaged_provenance_is_named_before_the_work(run, tmp_path, capsys, monkeypatch, damage):
-    monkeypatch.setattr("xformer_lib.decoding.decode_sentences", None)
+    monkeypatch.setattr("xformer_lib.decoding.translator.decode_sentences", None)
     folder = tmp_path / "copy"
     shutil.copytree(run, folder)
     (folder / "provenance.json").write_bytes(damage)
@@ -455,7 +459,7 @@ def test_a_damaged_provenance_is_named_before_the_work(run, tmp_path, capsys, mo
 )
 def test_mistakes_are_one_line_each(arguments, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("xformer_lib.decoding.decode_sentences", None)  # nothing is decoded before
+    monkeypatch.setattr("xformer_lib.decoding.translator.decode_sentences", None)  # nothing is decoded before
     (tmp_path / "folder").mkdir()
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "config.json").write_text("[" * 100_000)
@@ -606,7 +610,7 @@ def test_what_torch_and_python_raise_is_one_line_too(run, capsys, monkeypatch, e
     def breaks(*_, **__):
         raise error
 
-    monkeypatch.setattr("xformer_lib.decoding.decode_sentences", breaks)
+    monkeypatch.setattr("xformer_lib.decoding.translator.decode_sentences", breaks)
     assert fails(capsys, "translate", "--model", str(run), "Hi").startswith(f"xformer translate: {words}")
     monkeypatch.setenv("XFORMER_TRACEBACK", "1")
     with pytest.raises(type(error)):
@@ -618,7 +622,7 @@ def test_a_bug_of_ours_is_not_hidden(run, monkeypatch):
     def breaks(*_, **__):
         raise AttributeError("'Model' object has no attribute 'encoder'")
 
-    monkeypatch.setattr("xformer_lib.decoding.decode_sentences", breaks)
+    monkeypatch.setattr("xformer_lib.decoding.translator.decode_sentences", breaks)
     with pytest.raises(AttributeError):
         main(["translate", "--model", str(run), "Hi"])
 
@@ -675,7 +679,7 @@ def test_a_pipe_gets_utf8(run, tmp_path, encoding):
 
 @pytest.mark.parametrize("command", ["evaluate --json", "translate Hello --output"])
 def test_a_place_that_cannot_be_written_is_refused_before_the_work(run, tmp_path, capsys, monkeypatch, command):
-    monkeypatch.setattr("xformer_lib.decoding.decode_sentences", None)
+    monkeypatch.setattr("xformer_lib.decoding.translator.decode_sentences", None)
     name, *options = command.split()
     long = tmp_path / ("x" * 245 + ".json")  # a name that the system takes, but not with what is written beside it
     said = fails(capsys, name, *options, str(long))

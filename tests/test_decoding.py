@@ -12,9 +12,20 @@ import pytest
 import torch
 from torch import nn
 
-from xformer_lib import decoding
 from xformer_lib.data.tokenizer import Tokenizer
-from xformer_lib.decoding import Translator, beam_search, by_columns, evaluation_mode, greedy, likeliest, next_logits, translate
+from xformer_lib.decoding import (
+    Translator,
+    beam,
+    beam_search,
+    evaluation_mode,
+    greedy,
+    greedy_search,
+    likeliest,
+    next_logits,
+    sentences,
+    store_column_major,
+    translate,
+)
 from xformer_lib.engine import decode as steps_of
 from xformer_lib.engine.modules import accelerate
 from xformer_lib.nn._trees import second_tree
@@ -81,7 +92,8 @@ class Answering:
 def answering(monkeypatch, answer=None):
     """From now on decoding hears ``answer``, by whatever engine; gives the log of sizes."""
     log = []
-    monkeypatch.setattr(decoding, "begin", lambda *args, **options: Answering(steps_of.begin(*args, **options), answer, log))
+    for search in (beam, greedy_search):
+        monkeypatch.setattr(search, "begin", lambda *args, **options: Answering(steps_of.begin(*args, **options), answer, log))
     return log
 
 
@@ -256,10 +268,10 @@ def test_the_likeliest_word_is_that_of_argmax(vocab_size):
         assert found.shape == (7, 1) and found[:, 0].tolist() == logits.argmax(axis=1).tolist()
 
 
-def test_storing_matrices_by_columns_changes_no_number_and_no_word():
+def test_storing_matrices_store_column_major_changes_no_number_and_no_word():
     model, source = build().float(), sources()
     before, said = {name: value.clone() for name, value in model.state_dict().items()}, greedy(model, source)
-    assert by_columns(by_columns(model)) is model  # twice is once
+    assert store_column_major(store_column_major(model)) is model  # twice is once
     for name, value in model.state_dict().items():
         assert torch.equal(value, before[name]) and value.shape == before[name].shape
         assert value.ndim != 2 or value.stride(0) == 1
@@ -316,7 +328,7 @@ def test_batches_hold_sentences_of_like_length(monkeypatch, translator, tokenize
     """Sorted by length before they are cut into batches: the least padding."""
     padding = []
     monkeypatch.setattr(
-        decoding, "greedy", lambda model, source, engine: (padding.append(int((source == CONFIG.pad_id).sum())), [[7]] * len(source))[1]
+        sentences, "greedy", lambda model, source, engine: (padding.append(int((source == CONFIG.pad_id).sum())), [[7]] * len(source))[1]
     )
     translate(translator, tokenizer, ["I am I am I", "I", "I am I am I", "I"], batch_size=2)
     assert padding == [0, 0]

@@ -73,7 +73,7 @@ import xformer_lib, xformer_lib.data, xformer_lib.nn
 ADVICE = "expected torch, which is not installed here; pip install torch --index-url https://download.pytorch.org/whl/cpu"
 PIP = "which is not installed here; pip install "
 LOOKS = {
-    "hasattr": ("print(hasattr(xformer_lib.nn, 'Transformer'), hasattr(xformer_lib, 'decoding'))", "False False"),
+    "hasattr": ("print(hasattr(xformer_lib.nn, 'Transformer'), hasattr(xformer_lib, 'inspection'))", "False False"),
     "getattr": ("print(getattr(xformer_lib.nn, 'Transformer', 7), getattr(xformer_lib, 'load_pretrained', 7))", "7 7"),
     "getmembers": ("print('Transformer' in dict(inspect.getmembers(xformer_lib.nn)))", "False"),
     "getmembers of all": ("print('engine' in dict(inspect.getmembers(xformer_lib)))", "True"),

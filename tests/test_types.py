@@ -68,13 +68,13 @@ reveal_type(xformer_lib.nn.attention.MultiHeadAttention(8, 2).num_heads)  # int
 reveal_type(xformer_lib.reference.causal_mask(3))  # numpy.ndarray
 reveal_type(xformer_lib.training.plan)  # def (config: xformer_lib.nn.transformer.TransformerConfig,
 reveal_type(xformer_lib.data.load_corpus("fragment"))  # list[tuple[str, str]]
-reveal_type(xformer_lib.load_pretrained())  # xformer_lib.decoding.Translator
+reveal_type(xformer_lib.load_pretrained())  # xformer_lib.decoding.translator.Translator
 reveal_type(load_pretrained().translate("A sentence."))  # str
 reveal_type(load_pretrained().translate(["Two", "of them."]))  # list[str]
 reveal_type(accelerate(GRUTranslator(config)))  # xformer_lib.nn.recurrent.GRUTranslator
 reveal_type(greedy(Transformer(config), ids))  # list[list[int]]
 reveal_type(greedy(GRUTranslator(config), ids, engine="plain"))  # list[list[int]]
-reveal_type(beam_search(accelerate(Transformer(config)), ids))  # list[list[xformer_lib.decoding.Hypothesis]]
+reveal_type(beam_search(accelerate(Transformer(config)), ids))  # list[list[xformer_lib.decoding.beam.Hypothesis]]
 reveal_type(xformer_course.lessons.fit)  # def (
 reveal_type(xformer_course.explorables.beam)  # def (
 reveal_type(xformer_course.exercises.check)  # def (
@@ -96,7 +96,7 @@ class Own(torch.nn.Module):
 
 
 reveal_type(greedy(Own(config), ids))  # list[list[int]]
-reveal_type(train(TrainConfig("fragment", config, 1), "runs/own", build=Own))  # xformer_lib.training.loop.Run
+reveal_type(train(TrainConfig("fragment", config, 1), "runs/own", build=Own))  # xformer_lib.training.run.Run
 """
 
 REFUSED = """

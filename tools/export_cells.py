@@ -10,8 +10,16 @@ import nbformat
 from nbdev.export import nb_export
 from nbdev.maker import ModuleMaker
 
-ROOMS = {"reference", "nn", "engine", "data", "training", "lessons"}  # packages that chapters may fill; lessons belong to the course
-SINGLES = {"decoding", "evaluation", "inspection", "speculation"}  # modules that chapters may fill at the top of the library
+ROOMS = {
+    "reference",
+    "nn",
+    "engine",
+    "data",
+    "training",
+    "decoding",
+    "lessons",
+}  # packages that chapters may fill; lessons belong to the course
+SINGLES = {"inspection", "speculation"}  # modules that chapters may fill at the top of the library
 DIRECTIVES = {"export", "exporti"}
 ALLOWED = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
 

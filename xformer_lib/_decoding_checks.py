@@ -4,11 +4,11 @@ from typing import Any
 
 from torch import Tensor
 
-from xformer_lib._checks import check_whole, is_number, shown
+from xformer_lib._checks import check_whole, is_number, is_whole, shown
 from xformer_lib.nn._trees import WRAPPERS
 from xformer_lib.nn.checks import check_ids, check_known_ids
 
-__all__ = ["check_memory", "check_prompt", "check_source", "check_translator"]
+__all__ = ["check_beam", "check_memory", "check_prompt", "check_source", "check_translator"]
 
 
 def check_translator(model: Any) -> None:
@@ -37,6 +37,16 @@ def check_memory(memory: Any) -> None:
         raise ValueError(
             f"model.encode: expected one tensor, with a row for each sentence, got {shown(memory)}; "
             "return the vectors alone, and compute the rest in decode"
+        )
+
+
+def check_beam(beam_size: int, length_penalty: float) -> None:
+    """Raise ValueError for a search that cannot be."""
+    if not is_whole(beam_size) or beam_size < 1:
+        raise ValueError(f"beam_size: expected at least 1, got {shown(beam_size)}; 1 is greedy decoding")
+    if not is_number(length_penalty) or not 0 <= length_penalty <= 10:
+        raise ValueError(
+            f"length_penalty: expected 0 to 10, got {shown(length_penalty)}; 0 compares probabilities, 1 the mean log p of a token"
         )
 
 

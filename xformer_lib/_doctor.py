@@ -58,7 +58,7 @@ def device() -> str:
     found = f"{best}, {torch.get_num_threads()} threads"
     if _needs.missing(_needs.COMMANDS["train"]):
         return found
-    from xformer_lib.training.loop import has_bfloat16
+    from xformer_lib.training.precision import has_bfloat16
 
     return f"{found}, bfloat16 {'in hardware' if has_bfloat16(best) else 'not in hardware'}"
 

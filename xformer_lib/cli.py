@@ -210,11 +210,11 @@ def add_search(command: argparse.ArgumentParser) -> None:
 
 def run_train(options) -> int:
     from xformer_lib.data.pairs import read_pairs, split_pairs
-    from xformer_lib.training._checks import check_memory
     from xformer_lib.training.checkpoint import load_settings
     from xformer_lib.training.config import preset, preset_for
     from xformer_lib.training.distributed import process_group
     from xformer_lib.training.loop import resume, train
+    from xformer_lib.training.memory import check_memory
 
     check_device(options.device)
     if options.out == "":
@@ -253,7 +253,7 @@ def provenance(options, processes: int = 1) -> dict:
     """What a recorded number needs beside it: command, commit, device, versions."""
     import torch
 
-    from xformer_lib.training.loop import pick_device
+    from xformer_lib.training.precision import pick_device
 
     device = pick_device(options.device)
     return {
@@ -388,7 +388,7 @@ def check_search(options) -> None:
 def load(options, folder: Path):
     """Model, tokenizer and settings of a folder."""
     from xformer_lib.training.checkpoint import load_model, load_setup
-    from xformer_lib.training.loop import pick_device
+    from xformer_lib.training.precision import pick_device
 
     model, tokenizer = load_model(folder, device=pick_device(options.device))
     return model, tokenizer, load_setup(folder)[0]
@@ -516,9 +516,9 @@ def run_translate(options) -> int:
     texts = typed_texts(options.text) if options.text else as_one_text(read_lines(options.input))
 
     from xformer_lib.data.typed import read_words
-    from xformer_lib.decoding import by_columns, translate_texts
+    from xformer_lib.decoding.translator import store_column_major, translate_texts
     from xformer_lib.training.checkpoint import load_model
-    from xformer_lib.training.loop import pick_device
+    from xformer_lib.training.precision import pick_device
 
     folder = chosen_model(options.model)
     model, tokenizer = load_model(folder, device=pick_device(options.device))
@@ -527,7 +527,7 @@ def run_translate(options) -> int:
 
         model = quantize_int8(model)
     found = translate_texts(
-        by_columns(model),
+        store_column_major(model),
         tokenizer,
         texts,
         words=read_words(folder),

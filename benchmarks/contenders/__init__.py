@@ -114,7 +114,7 @@ class TorchPeer(Contender):
     def build(self, setting: Setting) -> dict:
         import torch
 
-        from xformer_lib.training.loop import keep_freed_memory
+        from xformer_lib.training.memory import keep_freed_memory
 
         torch.set_float32_matmul_precision(setting.matmul)
         if setting.lent:

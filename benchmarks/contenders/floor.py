@@ -26,7 +26,7 @@ class Floor(Contender):
     def build(self, setting) -> dict:
         import torch
 
-        from xformer_lib.training.loop import keep_freed_memory
+        from xformer_lib.training.memory import keep_freed_memory
 
         keep_freed_memory()
         self.factors = {shape: (torch.randn(shape[0], shape[1]), torch.randn(shape[1], shape[2])) for shape in SHAPES}

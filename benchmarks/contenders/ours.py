@@ -56,7 +56,8 @@ class Ours(Contender):
         import torch
 
         from xformer_lib.data.tokenizer import Tokenizer
-        from xformer_lib.training.loop import build_run, has_bfloat16, keep_freed_memory
+        from xformer_lib.training import has_bfloat16, keep_freed_memory
+        from xformer_lib.training.run import build_run
 
         torch.set_float32_matmul_precision(setting.matmul)
         keep_freed_memory()  # as the loop does before its first step
@@ -68,7 +69,7 @@ class Ours(Contender):
             {"train": pair, "val": pair},
             "cpu",
         )
-        self.run.computing.train()
+        self.run.engine_model.train()
         low = setting.preset and has_bfloat16("cpu")
         return {"parameters": trained_parameters(self.run.model), "precision": "bfloat16" if low else setting.precision}
 

@@ -1,9 +1,8 @@
 """Three kinds of cell get a look of their own.
 
 Library cells: the export directive leaves the page, a label with the module's path takes its place; one that only imports is
-folded. The cell that
-installs the library on Colab: folded, since a reader of the page has no use for it. Cells of claims: folded to one line
-that counts them.
+folded. What `show_source` prints gets the same label. The cell that installs the library on Colab: folded, since a reader of
+the page has no use for it. Cells of claims: folded to one line that counts them.
 """
 
 import ast
@@ -15,6 +14,9 @@ from sphinx.transforms import SphinxTransform
 from .live import MARK
 
 DIRECTIVE = re.compile(r"\A#\|\s*exporti?\s+(?P<module>[\w.]+)[ \t]*\n")
+
+
+SHOWN = re.compile(r"\A# (?P<path>xformer_lib/[\w/]+\.py)\n")  # the first line that `xformer_course.source` prints
 
 
 def module_path(module):
@@ -33,6 +35,14 @@ def fold(cell, opening):
     parent.insert(place, nodes.raw("", opening, format="html"))
 
 
+def framed(block):
+    """Put the block of an output into the frame of an input, and return the frame."""
+    frame, output = nodes.container(classes=["cell_input"]), block.parent
+    output.replace(block, frame)
+    frame += block
+    return frame
+
+
 def retype(block, source):
     block.rawsource = source
     block.children = []
@@ -40,26 +50,27 @@ def retype(block, source):
 
 
 class LibraryMark(SphinxTransform):
-    """Replace ``#| export reference.attention`` by ``library · xformer_lib/reference/attention.py``."""
+    """Replace ``#| export reference.attention``, and the path above a shown source, by ``library · xformer_lib/….py``."""
 
     default_priority = 900
 
     def apply(self, **_):
         for block in list(self.document.findall(nodes.literal_block)):
-            found = DIRECTIVE.match(block.astext())
+            found = DIRECTIVE.match(block.astext()) or SHOWN.match(block.astext())
             if not found:
                 continue
             source = block.astext()[found.end() :].lstrip("\n")
             retype(block, source)
-            path = module_path(found["module"])
+            exported = found.re is DIRECTIVE
+            path = module_path(found["module"]) if exported else found["path"]
             label = nodes.container(classes=["library-mark"])
             label += nodes.inline("", "library", classes=["library-mark-word"])
             label += nodes.Text(" · ")
             label += nodes.literal("", path)
-            cell = block.parent
+            cell = block.parent if exported else framed(block)
             cell.insert(cell.index(block), label)
             cell["classes"].append("library-cell")
-            if only_imports(source):
+            if exported and only_imports(source):
                 fold(cell.parent, f'<details class="imports"><summary>Imports of <code>{path}</code></summary>')
 
 

@@ -170,10 +170,13 @@ def test_library_cells_are_marked_and_directives_hidden(articles):
         assert not [cell for cell in article.select(".cell_input pre") if "#|" in cell.get_text()], page.name
         if not page.source:
             continue
-        cells = nbformat.read(page.source, as_version=4).cells
-        directives = [read_directive(cell.source, "") for cell in cells if cell.cell_type == "code"]
-        modules = [found[1].replace(".", "/") for found in directives if found]
-        paths = [f"xformer_{'course' if module.startswith('lessons/') else 'lib'}/{module}.py" for module in modules]
+        paths = []
+        for cell in nbformat.read(page.source, as_version=4).cells:
+            if cell.source.startswith("show_source("):
+                paths.append(cell.outputs[0]["data"]["text/plain"])
+            elif cell.cell_type == "code" and (found := read_directive(cell.source, "")):
+                package = "xformer_course" if found[1].startswith("lessons.") else "xformer_lib"
+                paths.append(f"{package}/{found[1].replace('.', '/')}.py")
         assert [tag.get_text() for tag in article.select(".library-mark code")] == paths, page.name
         marked += len(paths)
     assert marked

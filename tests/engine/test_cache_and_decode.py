@@ -13,7 +13,7 @@ from tests.test_decoding import CONFIG as TALKING
 from tests.test_decoding import build as talker
 from tests.test_decoding import sources
 from tests.whole_models import CHOICES, CONFIG, SIX, B, S, T, build, by_path, ids
-from xformer_lib.decoding import beam_search, by_columns, greedy
+from xformer_lib.decoding import beam_search, greedy, store_column_major
 from xformer_lib.engine.cache import KeyValueCache
 from xformer_lib.engine.decode import PARTS, CachedSteps, JointSteps, OwnSteps, PlainSteps, begin, later_mask, parts_of, stacked
 from xformer_lib.engine.modules import accelerate
@@ -146,7 +146,7 @@ def test_cached_steps_equal_the_whole(choice, num_kv_heads, path):
 def test_joint_steps_equal_the_whole(norm, positions, columns):
     """Words of any number at once, taken back and said again, rows that change places, words of padding."""
     model, target, source = build(norm=norm, positions=positions), ids(T, 1), PADDED
-    model = by_columns(model) if columns else model
+    model = store_column_major(model) if columns else model
     whole, padded = model(source, target), target.clone()
     padded[0, :2], padded[2, 1] = CONFIG.pad_id, CONFIG.pad_id
     at_once = model.embedding.logits(begin(model, source).states(padded))
@@ -216,7 +216,7 @@ def test_matrices_that_lie_side_by_side_are_not_copied():
     one, other = model.decoder.layers[0].self_attention, model.decoder.layers[1].self_attention
     matrices = [one.w_q.weight, one.w_k.weight, one.w_v.weight]
     apart = stacked(*matrices)
-    by_columns(model)
+    store_column_major(model)
     for given in (matrices, matrices[1:], matrices[:1]):
         found = stacked(*given)
         assert torch.equal(found, torch.cat(given)) and found.data_ptr() == given[0].data_ptr()
@@ -228,7 +228,7 @@ def test_matrices_that_lie_side_by_side_are_not_copied():
 
 def test_a_change_of_weights_is_heard_by_the_next_sentence():
     model, source = talker(3).eval(), sources()
-    before = greedy(by_columns(model), source)
+    before = greedy(store_column_major(model), source)
     with torch.no_grad():
         model.decoder.layers[0].self_attention.w_v.weight.mul_(-3)
     assert greedy(model, source) == greedy(model, source, engine="plain") != before

@@ -252,14 +252,14 @@ def place(tmp_path_factory):
 def small(monkeypatch, tmp_path):
     """Corpora of a few sentences, and no way to any other."""
     from xformer_lib.data import corpora
-    from xformer_lib.training import loop
+    from xformer_lib.training import run
 
     real = corpora.load_corpus
 
     def load(name, split="train"):
         return PAIRS if name in NAMES[:3] and split in ("train", "val", "test") else real(name, split)
 
-    for module in (corpora, loop):
+    for module in (corpora, run):
         monkeypatch.setattr(module, "load_corpus", load)
     for name in ("XFORMER_DATA", "XFORMER_TRACEBACK"):
         monkeypatch.delenv(name, raising=False)

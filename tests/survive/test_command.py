@@ -328,7 +328,7 @@ def test_bytes_that_are_no_text(fails, unbroken, tmp_path):
 
 @pytest.mark.errors
 def test_an_output_without_a_folder_is_refused_before_the_work(fails, unbroken, monkeypatch):
-    monkeypatch.setattr("xformer_lib.decoding.decode_sentences", None)  # nothing is decoded before
+    monkeypatch.setattr("xformer_lib.decoding.translator.decode_sentences", None)  # nothing is decoded before
     assert fails("evaluate", unbroken, "--json", "no/record.json") == "--json: no folder no; make it first"
     assert fails("translate", "--model", unbroken, "--output", "no/out.txt", "Hi") == "--output: no folder no; make it first"
 
@@ -338,7 +338,7 @@ def test_a_record_is_written_whole_or_not_at_all(unbroken, monkeypatch, tmp_path
     """A disk that refuses the last move leaves the record from before."""
     record = tmp_path / "record.json"
     record.write_text("{}")
-    monkeypatch.setattr("xformer_lib.decoding.decode_sentences", lambda model, tokenizer, lines, **_: [("Le chat", True)] * len(lines))
+    monkeypatch.setattr("xformer_lib.decoding.translator.decode_sentences", lambda *given, **_: [("Le chat", True)] * len(given[2]))
 
     def refuse(*_):
         raise PermissionError(13, "Permission denied")

@@ -23,7 +23,7 @@ from xformer_lib.training.checkpoint import (
     load_model,
     load_setup,
     load_tensors,
-    made_for,
+    model_fingerprint,
     save_checkpoint,
     save_model,
     save_setup,
@@ -206,7 +206,7 @@ def test_weights_of_another_model(tmp_path, tokenizer):
 def a_run(folder, tokenizer):
     """A folder as a run leaves it."""
     model, optimizer = trained()
-    state = {**STATE, "made_for": made_for(MODEL, tokenizer)}
+    state = {**STATE, "made_for": model_fingerprint(MODEL, tokenizer)}
     save_setup(folder, CONFIG, tokenizer)
     save_model(folder, model, state)
     save_checkpoint(folder, model, optimizer, state)
@@ -607,8 +607,8 @@ def test_numbers_of_numpy_are_written_as_pythons(tmp_path, tokenizer):
     )
     save_setup(tmp_path, config, tokenizer)
     assert load_setup(tmp_path)[0] == config
-    save_tensors(tmp_path / "x.safetensors", {}, {"made_for": made_for(config.model, tokenizer)})
-    assert load_tensors(tmp_path / "x.safetensors")[1]["made_for"] == made_for(CONFIG.model, tokenizer)
+    save_tensors(tmp_path / "x.safetensors", {}, {"made_for": model_fingerprint(config.model, tokenizer)})
+    assert load_tensors(tmp_path / "x.safetensors")[1]["made_for"] == model_fingerprint(CONFIG.model, tokenizer)
 
 
 def test_weights_in_two_places(tmp_path):

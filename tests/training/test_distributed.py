@@ -18,6 +18,7 @@ from xformer_lib.data import make_batch
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 from xformer_lib.training import distributed, loop
 from xformer_lib.training.checkpoint import load_tensors
+from xformer_lib.training.step import to_tensors
 
 ROOT = Path(__file__).parents[2]
 
@@ -187,7 +188,7 @@ def test_the_last_sum_is_not_freed_by_a_thread(monkeypatch):
     """In torch 2.5 one of gloo's would wait for Python's lock, held by the process that closes the group and waits for it: for ever."""
     seen = []
     monkeypatch.setattr(torch.distributed, "all_reduce", lambda tensor: seen.append(weakref.ref(tensor)))
-    group = distributed.Group.__new__(distributed.Group)
+    group = distributed.ProcessGroup.__new__(distributed.ProcessGroup)
     group.device = "cpu"
     assert group.total(3, 0.5) == [3, 0.5] and seen[0]() is not None
 
@@ -241,7 +242,7 @@ def test_a_row_without_targets_adds_nothing():
         TransformerConfig(41, d_model=14, num_heads=2, d_ff=13, num_encoder_layers=1, num_decoder_layers=1, dropout=0.0, max_len=19)
     ).double()
     part = distributed.Shares(3, 5).rows(make_batch([([5, 7], [11]), ([5], [12, 13])]))
-    loss, tokens = distributed.LossOf(model)(*loop.to_tensors(part, "cpu"), label_smoothing=0.1)
+    loss, tokens = distributed.LossOf(model)(*to_tensors(part, "cpu"), label_smoothing=0.1)
     loss.backward()
     assert loss == 0 and tokens == 0
     assert all(weight.grad is not None and not weight.grad.any() for weight in model.parameters())
@@ -282,7 +283,7 @@ def test_with_dropout_a_resumed_group_ends_at_the_same_bits(runner, tmp_path):
 def test_each_process_draws_its_own(monkeypatch):
     seen = []
     for rank, step, seed in ((0, 4, 3), (1, 4, 3), (0, 5, 3), (0, 4, 7)):
-        group = distributed.Group.__new__(distributed.Group)
+        group = distributed.ProcessGroup.__new__(distributed.ProcessGroup)
         group.rank = rank
         run = type("Run", (), {"config": type("Config", (), {"seed": seed}), "step": step})
         group.begin_step(run)
@@ -334,7 +335,7 @@ def test_a_process_that_is_killed(runner, tmp_path):
 def test_without_torchrun_there_is_no_group(monkeypatch):
     monkeypatch.delenv("WORLD_SIZE", raising=False)
     with distributed.process_group("cpu") as (processes, device):
-        assert type(processes) is loop.Processes and device == "cpu"
+        assert type(processes) is loop.SingleProcess and device == "cpu"
         assert not torch.distributed.is_initialized()
 
 

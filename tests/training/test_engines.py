@@ -11,7 +11,7 @@ from xformer_lib.decoding import greedy
 from xformer_lib.engine.modules import FastTransformer
 from xformer_lib.nn.recurrent import GRUTranslator
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
-from xformer_lib.training import TrainConfig, loop
+from xformer_lib.training import TrainConfig, loop, precision
 from xformer_lib.training.checkpoint import load_model, load_setup
 
 PAIRS = load_corpus("fragment", "train")[3:64]
@@ -54,14 +54,14 @@ def test_both_engines_train_to_the_same_weights(tmp_path, changes, build):
     """In float32 without the key biases: softmax does not see them, so their gradient is rounding, which Adam takes at its word."""
     config = replace(CONFIG, model=replace(MODEL, **changes), accumulate=2)
     fast, plain = (train(tmp_path / engine, config, engine=engine, build=build) for engine in ("fast", "plain"))
-    assert type(fast.computing) is FastTransformer and plain.computing is plain.model
+    assert type(fast.engine_model) is FastTransformer and plain.engine_model is plain.model
     assert type(fast.model) is type(plain.model) is Transformer
     start = loop.build_run(config, tmp_path, fast.tokenizer, CORPUS, "cpu", build=build).model
     assert furthest(fast.model, plain.model, but=("w_k.bias",) if build is Transformer else ()) < 1e-5
     assert furthest(fast.model, start) > 1e-2
     for one, other in zip(fast.history, plain.history, strict=True):
         assert one["step"] == other["step"] and one["validation_loss"] == pytest.approx(other["validation_loss"], abs=1e-5)
-    assert not any(part.training for run in (fast, plain) for one in (run.model, run.computing) for part in one.modules())
+    assert not any(part.training for run in (fast, plain) for one in (run.model, run.engine_model) for part in one.modules())
 
 
 def test_a_wide_model_trains_by_the_engines_own_product(tmp_path, monkeypatch):
@@ -82,9 +82,9 @@ def test_a_wide_model_trains_by_the_engines_own_product(tmp_path, monkeypatch):
 
 def test_what_computes_holds_the_models_own_parameters(tmp_path):
     run = train(tmp_path)
-    assert all(a is b for a, b in zip(run.model.parameters(), run.computing.parameters(), strict=True))
+    assert all(a is b for a, b in zip(run.model.parameters(), run.engine_model.parameters(), strict=True))
     source = torch.randint(3, run.config.model.vocab_size, (3, 7))
-    assert greedy(run.model, source) == greedy(run.computing, source)
+    assert greedy(run.model, source) == greedy(run.engine_model, source)
 
 
 def test_dropout_acts_in_training_by_either_engine(tmp_path):
@@ -109,7 +109,7 @@ def test_a_run_goes_on_by_the_other_engine(tmp_path):
         assert "engine" not in written and "plain" not in written
         (folder / "config.json").write_text(written.replace('"max_steps": 5', '"max_steps": 11'), encoding="utf-8")
         run = loop.resume(folder, corpus=CORPUS, device="cpu", progress=False, engine=then, build=double)
-        assert run.step == 11 and (run.computing is run.model) == (then == "plain")
+        assert run.step == 11 and (run.engine_model is run.model) == (then == "plain")
         assert furthest(run.model, whole.model) < 1e-5
 
 
@@ -170,5 +170,5 @@ def test_bfloat16_is_taken_where_it_is_quicker(monkeypatch, amx, avx512, intel, 
     for name, answer in {"_is_amx_tile_supported": amx, "_is_avx512_bf16_supported": avx512}.items():
         if answer is None:  # as in older versions
             monkeypatch.delattr(torch.cpu, name)
-    monkeypatch.setattr(loop, "ON_INTEL", intel)
-    assert loop.has_bfloat16("cpu") is quick and not loop.has_bfloat16("mps")
+    monkeypatch.setattr(precision, "ON_INTEL", intel)
+    assert precision.has_bfloat16("cpu") is quick and not precision.has_bfloat16("mps")

@@ -19,7 +19,7 @@ from tests.extent import continuous, posix
 from xformer_lib.cli import main
 from xformer_lib.data import Tokenizer
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
-from xformer_lib.training import TrainConfig, loop
+from xformer_lib.training import TrainConfig, loop, validation
 from xformer_lib.training.checkpoint import load_model, load_setup, load_tensors, save_setup
 
 ROOT = Path(__file__).parents[2]
@@ -570,7 +570,7 @@ def test_one_that_is_not_the_best_replaces_no_model(tmp_path, monkeypatch):
         count = sum(int((batch.target_out != 0).sum()) for batch in data)
         return next(losses) * count, count
 
-    monkeypatch.setattr(loop, "summed_loss", summed)
+    monkeypatch.setattr(validation, "summed_loss", summed)
     run = begin(tmp_path)
     assert [line["validation_loss"] for line in run.history] == [2.0, 1.0, 3.0]
     before = (tmp_path / "model.safetensors").read_bytes()

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
-from xformer_lib.training import TrainConfig, loop
+from xformer_lib.training import TrainConfig, loop, validation_loss
 
 pytestmark = pytest.mark.errors
 PAIRS = [("le chat dort", "the cat sleeps well"), ("le gros chat jaune", "the big yellow cat"), ("un jardin", "a garden")]
@@ -88,7 +88,7 @@ def test_resume_asks_the_same(tmp_path, split):
 
 def test_the_loss_of_no_pairs():
     with pytest.raises(ValueError, match="^data: expected at least one pair, got none; a mean needs something to be taken over$"):
-        loop.validation_loss(Transformer(MODEL), [], max_tokens=97, device="cpu")
+        validation_loss(Transformer(MODEL), [], max_tokens=97, device="cpu")
 
 
 def test_special_ids_that_the_tokenizer_does_not_write(tmp_path):
@@ -109,28 +109,28 @@ def test_a_model_too_large_for_the_machine_is_refused_before_it_is_built(tmp_pat
 
 
 def test_a_model_that_just_fits_is_not(tmp_path, monkeypatch):
-    from xformer_lib.training import _checks, parameter_count
+    from xformer_lib.training import memory, parameter_count
 
     needed = 16 * parameter_count(replace(MODEL, vocab_size=263))
-    monkeypatch.setattr(_checks, "memory", lambda: needed)
+    monkeypatch.setattr(memory, "memory", lambda: needed)
     assert loop.train(CONFIG, tmp_path, corpus=CORPUS, device="cpu", progress=False).step == 3
-    monkeypatch.setattr(_checks, "memory", lambda: needed - 1)
+    monkeypatch.setattr(memory, "memory", lambda: needed - 1)
     assert fails(tmp_path / "again").startswith("model: expected one that this machine's ")
 
 
 def test_a_model_is_counted_without_building_its_layers():
-    from xformer_lib.training import _checks, parameter_count
+    from xformer_lib.training import memory, parameter_count
 
     config = replace(MODEL, num_encoder_layers=5, num_decoder_layers=3)
-    assert _checks.parameters(config) == parameter_count(config)
-    assert _checks.parameters(replace(MODEL, num_encoder_layers=10**9)) > 10**9
+    assert memory.parameters(config) == parameter_count(config)
+    assert memory.parameters(replace(MODEL, num_encoder_layers=10**9)) > 10**9
 
 
 def test_a_machine_that_does_not_say_what_it_has(tmp_path, monkeypatch):
-    from xformer_lib.training import _checks
+    from xformer_lib.training import memory
 
-    monkeypatch.delattr(_checks.os, "sysconf")
-    assert _checks.memory() is None
+    monkeypatch.delattr(memory.os, "sysconf")
+    assert memory.memory() is None
     assert loop.train(CONFIG, tmp_path, corpus=CORPUS, device="cpu", progress=False).step == 3
 
 

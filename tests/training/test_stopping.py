@@ -8,9 +8,10 @@ import torch
 
 from xformer_lib.cli import main
 from xformer_lib.nn.transformer import TransformerConfig
-from xformer_lib.training import TrainConfig, loop
+from xformer_lib.training import TrainConfig, loop, processes, validation
+from xformer_lib.training import step as training_step
 from xformer_lib.training.checkpoint import load_tensors
-from xformer_lib.training.loop import Stopped, stop_signals
+from xformer_lib.training.signals import Stopped, stop_signals
 
 WORDS = ["le", "chat", "dort", "ici", "gros", "jaune", "jardin"]
 PAIRS = [
@@ -62,7 +63,7 @@ def assert_same(one, other):
 
 def signal_in_step(monkeypatch, step, *numbers):
     """Send the signals to ourselves in the middle of a step (from 1)."""
-    gradients = loop.add_gradients
+    gradients = training_step.add_gradients
 
     def add_gradients(run, batch, tokens):
         if run.step + 1 == step:
@@ -70,7 +71,7 @@ def signal_in_step(monkeypatch, step, *numbers):
                 signal.raise_signal(number)
         return gradients(run, batch, tokens)
 
-    monkeypatch.setattr(loop, "add_gradients", add_gradients)
+    monkeypatch.setattr(training_step, "add_gradients", add_gradients)
 
 
 @pytest.fixture(autouse=True)
@@ -177,7 +178,7 @@ def test_what_a_killed_run_left_is_cleared(tmp_path):
 
 def poison(monkeypatch, step, where):
     """Let the loss, or the gradient alone, stop being a number in one step."""
-    original = loop.translation_loss
+    original = processes.translation_loss
 
     def translation_loss(model, source, target_in, target_out, **options):
         loss, tokens = original(model, source, target_in, target_out, **options)
@@ -189,9 +190,9 @@ def poison(monkeypatch, step, where):
                 loss = loss * float(where)
         return loss, tokens
 
-    poisoned, join = [], loop.Processes.join
-    monkeypatch.setattr(loop, "translation_loss", translation_loss)
-    monkeypatch.setattr(loop.Processes, "join", lambda self, run: (poisoned.append(run), join(self, run))[1])
+    poisoned, join = [], processes.SingleProcess.join
+    monkeypatch.setattr(processes, "translation_loss", translation_loss)
+    monkeypatch.setattr(processes.SingleProcess, "join", lambda self, run: (poisoned.append(run), join(self, run))[1])
     return poisoned
 
 
@@ -220,8 +221,8 @@ def test_a_number_that_overflows_stops_the_run(tmp_path, monkeypatch, where, nam
 
 
 def test_a_validation_that_overflows_is_not_written(tmp_path, monkeypatch):
-    original = loop.summed_loss
-    monkeypatch.setattr(loop, "summed_loss", lambda *given: (float("inf"), original(*given)[1]))
+    original = validation.summed_loss
+    monkeypatch.setattr(validation, "summed_loss", lambda *given: (float("inf"), original(*given)[1]))
     with pytest.raises(FloatingPointError, match="^validation loss: expected a finite number, got inf in step 7 "):
         begin(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", "pairs.tsv", "tokenizer.json"]

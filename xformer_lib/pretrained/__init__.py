@@ -16,7 +16,7 @@ from xformer_lib.data.typed import read_words
 from xformer_lib.decoding import Translator
 from xformer_lib.engine.quantized import quantize_int8
 from xformer_lib.training.checkpoint import load_model
-from xformer_lib.training.loop import pick_device
+from xformer_lib.training.precision import pick_device
 
 __all__ = ["available", "load_pretrained"]
 

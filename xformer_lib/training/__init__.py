@@ -9,47 +9,45 @@ from xformer_lib._lazy import lazy_names
 _HOMES = {
     "PRESETS": "config",
     "Plan": "planning",
-    "Processes": "loop",
-    "Run": "loop",
-    "Stopped": "loop",
+    "Run": "run",
+    "SingleProcess": "processes",
+    "Stopped": "signals",
     "TrainConfig": "config",
-    "bound_memory": "loop",
     "check_warmup": "checks",
     "chunked_cross_entropy": "loss",
     "config_from_json": "config",
     "config_to_json": "config",
     "cross_entropy": "loss",
-    "encode_pairs": "loop",
-    "has_bfloat16": "loop",
+    "encode_pairs": "run",
+    "has_bfloat16": "precision",
     "inverse_sqrt": "schedule",
-    "keep_freed_memory": "loop",
+    "keep_freed_memory": "memory",
     "load_checkpoint": "checkpoint",
     "load_model": "checkpoint",
     "load_setup": "checkpoint",
     "load_tensors": "checkpoint",
-    "made_for": "checkpoint",
     "masked_cross_entropy": "loss",
+    "model_fingerprint": "checkpoint",
     "parameter_count": "planning",
-    "pick_device": "loop",
+    "pick_device": "precision",
     "plan": "planning",
     "preset": "config",
     "preset_for": "config",
     "process_group": "distributed",
-    "resident_memory": "loop",
     "resume": "loop",
-    "return_unused_memory": "loop",
+    "return_unused_memory": "memory",
     "ring_bytes": "planning",
     "save_checkpoint": "checkpoint",
     "save_model": "checkpoint",
     "save_setup": "checkpoint",
     "save_tensors": "checkpoint",
     "step_flops": "planning",
-    "to_tensors": "loop",
+    "to_tensors": "step",
     "train": "loop",
-    "train_step": "loop",
+    "train_step": "step",
     "translation_loss": "loss",
     "trapezoid": "schedule",
-    "validation_loss": "loop",
+    "validation_loss": "validation",
 }
 
 __all__ = list(_HOMES)
@@ -59,7 +57,7 @@ if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_lib.training.checkpoint import load_model as load_model
     from xformer_lib.training.checkpoint import load_setup as load_setup
     from xformer_lib.training.checkpoint import load_tensors as load_tensors
-    from xformer_lib.training.checkpoint import made_for as made_for
+    from xformer_lib.training.checkpoint import model_fingerprint as model_fingerprint
     from xformer_lib.training.checkpoint import save_checkpoint as save_checkpoint
     from xformer_lib.training.checkpoint import save_model as save_model
     from xformer_lib.training.checkpoint import save_setup as save_setup
@@ -72,31 +70,29 @@ if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_lib.training.config import preset as preset
     from xformer_lib.training.config import preset_for as preset_for
     from xformer_lib.training.distributed import process_group as process_group
-    from xformer_lib.training.loop import Processes as Processes
-    from xformer_lib.training.loop import Run as Run
-    from xformer_lib.training.loop import Stopped as Stopped
-    from xformer_lib.training.loop import bound_memory as bound_memory
-    from xformer_lib.training.loop import encode_pairs as encode_pairs
-    from xformer_lib.training.loop import has_bfloat16 as has_bfloat16
-    from xformer_lib.training.loop import keep_freed_memory as keep_freed_memory
-    from xformer_lib.training.loop import pick_device as pick_device
-    from xformer_lib.training.loop import resident_memory as resident_memory
     from xformer_lib.training.loop import resume as resume
-    from xformer_lib.training.loop import return_unused_memory as return_unused_memory
-    from xformer_lib.training.loop import to_tensors as to_tensors
     from xformer_lib.training.loop import train as train
-    from xformer_lib.training.loop import train_step as train_step
-    from xformer_lib.training.loop import validation_loss as validation_loss
     from xformer_lib.training.loss import chunked_cross_entropy as chunked_cross_entropy
     from xformer_lib.training.loss import cross_entropy as cross_entropy
     from xformer_lib.training.loss import masked_cross_entropy as masked_cross_entropy
     from xformer_lib.training.loss import translation_loss as translation_loss
+    from xformer_lib.training.memory import keep_freed_memory as keep_freed_memory
+    from xformer_lib.training.memory import return_unused_memory as return_unused_memory
     from xformer_lib.training.planning import Plan as Plan
     from xformer_lib.training.planning import parameter_count as parameter_count
     from xformer_lib.training.planning import plan as plan
     from xformer_lib.training.planning import ring_bytes as ring_bytes
     from xformer_lib.training.planning import step_flops as step_flops
+    from xformer_lib.training.precision import has_bfloat16 as has_bfloat16
+    from xformer_lib.training.precision import pick_device as pick_device
+    from xformer_lib.training.processes import SingleProcess as SingleProcess
+    from xformer_lib.training.run import Run as Run
+    from xformer_lib.training.run import encode_pairs as encode_pairs
     from xformer_lib.training.schedule import inverse_sqrt as inverse_sqrt
     from xformer_lib.training.schedule import trapezoid as trapezoid
+    from xformer_lib.training.signals import Stopped as Stopped
+    from xformer_lib.training.step import to_tensors as to_tensors
+    from xformer_lib.training.step import train_step as train_step
+    from xformer_lib.training.validation import validation_loss as validation_loss
 else:
     __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -18,21 +18,27 @@ from filelock import FileLock, Timeout
 from xformer_lib._shell import quoted
 from xformer_lib.training.checkpoint import load_settings
 
-__all__ = ["check_free", "taken"]
+__all__ = ["check_free", "lock_run_folder"]
 
 SETTINGS = ("config.json", "tokenizer.json", "provenance.json", "pairs.tsv")
 WEIGHTS = ("checkpoint.safetensors", "model.safetensors")
 LOCK = "xformer.lock"
-PART = re.compile(rf"({'|'.join(map(re.escape, SETTINGS + WEIGHTS))})\.\d+\.part")  # what `write_atomically` begins with
+PART = re.compile(
+    rf"({'|'.join(map(re.escape, SETTINGS + WEIGHTS))})\.\d+\.part"
+)  # what `write_atomically` begins with
 NO_WRITING = (errno.EACCES, errno.EPERM, errno.EROFS)
 NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
 
 
 def check_free(folder: Path) -> None:
     """ValueError unless a run may begin here: no file that it would replace is worth anything, or somebody else's."""
-    nearest = next(place for place in (folder, *folder.parents) if os.path.lexists(place))
+    nearest = next(
+        place for place in (folder, *folder.parents) if os.path.lexists(place)
+    )
     if not nearest.is_dir():
-        raise ValueError(f"folder: expected a folder, got {folder}, but {nearest} is none; name another folder")
+        raise ValueError(
+            f"folder: expected a folder, got {folder}, but {nearest} is none; name another folder"
+        )
     there = [name for name in WEIGHTS + SETTINGS if os.path.lexists(folder / name)]
     if "checkpoint.safetensors" in there:
         raise ValueError(
@@ -60,8 +66,8 @@ def begun(folder: Path) -> bool:
 
 
 @contextmanager
-def taken(folder: Path, rank: int, *, new: bool = False) -> Iterator[None]:
-    """The folder for this process, and those that it works with, alone; rank 0 of them sees to it.
+def lock_run_folder(folder: Path, rank: int, *, new: bool = False) -> Iterator[None]:
+    """Keep the folder for this process and those that it works with; rank 0 of them sees to it.
 
     It is made if it is not there. What a killed run half wrote goes. ``new``: a run is to begin here.
     """
@@ -71,7 +77,9 @@ def taken(folder: Path, rank: int, *, new: bool = False) -> Iterator[None]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OSError(f"{folder}: the folder could not be made ({error.strerror or error}); name another folder") from error
+        raise OSError(
+            f"{folder}: the folder could not be made ({error.strerror or error}); name another folder"
+        ) from error
     with locked(folder / LOCK):
         if new:
             check_free(folder)
@@ -87,7 +95,9 @@ def locked(path: Path) -> Iterator[None]:
 
     Nothing is held where nothing can be written and so nothing mixed, and on a file system without locks.
     """
-    lock = FileLock(path, blocking=False, fallback_to_soft=False, on_acquired=partial(sign, path))
+    lock = FileLock(
+        path, blocking=False, fallback_to_soft=False, on_acquired=partial(sign, path)
+    )
     try:
         lock.acquire()
     except Timeout:
@@ -107,7 +117,9 @@ def locked(path: Path) -> Iterator[None]:
         yield
     finally:
         if lock.is_locked:
-            with suppress(OSError):  # a disk that refuses has said so already; on Windows `release` removes the file
+            with suppress(
+                OSError
+            ):  # a disk that refuses has said so already; on Windows `release` removes the file
                 path.unlink(missing_ok=True)
             lock.release()
 

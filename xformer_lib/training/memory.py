@@ -1,0 +1,77 @@
+"""The memory of a run: whether a model fits, and what freed blocks do."""
+
+import ctypes
+import math
+import os
+import platform
+from dataclasses import replace
+from functools import lru_cache
+
+import torch
+from torch import nn
+
+from xformer_lib.nn.transformer import Transformer, TransformerConfig
+
+__all__ = ["keep_freed_memory", "return_unused_memory"]
+
+
+BYTES = 16  # of a parameter: itself, its gradient and Adam's two means, in float32
+
+
+def check_memory(config: TransformerConfig) -> None:
+    """ValueError for a model that this machine cannot train; the system would end the process without a word."""
+    count, there = parameters(config), memory() or math.inf
+    if BYTES * count > there:
+        raise ValueError(
+            f"model: expected one that this machine's {there / 1e9:,.0f} GB hold, got {count:,} parameters, which "
+            f"with gradients and Adam's means take {BYTES * count / 1e9:,.0f} GB; make d_model, d_ff, vocab_size or "
+            "the number of layers smaller"
+        )
+
+
+@lru_cache
+def parameters(config: TransformerConfig) -> int:
+    """`parameter_count` by a model of one layer on each side, without memory: each further layer has as many as the first."""
+    with torch.device("meta"):
+        model = Transformer(replace(config, num_encoder_layers=1, num_decoder_layers=1))
+
+    def count(part: nn.Module) -> int:
+        return sum(weight.numel() for weight in part.parameters())
+
+    encoder, decoder = count(model.encoder.layers[0]), count(model.decoder.layers[0])
+    return (
+        count(model)
+        + (config.num_encoder_layers - 1) * encoder
+        + (config.num_decoder_layers - 1) * decoder
+    )
+
+
+def memory() -> int | None:
+    """Bytes of memory of this machine, if the system says."""
+    names = ("SC_PAGE_SIZE", "SC_PHYS_PAGES")
+    if not hasattr(os, "sysconf") or not set(names) <= set(os.sysconf_names):
+        return None
+    return math.prod(map(os.sysconf, names))
+
+
+_GLIBC = ctypes.CDLL(None) if platform.libc_ver()[0] == "glibc" else None
+
+
+def keep_freed_memory() -> None:
+    """Have the C library keep large freed blocks for the next step instead of returning
+    them.
+
+    Otherwise every step pays for fresh pages again. It holds for the
+    rest of the process, and does nothing where the C library is not glibc.
+    """
+    if _GLIBC:
+        trim_threshold, mmap_max = -1, -4  # names of mallopt(3)
+        _GLIBC.mallopt(trim_threshold, 2**31 - 1)
+        _GLIBC.mallopt(mmap_max, 0)
+
+
+def return_unused_memory() -> None:
+    """Hand the pages that hold no block at present back to the operating system;
+    with glibc alone, see malloc_trim(3)."""
+    if _GLIBC:
+        _GLIBC.malloc_trim(0)
