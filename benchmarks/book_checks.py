@@ -19,7 +19,7 @@ from pathlib import Path
 from tests.book import lighthouse, survey
 from tests.book.browser import browse
 from xformer_lib._json import json_text
-from xformer_lib.cli import cpu_name, git_commit
+from xformer_lib.cli.provenance import cpu_name, git_commit
 
 ROOT = Path(__file__).resolve().parent.parent
 KINDS = {

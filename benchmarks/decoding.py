@@ -16,7 +16,8 @@ from pathlib import Path
 import torch
 
 from xformer_lib._json import json_text
-from xformer_lib.cli import chosen_model, cpu_name, git_commit
+from xformer_lib.cli.models import chosen_model
+from xformer_lib.cli.provenance import cpu_name, git_commit
 from xformer_lib.decoding import evaluation_mode, translate
 from xformer_lib.engine.decode import begin
 from xformer_lib.nn import Transformer, TransformerConfig

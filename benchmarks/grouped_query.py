@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 
 from xformer_lib._json import json_text
-from xformer_lib.cli import cpu_name, git_commit
+from xformer_lib.cli.provenance import cpu_name, git_commit
 from xformer_lib.data.corpora import load_corpus
 from xformer_lib.decoding import evaluation_mode, translate
 from xformer_lib.engine.decode import begin

@@ -21,7 +21,7 @@ from pathlib import Path
 import torch
 
 from xformer_lib._json import json_text
-from xformer_lib.cli import cpu_name, git_commit
+from xformer_lib.cli.provenance import cpu_name, git_commit
 from xformer_lib.training import loop, preset
 
 EVERY = 25  # steps from one reading to the next

@@ -22,7 +22,7 @@ import torch._inductor.config
 
 from xformer_lib import load_pretrained
 from xformer_lib._json import json_text
-from xformer_lib.cli import cpu_name, git_commit
+from xformer_lib.cli.provenance import cpu_name, git_commit
 from xformer_lib.decoding import encode_sentences, greedy, translate
 from xformer_lib.engine.modules import accelerate
 from xformer_lib.engine.quantized import quantize_int8

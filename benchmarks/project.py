@@ -24,7 +24,7 @@ import nbformat
 from nbclient import NotebookClient
 
 from xformer_lib._json import json_text
-from xformer_lib.cli import cpu_name, git_commit
+from xformer_lib.cli.provenance import cpu_name, git_commit
 
 ROOT = Path(__file__).resolve().parent.parent
 # what is timed: a statement, and the modules it stands on, which are not ours

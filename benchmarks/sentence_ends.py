@@ -15,7 +15,7 @@ import pysbd
 import sentencex
 
 from xformer_lib._json import json_text
-from xformer_lib.cli import cpu_name, git_commit
+from xformer_lib.cli.provenance import cpu_name, git_commit
 from xformer_lib.data._sentences import split_sentences
 
 OUT = Path(__file__).parent.parent / "results" / "sentence-ends.json"

@@ -43,7 +43,7 @@ def main(arguments=None):
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args(arguments)
     from tests.book.browser import browse
-    from xformer_lib.cli import cpu_name, git_commit
+    from xformer_lib.cli.provenance import cpu_name, git_commit
 
     rounds = [browse(shutil.which("chromium"), once) for _ in range(options.rounds)]
     first, second, heap = ([one[n] for one in rounds] for n in range(3))

@@ -46,7 +46,7 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     import verdicts
 
-    from xformer_lib.cli import git_commit
+    from xformer_lib.cli.provenance import git_commit
 
     start = time.process_time()
     here = verdicts.verdicts(options.chapters)
