@@ -14,7 +14,7 @@ from torch import nn
 
 from xformer_lib import decoding
 from xformer_lib.data.tokenizer import Tokenizer
-from xformer_lib.decoding import Translator, beam_search, by_columns, evaluation_mode, greedy, likeliest, next_logits, translate
+from xformer_lib.decoding import Translator, beam_search, evaluation_mode, greedy, likeliest, next_logits, store_column_major, translate
 from xformer_lib.engine import decode as steps_of
 from xformer_lib.engine.modules import accelerate
 from xformer_lib.nn._trees import second_tree
@@ -81,7 +81,8 @@ class Answering:
 def answering(monkeypatch, answer=None):
     """From now on decoding hears ``answer``, by whatever engine; gives the log of sizes."""
     log = []
-    monkeypatch.setattr(decoding, "begin", lambda *args, **options: Answering(steps_of.begin(*args, **options), answer, log))
+    begin = steps_of.start_decoding
+    monkeypatch.setattr(decoding, "start_decoding", lambda *args, **options: Answering(begin(*args, **options), answer, log))
     return log
 
 
@@ -210,7 +211,7 @@ def test_next_logits_and_steps_in_unequal_strides():
     model, source = build().eval(), sources()
     tokens = torch.randint(3, V, (len(LENGTHS), 5), generator=torch.Generator().manual_seed(5))
     with torch.inference_mode():
-        memory, steps = model.encode(source), steps_of.begin(model, source)
+        memory, steps = model.encode(source), steps_of.start_decoding(model, source)
         for length in (1, 4, 5):
             plain, cached = next_logits(model, tokens[:, :length], memory, source), steps.next_logits(tokens[:, :length])
             whole = model(source, tokens[:, :length])[:, -1]
@@ -259,7 +260,7 @@ def test_the_likeliest_word_is_that_of_argmax(vocab_size):
 def test_storing_matrices_by_columns_changes_no_number_and_no_word():
     model, source = build().float(), sources()
     before, said = {name: value.clone() for name, value in model.state_dict().items()}, greedy(model, source)
-    assert by_columns(by_columns(model)) is model  # twice is once
+    assert store_column_major(store_column_major(model)) is model  # twice is once
     for name, value in model.state_dict().items():
         assert torch.equal(value, before[name]) and value.shape == before[name].shape
         assert value.ndim != 2 or value.stride(0) == 1

@@ -20,7 +20,7 @@ from xformer_lib.data.batching import pad_rows
 from xformer_lib.data.corpora import normalise
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.data.typed import SIGNS
-from xformer_lib.engine.decode import begin
+from xformer_lib.engine.decode import start_decoding
 from xformer_lib.engine.modules import accelerate
 from xformer_lib.nn._trees import second_tree
 from xformer_lib.nn.attention import MultiHeadAttention
@@ -30,7 +30,7 @@ from xformer_lib.nn.transformer import TransformerConfig
 from xformer_lib.shapes import Float, Int
 from xformer_lib.translation import Translation, cut
 
-__all__ = ["next_logits", "greedy", "Hypothesis", "beam_search", "translate", "by_columns", "Translator"]
+__all__ = ["next_logits", "greedy", "Hypothesis", "beam_search", "translate", "store_column_major", "Translator"]
 
 
 # %% page w5: What the model must not do
@@ -84,7 +84,7 @@ def greedy(model: TranslationModel, source: Int[Tensor, "b s"], *,
     """The likeliest word at each step; ids without <bos> and <eos>.
 
     It ends at <eos> or after ``max_len`` tokens, or twice the source and ten.
-    ``engine``: "fast", or "plain" for the definition; see `engine.decode.begin`.
+    ``engine``: "fast", or "plain" for the definition; see `engine.decode.start_decoding`.
     """
     check_translator(model)
     eos_id = model.config.eos_id
@@ -92,7 +92,7 @@ def greedy(model: TranslationModel, source: Int[Tensor, "b s"], *,
         limits = length_limits(model, source, max_len)
         results: list[list[int]] = [[] for _ in source]
         rows = torch.arange(len(source), device=source.device)
-        steps = begin(model, source, engine=engine)
+        steps = start_decoding(model, source, engine=engine)
         tokens = torch.full_like(source[:, :1], model.config.bos_id)
         done = torch.zeros_like(rows, dtype=torch.bool)
         while len(rows):
@@ -173,9 +173,9 @@ class Finished:
 
 
 # %% page w5: Beginnings that change places
-def start(model: TranslationModel, source: Int[Tensor, "b s"], k: int, engine: str):
+def start_beams(model: TranslationModel, source: Int[Tensor, "b s"], k: int, engine: str):
     """A search of k places a sentence: its steps, <bos> in each place, their log p."""
-    steps, sentences = begin(model, source, engine=engine), torch.arange(len(source))
+    steps, sentences = start_decoding(model, source, engine=engine), torch.arange(len(source))
     steps.keep(sentences.to(source.device).repeat_interleave(k))
     tokens = torch.full_like(source[:, :1], model.config.bos_id).repeat(k, 1)
     totals = torch.full((len(source), k), -torch.inf, device=source.device,
@@ -219,7 +219,7 @@ def beam_search(model: TranslationModel, source: Int[Tensor, "b s"], *,
     with evaluation_mode(model) as model:
         limits = length_limits(model, source, max_len).tolist()
         finished = [Finished(k, limit, length_penalty) for limit in limits]
-        steps, tokens, totals = start(model, source, k, engine)
+        steps, tokens, totals = start_beams(model, source, k, engine)
         searching = finished
         while searching:
             logits = sayable(steps.next_logits(tokens), model.config)
@@ -310,9 +310,9 @@ def translate(model: TranslationModel, tokenizer: Tokenizer, texts: list[str],
 
 
 # %% page w5: From text to text
-def by_columns(model: SomeModule) -> SomeModule:
+def store_column_major(model: SomeModule) -> SomeModule:
     """Store each matrix column by column, as products with few rows like it, and the
-    matrices of one attention side by side, for `engine.JointSteps`."""
+    matrices of one attention side by side, for `engine.PackedSteps`."""
     beside = [(part.w_q, part.w_k, part.w_v) for part in model.modules()
               if isinstance(part, MultiHeadAttention)]
     groups = [[matrix.weight for matrix in three] for three in beside
@@ -369,7 +369,7 @@ class Translator:
         check_choice("engine", engine, ("fast", "plain"), '"plain" is the definition')
         check_translator(model)
         model = copy.deepcopy(model)
-        self.model = accelerate(by_columns(model)) if engine == "fast" else model
+        self.model = accelerate(store_column_major(model)) if engine == "fast" else model
         self.tokenizer, self.engine, self.words = tokenizer, engine, words
 
     def translate(self, text: Text, *, beam_size: int = 1,

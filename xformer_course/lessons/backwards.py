@@ -20,17 +20,17 @@ ALPHABET = "abcdefghij"  # letter n has the id n + 3; 0 pads, 1 begins and 2 end
 
 
 def random_row(length: int, rng: np.random.Generator) -> list[int]:
-    """The ids of that many random letters."""
+    """Return the ids of that many random letters."""
     return (rng.integers(len(ALPHABET), size=length) + 3).tolist()
 
 
 def spelled(ids: list[int]) -> str:
-    """The letters of a row of ids."""
+    """Return the letters of a row of ids."""
     return "".join(ALPHABET[i - 3] for i in ids)
 
 
 def share_right(model: nn.Module, length: int, rows: int = 100) -> float:
-    """The share of so many random rows of that length that come out right in every letter."""
+    """Return the share of so many random rows of that length that come out right in every letter."""
     rng = np.random.default_rng(length)
     asked = [random_row(length, rng) for _ in range(rows)]
     written = greedy(model, torch.tensor([[*row, 2] for row in asked]))
@@ -39,7 +39,7 @@ def share_right(model: nn.Module, length: int, rows: int = 100) -> float:
 
 # %% chapter 12c: A test for the vector alone
 def train_backwards(kind: type[nn.Module], width: int, seed: int) -> nn.Module:
-    """A translator of that kind and width that has learned to write rows of 2 to 10 letters backwards.
+    """Return a translator of that kind and width that has learned to write rows of 2 to 10 letters backwards.
 
     All see the same 5,000 rows, in the same batches for a seed, for 8 passes.
     """

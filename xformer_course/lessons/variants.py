@@ -100,7 +100,7 @@ def both_numbers(noun: str) -> list:
 
 
 def small_language() -> list[str]:
-    """Every sentence of a part of the fragment, sorted: 110,880, all equally likely.
+    """Return every sentence of a part of the fragment, sorted: 110,880, all equally likely.
 
     *The dogs near the house do not see my book*: the verb agrees with the first noun.
     """

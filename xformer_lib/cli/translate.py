@@ -20,7 +20,7 @@ def run(options: Namespace) -> int:
     texts = typed_texts(options.text) if options.text else as_one_text(read_lines(options.input))
 
     from xformer_lib.data.typed import read_words
-    from xformer_lib.decoding import by_columns, translate_texts
+    from xformer_lib.decoding import store_column_major, translate_texts
     from xformer_lib.training.checkpoint import load_model
     from xformer_lib.training.loop import pick_device
 
@@ -31,7 +31,7 @@ def run(options: Namespace) -> int:
 
         model = quantize_int8(model)
     found = translate_texts(
-        by_columns(model),
+        store_column_major(model),
         tokenizer,
         texts,
         words=read_words(folder),

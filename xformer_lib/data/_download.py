@@ -37,7 +37,7 @@ FILES = json.loads(files("xformer_lib.data").joinpath("sources.json").read_text(
 
 
 def corpus_bytes(name: str) -> bytes:
-    """The verified content of a corpus file: from XFORMER_DATA, else from the cache, else downloaded."""
+    """Return the verified content of a corpus file: from XFORMER_DATA, else from the cache, else downloaded."""
     file = FILES[name]
     if os.environ.get("XFORMER_DATA"):
         path = Path(os.environ["XFORMER_DATA"]) / name
@@ -50,7 +50,7 @@ def corpus_bytes(name: str) -> bytes:
 
 
 def cache_folder() -> Path:
-    """The user's cache; it can be deleted at any time."""
+    """Return the user's cache; it can be deleted at any time."""
     try:
         root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     except RuntimeError:  # as in a container, for a user whom the system does not know
@@ -62,7 +62,7 @@ def cache_folder() -> Path:
 
 
 def is_cached(name: str) -> bool:
-    """Whether a corpus file was downloaded before."""
+    """Return whether a corpus file was downloaded before."""
     try:
         return (cache_folder() / name).exists()
     except CorpusUnavailable:
@@ -73,7 +73,7 @@ def is_cached(name: str) -> bool:
 
 
 def _checked(path: Path, file: dict, remedy: str) -> bytes:
-    """The content of a file whose checksum is right; `remedy` ends the error message."""
+    """Return the content of a file whose checksum is right; `remedy` ends the error message."""
     try:
         data = _content(path, file)
     except OSError as error:
@@ -87,7 +87,7 @@ def _checked(path: Path, file: dict, remedy: str) -> bytes:
 
 
 def _content(path: Path, file: dict) -> bytes:
-    """The bytes whose checksum is pinned: the whole file, or one member of a zip."""
+    """Return the bytes whose checksum is pinned: the whole file, or one member of a zip."""
     member = file.get("member")
     if member is None:
         return path.read_bytes()
@@ -137,5 +137,5 @@ def _download(name: str, file: dict, path: Path) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """What went wrong, in one line, without the file name that the sentence around it has anyway."""
+    """Return what went wrong, in one line, without the file name that the sentence around it has anyway."""
     return " ".join(str(getattr(error, "strerror", None) or error or type(error).__name__).split())
