@@ -80,9 +80,7 @@ def build_parser() -> argparse.ArgumentParser:
     grade.add_argument("--csv", metavar="FILE", help="write the table here (a folder's goes to standard output otherwise)")
     grade.add_argument("--timeout", type=float, default=600, metavar="S", help="seconds for a notebook (default: 600)")
     grade.add_argument("--cell-timeout", type=float, default=60, metavar="S", help="seconds for a cell (default: 60)")
-    grade.add_argument(
-        "--memory", type=float, default=4, metavar="GB", help="gigabytes for a process (default: 4); a notebook gets half as much again"
-    )
+    grade.add_argument("--memory", type=float, default=4, metavar="GB", help="gigabytes for a process, on Linux (default: 4)")
     grade.add_argument("--jobs", type=int, default=1, help="notebooks at the same time (default: 1)")
     grade.add_argument("--seed", type=int, default=0, help="for the cases of the checks (default: 0)")
     grade.set_defaults(run=runner("course"))

@@ -18,7 +18,7 @@ from xformer_lib import _needs
 
 __all__ = ["CorpusDamaged", "CorpusUnavailable", "corpus_bytes"]
 
-AGAIN = 2  # more tries in one call, after a second and two
+RETRIES = 2  # more tries in one call, after a second and two
 PATIENCE = 30  # seconds without a byte, after which a try is given up
 # what a damaged zip makes zipfile raise: besides its own error, those of the decompressors and of nonsense in its tables
 BAD_ZIP = (zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError, struct.error, RuntimeError, ValueError, OverflowError)
@@ -112,7 +112,7 @@ def _download(name: str, file: dict, path: Path) -> None:
         raise _needs.with_advice(error, name) from None
     pooch.get_logger().setLevel(logging.WARNING)
     checksum = None if "member" in file else file["sha256"]  # an archive may be packed anew, with the same member
-    shelf = pooch.create(path.parent, base_url="", registry={path.name: checksum}, urls={path.name: file["url"]}, retry_if_failed=AGAIN)
+    shelf = pooch.create(path.parent, base_url="", registry={path.name: checksum}, urls={path.name: file["url"]}, retry_if_failed=RETRIES)
     try:
         shelf.fetch(path.name, downloader=pooch.HTTPDownloader(timeout=PATIENCE))
         if checksum is None:
