@@ -14,7 +14,7 @@ import time
 import torch
 
 from xformer_lib._json import json_text
-from xformer_lib.cli import cpu_name, git_commit
+from xformer_lib.cli.provenance import cpu_name, git_commit
 from xformer_lib.engine import accelerate
 from xformer_lib.nn.attention import MultiHeadAttention
 

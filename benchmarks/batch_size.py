@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT))
 import torch  # noqa: E402
 
 from xformer_lib._json import json_text  # noqa: E402
-from xformer_lib.cli import cpu_name, git_commit  # noqa: E402
+from xformer_lib.cli.provenance import cpu_name, git_commit  # noqa: E402
 from xformer_lib.data import Tokenizer, load_corpus  # noqa: E402
 from xformer_lib.nn.transformer import TransformerConfig  # noqa: E402
 from xformer_lib.training import TrainConfig, loop, validation_loss  # noqa: E402

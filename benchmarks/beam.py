@@ -15,7 +15,7 @@ import torch
 
 from xformer_lib import load_pretrained
 from xformer_lib._json import json_text
-from xformer_lib.cli import cpu_name, git_commit
+from xformer_lib.cli.provenance import cpu_name, git_commit
 from xformer_lib.data.batching import pad_rows
 from xformer_lib.data.corpora import load_corpus
 from xformer_lib.decoding import beam_search, translate

@@ -18,7 +18,7 @@ import numpy as np
 import sacrebleu
 
 from xformer_lib._json import json_text
-from xformer_lib.cli import cpu_name, git_commit
+from xformer_lib.cli.provenance import cpu_name, git_commit
 from xformer_lib.data.corpora import load_corpus
 from xformer_lib.evaluation import bleu, bleu_by_length, bleu_counts, word_errors
 

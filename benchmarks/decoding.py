@@ -16,9 +16,10 @@ from pathlib import Path
 import torch
 
 from xformer_lib._json import json_text
-from xformer_lib.cli import chosen_model, cpu_name, git_commit
+from xformer_lib.cli.models import chosen_model
+from xformer_lib.cli.provenance import cpu_name, git_commit
 from xformer_lib.decoding import evaluation_mode, translate
-from xformer_lib.engine.decode import begin
+from xformer_lib.engine.decode import start_decoding
 from xformer_lib.nn import Transformer, TransformerConfig
 from xformer_lib.training.checkpoint import load_model
 
@@ -48,7 +49,7 @@ def in_turn(works: dict, rounds: int, device: str) -> dict:
 def decode(model: Transformer, source: torch.Tensor, steps: int, use_cache: bool) -> None:
     """That many steps over one source; what is said does not matter."""
     with evaluation_mode(model) as model:
-        going = begin(model, source, engine="fast" if use_cache else "plain")
+        going = start_decoding(model, source, engine="fast" if use_cache else "plain")
         tokens = torch.full((len(source), steps), model.config.bos_id, device=source.device)
         for length in range(1, steps + 1):
             going.next_logits(tokens[:, :length])

@@ -24,7 +24,7 @@ import torch
 from benchmarks.contenders import Sizes, useful_flops
 from benchmarks.contenders.ours import SHIPPED
 from xformer_lib._json import json_text
-from xformer_lib.cli import cpu_name, git_commit
+from xformer_lib.cli.provenance import cpu_name, git_commit
 from xformer_lib.data.batching import make_batch
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.engine import accelerate

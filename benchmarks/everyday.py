@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 
 from xformer_lib._json import json_text
-from xformer_lib.cli import git_commit
+from xformer_lib.cli.provenance import git_commit
 from xformer_lib.data.corpora import load_corpus
 from xformer_lib.decoding import translate
 from xformer_lib.training.checkpoint import load_model

@@ -23,7 +23,7 @@ from torch.nn.functional import cross_entropy
 
 from xformer_course.lessons.extrapolation import LETTERS, TASKS, TESTED, TRAINED, UNASKED, Labeller, Task, right_by_place, train_labeller
 from xformer_lib._json import json_text
-from xformer_lib.cli import cpu_name, git_commit
+from xformer_lib.cli.provenance import cpu_name, git_commit
 from xformer_lib.nn.positions import POSITIONS
 
 LENGTHS = (TRAINED, 24, 32, 48, TESTED)

@@ -32,7 +32,7 @@ import torch
 from benchmarks import device as device_table
 from benchmarks.contenders.ours import SHIPPED, shipped_model
 from xformer_lib._json import json_text
-from xformer_lib.cli import cpu_name, git_commit
+from xformer_lib.cli.provenance import cpu_name, git_commit
 from xformer_lib.data.batching import make_batch
 from xformer_lib.data.corpora import load_corpus
 from xformer_lib.data.tokenizer import Tokenizer

@@ -16,10 +16,10 @@ from pathlib import Path
 import torch
 
 from xformer_lib._json import json_text
-from xformer_lib.cli import cpu_name, git_commit
+from xformer_lib.cli.provenance import cpu_name, git_commit
 from xformer_lib.data.corpora import load_corpus
 from xformer_lib.decoding import evaluation_mode, translate
-from xformer_lib.engine.decode import begin
+from xformer_lib.engine.decode import start_decoding
 from xformer_lib.evaluation import exact_match
 from xformer_lib.training.config import preset
 from xformer_lib.training.loop import train
@@ -30,7 +30,7 @@ HEADS, SEEDS, STEPS, LENGTH = (4, 2, 1), (1, 2, 3), 400, 32
 def kept_bytes(model, length: int = LENGTH) -> int:
     """Bytes of the keys and values of one sentence, all decoder layers."""
     with evaluation_mode(model) as model:
-        steps = begin(model, torch.full((1, length), 3))
+        steps = start_decoding(model, torch.full((1, length), 3))
         steps.next_logits(torch.full((1, length), 3))
     kept = [x for pair in steps.caches for cache in pair for x in (cache.k, cache.v)]
     return sum(x.numel() * x.element_size() for x in kept)

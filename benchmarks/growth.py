@@ -21,7 +21,7 @@ from torch import nn
 
 from xformer_course.plots.bands import T_95
 from xformer_lib._json import json_text
-from xformer_lib.cli import cpu_name, git_commit
+from xformer_lib.cli.provenance import cpu_name, git_commit
 from xformer_lib.data.batching import batches
 from xformer_lib.data.fragment import sample_pairs
 from xformer_lib.data.tokenizer import Tokenizer

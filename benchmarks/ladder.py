@@ -36,7 +36,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from xformer_lib._json import json_text  # noqa: E402
-from xformer_lib.cli import cpu_name, git_commit  # noqa: E402
+from xformer_lib.cli.provenance import cpu_name, git_commit  # noqa: E402
 from xformer_lib.data import Tokenizer, load_corpus  # noqa: E402
 from xformer_lib.decoding import translate  # noqa: E402
 from xformer_lib.evaluation import bleu, bleu_by_length, chrf  # noqa: E402

@@ -27,7 +27,7 @@ from tests.book.browser import browse
 from tests.explorables import live_model as live
 from xformer_lib import load_pretrained
 from xformer_lib._json import json_text
-from xformer_lib.cli import cpu_name, git_commit
+from xformer_lib.cli.provenance import cpu_name, git_commit
 
 ROOT = Path(__file__).parent.parent
 SENTENCES = (ROOT / "benchmarks" / "everyday.txt").read_text(encoding="utf-8").splitlines()

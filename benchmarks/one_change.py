@@ -3,7 +3,7 @@
     python -m benchmarks.one_change --json results/bench-one-change.json [--compile]
 
 The base decodes greedily, one sentence at a time, with the cache, in float32, explicit attention, on one thread. Each line differs from it
-in one thing, the last two in two. *Joint steps* are what the library does by itself. All are taken in turn, once a round; the median of
+in one thing, the last two in two. *Packed steps* are what the library does by itself. All are taken in turn, once a round; the median of
 the ratios to the base, and their lowest and highest. Times are those of the processor, summed over its threads. ``--compile`` also
 measures torch.compile: processor seconds until the first result, the C++ compiler's included, then the ratio.
 """
@@ -23,7 +23,7 @@ import torch._inductor.config
 from benchmarks.growth import in_turn
 from xformer_lib import load_pretrained
 from xformer_lib._json import json_text
-from xformer_lib.cli import cpu_name, git_commit
+from xformer_lib.cli.provenance import cpu_name, git_commit
 from xformer_lib.decoding import greedy, translate
 from xformer_lib.decoding.sentences import encode_sentences
 from xformer_lib.engine.modules import accelerate
@@ -57,16 +57,16 @@ def against(base: str, times: dict, count: int) -> list[dict]:
 def decoding_rows(rounds: int) -> list[dict]:
     translator, texts = load_pretrained("en-fr"), EVERYDAY.read_text(encoding="utf-8").splitlines()
     base = accelerate(translator.model, path="explicit")
-    joint, whole = accelerate(translator.model), quantize_int8(base)
+    packed, whole = accelerate(translator.model), quantize_int8(base)
     say = lambda model, size: partial(translate, model, translator.tokenizer, texts, batch_size=size)
     works = {
         "base": say(base, 1),
         "no cache": partial(uncached, base, translator.tokenizer, texts),
-        "joint steps": say(joint, 1),
+        "packed steps": say(packed, 1),
         "fused attention": say(accelerate(base, path="fused"), 1),
         "int8 weights": say(whole, 1),
         "all sentences at once": say(base, len(texts)),
-        "at once, and joint steps": say(joint, len(texts)),
+        "at once, packed steps": say(packed, len(texts)),
         "at once, and int8": say(whole, len(texts)),
     }
     return against("base", in_turn(works, rounds), len(texts))

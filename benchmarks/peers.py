@@ -25,7 +25,7 @@ from benchmarks.contenders.ours import SHIPPED
 from benchmarks.summaries import DECODING_COLUMNS, TRAINING_COLUMNS, print_table, summarise_decoding, summarise_training
 from benchmarks.turns import Worker, in_turn
 from xformer_lib._json import json_text
-from xformer_lib.cli import cpu_name, git_commit
+from xformer_lib.cli.provenance import cpu_name, git_commit
 from xformer_lib.data.batching import Batch, batches
 from xformer_lib.data.corpora import CORPUS_ERRORS, load_corpus
 from xformer_lib.data.tokenizer import Tokenizer

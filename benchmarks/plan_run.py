@@ -21,7 +21,7 @@ import numpy as np  # noqa: E402
 import torch  # noqa: E402
 
 from xformer_lib._json import json_text  # noqa: E402
-from xformer_lib.cli import cpu_name, git_commit  # noqa: E402
+from xformer_lib.cli.provenance import cpu_name, git_commit  # noqa: E402
 from xformer_lib.data import Tokenizer, make_batch  # noqa: E402
 from xformer_lib.nn.transformer import TransformerConfig  # noqa: E402
 from xformer_lib.training import TrainConfig, keep_freed_memory, loop, planning  # noqa: E402

@@ -26,7 +26,7 @@ import torch  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 
 from xformer_lib._json import json_text  # noqa: E402
-from xformer_lib.cli import cpu_name, git_commit  # noqa: E402
+from xformer_lib.cli.provenance import cpu_name, git_commit  # noqa: E402
 from xformer_lib.data.corpora import load_corpus  # noqa: E402
 from xformer_lib.decoding import translate  # noqa: E402
 from xformer_lib.evaluation import bleu  # noqa: E402

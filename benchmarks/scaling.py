@@ -28,7 +28,7 @@ from torch import Tensor  # noqa: E402
 from torch.nn.functional import cross_entropy  # noqa: E402
 
 from xformer_lib._json import json_text  # noqa: E402
-from xformer_lib.cli import cpu_name, git_commit  # noqa: E402
+from xformer_lib.cli.provenance import cpu_name, git_commit  # noqa: E402
 from xformer_lib.engine.modules import accelerate  # noqa: E402
 from xformer_lib.nn import LanguageModel, TransformerConfig  # noqa: E402
 

@@ -21,7 +21,7 @@ from sacrebleu.metrics import BLEU, CHRF
 
 from xformer_lib import load_pretrained
 from xformer_lib._json import json_text
-from xformer_lib.cli import run_record
+from xformer_lib.cli.provenance import run_record
 from xformer_lib.data.corpora import load_corpus
 from xformer_lib.evaluation import bleu, chrf, exact_match, paired_bootstrap
 

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 from xformer_lib._json import json_text
-from xformer_lib.cli import git_commit
+from xformer_lib.cli.provenance import git_commit
 
 ROOT = Path(__file__).parent.parent
 OUT = ROOT / "results" / "typed.json"

@@ -28,7 +28,7 @@ from torch.nn.functional import cross_entropy
 from xformer_course.lessons.variants import BANDS, NUM_SOUNDS, fit, gender_sentences, recordings, split_nouns
 from xformer_lib import load_pretrained
 from xformer_lib._json import json_text
-from xformer_lib.cli import cpu_name, git_commit
+from xformer_lib.cli.provenance import cpu_name, git_commit
 from xformer_lib.data.batching import make_batch, pad_rows
 from xformer_lib.data.corpora import load_corpus
 from xformer_lib.data.fragment import fragment_split, split_words

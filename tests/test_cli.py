@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -14,6 +13,8 @@ import pytest
 from tests.extent import posix
 from xformer_lib._shell import quoted
 from xformer_lib.cli import main
+from xformer_lib.cli.provenance import git_commit
+from xformer_lib.cli.settings import with_settings
 from xformer_lib.data._download import corpus_bytes
 from xformer_lib.data.corpora import load_corpus
 
@@ -197,21 +198,6 @@ def test_a_run_is_used_when_it_is_named_and_never_otherwise(run, tmp_path, capsy
     assert captured.out != "Où est la gare ?\n" and captured.err.endswith("xformer translate: model 'runs/toy run'\n")
 
 
-def test_every_command_names_its_model(run, tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(
-        "xformer_lib.decoding.translator.decode_sentences", lambda model, tokenizer, lines, **_: [("Le chat", True)] * len(lines)
-    )
-    fragment = ["--corpus", "fragment", "--split", "val", "--quiet"]
-    shutil.copytree(run, tmp_path / "runs" / "newer")
-    assert main(["evaluate", *fragment]) == 0
-    assert capsys.readouterr().err == "xformer evaluate: model en-fr, which comes with the library\n"
-    assert main(["evaluate", "runs/newer", *fragment]) == 0
-    assert capsys.readouterr().err == "xformer evaluate: model runs/newer\n"
-    assert main(["train", "--resume", "runs/newer", "--quiet"]) == 0
-    assert capsys.readouterr().err == "xformer train: model runs/newer; translate with it: --model runs/newer\n"
-
-
 def test_resume_of_a_finished_run_changes_nothing(run, tmp_path, capsys):
     folder = tmp_path / "copy"
     shutil.copytree(run, folder)
@@ -228,16 +214,6 @@ def test_doctor_finds_everything_here(capsys, tmp_path, monkeypatch):
     assert f"multi30k       not in XFORMER_DATA ({tmp_path}); 1.3 MB are downloaded once, when first used" in out
     for name in ("scikit-learn", "git", "cache", "tokenizers", "xformer-lib"):
         assert re.search(rf"(?m)^{name} +\S", out), name
-
-
-def test_doctor_names_no_variable_that_is_not_set(capsys, monkeypatch, tmp_path):
-    monkeypatch.delenv("XFORMER_DATA", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert main(["doctor"]) == 0
-    out = capsys.readouterr().out
-    assert "XFORMER_DATA" not in out and "XDG" not in out
-    assert "tatoeba        not here; 3.4 MB are downloaded once, when first used" in out
-    assert f"cache          {tmp_path / 'xformer_lib'}, " in out and not (tmp_path / "xformer_lib").exists()
 
 
 @pytest.mark.errors
@@ -276,14 +252,9 @@ def test_a_user_without_a_home_is_told_what_to_set(capsys, monkeypatch):
     ("word", "posix_form", "windows_form"),
     [
         ("runs/small", "runs/small", "runs/small"),
-        ("C:\\runs\\a-1", "'C:\\runs\\a-1'", "C:\\runs\\a-1"),
         ("my runs", "'my runs'", '"my runs"'),
         ("my runs\\", "'my runs\\'", '"my runs\\\\"'),
-        ("Łukasz", "'Łukasz'", "Łukasz"),
         ("it's", "'it'\"'\"'s'", '"it\'s"'),
-        ("a&b", "'a&b'", '"a&b"'),
-        ('say "no"', "'say \"no\"'", '"say \\"no\\""'),
-        ("", "''", '""'),
     ],
 )
 def test_a_name_in_a_command_is_quoted_for_the_systems_shell(monkeypatch, word, posix_form, windows_form):
@@ -335,66 +306,22 @@ def git(folder, *arguments):
     return done.stdout.strip()
 
 
-@pytest.mark.errors
-def test_without_git_a_run_is_trained_and_scored(tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    folder, record = tmp_path / "run", tmp_path / "record.json"
-    assert main(["train", "--preset", "fragment", "--out", str(folder), "--quiet", *SMALL]) == 0
-    said = "xformer: git is not on the path; the commit is recorded as unknown"
-    assert capsys.readouterr().err.splitlines()[0] == said
-    assert json.loads((folder / "provenance.json").read_text())["commit"] == "unknown"
-    monkeypatch.setattr(
-        "xformer_lib.decoding.translator.decode_sentences", lambda model, tokenizer, lines, **_: [("Le chat", True)] * len(lines)
-    )
-    assert main(["evaluate", "--corpus", "fragment", "--split", "val", "--quiet", "--json", str(record)]) == 0
-    assert capsys.readouterr().err.count(said) == 1
-    assert json.loads(record.read_text())["commit"] == "unknown"
-    assert main(["doctor"]) == 0
-    assert "git            not on the path; runs then record no commit" in capsys.readouterr().out
-
-
 @pytest.mark.skipif(shutil.which("git") is None, reason="this machine has no git")
-@pytest.mark.errors
-def test_a_commit_is_that_of_the_library_or_unknown(tmp_path, capsys, monkeypatch):
-    """In a clone its commit; in an environment inside another repository not that one's; refused: unknown, and said."""
-    from xformer_lib.cli import git_commit
-
+def test_a_commit_is_that_of_the_library_or_unknown(tmp_path, monkeypatch):
+    """In a clone its commit; in an environment inside another repository not that one's; without git unknown."""
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
-    assert git_commit(tmp_path) == "unknown" and capsys.readouterr().err == ""
-    (tmp_path / "clone").mkdir()
-    git(tmp_path / "clone", "init", "-q")
-    (tmp_path / "clone" / "cli.py").write_text("")
-    git(tmp_path / "clone", "add", ".")
-    git(tmp_path / "clone", "commit", "-qm", "One")
-    assert git_commit(tmp_path / "clone") == git(tmp_path / "clone", "rev-parse", "--short=12", "HEAD")
-    (tmp_path / "clone" / "lib").mkdir()
-    (tmp_path / "clone" / "lib" / "cli.py").write_text("")
-    assert git_commit(tmp_path / "clone" / "lib") == "unknown" and capsys.readouterr().err == ""
-    if os.name != "posix":
-        return  # the script below would not be found
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "git").write_text(
-        "#!/bin/sh\nprintf 'fatal: detected dubious ownership in C:/\\305\\201ukasz\\377\\n' >&2\nexit 128\n"
-    )
-    (tmp_path / "bin" / "git").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
-    assert git_commit(tmp_path / "clone") == "unknown"
-    assert capsys.readouterr().err == (
-        "xformer: git refused (fatal: detected dubious ownership in C:/Łukasz\ufffd); the commit is recorded as unknown\n"
-    )
-    assert "git            does not answer" in (main(["doctor"]), capsys.readouterr().out)[1]
-
-
-@pytest.mark.errors
-@pytest.mark.parametrize("damage", [b"{", b"\xff", b"[1]", b"[" * 10**5], ids=["torn", "bytes", "list", "deep"])
-def test_a_damaged_provenance_is_named_before_the_work(run, tmp_path, capsys, monkeypatch, damage):
-    monkeypatch.setattr("xformer_lib.decoding.translator.decode_sentences", None)
-    folder = tmp_path / "copy"
-    shutil.copytree(run, folder)
-    (folder / "provenance.json").write_bytes(damage)
-    said = fails(capsys, "evaluate", str(folder), "--split", "val", "--quiet", "--json", str(tmp_path / "record.json"))
-    assert said.startswith(f"xformer evaluate: provenance: {folder / 'provenance.json'} cannot be read (")
-    assert said.endswith("); restore it, or delete it to do without\n")
+    assert git_commit(tmp_path) == "unknown"
+    git(tmp_path, "init", "-q", "clone")
+    clone = tmp_path / "clone"
+    (clone / "__init__.py").write_text("")
+    git(clone, "add", ".")
+    git(clone, "commit", "-qm", "One")
+    assert git_commit(clone) == git(clone, "rev-parse", "--short=12", "HEAD")
+    (clone / "lib").mkdir()
+    (clone / "lib" / "__init__.py").write_text("")
+    assert git_commit(clone / "lib") == "unknown"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert git_commit(clone) == "unknown"
 
 
 # ---------------------------------------------------------------- mistakes
@@ -402,76 +329,47 @@ def test_a_damaged_provenance_is_named_before_the_work(run, tmp_path, capsys, mo
 
 @pytest.mark.errors
 @pytest.mark.parametrize(
-    "arguments, message",
+    "line, name, advice",
     [
-        (["train", "--preset", "wmt14"], "preset: expected one of fragment, multi30k, tatoeba, got 'wmt14'"),
-        (["train", "--preset", "fragment", "--set", "depth=3"], "--set: expected NAME=VALUE with a name of corpus"),
-        (
-            ["train", "--preset", "fragment", "--set", "max_steps=many"],
-            "--set max_steps: expected a whole number, got 'many'; for example max_steps=800",
-        ),
-        (["train", "--resume", "nowhere"], "run: no nowhere/config.json; name the folder that xformer train wrote to"),
-        (["train", "--resume", "nowhere", "--set", "seed=2"], "--resume: expected no --set, --start-from and --out"),
-        (["translate", "--model", "nowhere", "Hello world"], "run: no nowhere/config.json"),
-        (["translate", "--input", "nowhere.txt"], "No such file or directory: 'nowhere.txt'"),
-        (["translate", "--input", "nowhere.txt", "Hello world"], "--input: expected no sentences beside it, got both"),
-        (["translate", "--output", "no/folder.txt", "Hello world"], "--output: no folder no; make it first"),
-        (["evaluate", "nowhere"], "run: no nowhere/config.json"),
-        (["translate", "--beam-size", "1000000000", "Hi"], "--beam-size: expected a whole number from 1 to 100, got 1000000000"),
-        (["translate", "--beam-size", "0", "Hi"], "--beam-size: expected a whole number from 1 to 100, got 0"),
-        (["evaluate", "--beam-size", "-3"], "--beam-size: expected a whole number from 1 to 100, got -3"),
-        (["translate", "--length-penalty", "1000", "Hi"], "--length-penalty: expected a number from 0 to 10, got 1000"),
-        (["translate", "--length-penalty", "nan", "Hi"], "--length-penalty: expected a number from 0 to 10, got nan"),
-        (["evaluate", "--length-penalty=-inf"], "--length-penalty: expected a number from 0 to 10, got -inf"),
-        (["train", "--preset", "fragment", "--set", "d_model=1000000"], "model: expected one that this machine's "),
-        (["train", "--preset", "fragment", "--set", "vocab_size=4000000000"], "model: expected one that this machine's "),
-        (["train", "--preset", "fragment", "--set", "num_encoder_layers=1000000000"], "model: expected one that this machine's "),
-        (["train", "--preset", "fragment", "--set", "peak_rate=inf"], "--set peak_rate: expected a finite number, got 'inf'"),
-        (["train", "--preset", "fragment", "--set", "num_kv_heads=abc"], "--set num_kv_heads: expected a whole number or None, got 'abc'"),
-        (["translate", "--device", "cpu:x", "Hi"], "device: expected cpu, cuda or mps, and one that is here, got 'cpu:x'; leave it out"),
-        (["train", "--preset", "fragment", "--device", "cpu:x"], "got 'cpu:x'; leave it out for "),
-        (["evaluate", "--device", "cpu:-1"], "got 'cpu:-1'; leave it out for "),
-        (["translate", "--output", "folder", "Hi"], "--output: expected a file, got the folder folder; name a file in it"),
-        (
-            ["translate", "--input", "in.txt", "--output", "./in.txt"],
-            "--input, --output: expected two files, got in.txt for both; name another",
-        ),
-        (["translate", "--input", "", "Hi"], "--input: expected no sentences beside it, got both; leave one out"),
-        (["translate", "--output", "", "Hi"], "--output: expected the name of a file, got ''; leave the option out"),
-        (["evaluate", "--json", "folder"], "--json: expected a file, got the folder folder; name a file in it"),
-        (["grade", "x.ipynb", "--csv", "folder"], "--csv: expected a file, got the folder folder; name a file in it"),
-        (["grade", "x.ipynb", "--json", "folder"], "--json: expected a file, got the folder folder; name a file in it"),
-        (["translate", "--input", "folder"], "--input: expected a file, got the folder folder; name a file in it"),
-        (["translate", "--model", "deep", "Hi"], "run: deep/config.json cannot be read (maximum recursion depth exceeded"),
-        (["train", "--resume", "deep"], "run: deep/config.json cannot be read (maximum recursion depth exceeded"),
-        (["train", "--resume", ""], "run: no config.json; name the folder that xformer train wrote to"),
-        (
-            ["train", "--preset", "fragment", "--out", ""],
-            "--out: expected the name of a folder, got ''; leave the option out for runs/fragment",
-        ),
-        (
-            ["train", "--preset", "fragment", "--out", "deep/config.json"],
-            "folder: expected a folder, got deep/config.json, but deep/config.json is none; name another folder",
-        ),
-        (["train", "--preset", "fragment", "--set", "seed=x", "--set", "d_model=16"], "--set seed: expected a whole number, got 'x'"),
-        (["translate", "--model", "two\nlines", "Hi"], "run: no two\\nlines/config.json"),
+        ("train --preset wmt14", "preset: ", "fragment, multi30k, tatoeba"),
+        ("train --preset fragment --set depth=3", "--set: ", "for example max_steps=2000"),
+        ("train --preset fragment --set max_steps=many", "--set max_steps: ", "for example max_steps=800"),
+        ("train --preset fragment --set peak_rate=inf", "--set peak_rate: ", "for example peak_rate="),
+        ("train --preset fragment --set num_kv_heads=abc", "--set num_kv_heads: expected a whole number or None", "for example"),
+        ("train --preset fragment --set seed=x --set d_model=16", "--set seed: ", "for example"),
+        ("train --preset fragment --set num_heads=7", "d_model must be divisible by num_heads", "(remainder 2)"),
+        ("train --preset fragment --set d_model=1000000", "model: expected one that this machine's ", ""),
+        ("train --preset fragment --set num_encoder_layers=1000000000", "model: expected one that this machine's ", ""),
+        ("train --preset fragment --out deep/config.json", "folder: ", "name another folder"),
+        ("train --resume nowhere", "run: no nowhere/config.json", "name the folder that xformer train wrote to"),
+        ("train --resume nowhere --set seed=2", "--resume: expected no --set", "leave them out"),
+        ("train --preset fragment --device cpu:x", "RuntimeError: Invalid device string", "XFORMER_TRACEBACK=1"),
+        ("translate --model nowhere Hi", "run: no nowhere/config.json", "name the folder"),
+        ("translate --model deep Hi", "run: deep/config.json cannot be read", "restore it"),
+        ("translate --input nowhere.txt", "No such file or directory", "nowhere.txt"),
+        ("translate --input in.txt Hi", "--input: expected no sentences beside it", "leave one out"),
+        ("translate --input in.txt --output ./in.txt", "--input, --output: ", "name another"),
+        ("translate --output no/folder.txt Hi", "--output: no folder no", "make it first"),
+        ("translate --output folder Hi", "--output: expected a file", "name a file in it"),
+        ("translate --beam-size 0 Hi", "--beam-size: ", "1 is greedy"),
+        ("translate --beam-size 1000000000 Hi", "--beam-size: ", "4 is usual"),
+        ("translate --length-penalty nan Hi", "--length-penalty: ", "0 compares probabilities"),
+        ("translate --int8 --device mps Hi", "--int8: ", "leave one of the two out"),
+        ("evaluate nowhere", "run: no nowhere/config.json", "name the folder"),
+        ("evaluate --beam-size -3", "--beam-size: ", "1 is greedy"),
+        ("evaluate --json folder", "--json: expected a file", "name a file in it"),
+        ("grade x.ipynb --csv folder", "--csv: expected a file", "name a file in it"),
     ],
 )
-def test_mistakes_are_one_line_each(arguments, message, tmp_path, monkeypatch, capsys):
+def test_mistakes_are_one_line_each(line, name, advice, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("xformer_lib.decoding.translator.decode_sentences", None)  # nothing is decoded before
     (tmp_path / "folder").mkdir()
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "config.json").write_text("[" * 100_000)
-    assert message in fails(capsys, *arguments)
+    said = fails(capsys, *line.split())
+    assert name in said and advice in said
     assert sorted(path.name for path in tmp_path.iterdir()) == ["deep", "folder"]
-
-
-@pytest.mark.errors
-def test_sizes_that_do_not_fit_each_other(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    said = fails(capsys, "train", "--preset", "fragment", "--set", "num_heads=7")
-    assert "d_model must be divisible by num_heads: got d_model=128, num_heads=7 (remainder 2)" in said
 
 
 @pytest.mark.errors
@@ -501,18 +399,6 @@ def test_what_was_typed_is_kept_and_what_a_reader_should_know_is_said(run, tmp_p
     assert "no end within the limit, so it may be cut off: the translation of 'Hello world'" in captured.err
     assert main(["translate", "--model", str(run), "Hello", "world"]) == 0
     assert capsys.readouterr().out == lines[0] + "\n"
-
-
-@pytest.mark.errors
-def test_a_byte_order_mark_on_standard_input_is_no_word(run, capsys, monkeypatch):
-    import io
-
-    said = []
-    for start in (b"", b"\xef\xbb\xbf"):
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(start + b"The big yellow cat\r\nHello world")))
-        assert main(["translate", "--model", str(run), "--quiet"]) == 0
-        said.append(capsys.readouterr().out)
-    assert said[0] == said[1] and said[0].count("\n") == 2
 
 
 def test_whoever_waits_at_a_terminal_is_told_for_what(run, capsys, monkeypatch):
@@ -547,16 +433,7 @@ def test_a_truncated_model_is_one_line(run, tmp_path, capsys):
 
 
 @pytest.mark.errors
-def test_a_traceback_on_request(monkeypatch, tmp_path):
-    monkeypatch.setenv("XFORMER_TRACEBACK", "1")
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(FileNotFoundError):
-        main(["translate", "--input", "nowhere.txt"])
-
-
-@pytest.mark.errors
 def test_a_setting_without_a_value_yet_takes_a_number():
-    from xformer_lib.cli import with_settings
     from xformer_lib.training import preset
 
     assert with_settings(preset("fragment"), ["num_kv_heads=2"]).model.num_kv_heads == 2
@@ -571,7 +448,6 @@ def test_the_advice_about_a_setting_can_be_followed():
     """For every setting that is no text: a wrong value, the example in the message, and the same settings as before."""
     from dataclasses import fields
 
-    from xformer_lib.cli import with_settings
     from xformer_lib.training import preset
 
     config, tried = preset("tatoeba"), 0
@@ -591,19 +467,10 @@ def test_the_advice_about_a_setting_can_be_followed():
 @pytest.mark.parametrize(
     "error, words",
     [
-        (
-            RuntimeError("CUDA error: gone\nCompile with TORCH_USE_CUDA_DSA"),
-            "RuntimeError: CUDA error: gone; if nothing here explains it, XFORMER_TRACEBACK=1 shows where it arose",
-        ),
-        (
-            RuntimeError("[enforce fail at alloc_cpu.cpp:127] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes."),
-            "memory: expected enough for the model and a batch, got too little; take a smaller beam, batch or model",
-        ),
-        (MemoryError(), "memory: expected enough for the model and a batch, got too little; take a smaller beam, batch or model"),
-        (ZeroDivisionError("division by zero"), "ZeroDivisionError: division by zero; if nothing here explains it, "),
-        (OverflowError(34, "Numerical result out of range"), "OverflowError: (34, 'Numerical result out of range'); if"),
-        (RecursionError("maximum recursion depth exceeded"), "RecursionError: maximum recursion depth exceeded; if"),
-        (RuntimeError(), "RuntimeError: without words; if"),
+        (RuntimeError("CUDA error: gone\nCompile with TORCH_USE_CUDA_DSA"), "RuntimeError: CUDA error: gone; "),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes."), "memory: expected enough"),
+        (MemoryError(), "memory: expected enough"),
+        (RecursionError("maximum recursion depth exceeded"), "RecursionError: maximum recursion depth exceeded; "),
     ],
 )
 def test_what_torch_and_python_raise_is_one_line_too(run, capsys, monkeypatch, error, words):
@@ -638,7 +505,7 @@ def test_a_tokenizer_file_with_the_right_checksum_and_nonsense_in_it(run, tmp_pa
 
 
 def test_the_library_alone_says_where_grading_comes_from(monkeypatch, capsys):
-    monkeypatch.setattr("xformer_lib.cli.entry_points", lambda **_: ())
+    monkeypatch.setattr("xformer_lib.cli.course.entry_points", lambda **_: ())
     assert fails(capsys, "grade", "x.ipynb") == (
         "xformer grade: xformer_course: expected the course to be installed, found the library alone; "
         "run pip install . in the course's folder\n"
@@ -648,50 +515,14 @@ def test_the_library_alone_says_where_grading_comes_from(monkeypatch, capsys):
 # ---------------------------------------------------------------- where the output goes
 
 
-def shell(command, folder, **environment):
-    """What a command line leaves: its exit status and standard error."""
-    done = subprocess.run(
-        command, shell=True, cwd=folder, capture_output=True, env={**os.environ, **environment}, encoding="utf-8", executable="/bin/sh"
-    )
-    return done.returncode, done.stderr
-
-
-XFORMER = f"{shlex.quote(sys.executable)} -m xformer_lib.cli"
-
-
 @posix
-def test_standard_output_by_its_name_keeps_what_a_file_held(run, tmp_path):
-    (tmp_path / "log.txt").write_text("precious\n")
-    status, _ = shell(f"{XFORMER} translate --model {run} 'Hello world' --output /dev/stdout >> log.txt", tmp_path)
-    first, second, end = (tmp_path / "log.txt").read_text(encoding="utf-8").split("\n")
-    assert status == 0 and first == "precious" and second and end == ""
-
-
-@posix
-@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
-def test_a_pipe_gets_utf8(run, tmp_path, encoding):
+def test_a_pipe_gets_utf8(run, tmp_path):
     """What the command writes it can read, on Windows, too; there the usual encoding of a pipe is another."""
-    (tmp_path / "in.txt").write_text("I am an engineer\n")
-    status, error = shell(f"{XFORMER} translate --model {run} --quiet < in.txt > out.txt", tmp_path, PYTHONIOENCODING=encoding)
-    assert status == 0, error
-    (tmp_path / "out.txt").read_bytes().decode("utf-8")
-
-
-@pytest.mark.parametrize("command", ["evaluate --json", "translate Hello --output"])
-def test_a_place_that_cannot_be_written_is_refused_before_the_work(run, tmp_path, capsys, monkeypatch, command):
-    monkeypatch.setattr("xformer_lib.decoding.translator.decode_sentences", None)
-    name, *options = command.split()
-    long = tmp_path / ("x" * 245 + ".json")  # a name that the system takes, but not with what is written beside it
-    said = fails(capsys, name, *options, str(long))
-    assert said.startswith(f"xformer {name}: {options[-1]}: {long} could not be written (") and said.endswith("; name another file\n")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_spaces_at_the_end_of_a_line_are_no_tokens(run, tmp_path, capsys):
-    (tmp_path / "in.txt").write_text("Hello world" + " " * 500 + "\nHello world\n")
-    assert main(["translate", "--model", str(run), "--input", str(tmp_path / "in.txt"), "--quiet"]) == 0
-    first, second = capsys.readouterr().out.splitlines()
-    assert first == second
+    (tmp_path / "in.txt").write_text("你好\n", encoding="utf-8")
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-m", "xformer_lib", "translate", "--model", run, "--quiet", "--input", tmp_path / "in.txt"]
+    done = subprocess.run(command, env=environment, capture_output=True)
+    assert done.returncode == 0 and done.stdout.decode("utf-8").strip() == "你好", done.stderr
 
 
 def test_a_model_whose_checkpoint_was_deleted_is_recorded_without_its_history(run, tmp_path, capsys):
@@ -700,3 +531,12 @@ def test_a_model_whose_checkpoint_was_deleted_is_recorded_without_its_history(ru
     assert main(["evaluate", str(tmp_path / "lean"), "--split", "val", "--quiet", "--json", str(tmp_path / "l.json")]) == 0
     record = json.loads((tmp_path / "l.json").read_text(encoding="utf-8"))
     assert record["config"]["model"] and record["commit"] and "history" not in record and "minutes" not in record
+
+
+@pytest.mark.errors
+def test_an_output_in_a_folder_for_reading_only_is_refused_before_the_work(run, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("xformer_lib.decoding.translator.decode_sentences", None)
+    monkeypatch.setattr("os.access", lambda *_: False)
+    for command, option in (("evaluate", "--json"), ("translate", "--output")):
+        said = fails(capsys, command, option, str(tmp_path / "new"))
+        assert f"{option}: {tmp_path} cannot be written" in said and "another folder" in said

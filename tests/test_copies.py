@@ -19,7 +19,7 @@ from tests.whole_models import build as build_model
 from xformer_lib.data import Tokenizer, sample_pairs
 from xformer_lib.decoding import Hypothesis, Translator, greedy
 from xformer_lib.engine import KeyValueCache, accelerate, quantize_int8
-from xformer_lib.engine.decode import begin
+from xformer_lib.engine.decode import start_decoding
 from xformer_lib.inspection import attention_maps
 from xformer_lib.nn import GRUTranslator, LanguageModel, TransformerConfig
 from xformer_lib.nn.transformer import Transformer
@@ -82,7 +82,7 @@ EQUALS = {
     "AttentionMaps": (lambda: attention_maps(model(), tokenizer(), "The cat", "Le chat"), lambda x: (x.read, x.cross)),
 }
 # a shallow copy of these shares what grows
-DEEP = {"KeyValueCache": (fed, next_in), "steps": (lambda: begin(build_model(), ids(S)), two_words)}
+DEEP = {"KeyValueCache": (fed, next_in), "steps": (lambda: start_decoding(build_model(), ids(S)), two_words)}
 
 
 def same(one, other):

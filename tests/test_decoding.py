@@ -92,8 +92,9 @@ class Answering:
 def answering(monkeypatch, answer=None):
     """From now on decoding hears ``answer``, by whatever engine; gives the log of sizes."""
     log = []
+    start = steps_of.start_decoding
     for search in (beam, greedy_search):
-        monkeypatch.setattr(search, "begin", lambda *args, **options: Answering(steps_of.begin(*args, **options), answer, log))
+        monkeypatch.setattr(search, "start_decoding", lambda *args, **options: Answering(start(*args, **options), answer, log))
     return log
 
 
@@ -222,7 +223,7 @@ def test_next_logits_and_steps_in_unequal_strides():
     model, source = build().eval(), sources()
     tokens = torch.randint(3, V, (len(LENGTHS), 5), generator=torch.Generator().manual_seed(5))
     with torch.inference_mode():
-        memory, steps = model.encode(source), steps_of.begin(model, source)
+        memory, steps = model.encode(source), steps_of.start_decoding(model, source)
         for length in (1, 4, 5):
             plain, cached = next_logits(model, tokens[:, :length], memory, source), steps.next_logits(tokens[:, :length])
             whole = model(source, tokens[:, :length])[:, -1]

@@ -12,7 +12,7 @@ from tests.whole_models import SIX
 from xformer_lib.decoding import greedy
 from xformer_lib.engine import CachedSteps, PlainSteps, accelerate, quantize_int8
 from xformer_lib.nn.recurrent import GRUTranslator
-from xformer_lib.speculation import ModelDraft, begin_guessing, gained, speculative
+from xformer_lib.speculation import ModelDraft, gained, speculative, start_guessing
 
 EOS = CONFIG.eos_id
 
@@ -89,12 +89,12 @@ def test_models_of_other_kinds_are_computed_by_the_definition():
     watched = build()
     watched.decoder.register_forward_hook(lambda *_: None)
     for model in (recurrent, watched):
-        assert type(begin_guessing(model, SOURCES[0])) is PlainSteps
+        assert type(start_guessing(model, SOURCES[0])) is PlainSteps
         for n, source in enumerate(SOURCES[: len(LENGTHS)]):
             answer = greedy(model, source, engine="plain")[0]
             assert speculative(model, source, half_right(answer, n)).ids == answer
             assert speculative(model, source, ModelDraft(model, source)).ids == answer
-    assert type(begin_guessing(build(), SOURCES[0])) is CachedSteps
+    assert type(start_guessing(build(), SOURCES[0])) is CachedSteps
 
 
 def test_a_rounded_and_an_accelerated_model_may_draft():

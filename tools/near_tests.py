@@ -2,7 +2,7 @@
 
 a test file                  itself
 a module a/b.py              tests/a/test_b*.py, and the tests that import it by its name. Where these are more than five, most
-                             are far away: its own alone, or, if it has none, those in tests/a
+                             are far away: its own alone, or, if it has none, those in tests/a; without any, tests/test_a.py
 a script or style            test_NAME*.py in any folder; of a figure, tests/explorables/test_every.py where there is none
 a notebook                   the notebook against its stored outputs, and tests/notebooks for that page
 """
@@ -41,7 +41,9 @@ def tests_of_module(path, tests):
     line += rf"|^\s*(from|import) {name}\b" if folders == ["tools"] else ""
     own = [test for test in tests if re.fullmatch(rf"{here}/test_{name.lstrip('_')}(_\w+)?\.py", test)]
     others = [test for test in tests if test not in own and re.search(line, tests[test])]
-    return own + (others if len(others) <= FEW else [] if own else [test for test in others if test.startswith(f"{here}/")])
+    found = own + (others if len(others) <= FEW else [] if own else [test for test in others if test.startswith(f"{here}/")])
+    of_package = f"{here.rpartition('/')[0]}/test_{here.rpartition('/')[2]}.py"
+    return found or [test for test in tests if test == of_package]
 
 
 def tests_near(path, tests):

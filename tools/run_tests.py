@@ -2,7 +2,7 @@
 
     1. style     ruff over the code
     2. form      ruff format, which must find nothing to change
-    3. types     mypy over the library
+    3. types     mypy over both packages
     4. book      the HTML build, warnings as errors
     5. tests     unit, parity, property and doctests, the re-export, every notebook against its stored outputs
                  (nbval), the built pages, in parallel

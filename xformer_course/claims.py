@@ -10,6 +10,7 @@ import itertools
 import os
 import reprlib
 import sys
+from typing import Any
 
 MARK = "#@title Claims about the book's numbers"  # Colab shows the words after "@title" in the place of the folded code
 LONGEST = 120
@@ -21,6 +22,8 @@ class Claims:
 
     def __init__(self, source, say=None):
         self.source, self.say, self.name = source, say, f"__claims_{next(COUNT)}__"
+        self.seen: dict[int, Any] = {}  # sides of the comparison that is looked at, by their number
+        self.last: tuple[int, Any, dict[int, Any]] | None = None  # comparison, its value, its sides
         self.texts, self.leaves, self.parts = [], [], []  # of claims, of the comparisons in them, of the sides of those
         self.number = 0
         self.lines, self.told = [], set()
@@ -105,12 +108,12 @@ class Claims:
     def _claim(self, number, error):
         if number is None:
             return f"{self.number} claim{'s' * (self.number != 1)} of this cell"
-        own = isinstance(error, AssertionError) and error.__traceback__.tb_next is None
+        own = isinstance(error, AssertionError) and not _is_deeper(error)
         text = self.leaves[self.last[0]] if own and self.last else self.texts[number]
         return f"{error.args[0]}: {text}" if own and error.args else text
 
     def _now(self, error):
-        if not isinstance(error, AssertionError) or error.__traceback__.tb_next is not None:
+        if not isinstance(error, AssertionError) or _is_deeper(error):
             words = short_text(" ".join(str(error).split())).rstrip(".")
             return f"{type(error).__name__}{': ' * bool(words)}{words}"
         if not self.last:
@@ -204,10 +207,16 @@ def check(source, names):
     return claims.lines
 
 
+def _is_deeper(error):
+    """Whether an error arose in something that the claim called, not in the claim itself."""
+    return error.__traceback__ is not None and error.__traceback__.tb_next is not None
+
+
 class _InNotebooks:
     """Softens the marked cells of a notebook: first it reads the text of a cell, then it gets the tree."""
 
     source = ""
+    shell: Any = None  # the notebook's, once it has started
 
     def read(self, lines):
         self.source = "".join(lines)

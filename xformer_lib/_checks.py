@@ -11,7 +11,7 @@ __all__ = ["check_share", "check_whole", "is_number", "is_whole", "shown"]
 
 
 def shown(value: object) -> str:
-    """What was given, in a few words: a number or a text as it is written, an array by its shape, else its type."""
+    """Return what was given in a few words: a number or a text as it is written, an array by its shape, else its type."""
     if value is None or isinstance(value, numbers.Number | str):
         return reprlib.repr(value)
     name, shape = type(value).__name__, getattr(value, "shape", None)
@@ -19,12 +19,12 @@ def shown(value: object) -> str:
 
 
 def is_whole(value: object) -> TypeGuard[int]:
-    """An int, or NumPy's; True and False are answers, not numbers."""
+    """Return whether it is an int, or NumPy's; True and False are answers, not numbers."""
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """A real number of Python's or NumPy's, whole or not."""
+    """Return whether it is a real number of Python's or NumPy's, whole or not."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 

@@ -7,7 +7,7 @@ from xformer_lib._needs import with_advice
 
 
 def lazy_names(package, homes):
-    """``(__getattr__, __dir__)`` for a package whose public names live in its modules.
+    """Return ``(__getattr__, __dir__)`` for a package whose public names live in its modules.
 
     Args:
         package: The package's ``__name__``.
@@ -28,7 +28,7 @@ def lazy_names(package, homes):
 
 
 def import_part(name):
-    """A module of the library; a package that it needs and that is not here is named with its pip command.
+    """Return a module of the library; a package that it needs and that is not here is named with its pip command.
 
     The error is an AttributeError, for whoever asks what a package has (`hasattr`, `inspect`, `pydoc`), and that of an
     import for ``from … import …``, which would not hand on what an AttributeError says.
@@ -44,5 +44,5 @@ def import_part(name):
 
 
 def is_of_an_import(frame):
-    """Whether the code that asks for a name is Python's own, of ``from … import …``."""
+    """Return whether the code that asks for a name is Python's own, of ``from … import …``."""
     return frame.f_code.co_name == "_handle_fromlist" and frame.f_globals.get("__name__") == "importlib._bootstrap"

@@ -28,7 +28,7 @@ _MODULES = {"scikit-learn": "sklearn", "jupyter-client": "jupyter_client"}
 
 
 def is_missing(package: str) -> bool:
-    """Whether a package is not installed here; it is looked for, not imported."""
+    """Return whether a package is not installed here; it is looked for, not imported."""
     return util.find_spec(_MODULES.get(package, package)) is None
 
 
@@ -37,7 +37,7 @@ def missing(packages: tuple[str, ...]) -> list[str]:
 
 
 def command(packages: list[str]) -> str:
-    """The pip command for some packages; torch comes first and alone, from the index of its builds for CPUs.
+    """Return the pip command for some packages; torch comes first and alone, from the index of its builds for CPUs.
 
     >>> command(["tqdm", "torch", "sacrebleu"])
     'pip install torch --index-url https://download.pytorch.org/whl/cpu && pip install tqdm sacrebleu'
@@ -49,7 +49,7 @@ def command(packages: list[str]) -> str:
 
 
 def with_advice(error: ModuleNotFoundError, part: str) -> ModuleNotFoundError:
-    """The error of an import with the pip command in it, where what it missed is one of our extras."""
+    """Return the error of an import with the pip command in it, where what it missed is one of our extras."""
     packages = {_MODULES.get(package, package): package for extra in EXTRAS.values() for package in extra}
     package = packages.get((error.name or "").partition(".")[0])
     if package is None:

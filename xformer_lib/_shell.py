@@ -12,7 +12,7 @@ HARMLESS = re.compile(r"[\w.:\\/+=@,-]+")  # to the shells of Windows
 
 
 def quoted(word: object) -> str:
-    """A word, in quotes where the shell would otherwise cut or change it; those of Windows know double quotes alone."""
+    """Return a word, in quotes where the shell would otherwise cut or change it; those of Windows know double quotes alone."""
     text = str(word)
     if not WINDOWS:
         return shlex.quote(text)

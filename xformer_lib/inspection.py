@@ -58,7 +58,7 @@ def record_attention(model: Module):
 # %% chapter 12b: From pieces to words
 def merge_pieces(weights: Float[np.ndarray, "*b i j"], query_words: Sequence[int],
                  key_words: Sequence[int]) -> Float[np.ndarray, "*b w u"]:
-    """Weights between words, from weights between pieces; rows still add up to 1.
+    """Return weights between words, from weights between pieces; rows still add up to 1.
 
     ``query_words[i]`` is the number of the word of piece i. The pieces of a key
     word share its attention, so their columns are added; those of a query word
@@ -70,7 +70,7 @@ def merge_pieces(weights: Float[np.ndarray, "*b i j"], query_words: Sequence[int
 
 # %% chapter 12b: Does a head find the right word?
 def attention_links(weights: Float[np.ndarray, "t s"]) -> set[tuple[int, int]]:
-    """Links (source word, target word): each row's column of the largest weight.
+    """Return links (source word, target word): each row's column of the largest weight.
 
     The last row and the last column are <eos>. It is no word: its row proposes
     nothing, and a row that looks at it most proposes nothing either.
@@ -110,13 +110,13 @@ def alignment_error_rate(proposed: Iterable[Collection[tuple[int, int]]],
 
 # %% chapter 12b: What a head is worth
 def attention_layers(model: Module) -> dict[str, MultiHeadAttention]:
-    """Every attention layer by its name, encoder first."""
+    """Return every attention layer by its name, encoder first."""
     return {name: layer for name, layer in model.named_modules()
             if isinstance(layer, MultiHeadAttention)}
 
 
 def attention_heads(model: Module) -> list[tuple[str, int]]:
-    """(name of the layer, head) of every head, encoder first; heads from 0 on."""
+    """Return (name of the layer, head) of every head, encoder first; heads from 0 on."""
     return [(name, head) for name, layer in attention_layers(model).items()
             for head in range(layer.num_heads)]
 
@@ -228,7 +228,7 @@ class AttentionMaps:
 # %% chapter 12b: Deeper: the library's maps
 def attention_maps(model: TranslationModel, tokenizer: Tokenizer, text: str,
                    translation: str | Sequence[int]) -> AttentionMaps:
-    """The weights of the model's own pass over a sentence and its translation.
+    """Return the weights of the model's own pass over a sentence and its translation.
 
     ``translation``: a text, or ids that the model wrote, without <bos> and <eos>.
     ``decoding.Translator.attention`` looks at what the model itself says.
@@ -262,7 +262,7 @@ def attention_maps(model: TranslationModel, tokenizer: Tokenizer, text: str,
 
 # %% chapter 12b: Deeper: the library's maps
 def word_numbers(pieces: Sequence[str]) -> list[int]:
-    """The number of the word of each piece; <bos> and <eos> are words, too."""
+    """Return the number of the word of each piece; <bos> and <eos> are words, too."""
     first, last = int(pieces[0] == "<bos>"), int(pieces[-1] == "<eos>")
     inner = [first + number
              for number in piece_words(pieces[first:len(pieces) - last])]
@@ -270,7 +270,7 @@ def word_numbers(pieces: Sequence[str]) -> list[int]:
 
 
 def join_pieces(pieces: Sequence[str], numbers: Sequence[int]) -> tuple[str, ...]:
-    """The words that the pieces make up; ▁ still marks the space before a word."""
+    """Return the words that the pieces make up; ▁ still marks the space before a word."""
     words = [""] * (max(numbers) + 1)
     for piece, number in zip(pieces, numbers):
         words[number] += piece
@@ -279,7 +279,7 @@ def join_pieces(pieces: Sequence[str], numbers: Sequence[int]) -> tuple[str, ...
 
 # %% chapter 12b: Deeper: the library's maps
 def word_maps(maps: AttentionMaps) -> AttentionMaps:
-    """The same maps between words: keys' pieces added, queries' pieces averaged."""
+    """Return the maps between words instead of pieces: keys' pieces added, queries' pieces averaged."""
     tokens = (maps.source, maps.read, maps.written)
     source, read, written = map(word_numbers, tokens)
     return AttentionMaps(join_pieces(maps.source, source),

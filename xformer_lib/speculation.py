@@ -33,13 +33,13 @@ def check_speculation(source: Tensor, ahead: int) -> None:
         raise ValueError(f"ahead: expected at least 1 word, got {ahead}; greedy needs no draft")
 
 
-def begin_guessing(model: TranslationModel, source: Int[Tensor, "1 s"]) -> CachedSteps | PlainSteps:
-    """Steps that say the word after each of several and can take words back."""
+def start_guessing(model: TranslationModel, source: Int[Tensor, "1 s"]) -> CachedSteps | PlainSteps:
+    """Return steps that say the word after each of several and can take words back."""
     return CachedSteps(model, source) if is_known(model) else PlainSteps(model, source)
 
 
 def gained(guess: list[int], own: list[int], eos_id: int) -> list[int]:
-    """The guess as far as it is the model's ``own``, one word more of the model's, nothing behind <eos>."""
+    """Return the guess as far as it is the model's ``own``, one word more of the model's, nothing behind <eos>."""
     right = next((n for n, (a, b) in enumerate(zip(guess, own)) if a != b), len(guess))
     words = own[:right + 1]
     return words[:words.index(eos_id) + 1] if eos_id in words else words
@@ -68,7 +68,7 @@ class ModelDraft:
         check_speculation(source, ahead=1)
         self.config, self.seen = model.config, list[int]()
         with torch.inference_mode():  # a tree of its own, which nobody else switches to training
-            self.steps = begin_guessing(second_tree(model).eval(), source)
+            self.steps = start_guessing(second_tree(model).eval(), source)
 
     def __call__(self, words: list[int], count: int) -> list[int]:
         config, line = self.config, list(words)
@@ -85,7 +85,7 @@ class ModelDraft:
 # %% chapter 13a: Any draft, any model
 def speculative(model: TranslationModel, source: Int[Tensor, "1 s"], draft: Draft, *,
                 ahead: int = 3, max_len: int | None = None) -> Speculation:
-    """The words of `greedy`, in fewer passes of the model: a draft guesses, the model checks many words at once.
+    """Return the words of `greedy`, in fewer passes of the model: a draft guesses, the model checks many words at once.
 
     Whatever the draft says, the words are those of greedy decoding, up to rounding: a pass of several words adds
     its numbers in another order. Leviathan et al. (2023) and Chen et al. (2023), here without drawing.
@@ -105,7 +105,7 @@ def speculative(model: TranslationModel, source: Int[Tensor, "1 s"], draft: Draf
     config, words = model.config, [model.config.bos_id]
     passes = offered = accepted = 0
     with evaluation_mode(model) as model:
-        limit, steps = int(length_limits(model, source, max_len)), begin_guessing(model, source)
+        limit, steps = int(length_limits(model, source, max_len)), start_guessing(model, source)
         while words[-1] != config.eos_id and len(words) <= limit:
             room = min(ahead, limit - len(words))  # one word of a pass is the model's
             guess = list(draft(words, room))[:room] if room else []

@@ -108,7 +108,7 @@ def cut(text: str, *, fits: Callable[[str], bool], signs: bool, words: Set[str] 
 
 
 def _with_holes(parts: list[str | Item], signs: bool) -> tuple[str, list[Item]]:
-    """The line with one private letter in the place of each item; numbers are text for a model without signs."""
+    """Return the line with one private letter in the place of each item; numbers are text for a model without signs."""
     line = ""
     items: list[Item] = []
     for part in parts:
@@ -123,7 +123,7 @@ def _with_holes(parts: list[str | Item], signs: bool) -> tuple[str, list[Item]]:
 
 
 def _parts_of(sentence: str, items: list[Item], fits, signs: bool) -> list[str | Sentence]:
-    """A sentence, or what is left of it, in parts; symbols at its ends stay out of the model's sight."""
+    """Return a sentence, or what is left of it, in parts; symbols at its ends stay out of the model's sight."""
 
     def filled(text: str) -> str:
         return HOLE.sub(lambda hole: items[ord(hole.group()) - HOLES].text, text)
@@ -149,7 +149,7 @@ def _parts_of(sentence: str, items: list[Item], fits, signs: bool) -> list[str |
 
 
 def _sentence(core: str, items: list[Item], signs: bool) -> Sentence:
-    """The sentence with signs in place of the holes, a space between a sign and a letter, and in small letters if it was shouted.
+    """Return the sentence with signs in place of the holes, a space between a sign and a letter, and in small letters if it was shouted.
 
     A model without signs has read no sentence without its capitals either: it gets the first one, and that of "I".
     """

@@ -13,7 +13,7 @@ from pathlib import Path
 MODELS = Path(__file__).resolve().parents[2] / "xformer_lib" / "pretrained"
 DIRECTIONS = ("en-fr", "fr-en")
 NAMES = ("config.json", "tokenizer.json", "words.txt", "model.safetensors")
-PART = 1_000_000
+PART_SIZE = 1_000_000
 # What may not stand in a string as it is. A digit behind \0 would make it another number.
 ESCAPES = ((b"\\", rb"\\"), (b'"', rb"\""), (b"\r", rb"\r"), (b"\n", rb"\n"))
 NUL_BEFORE_DIGIT = re.compile(rb"\0(?=[0-9])")
@@ -27,12 +27,12 @@ def as_script(data):
     return b'receiveFile("' + data + b'");\n'
 
 
-def write_parts(folder, contents, part=PART):
+def write_parts(folder, contents, part_size=PART_SIZE):
     """Write files, bytes by name, as scripts, and ``list.js`` last; a folder is complete when it is there. Returns the bytes written."""
     data, parts, written = b"".join(contents.values()), [], 0
     folder.mkdir(parents=True, exist_ok=True)
-    for number, start in enumerate(range(0, len(data), part)):
-        piece = data[start : start + part]
+    for number, start in enumerate(range(0, len(data), part_size)):
+        piece = data[start : start + part_size]
         name = f"part-{number:02d}.js"
         written += (folder / name).write_bytes(as_script(piece))
         parts.append({"name": name, "bytes": len(piece), "crc32": zlib.crc32(piece)})
@@ -41,12 +41,12 @@ def write_parts(folder, contents, part=PART):
     return written + (folder / "list.js").write_bytes(f"receiveFile({text});\n".encode())
 
 
-def write_files(folder, model, part=PART):
+def write_files(folder, model, part_size=PART_SIZE):
     """One translator's files as scripts; returns the bytes written."""
     missing = [name for name in NAMES if not (model / name).is_file()]
     if missing:
         raise FileNotFoundError(f"{model}: expected {', '.join(NAMES)}, got no {missing[0]}; restore it from the repository")
-    return write_parts(folder, {name: (model / name).read_bytes() for name in NAMES}, part)
+    return write_parts(folder, {name: (model / name).read_bytes() for name in NAMES}, part_size)
 
 
 def write_with_the_book(app, exception):

@@ -181,7 +181,7 @@ def publisher(tmp_path, monkeypatch):
         for language, data in CONTENT.items()
     }
     monkeypatch.setattr(_download, "FILES", files)
-    monkeypatch.setattr(_download, "AGAIN", 0)
+    monkeypatch.setattr(_download, "RETRIES", 0)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.delenv("XFORMER_DATA", raising=False)

@@ -11,7 +11,6 @@ from xformer_lib.data.fragment import _sentence, fragment_split, running_example
 
 SPLITS = ("train", "val", "test")
 EVERY = [example for split in SPLITS for example in fragment_split(split)]
-PERSONS = {"je": 0, "tu": 1, "il": 2, "elle": 2, "nous": 3, "ils": 4}
 
 
 def subject(english):

@@ -15,7 +15,17 @@ from tests.test_decoding import sources
 from tests.whole_models import CHOICES, CONFIG, SIX, B, S, T, build, by_path, ids
 from xformer_lib.decoding import beam_search, greedy, store_column_major
 from xformer_lib.engine.cache import KeyValueCache
-from xformer_lib.engine.decode import PARTS, CachedSteps, JointSteps, OwnSteps, PlainSteps, begin, later_mask, parts_of, stacked
+from xformer_lib.engine.decode import (
+    PARTS,
+    CachedSteps,
+    ModelCacheSteps,
+    PackedSteps,
+    PlainSteps,
+    later_mask,
+    parts_of,
+    stacked,
+    start_decoding,
+)
 from xformer_lib.engine.modules import accelerate
 from xformer_lib.engine.quantized import Int8Linear, joined, quantize_int8
 from xformer_lib.inspection import ablate_heads, attention_heads, edit_attention, record_attention
@@ -143,21 +153,21 @@ def test_cached_steps_equal_the_whole(choice, num_kv_heads, path):
 
 
 @combinations(norm=("pre", "post"), positions=("sinusoidal", "learned", "none", "rotary"), columns=(True, False))
-def test_joint_steps_equal_the_whole(norm, positions, columns):
+def test_packed_steps_equal_the_whole(norm, positions, columns):
     """Words of any number at once, taken back and said again, rows that change places, words of padding."""
     model, target, source = build(norm=norm, positions=positions), ids(T, 1), PADDED
     model = store_column_major(model) if columns else model
     whole, padded = model(source, target), target.clone()
     padded[0, :2], padded[2, 1] = CONFIG.pad_id, CONFIG.pad_id
-    at_once = model.embedding.logits(begin(model, source).states(padded))
+    at_once = model.embedding.logits(start_decoding(model, source).states(padded))
     torch.testing.assert_close(at_once, model(source, padded), atol=1e-12, rtol=0)
     for cuts in ((0, 2, 3, 4, T), (0, 1, 4, T)):
-        steps = begin(model, source)
-        assert type(steps) is JointSteps
+        steps = start_decoding(model, source)
+        assert type(steps) is PackedSteps
         parts = [steps.states(target[:, start:end]) for start, end in itertools.pairwise(cuts)]
         found = model.embedding.logits(torch.cat(parts, dim=1))
         torch.testing.assert_close(found, whole, atol=1e-12, rtol=0)
-    steps, rows = begin(model, source), torch.tensor([2, 1, 2])
+    steps, rows = start_decoding(model, source), torch.tensor([2, 1, 2])
     steps.next_logits(target[:, :4])
     steps.keep(rows)
     torch.testing.assert_close(steps.logits_from(target[rows], 4), whole[rows, 4:], atol=1e-12, rtol=0)
@@ -178,7 +188,7 @@ def test_padding_in_a_beginning_stays_hidden(positions, prefix, at_once):
     """Kept keys of padding are read by no later word, whatever leaves or is taken back meanwhile."""
     model, source = build(positions=positions), ids(S)
     tokens = torch.tensor([[*row, *later] for row, later in zip(PREFIXES[prefix], ([11, 12], [0, 13], [14, 15]))])
-    steps, plain = begin(model, source), PlainSteps(model, source)
+    steps, plain = start_decoding(model, source), PlainSteps(model, source)
     with torch.no_grad():
         for length in (*range(at_once, 5, at_once), 5, 6):
             words = tokens[:, :length]
@@ -194,7 +204,7 @@ def test_padding_in_a_beginning_stays_hidden(positions, prefix, at_once):
 def test_a_source_of_padding_alone_reads_nothing():
     model, target, source = build(), ids(T, 1), PADDED.clone()
     source[1] = CONFIG.pad_id
-    steps, whole = begin(model, source), model(source, target)
+    steps, whole = start_decoding(model, source), model(source, target)
     assert type(steps) is CachedSteps
     for end in range(1, T + 1):
         torch.testing.assert_close(steps.next_logits(target[:, :end]), whole[:, end - 1], atol=1e-12, rtol=0)
@@ -204,7 +214,7 @@ def test_a_model_in_training_keeps_its_dropout():
     """With every number of the embedding dropped, all words are one word."""
     model, target = build().train(), ids(T, 1)
     model.dropout.p = 1.0
-    steps = begin(model, PADDED)
+    steps = start_decoding(model, PADDED)
     assert type(steps) is CachedSteps
     for end in range(1, T + 1):
         found = steps.next_logits(target[:, :end])
@@ -248,7 +258,7 @@ def test_rows_that_leave_or_repeat_take_all_that_is_kept_along(engine, positions
     """Other rows in another order, with their padding: the next step equals the whole."""
     model, source, target, rows = build(positions=positions), ids(S), ids(T, 1), torch.tensor([2, 0, 2, 1])
     source[0, 2:], source[2, 5:] = CONFIG.pad_id, CONFIG.pad_id
-    whole, steps = model(source, target), begin(model, source, engine=engine)
+    whole, steps = model(source, target), start_decoding(model, source, engine=engine)
     steps.keep(torch.tensor([0, 1, 2]))  # before the first step, too
     steps.next_logits(target[:, :2])
     steps.keep(rows)
@@ -262,7 +272,7 @@ def test_rows_that_leave_or_repeat_take_all_that_is_kept_along(engine, positions
 
 def test_steps_that_begin_are_empty_and_the_callers_own():
     model, source = build(), ids(S)
-    steps, other = begin(model, source), begin(model, source)
+    steps, other = start_decoding(model, source), start_decoding(model, source)
     assert steps.length == 0 and len(steps.caches) == CONFIG.num_decoder_layers
     steps.next_logits(ids(T, 1))
     assert (steps.length, other.length) == (T, 0) and other.caches[0][0].k is None
@@ -271,7 +281,7 @@ def test_steps_that_begin_are_empty_and_the_callers_own():
 
 @pytest.mark.errors
 def test_words_beyond_the_models_length_are_refused_step_by_step():
-    steps = begin(build(), ids(S))
+    steps = start_decoding(build(), ids(S))
     steps.next_logits(ids(23, 1))
     with pytest.raises(ValueError, match="target_in: expected at most max_len=23 tokens, got 24; split"):
         steps.next_logits(ids(24, 1))
@@ -281,7 +291,7 @@ def test_words_beyond_the_models_length_are_refused_step_by_step():
 @pytest.mark.parametrize(
     "call",
     [
-        lambda e: begin(build(), ids(S), engine=e),
+        lambda e: start_decoding(build(), ids(S), engine=e),
         lambda e: greedy(build(), ids(S), engine=e),
         lambda e: beam_search(build(), ids(S), engine=e),
     ],
@@ -323,7 +333,7 @@ def test_both_engines_say_the_same(norm, positions, num_kv_heads):
 def test_an_accelerated_model_says_the_same(path):
     model = talker(3)
     fast = accelerate(model, path=path)
-    assert type(begin(fast.eval(), sources())) is (JointSteps if path == "auto" else CachedSteps)
+    assert type(start_decoding(fast.eval(), sources())) is (PackedSteps if path == "auto" else CachedSteps)
     assert same_words(fast, sources()) == same_words(model, sources())
 
 
@@ -355,17 +365,17 @@ def test_a_hook_is_heard_while_decoding(name, fast):
         model = accelerate(model)
     whole = greedy(model, sources())
     hook = HOOKED[name](model)
-    assert type(begin(model, sources())) is PlainSteps
+    assert type(start_decoding(model, sources())) is PlainSteps
     assert same_words(model, sources()) != whole
     hook.remove()
-    assert type(begin(model, sources())) is JointSteps and greedy(model, sources()) == whole
+    assert type(start_decoding(model, sources())) is PackedSteps and greedy(model, sources()) == whole
 
 
 @pytest.mark.parametrize("name", EXCHANGED)
 def test_an_exchanged_part_acts_while_decoding(name):
     torch.manual_seed(5)
     model, source = EXCHANGED[name](build(positions="alibi")).double().eval(), PADDED
-    assert type(begin(model, source)) is PlainSteps and type(begin(accelerate(model), source)) is PlainSteps
+    assert type(start_decoding(model, source)) is PlainSteps and type(start_decoding(accelerate(model), source)) is PlainSteps
     said = same_words(model, source)
     assert said == greedy(accelerate(model), source)
 
@@ -377,7 +387,7 @@ def test_a_subclassed_model_speaks_for_itself():
 
     torch.manual_seed(0)
     model = Always(CONFIG).double().eval()
-    assert type(begin(model, ids(S))) is PlainSteps
+    assert type(start_decoding(model, ids(S))) is PlainSteps
     assert greedy(model, ids(S), max_len=5) == [[7] * 5] * B
 
 
@@ -416,7 +426,7 @@ def test_recorded_weights_are_those_of_the_last_step():
 def test_models_that_keep_something_of_their_own():
     torch.manual_seed(1)
     model = GRUTranslator(dataclasses.replace(CONFIG, num_encoder_layers=1, num_decoder_layers=1, positions="none")).double().eval()
-    assert type(begin(model, PADDED)) is OwnSteps and type(begin(model, PADDED, engine="plain")) is PlainSteps
+    assert type(start_decoding(model, PADDED)) is ModelCacheSteps and type(start_decoding(model, PADDED, engine="plain")) is PlainSteps
     same_words(model, PADDED)
     assert greedy(accelerate(model), PADDED) == greedy(model, PADDED)
 
@@ -424,8 +434,8 @@ def test_models_that_keep_something_of_their_own():
 def test_a_model_in_int8_is_cached_too():
     torch.manual_seed(1)
     small = quantize_int8(Transformer(CONFIG))
-    assert type(begin(small, PADDED)) is JointSteps
-    assert type(begin(quantize_int8(accelerate(Transformer(CONFIG))), PADDED)) is JointSteps
+    assert type(start_decoding(small, PADDED)) is PackedSteps
+    assert type(start_decoding(quantize_int8(accelerate(Transformer(CONFIG))), PADDED)) is PackedSteps
     assert not hasattr(LanguageModel, "new_cache")
 
 
@@ -449,15 +459,15 @@ ODD = {  # parts of known classes that are built otherwise
 @pytest.mark.parametrize("name", ODD)
 @pytest.mark.parametrize("int8", [False, True])
 def test_known_parts_with_other_settings_act_while_decoding(name, int8):
-    """The joint way supposes that a layer is built alike throughout: here one is not, and the words stay those of the definition."""
+    """The packed way supposes that a layer is built alike throughout: here one is not, and the words stay those of the definition."""
     place, made = ODD[name]
     model, target = build(), ids(T, 1)
     for bias in (layer.w_v.bias for layer in model.modules() if isinstance(layer, MultiHeadAttention)):
         nn.init.normal_(bias)
     exchange(model.decoder.layers[0], place, made().double())
     model = quantize_int8(model.eval()) if int8 else model.eval()
-    steps = begin(model, PADDED)
-    assert type(steps) is not JointSteps
+    steps = start_decoding(model, PADDED)
+    assert type(steps) is not PackedSteps
     for end in range(1, T + 1):
         wanted = model.decode(target[:, :end], model.encode(PADDED), PADDED)[:, -1]
         torch.testing.assert_close(steps.next_logits(target[:, :end]), wanted, atol=1e-12, rtol=0)
@@ -470,14 +480,14 @@ def test_a_forward_of_one_layer_alone_and_positions_left_out_act_while_decoding(
     ):
         model = talker(3).eval()
         change(model)
-        assert type(begin(model, sources())) is PlainSteps
+        assert type(start_decoding(model, sources())) is PlainSteps
         same_words(model, sources())
 
 
 def test_one_layer_that_trains_is_heard():
     model = talker(3, config=dataclasses.replace(TALKING, dropout=0.3)).eval()
     model.decoder.layers[1].residuals[0].dropout.train()
-    steps = begin(model, sources())
+    steps = start_decoding(model, sources())
     assert type(steps) is CachedSteps
     first = steps.next_logits(torch.ones(len(sources()), 1, dtype=torch.int64))
     steps.logits_from(torch.ones(len(sources()), 1, dtype=torch.int64), 0)
@@ -487,7 +497,7 @@ def test_one_layer_that_trains_is_heard():
 def test_a_shared_layer_is_known():
     model = talker(2).eval()
     model.encoder.layers[1] = model.encoder.layers[0]
-    assert type(begin(model, sources())) is JointSteps
+    assert type(start_decoding(model, sources())) is PackedSteps
     same_words(model, sources())
 
 
@@ -505,7 +515,7 @@ def test_to_ask_whether_a_model_is_known_draws_nothing():
 def test_words_that_were_never_read_are_read_now():
     model, target = build().eval(), ids(T, 1)
     whole = model(PADDED, target)
-    for steps in (begin(model, PADDED), CachedSteps(model, PADDED)):
+    for steps in (start_decoding(model, PADDED), CachedSteps(model, PADDED)):
         torch.testing.assert_close(steps.logits_from(target, 4), whole[:, 4:], atol=1e-12, rtol=0)
         steps.logits_from(target[:, :2], 0)
         torch.testing.assert_close(steps.logits_from(target, 4), whole[:, 4:], atol=1e-12, rtol=0)
@@ -518,9 +528,9 @@ class Halved(AlibiPositions):
         return super().forward(q / 2, k, v, mask=mask, dropout=dropout)
 
 
-def test_the_joint_way_refuses_what_it_cannot_do():
-    with pytest.raises(ValueError, match="take CachedSteps, or let begin choose"):
-        JointSteps(build(positions="relative"), PADDED)
+def test_the_packed_way_refuses_what_it_cannot_do():
+    with pytest.raises(ValueError, match="take CachedSteps, or start_decoding"):
+        PackedSteps(build(positions="relative"), PADDED)
     layer = accelerate(MultiHeadAttention(M, 1, positions=Halved()).double())
     x = torch.randn(B, I, M).double()
     with pytest.raises(ValueError, match="cache: expected none with positions whose forward is their own"):
@@ -528,11 +538,11 @@ def test_the_joint_way_refuses_what_it_cannot_do():
 
 
 def test_in_16_bits_the_sums_of_the_layers_stay_wide():
-    """Under autocast the residual stream is float32 in the definition and in the joint way alike."""
+    """Under autocast the residual stream is float32 in the definition and in the packed way alike."""
     model, seen = talker(3).float().eval(), []
     with torch.inference_mode(), torch.autocast("cpu", dtype=torch.bfloat16):
-        steps = begin(model, sources())
-        steps.joint[-1].norms[0] = lambda x: seen.append(x.dtype) or torch.layer_norm(x, x.shape[-1:])
+        steps = start_decoding(model, sources())
+        steps.packed[-1].norms[0] = lambda x: seen.append(x.dtype) or torch.layer_norm(x, x.shape[-1:])
         steps.next_logits(torch.ones(len(sources()), 1, dtype=torch.int64))
         steps.next_logits(torch.ones(len(sources()), 2, dtype=torch.int64))
     assert seen and set(seen) == {torch.float32}

@@ -91,7 +91,7 @@ def installed(monkeypatch):
     def found(group, name):
         return [EntryPoint(name, registered[name], group)] if group == "xformer.commands" and name in registered else []
 
-    monkeypatch.setattr("xformer_lib.cli.entry_points", found)
+    monkeypatch.setattr("xformer_lib.cli.course.entry_points", found)
 
 
 def test_the_command_writes_chapters_and_exercises(installed, tmp_path, capsys):

@@ -7,7 +7,6 @@ import io
 import json
 import os
 import random
-import subprocess
 import sys
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from xformer_lib.cli import main
 
 ROOT = Path(__file__).parents[2]
 pytestmark = posix
-LINES, PROCESSES = extent((500, 30), (150, 6))
+LINES = extent(500, 150)
 SEED = int(os.environ.get("XFORMER_SEED", 13))  # by night another one
 PAIRS = [("The cat sleeps", "Le chat dort"), ("My boy is here", "Mon garçon est ici"), ("A cat", "Un chat")] * 7
 TOY = [
@@ -35,134 +34,41 @@ TOY = [
     "vocab_size=277",
     "max_len=31",
 ]
-NUMBERS = [
-    "0",
-    "-1",
-    "1",
-    "3",
-    "1e3",
-    "1_000",
-    "٣",
-    "",
-    " ",
-    "nan",
-    "inf",
-    "-inf",
-    "x",
-    "None",
-    "1e400",
-    "0x10",
-    "1000000000",
-    "9" * 5000,
-    "3.5",
-    "--",
-    "1;2",
-]
-TEXTS = [
-    "Hello",
-    "",
-    " ",
-    "\t",
-    "\n",
-    "a\nb",
-    "\ufeff",
-    "\udcff",
-    "\0",
-    "你好",
-    "Привет 😀",
-    "e\u0301" * 9,
-    "cat " * 400,
-    "-",
-    "--",
-    "-5",
-    "=",
-    "\x1b[31mred",
-    "%s%n{}",
-    "~",
-    "NUL",
-    "\u202egnirts",
-]
+NUMBERS = ["0", "-1", "1", "3", "3.5", "nan", "inf", "x", "", "1000000000", "9" * 5000]
+TEXTS = ["Hello", "", "\n", "a\nb", "\udcff", "\0", "你好", "Привет 😀", "cat " * 400, "-", "--", "\x1b[31mred"]
 PLACES = [
     "folder",
     "file.txt",
     "nowhere",
-    "no/such/place",
+    "no/place",
     "",
-    " ",
     ".",
     "..",
     "/dev/null",
     "/",
-    "dangling",
     "file.txt/below",
     "a" * 300,
-    "\udcff",
-    "new\nline",
     "\0",
-    "~",
     "run",
-    "deep",
     "torn",
     "plain.ipynb",
-    "latin.txt",
-    "-",
 ]
-DEVICES = ["cpu", "cpu:x", "cpu:0", "cuda", "cuda:99", "mps", "tpu", "", ":", "cpu:", "CPU", "meta", "cpu:-1", "\0", "xla:1"]
-NAMES = ["fragment", "multi30k", "tatoeba", "wmt14", "", "Fragment", "\0", "../fragment"]
+DEVICES = ["cpu", "cpu:x", "cuda:99", "mps", "tpu", ""]
+NAMES = ["fragment", "multi30k", "tatoeba", "wmt14", "", "../fragment"]
 SETTINGS = [
-    "d_model=0",
-    "d_model=7",
-    "d_model=1000000000",
-    "d_model=x",
-    "num_heads=5",
-    "num_kv_heads=abc",
-    "num_kv_heads=None",
-    "num_kv_heads=1",
-    "num_kv_heads=0",
-    "vocab_size=4000000000",
-    "vocab_size=9",
-    "vocab_size=-1",
-    "dropout=1",
-    "dropout=nan",
-    "dropout=-0",
-    "positions=sideways",
-    "positions=rotary",
-    "positions=alibi",
-    "positions=relative",
-    "max_offset=0",
-    "schedule=never",
-    "precision=float8",
-    "peak_rate=inf",
-    "peak_rate=0",
-    "clip=nan",
-    "decay=2",
-    "max_steps=0",
-    "max_steps=1.5",
-    "warmup_steps=99",
-    "accumulate=1000000000",
-    "accumulate=0",
-    "max_tokens=0",
-    "seed=x",
-    "seed=7",
-    "label_smoothing=1",
-    "corpus=wmt14",
-    "corpus=",
-    "model=3",
-    "=",
-    "",
-    "d_model",
-    "d_model=",
-    "=3",
-    "pad_id=1",
-    "eos_id=-1",
-    "bos_id=999999",
-    "num_encoder_layers=1000000000",
-    "num_decoder_layers=0",
-    "max_len=0",
-    "max_len=x",
-    "d_ff=1e3",
-    "nonsense=1",
-    "__class__=int",
+    *["d_model=0", "d_model=7", "d_model=1000000000", "d_model=x", "num_heads=5", "num_kv_heads=None", "num_kv_heads=1", "vocab_size=9"],
+    *[
+        "dropout=1",
+        "dropout=nan",
+        "positions=sideways",
+        "positions=rotary",
+        "positions=alibi",
+        "schedule=never",
+        "peak_rate=inf",
+        "clip=nan",
+    ],
+    *["max_steps=0", "max_steps=1.5", "warmup_steps=99", "accumulate=1000000000", "seed=7", "label_smoothing=1", "corpus=", "model=3"],
+    *["=", "", "d_model", "pad_id=1", "bos_id=999999", "num_decoder_layers=0", "max_len=x", "nonsense=1", "__class__=int"],
 ]
 FLAGS = {
     "train": {"--preset": NAMES, "--resume": PLACES, "--out": PLACES, "--device": DEVICES, "--set": SETTINGS},
@@ -237,13 +143,10 @@ def place(tmp_path_factory):
         assert main(["train", "--preset", "fragment", "--out", "run", "--quiet", "--set", *TOY]) == 0
     finally:
         os.chdir(before)
-    for name in ("folder", "deep", "torn"):
+    for name in ("folder", "torn"):
         (place / name).mkdir()
-    (place / "deep" / "config.json").write_text("[" * 100_000)
     (place / "torn" / "config.json").write_bytes((place / "run" / "config.json").read_bytes()[:99])
     (place / "file.txt").write_text("Hello world\n\nA cat\n")
-    (place / "latin.txt").write_bytes("café\n".encode("latin-1"))
-    (place / "dangling").symlink_to("nothing")
     nbformat.write(nbformat.v4.new_notebook(cells=[]), place / "plain.ipynb")
     return place
 
@@ -271,9 +174,7 @@ def small(monkeypatch, tmp_path):
 def copy_of(place, folder):
     """Each line meets the same files; what one of them wrote or replaced is gone with it."""
     for path in place.iterdir():
-        if path.is_symlink():
-            (folder / path.name).symlink_to(os.readlink(path))
-        elif path.is_dir():
+        if path.is_dir():
             (folder / path.name).mkdir()
             for file in path.iterdir():
                 os.link(file, folder / path.name / file.name)
@@ -328,38 +229,3 @@ def test_five_hundred_lines(place, small, tmp_path, monkeypatch, record_property
     counts = {status: ended.count(status) for status in sorted(set(ended))}
     record_property("statuses", json.dumps(counts))
     assert counts[0] > LINES // 10 and counts[2] > 2 * LINES // 5
-
-
-@pytest.mark.errors
-def test_thirty_lines_as_processes(place, small, record_property):
-    """The same through a shell's eyes, for lines that end before torch is loaded; some with streams closed, some without docstrings."""
-    rng, tried = random.Random(SEED + 1), 0
-    wrong = [
-        ["translate", "--beam-size", "0", "Hi"],
-        ["translate", "--output", "folder", "Hi"],
-        ["translate", "--device", "cpu:x", "Hi"],
-        ["evaluate", "--json", "folder"],
-        ["translate", "--length-penalty", "nan", "Hi"],
-        ["grade", "nowhere.ipynb", "--csv", "folder"],
-    ]
-    while tried < PROCESSES:
-        line = rng.choice(wrong) if rng.random() < 0.3 else draw(rng)
-        if line not in wrong and line[0] in FLAGS:
-            line = [*line, "--nonsense"]  # refused by the parser
-        if any("\0" in word or "\udcff" in word for word in line):
-            continue
-        how = rng.choice(["", "", ">&-", "2>&-", "<&-", ">&- 2>&-"])
-        options = rng.choice([[], ["-OO"]])
-        ended = subprocess.run(
-            ["sh", "-c", f'exec "$@" {how}', "sh", sys.executable, *options, "-m", "xformer_lib", *line],
-            cwd=place,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-        )
-        assert ended.returncode in (0, 2), (line, how, ended)
-        assert "Traceback" not in ended.stderr and "Error" not in ended.stderr.replace("error:", ""), (line, how, ended.stderr)
-        assert ended.stderr.count("\n") <= 8 and ("2>" in how) <= (ended.stderr == ""), (line, how, ended.stderr)
-        tried += 1
-    record_property("processes", tried)

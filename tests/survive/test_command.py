@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.extent import continuous, posix
+from tests.extent import posix
 from xformer_lib.cli import main
 from xformer_lib.data import _download
-from xformer_lib.training.checkpoint import load_model, load_tensors
+from xformer_lib.training.checkpoint import load_tensors
 
 ROOT = Path(__file__).parents[2]
 pytestmark = posix
@@ -180,13 +180,6 @@ def test_out_of_room_while_it_trains(commands, unbroken, tmp_path):
     assert {path.name for path in folder.iterdir()} == {"config.json", "tokenizer.json", "provenance.json"}
 
 
-def test_a_folder_that_cannot_be_made(commands, tmp_path):
-    """A path through a file: nobody can write there."""
-    (tmp_path / "file").write_text("")
-    status, said, errors = commands.run("train", "--preset", "fragment", "--out", tmp_path / "file" / "run", *SMALL)
-    assert (status, said) == (2, "") and one_line(errors, "train").startswith("folder: expected a folder, got ")
-
-
 def test_a_full_disk_for_translations(commands, unbroken, tmp_path):
     """The file that was there stays as it was."""
     target, source = tmp_path / "out.txt", tmp_path / "in.txt"
@@ -224,55 +217,6 @@ def test_ctrl_c_while_it_waits_for_sentences(commands, unbroken, tmp_path):
         os.kill(process, signal.SIGINT)
         status, said, errors = commands.ended()
     assert (status, said) == (130, "") and one_line(errors, "translate") == "stopped at once"
-
-
-def shell(line, folder, **more):
-    """A command as a shell starts it, in a folder; `xformer` is this library's."""
-    (folder / "xformer").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m xformer_lib.cli "$@"\n')
-    (folder / "xformer").chmod(0o755)
-    environment = {**ENVIRONMENT, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", **more}
-    return subprocess.run(["sh", "-c", line], cwd=folder, env=environment, capture_output=True, text=True)
-
-
-@continuous
-@pytest.mark.errors
-def test_closed_streams(unbroken, tmp_path):
-    """`>&-`, `<&-` and `2>&-`: one line where the result has no place to go, and never a message in the wrong stream."""
-    translate = f"xformer translate --model {unbroken} 'Hello world'"
-    said = shell(translate, tmp_path).stdout
-    ended = shell(f"{translate} >&-", tmp_path)
-    assert (ended.returncode, one_line(ended.stderr, "translate")) == (
-        2,
-        "standard output: expected an open stream, got a closed one; leave >&- out, or name a file",
-    )
-    ended = shell(f"xformer translate --model {unbroken} <&-", tmp_path)
-    assert (ended.returncode, one_line(ended.stderr, "translate")) == (
-        2,
-        "standard input: expected sentences, got a closed stream; give sentences or --input FILE",
-    )
-    ended = shell(f"{translate} 2>&-", tmp_path)
-    assert (ended.returncode, ended.stdout, ended.stderr) == (0, said, "")
-    ended = shell(f"{translate} --output out.txt <&- >&- 2>&-", tmp_path)
-    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "") and (tmp_path / "out.txt").read_text() == said
-    ended = shell("xformer translate --model nowhere Hello 2>&-", tmp_path)
-    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", "")
-    ended = shell("xformer doctor >&-", tmp_path)
-    assert ended.returncode == 2 and one_line(ended.stderr, "doctor").startswith("standard output: ")
-    ended = shell(f"xformer train --resume {unbroken} --quiet >&- <&-", tmp_path)
-    assert ended.returncode == 0 and one_line(ended.stderr, "train").startswith("model ")
-
-
-@continuous
-def test_without_documentation_and_assertions(unbroken, tmp_path):
-    """`python -OO` takes every docstring away."""
-    run = [sys.executable, "-OO", "-m"]
-    for module in ("xformer_lib.cli", "xformer_lib"):
-        ended = subprocess.run(
-            [*run, module, "translate", "--model", unbroken, "Hello world"], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True
-        )
-        assert ended.returncode == 0 and ended.stdout.count("\n") == 1, ended.stderr
-    ended = subprocess.run([*run, "xformer_lib", "--help"], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True)
-    assert ended.returncode == 0 and "The command xformer: train, evaluate, translate, grade, key, doctor." in ended.stdout
 
 
 # ---------------------------------------------------------------- in this process: what goes wrong before the work
@@ -351,20 +295,3 @@ def test_a_record_is_written_whole_or_not_at_all(unbroken, monkeypatch, tmp_path
     assert record.read_text() == "{}" and [path.name for path in tmp_path.iterdir()] == ["record.json"]
     assert main(command) == 0
     assert json.loads(record.read_text())["corpus"] == "fragment"
-
-
-@pytest.mark.errors
-def test_a_run_folder_for_reading_only(unbroken, monkeypatch):
-    """Every opening for writing is refused: the run does not go on, its files stay, and its model still loads."""
-    before = {path.name: path.read_bytes() for path in unbroken.iterdir()}
-    real = open
-
-    def reading_only(path, mode="r", *rest, **options):
-        if str(path).startswith(str(unbroken)) and set(mode) & set("wxa+"):
-            raise PermissionError(13, "Permission denied", str(path))
-        return real(path, mode, *rest, **options)
-
-    monkeypatch.setattr("builtins.open", reading_only)
-    assert main(["train", "--resume", str(unbroken), "--quiet"]) == 0  # it is finished: there is nothing to write
-    load_model(unbroken)
-    assert {path.name: path.read_bytes() for path in unbroken.iterdir()} == before

@@ -127,7 +127,7 @@ def publisher(tmp_path, monkeypatch):
     server.cache = tmp_path / "cache/xformer_lib/multi30k"
     monkeypatch.setattr(_download, "FILES", server.files)
     monkeypatch.setattr(_download, "PATIENCE", 1.0)
-    monkeypatch.setattr(_download, "AGAIN", 0)
+    monkeypatch.setattr(_download, "RETRIES", 0)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.delenv("XFORMER_DATA", raising=False)
@@ -187,7 +187,7 @@ def test_bad_manners_are_one_line_and_never_a_wrong_file(publisher, manner, kind
 
 @pytest.mark.parametrize("manner", ["cut:13", "stall:17", "error:503", "nonsense"])
 def test_what_fails_once_is_tried_again(publisher, monkeypatch, manner):
-    monkeypatch.setattr(_download, "AGAIN", 1)
+    monkeypatch.setattr(_download, "RETRIES", 1)
     publisher.manners = [manner, "well"]
     assert len(load_corpus("multi30k", "val")) == 800 and publisher.asked == 3
     assert in_cache(publisher) == ["val.en.gz", "val.fr.gz"]

@@ -27,7 +27,7 @@ TESTS = {
         ("xformer_lib/data/pairs.py", ["tests/data/test_pairs.py", "tests/data/test_pairs_of_words.py", "tests/data/test_corpora.py"]),
         ("xformer_lib/data/typed.py", ["tests/data/test_corpora.py", "tests/test_cli.py"]),
         ("xformer_lib/training/_folder.py", ["tests/training/test_folder.py"]),
-        ("xformer_lib/cli.py", ["tests/test_cli.py"]),
+        ("xformer_lib/cli/train.py", ["tests/test_cli.py"]),
         ("xformer_lib/nn/masks.py", ["tests/nn/test_0.py", "tests/nn/test_1.py", "tests/nn/test_2.py"]),
         ("tools/slides.py", ["tests/tools/test_slides.py"]),
         ("xformer_course/explorables/assets/masks.js", ["tests/explorables/test_masks.py"]),
@@ -49,7 +49,7 @@ def test_a_module_with_tests_of_its_own_that_many_import_brings_its_own_alone():
 
 def test_runs_and_reasons():
     """Each file once; a page's checks are a run of their own, since `-k` chooses among all tests of a run."""
-    changed = ["CHANGELOG.md", "chapters/04_self_attention.ipynb", "chapters/gone.ipynb", "tests/test_cli.py", "xformer_lib/cli.py"]
+    changed = ["CHANGELOG.md", "chapters/04_self_attention.ipynb", "chapters/gone.ipynb", "tests/test_cli.py", "xformer_lib/cli/train.py"]
     runs, lines = near_tests.near(changed, TESTS, lambda path: "gone" not in path)
     assert runs == {
         "near": ["chapters/04_self_attention.ipynb", "tests/test_cli.py"],

@@ -75,7 +75,7 @@ def test_the_command_takes_the_sizes_of_the_model(trained, tmp_path, capsys):
 
 
 def test_the_shipped_model_is_known_by_its_name(trained, tmp_path, monkeypatch):
-    monkeypatch.setattr("xformer_lib.cli.SHIPPED", trained.parent)
+    monkeypatch.setattr("xformer_lib.cli.models.SHIPPED", trained.parent)
     monkeypatch.chdir(tmp_path)
     settings = ["--set", "max_steps=3", "warmup_steps=1"]
     assert main(["train", "--preset", "fragment", "--start-from", trained.name, "--out", "tuned", "--quiet", *settings]) == 0

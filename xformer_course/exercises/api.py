@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from xformer_course.exercises import checks, clock, guard, registry
-from xformer_course.exercises.exercise import Chapter, Exercise, Result
+from xformer_course.exercises.exercise import Exercise, Result
 from xformer_course.exercises.functions import Verdict
 from xformer_course.exercises.printing import fitting
 from xformer_course.exercises.session import Session
@@ -140,7 +140,7 @@ def catalogue(chapter: int | None = None) -> tuple[Exercise, ...]:
     Raises:
         ValueError: if the chapter has no exercises.
     """
-    found: list[Chapter | None] = registry.chapters() if chapter is None else [registry.chapter(chapter)]
-    if None in found:
+    one = None if chapter is None else registry.chapter(chapter)
+    if chapter is not None and one is None:
         raise ValueError(f"chapter: expected one of {registry.chapter_numbers()}, got {chapter!r}; leave it out for all exercises")
-    return tuple(exercise for one in found for exercise in one.exercises)
+    return tuple(exercise for each in (registry.chapters() if one is None else [one]) for exercise in each.exercises)

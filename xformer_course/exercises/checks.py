@@ -20,6 +20,7 @@ def judge(exercise: Exercise, answer: Any, rng: Any) -> Verdict:
         return judge_exploration(exercise, answer)
     if exercise.kind == "prove":
         return judge_steps(exercise, answer, rng)
+    assert exercise.cases is not None  # `Exercise` refuses to be without
     task = Task(
         exercise.answer_name,
         exercise.reference,
@@ -88,6 +89,7 @@ def shares_every_mistake(exercise: Exercise, known: Misconception, answer: Any) 
 def judge_exploration(exercise: Exercise, answer: Any) -> Verdict:
     """A measurement or a construction: the exercise says whether it holds, and only then which mistake it may be."""
     try:
+        assert exercise.accepts is not None  # `Exercise` refuses to be without
         missing, trouble = exercise.accepts(answer), None
     except Exception as error:
         missing, trouble = "", error
@@ -104,7 +106,7 @@ def judge_exploration(exercise: Exercise, answer: Any) -> Verdict:
 def recognises(known: Misconception, answer: Any) -> bool:
     """Asks a misconception's own test; a test that cannot read the answer says no."""
     try:
-        return bool(known.recognise(answer))
+        return known.recognise is not None and bool(known.recognise(answer))
     except Exception:
         return False
 

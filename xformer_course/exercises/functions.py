@@ -45,7 +45,7 @@ class Task:
         if expected.error is not None or got.error is not None:
             return None if type(expected.error) is type(got.error) else "one of them raised an error"
         if self.pure and expected.mutated != got.mutated:
-            names = dict(enumerate(guard.argument_names(self.reference)))
+            names: dict[int | str, str] = {**dict(enumerate(guard.argument_names(self.reference)))}
             changed = [str(names.get(key, key)) for key in got.mutated]
             return f"the result is not looked at, because the function changed its input ({', '.join(changed)})"
         with guard.quiet():

@@ -18,7 +18,7 @@ from types import CodeType
 from xformer_course.exercises import registry
 from xformer_course.exercises.exercise import Chapter, Exercise
 from xformer_course.exercises.printing import fitting
-from xformer_lib.cli import check_output, write_text
+from xformer_lib.cli.files import check_output, write_text
 
 WIDTH = 100
 

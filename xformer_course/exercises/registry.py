@@ -24,12 +24,16 @@ def chapter(number: int) -> Chapter | None:
     """The exercises of one chapter, or None when it has no module."""
     if number not in chapter_numbers():
         return None
+    return _load(number)
+
+
+def _load(number: int) -> Chapter:
     return importlib.import_module(f"xformer_course.exercises.chapter_{number:02d}").CHAPTER
 
 
 def chapters() -> list[Chapter]:
     """Every chapter that has exercises."""
-    return [chapter(number) for number in chapter_numbers()]
+    return [_load(number) for number in chapter_numbers()]
 
 
 @cache

@@ -3,12 +3,15 @@
 """``xformer_course.lessons.backwards``, from chapter 12c, What each part is worth (``chapters/12c_what_each_part_is_worth.ipynb``).
 Edit the page and run ``make export``; what is changed here is lost."""
 
+from typing import Any
+
 import numpy as np
 import torch
 from torch import nn
 
 from xformer_lib.data.batching import batches
 from xformer_lib.decoding import greedy
+from xformer_lib.nn.protocols import TranslationModel
 from xformer_lib.nn.transformer import TransformerConfig
 from xformer_lib.training import translation_loss
 
@@ -20,17 +23,17 @@ ALPHABET = "abcdefghij"  # letter n has the id n + 3; 0 pads, 1 begins and 2 end
 
 
 def random_row(length: int, rng: np.random.Generator) -> list[int]:
-    """The ids of that many random letters."""
+    """Return the ids of that many random letters."""
     return (rng.integers(len(ALPHABET), size=length) + 3).tolist()
 
 
 def spelled(ids: list[int]) -> str:
-    """The letters of a row of ids."""
+    """Return the letters of a row of ids."""
     return "".join(ALPHABET[i - 3] for i in ids)
 
 
-def share_right(model: nn.Module, length: int, rows: int = 100) -> float:
-    """The share of so many random rows of that length that come out right in every letter."""
+def share_right(model: TranslationModel, length: int, rows: int = 100) -> float:
+    """Return the share of so many random rows of that length that come out right in every letter."""
     rng = np.random.default_rng(length)
     asked = [random_row(length, rng) for _ in range(rows)]
     written = greedy(model, torch.tensor([[*row, 2] for row in asked]))
@@ -39,7 +42,7 @@ def share_right(model: nn.Module, length: int, rows: int = 100) -> float:
 
 # %% chapter 12c: A test for the vector alone
 def train_backwards(kind: type[nn.Module], width: int, seed: int) -> nn.Module:
-    """A translator of that kind and width that has learned to write rows of 2 to 10 letters backwards.
+    """Return a translator of that kind and width that has learned to write rows of 2 to 10 letters backwards.
 
     All see the same 5,000 rows, in the same batches for a seed, for 8 passes.
     """
@@ -47,7 +50,7 @@ def train_backwards(kind: type[nn.Module], width: int, seed: int) -> nn.Module:
     rows = [random_row(int(rng.integers(2, 11)), rng) for _ in range(5000)]
     pairs = [(row, row[::-1]) for row in rows]
     torch.manual_seed(seed)
-    model = kind(TransformerConfig(len(ALPHABET) + 3, width, num_encoder_layers=1,
+    model: Any = kind(TransformerConfig(len(ALPHABET) + 3, width, num_encoder_layers=1,
                                    num_decoder_layers=1, dropout=0.0, max_len=40))
     optimizer = torch.optim.Adam(model.parameters(), lr=7e-3, betas=(0.9, 0.98))
     fall = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.02, total_iters=280)

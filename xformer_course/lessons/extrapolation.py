@@ -37,14 +37,14 @@ UNASKED = -100           # what cross_entropy leaves out
 
 
 def two_back(ids: Int[Tensor, "b i"]) -> Int[Tensor, "b i"]:
-    """The letter two places to the left; nothing is asked at the first two places."""
+    """Return the letter two places to the left; nothing is asked at the first two places."""
     answer = torch.full_like(ids, UNASKED)
     answer[:, 2:] = ids[:, :-2]
     return answer
 
 
 def last_vowel(ids: Int[Tensor, "b i"]) -> Int[Tensor, "b i"]:
-    """The latest vowel at or before each place; nothing is asked before the first."""
+    """Return the latest vowel at or before each place; nothing is asked before the first."""
     places = torch.arange(ids.shape[1]).expand_as(ids)
     latest = places.where(ids < VOWELS, -1).cummax(dim=1).values
     return ids.gather(1, latest.clamp(min=0)).where(latest >= 0, UNASKED)
@@ -91,7 +91,7 @@ def train_labeller(
     task: Task, scheme: str, *, seed: int, steps: int = 500, rate: float = 0.003,
     watch: Callable[[int, Labeller], None] = lambda step, model: None,
 ) -> Labeller:
-    """A Labeller after ``steps`` batches of 64 rows, each row 4 to TRAINED letters;
+    """Return a Labeller after ``steps`` batches of 64 rows, each row 4 to TRAINED letters;
     ``watch`` gets the number of steps done and the model, after each of them."""
     torch.manual_seed(seed)
     model = Labeller(scheme, causal=task.causal)

@@ -100,7 +100,7 @@ def both_numbers(noun: str) -> list:
 
 
 def small_language() -> list[str]:
-    """Every sentence of a part of the fragment, sorted: 110,880, all equally likely.
+    """Return every sentence of a part of the fragment, sorted: 110,880, all equally likely.
 
     *The dogs near the house do not see my book*: the verb agrees with the first noun.
     """
@@ -128,10 +128,10 @@ def record(
     """
     lasts = slow * rng.integers(2, 6, size=len(words))
     pauses = slow * rng.integers(0, 4, size=len(words) + 1)
-    heard = [-1] * pauses[0]
+    sounding = [-1] * pauses[0]
     for place, last in enumerate(lasts):
-        heard += [place] * last + [-1] * pauses[place + 1]
-    heard = np.array(heard)
+        sounding += [place] * last + [-1] * pauses[place + 1]
+    heard = np.array(sounding)
     table = np.column_stack([SOUNDS[words], 2 * rises - 1])
     clean = np.vstack([table, np.zeros(BANDS + 1)])[heard]
     return clean + 0.5 * rng.normal(size=clean.shape), heard

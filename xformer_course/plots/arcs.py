@@ -49,8 +49,8 @@ def dependency_arcs(
     ax = new_axes(ax, (pitch * len(words), 1.2 + 0.5 * longest))
     for head, word in arcs:
         _arc(ax, head, word, (head, word) in marked)
-    for place, (text, head) in enumerate(zip(words, heads, strict=True)):
-        weight = "bold" if head is None else "normal"
+    for place, (text, own_head) in enumerate(zip(words, heads, strict=True)):
+        weight = "bold" if own_head is None else "normal"
         ax.text(place, -0.18, text, ha="center", va="top", fontsize=12, weight=weight)
     ax.set(xlim=(-0.6, len(words) - 0.4), ylim=(-0.7, 0.5 * longest + 0.35))
     ax.set_title(title or "")

@@ -1,6 +1,6 @@
 """Lines over an axis: learning curves, and measurements of any kind."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -136,6 +136,6 @@ def smooth_plot(
     return ax
 
 
-def _same_count(name: str, items: Sequence, count: int, what: str) -> None:
+def _same_count(name: str, items: Sized, count: int, what: str) -> None:
     if len(items) != count:
         raise ValueError(f"{name}: expected {count}, one for each {what}, got {len(items)}; cut one to the other")

@@ -103,8 +103,8 @@ def roofline_plot(
     )
     for name, (intensity, speed) in points.items():
         ax.plot(intensity, speed, linestyle="", label=name)
-    for label, place, speed in zip(labels or (), *next(iter(points.values())), strict=False):
-        ax.annotate(label, (place, speed), xytext=(5, -11), textcoords="offset points", fontsize=9)
+    for label, place, height in zip(labels or (), *next(iter(points.values())), strict=False):
+        ax.annotate(label, (place, height), xytext=(5, -11), textcoords="offset points", fontsize=9)
     _logarithmic(ax)
     ax.set(xlabel="arithmetic intensity (FLOP a byte)", ylabel="speed (GFLOP/s)")
     ax.legend(fontsize=9)

@@ -48,7 +48,7 @@ def head_maps(
         )
     num_heads = len(weights)
     titles = [f"head {number}" for number in range(1, num_heads + 1)] if titles is None else list(titles)
-    axes = _grid(num_heads, len(queries), len(keys)) if axes is None else np.ravel(axes)
+    axes = _grid(num_heads, len(queries), len(keys)) if axes is None else np.ravel(np.asarray(axes))
     for name, items in (("titles", titles), ("axes", axes)):
         if len(items) != num_heads:
             raise ValueError(f"{name}: expected one for each of {num_heads} heads, got {len(items)}; add or drop some")

@@ -76,24 +76,26 @@ def turning_arrows(
         if np.shape(vector) != (2,):
             raise ValueError(f"{name}: expected two numbers, got shape {np.shape(vector)}; pick one pair of columns")
     ax = new_axes(ax, (3.2, 3.2))
-    reach = 1.45 * max(np.hypot(*query), np.hypot(*key))
+    reach = 1.45 * max(np.linalg.norm(query), np.linalg.norm(key))
     arrows = (("q", query, query_place, ROLES["query"]), ("k", key, key_place, ROLES["key"]))
     ends = []
     for letter, vector, place, colour in arrows:
         start = np.arctan2(vector[1], vector[0])
-        length, end = np.hypot(*vector), start + turn * place
+        length, end = np.linalg.norm(vector), start + turn * place
         tip = length * np.array([np.cos(end), np.sin(end)])
         ends.append(end)
         ax.plot([0, vector[0]], [0, vector[1]], color=colour, linestyle=":", marker="", linewidth=1.8)
         style = {"arrowstyle": "-|>", "color": colour, "linewidth": 2.6, "shrinkA": 0, "shrinkB": 0}
         ax.annotate("", xy=tip, xytext=(0, 0), arrowprops=style)
-        ax.text(*(tip * (1 + 0.17 * reach / length / 1.45)), letter, ha="center", va="center", color=colour, fontsize=13)
+        x, y = tip * (1 + 0.17 * reach / length / 1.45)
+        ax.text(x, y, letter, ha="center", va="center", color=colour, fontsize=13)
     between = np.remainder(ends[1] - ends[0] + np.pi, 2 * np.pi) - np.pi  # the shorter way round
     path, radius = ends[0] + np.linspace(0, between, 60), 0.22 * reach
     ax.plot(radius * np.cos(path), radius * np.sin(path), color="#555555", linestyle="-", marker="", linewidth=2.5)
     beside = path[30] + (np.pi / 3 if abs(between) < np.pi / 4 else 0)  # a narrow angle has no room inside
     ax.text(
-        *(1.6 * radius * np.array([np.cos(beside), np.sin(beside)])),
+        1.6 * radius * np.cos(beside),
+        1.6 * radius * np.sin(beside),
         f"{abs(np.degrees(between)):.0f}°",
         ha="center",
         va="center",

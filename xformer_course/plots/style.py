@@ -1,5 +1,7 @@
 """The one look of all figures: sizes, fonts, colours that stay apart in grey, and those that mean something."""
 
+from typing import Any
+
 import matplotlib.pyplot as plt
 from cycler import cycler
 from matplotlib.axes import Axes
@@ -15,7 +17,7 @@ MASK_COLOURS = ("#3b3b3b", "#f2e6c2")  # may not attend, may attend
 ROLES = {"query": "#0063a0", "key": "#b34700", "value": "#00714f", "hidden": MASK_COLOURS[0]}
 NO_ROLE = ("#9a3f77", "#000000", "#E69F00", "#56B4E9")  # for series beside queries, keys and values
 
-STYLE = {
+STYLE: Any = {
     "figure.figsize": (6.4, 4.0),
     "figure.dpi": 110,
     "figure.facecolor": "white",
@@ -45,7 +47,8 @@ def use_style() -> None:
 
 def tint(role: str, strength: float = 0.16) -> tuple[float, float, float]:
     """The colour of a role, thinned with white: a ground for black numbers."""
-    return tuple(1.0 + strength * (part - 1.0) for part in to_rgb(ROLES[role]))
+    red, green, blue = (1.0 + strength * (part - 1.0) for part in to_rgb(ROLES[role]))
+    return red, green, blue
 
 
 def new_axes(ax: Axes | None, size: tuple[float, float]) -> Axes:

@@ -1,6 +1,7 @@
 """One sentence on its way through the model: vectors at each station, words at each step, votes for one word, the sum so far."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -11,7 +12,7 @@ from xformer_course.plots.style import OKABE_ITO, new_axes
 
 CHARTS_A_ROW = 3
 TITLE = 0.4  # inches between two strips
-ARROW = {"arrowstyle": "-|>", "color": "#333333", "lw": 1.2, "mutation_scale": 11}
+ARROW: dict[str, Any] = {"arrowstyle": "-|>", "color": "#333333", "lw": 1.2, "mutation_scale": 11}
 
 
 def conveyor(
@@ -221,7 +222,8 @@ def _belt(figure, left: float, width: float, rows: int, title: str, stations: Se
     """Strips below each other, an arrow between neighbours; heights in rows, so that a word is as high everywhere."""
     unit = 1.0 / (rows + 2)
     figure.text(left, 1.0 - 0.5 * unit, title, va="center", fontsize=12)
-    axes, top = [], 1.0 - 2.2 * unit
+    axes: list[Axes] = []
+    top = 1.0 - 2.2 * unit
     for name, words, vectors in stations:
         ax = figure.add_axes((left, top - len(words) * unit, width, len(words) * unit))
         spread = np.maximum(vectors.std(axis=1, keepdims=True), 1e-12)
@@ -250,7 +252,7 @@ def _bus(figure, memory: Axes, readers: Sequence[Axes]) -> None:
     box = memory.get_position()
     titles = [ax.get_position().y1 + 0.25 * TITLE / figure.get_figheight() for ax in readers]
     start, line = (box.x1 + 0.026, (box.y0 + box.y1) / 2), box.x1 + 0.036  # right of the lengths
-    style = {"color": ARROW["color"], "lw": ARROW["lw"], "ls": "-", "marker": ""}
+    style: dict[str, Any] = {"color": ARROW["color"], "lw": ARROW["lw"], "ls": "-", "marker": ""}
     figure.add_artist(plt.Line2D([start[0], line, line], [start[1], start[1], max(titles)], **style))
     figure.add_artist(plt.Line2D([line, line], [min(titles), start[1]], **style))
     for ax, height in zip(readers, titles, strict=True):
@@ -271,7 +273,7 @@ def _scale(figure, strip: Axes) -> None:
 
 
 def _join(figure, one: Axes, start, other: Axes, end, shrink=(2, 2)) -> None:
-    options = {"coordsA": one.transAxes, "coordsB": other.transAxes, "shrinkA": shrink[0], "shrinkB": shrink[1]}
+    options: dict[str, Any] = {"coordsA": one.transAxes, "coordsB": other.transAxes, "shrinkA": shrink[0], "shrinkB": shrink[1]}
     figure.add_artist(ConnectionPatch(start, end, **options, **ARROW))
 
 
@@ -281,7 +283,7 @@ def _bars(ax: Axes, row: np.ndarray, words: Sequence[str], title: str, top: int,
     for place, number in enumerate(best):
         long = row[number] > 0.75  # the number stands inside the bar
         label = f"{row[number]:.2f}" if row[number] >= 0.005 else "< 0.01"
-        side = {"ha": "right", "color": "white"} if long else {"ha": "left", "color": "black"}
+        side: dict[str, Any] = {"ha": "right", "color": "white"} if long else {"ha": "left", "color": "black"}
         ax.text(row[number] + (-0.02 if long else 0.02), place, label, va="center", fontsize=9, **side)
     ax.set_yticks(range(len(best)), [words[number] for number in best], fontsize=10)
     ax.set_xlim(0.0, 1.0)

@@ -1,13 +1,14 @@
 """A beam search as the tree of what it weighed."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from xformer_course.plots.style import OKABE_ITO, new_axes
 
-_KINDS = {  # edge colour, fill, line style, weight of the letters
+_KINDS: dict[str, tuple[str, str, Any, str]] = {  # edge colour, fill, line style, weight of the letters
     "kept": (OKABE_ITO[0], "#D6E9F5", "-", "normal"),
     "finished": (OKABE_ITO[2], "#CDEBE0", "-", "bold"),
     "dropped": ("#8A8A8A", "white", ":", "normal"),
@@ -29,7 +30,9 @@ def beam_tree(
     Raises:
         ValueError: If an extension's beginning was not kept in the step before.
     """
-    kinds, chances, children = {(): "kept"}, {}, {(): []}
+    kinds: dict[tuple[str, ...], str] = {(): "kept"}
+    chances: dict[tuple[str, ...], float] = {}
+    children: dict[tuple[str, ...], list[tuple[str, ...]]] = {(): []}
     for number, step in enumerate(steps):
         for rank, (said, chance) in enumerate(step):
             if kinds.get(said[:-1]) != "kept" or len(said) != number + 1:

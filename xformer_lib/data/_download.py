@@ -18,7 +18,7 @@ from xformer_lib import _needs
 
 __all__ = ["CorpusDamaged", "CorpusUnavailable", "corpus_bytes"]
 
-AGAIN = 2  # more tries in one call, after a second and two
+RETRIES = 2  # more tries in one call, after a second and two
 PATIENCE = 30  # seconds without a byte, after which a try is given up
 # what a damaged zip makes zipfile raise: besides its own error, those of the decompressors and of nonsense in its tables
 BAD_ZIP = (zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError, struct.error, RuntimeError, ValueError, OverflowError)
@@ -37,7 +37,7 @@ FILES = json.loads(files("xformer_lib.data").joinpath("sources.json").read_text(
 
 
 def corpus_bytes(name: str) -> bytes:
-    """The verified content of a corpus file: from XFORMER_DATA, else from the cache, else downloaded."""
+    """Return the verified content of a corpus file: from XFORMER_DATA, else from the cache, else downloaded."""
     file = FILES[name]
     if os.environ.get("XFORMER_DATA"):
         path = Path(os.environ["XFORMER_DATA"]) / name
@@ -50,7 +50,7 @@ def corpus_bytes(name: str) -> bytes:
 
 
 def cache_folder() -> Path:
-    """The user's cache; it can be deleted at any time."""
+    """Return the user's cache; it can be deleted at any time."""
     try:
         root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     except RuntimeError:  # as in a container, for a user whom the system does not know
@@ -62,7 +62,7 @@ def cache_folder() -> Path:
 
 
 def is_cached(name: str) -> bool:
-    """Whether a corpus file was downloaded before."""
+    """Return whether a corpus file was downloaded before."""
     try:
         return (cache_folder() / name).exists()
     except CorpusUnavailable:
@@ -73,7 +73,7 @@ def is_cached(name: str) -> bool:
 
 
 def _checked(path: Path, file: dict, remedy: str) -> bytes:
-    """The content of a file whose checksum is right; `remedy` ends the error message."""
+    """Return the content of a file whose checksum is right; `remedy` ends the error message."""
     try:
         data = _content(path, file)
     except OSError as error:
@@ -87,7 +87,7 @@ def _checked(path: Path, file: dict, remedy: str) -> bytes:
 
 
 def _content(path: Path, file: dict) -> bytes:
-    """The bytes whose checksum is pinned: the whole file, or one member of a zip."""
+    """Return the bytes whose checksum is pinned: the whole file, or one member of a zip."""
     member = file.get("member")
     if member is None:
         return path.read_bytes()
@@ -112,7 +112,7 @@ def _download(name: str, file: dict, path: Path) -> None:
         raise _needs.with_advice(error, name) from None
     pooch.get_logger().setLevel(logging.WARNING)
     checksum = None if "member" in file else file["sha256"]  # an archive may be packed anew, with the same member
-    shelf = pooch.create(path.parent, base_url="", registry={path.name: checksum}, urls={path.name: file["url"]}, retry_if_failed=AGAIN)
+    shelf = pooch.create(path.parent, base_url="", registry={path.name: checksum}, urls={path.name: file["url"]}, retry_if_failed=RETRIES)
     try:
         shelf.fetch(path.name, downloader=pooch.HTTPDownloader(timeout=PATIENCE))
         if checksum is None:
@@ -137,5 +137,5 @@ def _download(name: str, file: dict, path: Path) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """What went wrong, in one line, without the file name that the sentence around it has anyway."""
+    """Return what went wrong, in one line, without the file name that the sentence around it has anyway."""
     return " ".join(str(getattr(error, "strerror", None) or error or type(error).__name__).split())

@@ -52,21 +52,21 @@ class Phrase(NamedTuple):
     agreement: Agreement = _THIRD_PERSON
 
     def then(self, other: "Phrase") -> "Phrase":
-        """Both phrases in a row; the links of the second one move along."""
+        """Return both phrases in a row; the links of the second one move along."""
         shift = len(self.english)
         moved = tuple((text, tuple(shift + link for link in links)) for text, links in other.french)
         return Phrase(self.english + other.english, self.french + moved, self.agreement)
 
 
 def phrase(english: str, french: str, agreement: Agreement = _THIRD_PERSON) -> Phrase:
-    """A phrase from a compact notation: ``phrase("yellow cat", "chat/1 jaune/0")``."""
+    """Return a phrase from a compact notation: ``phrase("yellow cat", "chat/1 jaune/0")``."""
     words = [word.partition("/") for word in french.split()]
     linked = tuple((text, tuple(int(link) for link in links.split(",") if link)) for text, _, links in words)
     return Phrase(tuple(english.split()), linked, agreement)
 
 
 def _determiner(word: str, agreement: Agreement, following: str, has_adjective: bool) -> str:
-    """The French determiner that agrees with the noun and suits the word after it."""
+    """Return the French determiner that agrees with the noun and suits the word after it."""
     if agreement.person > 2:
         return "de" if word == "some" and has_adjective else LEXICON["plural"][word]
     forms = LEXICON["singular"]["no" if word == "not a" else word]
@@ -74,7 +74,7 @@ def _determiner(word: str, agreement: Agreement, following: str, has_adjective: 
 
 
 def _before_noun(word: str, agreement: Agreement, noun: str, big: str) -> str:
-    """An adjective in front of its noun: un vieil homme, de vieux hommes, une vieille femme."""
+    """Return an adjective in front of its noun: un vieil homme, de vieux hommes, une vieille femme."""
     forms = LEXICON["before"][big if word == "big" else word]
     return forms[4 if agreement.form == 0 and elides(noun) else agreement.form]
 
@@ -129,7 +129,7 @@ def clause(subject: Phrase, verb: str, negated: bool, pronoun: str = "") -> Phra
 
 
 def _pick(rng: np.random.Generator, options):
-    """One of the options, by a draw that no version of NumPy changes."""
+    """Return one of the options, by a draw that no version of NumPy changes."""
     return list(options)[int(rng.random() * len(options))]
 
 
@@ -138,7 +138,7 @@ def _chance(rng: np.random.Generator, probability: float) -> bool:
 
 
 def _random_noun_phrase(rng, nouns, determiners, adjectives: float) -> Phrase:
-    """A noun phrase of words that go together: no yellow king, no tired key."""
+    """Return a noun phrase of words that go together: no yellow king, no tired key."""
     noun, plural = _pick(rng, nouns), _chance(rng, 0.4)
     before, after = LEXICON["fits"][LEXICON["nouns"][noun][4]]
     before = [word for word in before if [noun, word] not in LEXICON["unfit"]]
@@ -160,7 +160,7 @@ _KINDS = {kind: [noun for noun, entry in LEXICON["nouns"].items() if entry[4] ==
 
 
 def _subject(rng, *kinds: str, adjectives: float = 0.25) -> Phrase:
-    """A pronoun half of the time when persons may act; *I*, *you*, *we*, *they* are masculine."""
+    """Return a pronoun half of the time when persons may act; *I*, *you*, *we*, *they* are masculine."""
     if "person" in kinds and _chance(rng, 0.5):
         english = _pick(rng, LEXICON["subjects"])
         french, person = LEXICON["subjects"][english]
@@ -259,5 +259,5 @@ _RULES = (
 
 
 def random_phrase(rng: np.random.Generator) -> Phrase:
-    """The words of one sentence, drawn from the rules by weight."""
+    """Return the words of one sentence, drawn from the rules by weight."""
     return _pick(rng, _RULES)(rng)

@@ -18,7 +18,7 @@ SPECIALS = ["<pad>", "<bos>", "<eos>", "<unk>"]
 
 
 def _byte_table() -> dict[str, int]:
-    """The printable character that stands for each byte inside a byte-level vocabulary."""
+    """Return the printable character that stands for each byte inside a byte-level vocabulary."""
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
     moved = [byte for byte in range(256) if byte not in plain]
     return {chr(byte): byte for byte in plain} | {chr(256 + n): byte for n, byte in enumerate(moved)}
@@ -41,7 +41,7 @@ class ClosedCopies:
 
 
 def readable(token: str) -> str:
-    """A vocabulary entry as a person reads it: ▁ for a space, <0x..> for a loose byte."""
+    """Return a vocabulary entry as a person reads it: ▁ for a space, <0x..> for a loose byte."""
     if token in SPECIALS:
         return token
     raw = bytes(BYTES[character] for character in token)
@@ -52,7 +52,7 @@ def readable(token: str) -> str:
 
 
 def fingerprint(inner: tokenizers.Tokenizer) -> str:
-    """A sha256 of the pieces, by id, and of the merges, in their order; no version of the package changes it."""
+    """Return a sha256 of the pieces, by id, and of the merges, in their order; no version of the package changes it."""
     model = json.loads(inner.to_str(pretty=False))["model"]
     pieces = sorted(model["vocab"], key=model["vocab"].get)
     merges = [merge if isinstance(merge, str) else " ".join(merge) for merge in model["merges"]]
@@ -70,7 +70,7 @@ def write_inner(path: Path, inner: tokenizers.Tokenizer) -> None:
 
 
 def read_inner(path: Path) -> tokenizers.Tokenizer:
-    """The inner tokenizer of a saved file; the checksum is verified before anything is parsed."""
+    """Return the inner tokenizer of a saved file; the checksum is verified before anything is parsed."""
     data = path.read_bytes()
     checksum = _CHECKSUM.match(data)
     rest = data[checksum.end() :] if checksum else b""

@@ -27,7 +27,7 @@ def split_sentences(line: str) -> list[tuple[str, str]]:
 
 
 def _ends(before: str, marks: str, after: str) -> bool:
-    """Whether these marks end a sentence, by the word in front of them and the letter behind."""
+    """Return whether these marks end a sentence, by the word in front of them and the letter behind."""
     word = BEFORE_WORD.split(before)[-1].lower()
     small = after[:1].islower()
     if not marks.startswith("."):

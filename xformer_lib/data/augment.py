@@ -159,7 +159,7 @@ def _numbered(pair: Pair) -> Pair:
 
 
 def _free_sign(text: str) -> str:
-    """The first sign that the text does not hold, or nothing."""
+    """Return the first sign that the text does not hold, or nothing."""
     return next((sign for sign in SIGNS if sign not in text), "")
 
 

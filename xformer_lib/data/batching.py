@@ -16,7 +16,7 @@ __all__ = ["pad_rows", "Batch", "make_batch", "batches"]
 
 # %% chapter 10: Batches
 def pad_rows(rows: Sequence[Sequence[int]], pad_id: int = 0) -> Int[np.ndarray, "b s"]:
-    """Rows of different lengths as one matrix, filled up on the right with ``pad_id``.
+    """Return rows of different lengths as one matrix, filled up on the right with ``pad_id``.
 
     >>> pad_rows([[5, 6, 7], [8]])
     array([[5, 6, 7],
@@ -44,7 +44,7 @@ class Batch(NamedTuple):
 
 
 def make_batch(pairs, *, pad_id: int = 0, bos_id: int = 1, eos_id: int = 2) -> Batch:
-    """One `Batch` of (source ids, target ids) pairs, the special ids added."""
+    """Return one `Batch` of (source ids, target ids) pairs, the special ids added."""
     return Batch(pad_rows([[*source, eos_id] for source, _ in pairs], pad_id),
                  pad_rows([[bos_id, *target] for _, target in pairs], pad_id),
                  pad_rows([[*target, eos_id] for _, target in pairs], pad_id))
@@ -68,7 +68,7 @@ def _cut(order: list[int], widths: list[int], max_tokens: int) -> list[list[int]
 def batches(pairs: Sequence[tuple[Sequence[int], Sequence[int]]], *, max_tokens: int,
             rng: np.random.Generator | None = None, pad_id: int = 0, bos_id: int = 1,
             eos_id: int = 2) -> Iterator[Batch]:
-    """One epoch of batches of similar length; every pair occurs exactly once.
+    """Return one epoch of batches of similar length; every pair occurs exactly once.
 
     Args:
         pairs: (source ids, target ids), without special ids.

@@ -126,7 +126,7 @@ def take_out(text: str, words: Set[str] = frozenset()) -> list[str | Item]:
 
 
 def _names(text: str, words: Set[str]) -> list[str | Item]:
-    """The text, cut at capitalised words that are not known."""
+    """Return the text, cut at capitalised words that are not known."""
     parts: list[str | Item] = []
     end = 0
     for found in NAME.finditer(text) if words else ():

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from xformer_lib._decoding_checks import check_beam, check_translator
 from xformer_lib.decoding.limits import evaluation_mode, length_limits, sayable
-from xformer_lib.engine.decode import begin
+from xformer_lib.engine.decode import start_decoding
 from xformer_lib.nn.protocols import TranslationModel
 from xformer_lib.shapes import Float, Int
 
@@ -57,7 +57,7 @@ class Finished:
 # %% page w5: Beginnings that change places
 def start_beams(model: TranslationModel, source: Int[Tensor, "b s"], k: int, engine: str):
     """A search of k places a sentence: its steps, <bos> in each place, their log p."""
-    steps, sentences = begin(model, source, engine=engine), torch.arange(len(source))
+    steps, sentences = start_decoding(model, source, engine=engine), torch.arange(len(source))
     steps.keep(sentences.to(source.device).repeat_interleave(k))
     tokens = torch.full_like(source[:, :1], model.config.bos_id).repeat(k, 1)
     totals = torch.full((len(source), k), -torch.inf, device=source.device,

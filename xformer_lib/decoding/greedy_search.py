@@ -10,7 +10,7 @@ from torch import Tensor
 
 from xformer_lib._decoding_checks import check_translator
 from xformer_lib.decoding.limits import evaluation_mode, length_limits, sayable
-from xformer_lib.engine.decode import begin
+from xformer_lib.engine.decode import start_decoding
 from xformer_lib.nn.protocols import TranslationModel
 from xformer_lib.shapes import Float, Int
 
@@ -23,7 +23,7 @@ def greedy(model: TranslationModel, source: Int[Tensor, "b s"], *,
     """The likeliest word at each step; ids without <bos> and <eos>.
 
     It ends at <eos> or after ``max_len`` tokens, or twice the source and ten.
-    ``engine``: "fast", or "plain" for the definition; see `engine.decode.begin`.
+    ``engine``: "fast", or "plain" for the definition; see `engine.decode.start_decoding`.
     """
     check_translator(model)
     eos_id = model.config.eos_id
@@ -31,7 +31,7 @@ def greedy(model: TranslationModel, source: Int[Tensor, "b s"], *,
         limits = length_limits(model, source, max_len)
         results: list[list[int]] = [[] for _ in source]
         rows = torch.arange(len(source), device=source.device)
-        steps = begin(model, source, engine=engine)
+        steps = start_decoding(model, source, engine=engine)
         tokens = torch.full_like(source[:, :1], model.config.bos_id)
         done = torch.zeros_like(rows, dtype=torch.bool)
         while len(rows):

@@ -137,7 +137,7 @@ def translate_texts(
 
 def store_column_major(model: SomeModule) -> SomeModule:
     """Store each matrix column by column, as products with few rows like it, and the
-    matrices of one attention side by side, for `engine.JointSteps`."""
+    matrices of one attention side by side, for `engine.PackedSteps`."""
     beside = [
         (part.w_q, part.w_k, part.w_v)
         for part in model.modules()

@@ -11,14 +11,13 @@ _HOMES = {
     "Dropout": "modules",
     "Int8Embedding": "quantized",
     "Int8Linear": "quantized",
-    "JointSteps": "decode",
     "KeyValueCache": "cache",
     "Linear": "products",
+    "PackedSteps": "decode",
     "PlainSteps": "decode",
     "Steps": "decode",
     "accelerate": "modules",
     "attend": "modules",
-    "begin": "decode",
     "explicit_attention": "modules",
     "fused_attention": "modules",
     "int8_is_exact": "quantized",
@@ -26,6 +25,7 @@ _HOMES = {
     "local_attention": "efficient",
     "product": "products",
     "quantize_int8": "quantized",
+    "start_decoding": "decode",
     "tiled_attention": "efficient",
 }
 
@@ -34,10 +34,10 @@ __all__ = list(_HOMES)
 if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_lib.engine.cache import KeyValueCache as KeyValueCache
     from xformer_lib.engine.decode import CachedSteps as CachedSteps
-    from xformer_lib.engine.decode import JointSteps as JointSteps
+    from xformer_lib.engine.decode import PackedSteps as PackedSteps
     from xformer_lib.engine.decode import PlainSteps as PlainSteps
     from xformer_lib.engine.decode import Steps as Steps
-    from xformer_lib.engine.decode import begin as begin
+    from xformer_lib.engine.decode import start_decoding as start_decoding
     from xformer_lib.engine.efficient import local_attention as local_attention
     from xformer_lib.engine.efficient import tiled_attention as tiled_attention
     from xformer_lib.engine.modules import Dropout as Dropout

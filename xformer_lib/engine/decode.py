@@ -26,7 +26,7 @@ from xformer_lib.nn.protocols import CachingModel, TranslationModel
 from xformer_lib.nn.transformer import TokenEmbedding, Transformer, TransformerConfig
 from xformer_lib.shapes import Bool, Float, Int
 
-__all__ = ["Steps", "PlainSteps", "CachedSteps", "JointSteps", "begin"]
+__all__ = ["Steps", "PlainSteps", "CachedSteps", "PackedSteps", "start_decoding"]
 
 
 # %% chapter 13a: A cache with spare room
@@ -37,7 +37,7 @@ class Steps(Protocol):
     memory: Tensor  # what ``model.encode`` gave
 
     def next_logits(self, tokens: Int[Tensor, "b t"]) -> Float[Tensor, "b v"]:
-        """Logits of the word after ``tokens``, which continue those of the last call."""
+        """Return logits of the word after ``tokens``, which continue those of the last call."""
 
     def keep(self, rows: Int[Tensor, "r"]) -> None:
         """Keep these rows, in this order; one may come several times."""
@@ -53,7 +53,7 @@ class PlainSteps:
         return self.model.decode(tokens, self.memory, self.source)[:, -1]
 
     def logits_from(self, tokens: Int[Tensor, "b t"], start: int) -> Float[Tensor, "b n v"]:
-        """Logits after each of the n = t - ``start`` words that follow the first ``start``."""
+        """Return logits after each of the n = t - ``start`` words that follow the first ``start``."""
         return self.model.decode(tokens, self.memory, self.source)[:, start:]
 
     def keep(self, rows: Int[Tensor, "r"]) -> None:
@@ -78,7 +78,7 @@ class CachedSteps:
         return self.model.embedding.logits(states[:, -1:])[:, 0]
 
     def logits_from(self, tokens: Int[Tensor, "b t"], start: int) -> Float[Tensor, "b n v"]:
-        """The same as `PlainSteps` gives; what was kept of the first ``start`` words serves, the rest is forgotten."""
+        """Return what `PlainSteps` returns; keep what is known of the first ``start`` words, and forget the rest."""
         self.length = known = min(start, self.length)
         self.real = None if self.real is None else self.real[:, :known]
         for own, _ in self.caches:
@@ -86,28 +86,28 @@ class CachedSteps:
         return self.model.embedding.logits(self.states(tokens[:, known:])[:, start - known:])
 
     def states(self, new: Int[Tensor, "b n"]) -> Float[Tensor, "b n m"]:
-        """The decoder's vectors for words that follow those of earlier calls."""
+        """Return the decoder's vectors for words that follow those of earlier calls."""
         config, start = self.model.config, self.length
         check_ids("target_in", new, config, start)
         self.real, mask = what_is_read(self.real, new, start, config.pad_id)
         x = self.model.dropout(self.model.positions(self.model.embedding(new), start))
         for number in range(len(self.layers)):
-            x = self.through(number, x, mask)
+            x = self.run_layer(number, x, mask)
         self.length = start + new.shape[1]
         return self.model.decoder.norm(x)
 
-    def through(self, number, x, mask):
-        """One layer, as `DecoderLayer` has it, over keys and values that are kept."""
+    def run_layer(self, number, x, mask):
+        """Run one layer, as `DecoderLayer` has it, over keys and values that are kept."""
         layer, (own, read) = self.layers[number], self.caches[number]
 
-        def look_back(x):
+        def self_attention(x):
             return layer.self_attention(x, x, x, mask=mask, cache=own)[0]
 
-        def consult(x):
+        def cross_attention(x):
             return layer.cross_attention(x, self.memory, self.memory, mask=self.mask, cache=read)[0]
 
-        x = layer.residuals[0](x, look_back)
-        x = layer.residuals[1](x, consult)
+        x = layer.residuals[0](x, self_attention)
+        x = layer.residuals[1](x, cross_attention)
         return layer.residuals[2](x, layer.feed_forward)
 
     def keep(self, rows: Int[Tensor, "r"]) -> None:
@@ -119,7 +119,7 @@ class CachedSteps:
 
 # %% chapter 13a: A cache with spare room
 def later_mask(new: Int[Tensor, "b n"], start: int) -> Tensor | None:
-    """For n words behind ``start`` others: each reads all before it. None for one, which reads all."""
+    """Return the mask (n, start + n) of n words behind ``start`` others: each reads all before it. None for one, which reads all."""
     length = new.shape[1]
     if length == 1:
         return None
@@ -127,7 +127,7 @@ def later_mask(new: Int[Tensor, "b n"], start: int) -> Tensor | None:
 
 
 def what_is_read(real: Tensor | None, new: Int[Tensor, "b n"], start: int, pad_id: int) -> tuple[Tensor | None, Tensor | None]:
-    """Where ``start`` words and the new ones are no padding (b j), None while none of them is; and the mask (b n j)."""
+    """Return where ``start`` words and the new ones are no padding (b j), None while none of them is; and the mask (b n j)."""
     past = later_mask(new, start)
     if real is None and not any(pad_id in row for row in new.tolist()):
         return None, None if past is None else past[None]
@@ -138,7 +138,7 @@ def what_is_read(real: Tensor | None, new: Int[Tensor, "b n"], start: int, pad_i
 
 # %% chapter 13a: As few operations as possible
 def stacked(*matrices: Float[Tensor, "o m"]) -> Float[Tensor, "p m"]:
-    """Matrices one below the other; a view of them where `by_columns` has laid them side by side."""
+    """Return matrices one below the other; a view of them where `store_column_major` has laid them side by side."""
     first, (width, pitch) = matrices[0], matrices[0].stride()
     heights = [len(matrix) for matrix in matrices]
     for matrix, above in zip(matrices, accumulate(heights, initial=0)):
@@ -148,8 +148,8 @@ def stacked(*matrices: Float[Tensor, "o m"]) -> Float[Tensor, "p m"]:
     return first.as_strided((sum(heights), first.shape[1]), (width, pitch))
 
 
-def joint(*layers: Any) -> Callable[[Tensor], Tensor]:
-    """The outputs of linear layers that read the same vectors, one behind the other, by one product."""
+def packed(*layers: Any) -> Callable[[Tensor], Tensor]:
+    """Return the outputs of linear layers that read the same vectors, one behind the other, by one product."""
     if isinstance(layers[0], Int8Linear):
         return (joined(*layers) if len(layers) > 1 else layers[0]).forward
     biases = [layer.bias for layer in layers]
@@ -160,7 +160,7 @@ def joint(*layers: Any) -> Callable[[Tensor], Tensor]:
 
 # %% chapter 13a: As few operations as possible
 def fits(layer: Any) -> bool:
-    """Whether a `JointLayer` can stand for a known `DecoderLayer`: usual attention, plain or rotary, all of one kind."""
+    """Return whether a `PackedLayer` can stand for a known `DecoderLayer`: usual attention, plain or rotary, all of one kind."""
     own, read = layer.self_attention, layer.cross_attention
     stacks = ((own.w_q, own.w_k, own.w_v), (read.w_k, read.w_v))
     return (all(type(part) in (MultiHeadAttention, FastAttention) and getattr(part, "path", "auto") == "auto" for part in (own, read))
@@ -172,38 +172,38 @@ def fits(layer: Any) -> bool:
 
 # %% chapter 13a: As few operations as possible
 def normalizer(norm: Any) -> Callable[[Tensor], Tensor]:
-    """A norm without the module around it."""
+    """Return a norm without the module around it."""
     if not isinstance(norm, nn.LayerNorm):
         return norm.forward
     return partial(torch.layer_norm, normalized_shape=norm.normalized_shape, weight=norm.weight, bias=norm.bias, eps=norm.eps)
 
 
 def as_numbers(mask: Bool[Tensor, "b 1 s"] | None, dtype: torch.dtype) -> Float[Tensor, "b 1 1 s"] | None:
-    """What is added to the scores for a mask: 0, or -∞ where it hides."""
+    """Return what a mask adds to the scores: 0, or -∞ where it hides."""
     return None if mask is None else torch.zeros_like(mask, dtype=dtype).masked_fill_(~mask, -math.inf)[:, None]
 
 
-class JointLayer:
-    """What `CachedSteps.through` does for one new word, in a `DecoderLayer` whose attention is the usual one."""
+class PackedLayer:
+    """What `CachedSteps.run_layer` does for one new word, in a `DecoderLayer` whose attention is the usual one."""
 
     def __init__(self, layer: Any, caches: tuple[Any, Any], memory: Float[Tensor, "b s m"]):
         if not fits(layer):
-            raise ValueError("layer: expected usual attention with settings alike, got another; take CachedSteps, or let begin choose")
+            raise ValueError("layer: expected usual attention with settings alike, got another; take CachedSteps, or start_decoding")
         own, read, net = layer.self_attention, layer.cross_attention, layer.feed_forward
         self.d_head, self.norm_first = own.d_head, layer.residuals[0].norm_first
         self.turn = None if own.positions is None else own.positions.turn
         self.norms = [normalizer(residual.norm) for residual in layer.residuals]
-        self.project, self.w_o = joint(own.w_q, own.w_k, own.w_v), joint(own.w_o)
-        self.w_q, self.read_w_o = joint(read.w_q), joint(read.w_o)
-        self.w_1, self.w_2 = joint(net.w_1), joint(net.w_2)
+        self.project, self.w_o = packed(own.w_q, own.w_k, own.w_v), packed(own.w_o)
+        self.w_q, self.read_w_o = packed(read.w_q), packed(read.w_o)
+        self.w_1, self.w_2 = packed(net.w_1), packed(net.w_2)
         self.kept, self.given = caches
-        self.given.update(*self.heads(joint(read.w_k, read.w_v)(memory)).chunk(2, 1))
+        self.given.update(*self.heads(packed(read.w_k, read.w_v)(memory)).chunk(2, 1))
 
     def heads(self, x: Float[Tensor, "b i p"]) -> Float[Tensor, "b h i d"]:
-        """All heads that stand beside each other in x, of queries, keys or values."""
+        """Return all heads that stand beside each other in x, of queries, keys or values."""
         return x.view(*x.shape[:2], x.shape[2] // self.d_head, self.d_head).transpose(1, 2)
 
-    def look_back(self, x, _):
+    def self_attention(self, x, _):
         heads = self.heads(self.project(x))
         q, k, v = heads.chunk(3, 1)
         if self.turn is not None:  # queries and keys at once
@@ -211,32 +211,32 @@ class JointLayer:
         mixed = F.scaled_dot_product_attention(q, *self.kept.update(k, v))
         return self.w_o(mixed.transpose(1, 2).flatten(2))
 
-    def consult(self, x, hidden):
+    def cross_attention(self, x, hidden):
         mixed = F.scaled_dot_product_attention(self.heads(self.w_q(x)), self.given.k, self.given.v, attn_mask=hidden)
         return self.read_w_o(mixed.transpose(1, 2).flatten(2))
 
-    def think(self, x, _):
+    def feed_forward(self, x, _):
         return self.w_2(self.w_1(x).relu_())
 
     def __call__(self, x: Float[Tensor, "b 1 m"], hidden: Float[Tensor, "b 1 1 s"] | None) -> Float[Tensor, "b 1 m"]:
-        for norm, sublayer in zip(self.norms, (self.look_back, self.consult, self.think)):
+        for norm, sublayer in zip(self.norms, (self.self_attention, self.cross_attention, self.feed_forward)):
             x = x + sublayer(norm(x), hidden) if self.norm_first else norm(x + sublayer(x, hidden))
         return x
 
 
 # %% chapter 13a: As few operations as possible
-class JointSteps(CachedSteps):
+class PackedSteps(CachedSteps):
     """`CachedSteps` in fewer operations, for a model whose attention is the usual one."""
 
     def __init__(self, model: Transformer, source: Int[Tensor, "b s"]):
         super().__init__(model, source)
         self.hidden = as_numbers(self.mask, self.memory.dtype)
-        self.joint = [JointLayer(layer, caches, self.memory) for layer, caches in zip(self.layers, self.caches)]
+        self.packed = [PackedLayer(layer, caches, self.memory) for layer, caches in zip(self.layers, self.caches)]
 
-    def through(self, number, x, mask):
+    def run_layer(self, number, x, mask):
         if mask is not None:  # several words at once
-            return super().through(number, x, mask)
-        return self.joint[number](x, self.hidden)
+            return super().run_layer(number, x, mask)
+        return self.packed[number](x, self.hidden)
 
     def keep(self, rows: Int[Tensor, "r"]) -> None:
         super().keep(rows)
@@ -244,7 +244,7 @@ class JointSteps(CachedSteps):
 
 
 # %% chapter 13a: As few operations as possible
-class OwnSteps:
+class ModelCacheSteps:
     """A model that brings a cache of its own: ``new_cache()``, and ``states(…, cache=)``."""
 
     def __init__(self, model: CachingModel, source: Int[Tensor, "b s"]):
@@ -274,7 +274,7 @@ def note_parts(model: Transformer) -> None:
 
 
 def parts_of(config: TransformerConfig) -> dict[str, type]:
-    """The class of each part, by its name, of the model that these settings describe."""
+    """Return the class of each part, by its name, of the model that these settings describe."""
     if config not in PARTS:
         with torch.device("meta"):  # without numbers
             note_parts(Transformer(config))
@@ -282,7 +282,7 @@ def parts_of(config: TransformerConfig) -> dict[str, type]:
 
 
 def is_known(model: TranslationModel) -> TypeGuard[Transformer]:
-    """Whether each part is what the settings say and nobody looks on: no hook, no subclass, no part exchanged or added."""
+    """Return whether each part is what the settings say and nobody looks on: no hook, no subclass, no part exchanged or added."""
     if type(model) not in (Transformer, FastTransformer):
         return False
     whole: Any = model
@@ -294,14 +294,14 @@ def is_known(model: TranslationModel) -> TypeGuard[Transformer]:
 
 
 def is_usual(model: Transformer, source: Int[Tensor, "b s"]) -> bool:
-    """Whether `JointSteps` can do what a known model does: its layers fit, no dropout, a word to read in each sentence."""
+    """Return whether `PackedSteps` can do what a known model does: its layers fit, no dropout, a word to read in each sentence."""
     has_words = bool((source != model.config.pad_id).any(dim=1).all())
     is_training = any(part.training for part in model.modules())
     return has_words and not is_training and all(map(fits, model.decoder.layers))
 
 
 # %% chapter 13a: As few operations as possible
-def begin(model: TranslationModel, source: Int[Tensor, "b s"], *, engine: str = "fast") -> Steps:
+def start_decoding(model: TranslationModel, source: Int[Tensor, "b s"], *, engine: str = "fast") -> Steps:
     """Read the source sentences, by the quickest way that gives the same words.
 
     ``engine="plain"`` is the definition. So is "fast" for a model of a kind, or with a part or a hook, that
@@ -309,7 +309,7 @@ def begin(model: TranslationModel, source: Int[Tensor, "b s"], *, engine: str = 
     """
     check_choice("engine", engine, ("fast", "plain"), '"plain" is the definition, "fast" gives the same in less time')
     if engine == "fast" and is_known(model):
-        return (JointSteps if is_usual(model, source) else CachedSteps)(model, source)
-    steps = OwnSteps(model, source) if engine == "fast" and isinstance(model, CachingModel) else PlainSteps(model, source)
+        return (PackedSteps if is_usual(model, source) else CachedSteps)(model, source)
+    steps = ModelCacheSteps(model, source) if engine == "fast" and isinstance(model, CachingModel) else PlainSteps(model, source)
     check_memory(steps.memory)
     return steps

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from xformer_lib.engine.modules import explicit_attention
-from xformer_lib.nn._edges import in_full_precision, is_transformed
+from xformer_lib.nn._modes import in_full_precision, is_transformed
 from xformer_lib.shapes import Bool, Float
 
 __all__ = ["local_attention", "tiled_attention"]
@@ -30,7 +30,7 @@ def check_local(q: Tensor, k: Tensor, v: Tensor, window: int) -> None:
 
 
 def bands(x: Float[Tensor, "*b j d"], size: int, blocks: int) -> Tensor:
-    """The rows that each block may read: its own, one block before, one after.
+    """Return the rows that each block may read: its own, one block before, one after.
 
     Gives (*b blocks 3·size d); rows beyond either end are zeros.
     """
@@ -41,7 +41,7 @@ def bands(x: Float[Tensor, "*b j d"], size: int, blocks: int) -> Tensor:
 
 def band_mask(length: int, size: int, blocks: int, window: int, causal: bool, device
               ) -> Bool[Tensor, "n i j"]:
-    """For each block: query i may read key j if both exist and |i - j| ≤ window."""
+    """Return for each block where query i may read key j: both exist and |i - j| ≤ window."""
     block = torch.arange(blocks, device=device)[:, None, None] * size
     i = block + torch.arange(size, device=device)[:, None]
     j = block + torch.arange(-size, 2 * size, device=device)
@@ -55,7 +55,7 @@ def local_attention(
     *, window: int, causal: bool = False,
     key_mask: Bool[Tensor, "*k i"] | None = None,
 ) -> Float[Tensor, "*b i e"]:
-    """Attention to at most ``window`` positions on each side, in O(L · window).
+    """Compute attention to at most ``window`` positions on each side, in O(L · window).
 
     Equals explicit_attention under local_mask(L, window). ``causal`` keeps those at or
     before the query; ``key_mask`` (True = may be read) broadcasts to (*b i).
@@ -78,7 +78,7 @@ def local_attention(
 
 # %% chapter 13b: The backward pass
 def tile_scores(q, k, mask, places) -> Tensor:
-    """Scores of all queries with the keys of one tile; minus infinity where closed."""
+    """Return scores of all queries with the keys of one tile; minus infinity where closed."""
     scores = (q / math.sqrt(q.shape[-1])) @ k[..., places, :].transpose(-2, -1)
     if mask is None:
         return scores
@@ -87,13 +87,13 @@ def tile_scores(q, k, mask, places) -> Tensor:
 
 
 def tiles(length: int, tile: int) -> list[slice]:
-    """0…length cut into slices of at most ``tile`` places."""
+    """Return 0…length, cut into slices of at most ``tile`` places."""
     return [slice(n, min(n + tile, length)) for n in range(0, length, tile)]
 
 
 # %% chapter 13b: The backward pass
 def tiled_gradients(d_output, q, k, v, mask, output, log_total, tile):
-    """Gradients of q, k, v; the weights of a tile are exp(scores - log_total) again."""
+    """Return gradients of q, k, v; the weights of a tile are exp(scores - log_total) again."""
     scale = 1 / math.sqrt(q.shape[-1])
     d_q, d_k, d_v = torch.zeros_like(q), torch.zeros_like(k), torch.zeros_like(v)
     through = (d_output * output).sum(dim=-1, keepdim=True)  # (*b i 1)
@@ -143,7 +143,7 @@ def tiled_attention(
     q: Float[Tensor, "*b i d"], k: Float[Tensor, "*b j d"], v: Float[Tensor, "*b j e"],
     *, tile: int, mask: Tensor | None = None,
 ) -> Float[Tensor, "*b i e"]:
-    """softmax(q kᵀ / √d) v from ``tile`` keys at a time: it makes i · tile scores.
+    """Return softmax(q kᵀ / √d) v from ``tile`` keys at a time: it makes i · tile scores.
 
     Running maximum and sum: Milakov & Gimelshein (2018). Recomputing the weights for
     the gradients: Dao et al. (2022). ``mask`` (True = may attend) broadcasts to

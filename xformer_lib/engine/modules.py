@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from xformer_lib.engine.products import Linear, product
-from xformer_lib.nn._edges import in_full_precision, is_transformed
+from xformer_lib.nn._modes import in_full_precision, is_transformed
 from xformer_lib.nn.attention import MultiHeadAttention, masked_softmax
 from xformer_lib.nn.checks import check_attention, check_choice, check_ids
 from xformer_lib.nn.grouped import GroupedQueryAttention
@@ -26,7 +26,7 @@ __all__ = ["explicit_attention", "fused_attention", "attend", "Dropout", "accele
 
 # %% chapter 13a: Two paths to one output
 def matmul(a: Float[Tensor, "*b i n"], b: Float[Tensor, "*g n m"]) -> Tensor:
-    """a @ b; where b has fewer heads, each of them serves several of a's in a row."""
+    """Return a @ b; where b has fewer heads, each of them serves several of a's in a row."""
     if a.ndim < 4 or a.shape[1] <= b.shape[1]:
         return a @ b
     if torch.compiler.is_compiling():  # with sizes that are open, it cannot follow the rows
@@ -37,7 +37,7 @@ def matmul(a: Float[Tensor, "*b i n"], b: Float[Tensor, "*g n m"]) -> Tensor:
 
 
 def scaled_products(q: Float[Tensor, "*b i d"], k: Float[Tensor, "*g j d"]) -> Tensor:
-    """q kᵀ / √d; in float32 where q is float16, for scores may pass its end at 65,504."""
+    """Return q kᵀ / √d; in float32 where q is float16, for scores may pass its end at 65,504."""
     if q.dtype != torch.float16:
         return matmul(q / math.sqrt(q.shape[-1]), k.transpose(-2, -1))
     with in_full_precision(q):
@@ -54,7 +54,7 @@ def explicit_attention(
     *, mask: Tensor | None = None, dropout: float = 0.0, bias: Tensor | None = None,
     value_bias: Float[Tensor, "i j e"] | None = None,
 ) -> tuple[Float[Tensor, "*b i e"], Float[Tensor, "*b i j"]]:
-    """`nn.attention.attention` with fewer heads in ``k`` and ``v`` than in ``q``, a
+    """Compute `nn.attention.attention` with fewer heads in ``k`` and ``v`` than in ``q``, a
     ``bias`` on the scores, and ``value_bias``: query i reads v_j + value_bias_ij."""
     scores = scaled_products(q, k)
     if bias is not None:
@@ -72,7 +72,7 @@ def fused_attention(
     q: Float[Tensor, "*b i d"], k: Float[Tensor, "*g j d"], v: Float[Tensor, "*g j e"],
     *, mask: Tensor | None = None, dropout: float = 0.0, bias: Tensor | None = None,
 ) -> Float[Tensor, "*b i e"]:
-    """The same output from PyTorch's one operation, which need not store the weights.
+    """Return the output of `explicit_attention` by PyTorch's one operation, which need not store the weights.
 
     Rows that may attend to nothing are opened for the kernel and closed after it,
     so that neither the output nor a gradient can become NaN.
@@ -98,7 +98,7 @@ def attend(
     need_weights: bool = False, dropout: float = 0.0, path: str = "auto",
     bias: Tensor | None = None, value_bias: Tensor | None = None,
 ) -> tuple[Tensor, Tensor | None]:
-    """Attention by the path asked for; only the explicit one has weights at hand.
+    """Compute attention by the path asked for; only the explicit one has weights at hand.
 
     "auto": explicit for short keys on a CPU, else fused, as for one query alone.
     ``need_weights`` and ``value_bias`` need the weights: they take the explicit path.
@@ -116,7 +116,7 @@ def attend(
 
 # %% chapter 13a: Two paths to one output
 def is_own(scheme: nn.Module | None) -> TypeGuard[AttentionPositions | None]:
-    """Whether `attend` can do what a scheme does: ``forward`` is the library's, and no hook looks on."""
+    """Return whether `attend` can do what a scheme does: ``forward`` is the library's, and no hook looks on."""
     return scheme is None or (type(scheme).forward is AttentionPositions.forward
                               and not (scheme._forward_hooks or scheme._forward_pre_hooks))
 
@@ -188,7 +188,7 @@ class FastEmbedding(TokenEmbedding):
 
 
 def needed(mask: Tensor) -> Tensor | None:
-    """The mask; on a CPU None where it hides nothing, which saves work in every layer."""
+    """Return the mask; on a CPU None where it hides nothing, which saves work in every layer."""
     look = mask.device.type == "cpu" and not torch.compiler.is_compiling() and not is_transformed(mask)
     return None if look and bool(mask.all()) else mask
 
@@ -215,7 +215,7 @@ FAST: dict[type, type] = {
 
 # %% chapter 13a: The exchange
 def accelerate(model: SomeModule, *, path: str = "auto") -> SomeModule:
-    """The same model, computed in less time: another tree of modules over the same parameters.
+    """Return the model as one that computes the same in less time: another tree of modules over the same parameters.
 
     What trains in one is trained in the other; hooks are shared, too. Each has its own ``training``.
     A class that is not known here stays as it is. ``path``: of `attend`.

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.utils.flop_counter import flop_registry, shape_wrapper
 
-from xformer_lib.nn._edges import is_transformed
+from xformer_lib.nn._modes import is_transformed
 from xformer_lib.shapes import Float
 
 __all__ = ["product", "Linear"]
@@ -17,7 +17,7 @@ __all__ = ["product", "Linear"]
 
 # %% chapter 13a: One product, two libraries
 def onednn(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """x Wᵀ + b by oneDNN, in full float32 precision, without gradients."""
+    """Return x Wᵀ + b by oneDNN, in full float32 precision, without gradients."""
     if bias is not None:
         bias = bias.contiguous()  # oneDNN reads it as one row of memory
     return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
@@ -52,7 +52,7 @@ MANY = 16  # rows of x from which on it is asked: for fewer, arranging the matri
 
 
 def product_flops(x_shape, weight_shape, *rest, out_shape=None, **options) -> int:
-    """Operations of one `onednn`, for torch.utils.flop_counter."""
+    """Return the number of operations of one `onednn`, for torch.utils.flop_counter."""
     return 2 * x_shape.numel() * weight_shape[0]
 
 

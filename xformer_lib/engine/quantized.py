@@ -23,7 +23,7 @@ __all__ = ["int8_is_exact", "int_product", "Int8Linear", "Int8Embedding", "quant
 def quantize_rows(
     x: Float[Tensor, "*b m"]
 ) -> tuple[Int[Tensor, "*b m"], Float[Tensor, "*b 1"]]:
-    """Whole numbers from -127 to 127 (int8) and a scale a row: x ≈ scale · whole.
+    """Return whole numbers from -127 to 127 (int8) and a scale for each row: x ≈ scale · whole.
 
     The largest number of a row becomes ±127; no number moves by more than scale / 2.
     Computed in float32 at least, as 16 bits could not hold a half step beside 127.
@@ -37,7 +37,7 @@ def quantize_rows(
 # %% chapter 13a: Whole numbers in a layer
 @cache
 def int8_is_exact() -> bool:
-    """Whether this processor's int8 product is; without VNNI its sums are cut off."""
+    """Return whether this processor's int8 product is exact; without VNNI its sums are cut off."""
     if not (torch.backends.mkldnn.is_available() and hasattr(torch, "_int_mm")):
         return False
     most = torch.full((16, 64), 127, dtype=torch.int8)
@@ -45,7 +45,7 @@ def int8_is_exact() -> bool:
 
 
 def int_product(a: Int[Tensor, "n k"], b: Int[Tensor, "k o"]) -> Tensor:
-    """a @ b for int8 on a CPU, exact: by its int8 instructions, or else in float64."""
+    """Return a @ b for int8 on a CPU, exact: by its int8 instructions, or else in float64."""
     return torch._int_mm(a, b) if int8_is_exact() else a.double() @ b.double()
 
 
@@ -74,7 +74,7 @@ class Int8Linear(nn.Module):
 
 # %% chapter 13a: Whole numbers in a layer
 def joined(*layers: Int8Linear) -> Int8Linear:
-    """One layer that gives the outputs of several, one behind the other."""
+    """Return one layer that gives the outputs of several, one behind the other."""
     whole = copy.copy(layers[0])
     whole._buffers = dict(whole._buffers)
     whole.weight = torch.cat([layer.weight for layer in layers])
@@ -105,7 +105,7 @@ class Int8Embedding(nn.Module):
 
 # %% chapter 13a: Whole numbers in a layer
 def quantize_int8(model: SomeModule) -> SomeModule:
-    """A copy for inference on a CPU whose matrices are int8; the model itself stays.
+    """Return a copy for inference on a CPU whose matrices are int8; the model itself stays.
 
     Every nn.Linear and the embedding are replaced, but for subclasses and what has a hook;
     norms, biases, softmax and attention stay in floating point. It has no file of its own:

@@ -17,7 +17,7 @@ WRAPPERS = (DataParallel, DistributedDataParallel, AveragedModel)
 
 
 def unwrapped(model: Any) -> Any:
-    """The model inside the wrappers of torch.compile, of parallel training and of averaged weights."""
+    """Return the model inside the wrappers of torch.compile, of parallel training and of averaged weights."""
     while isinstance(model, nn.Module):
         inside = vars(model)["_modules"]
         if "_orig_mod" in inside:  # torch.compile's
@@ -30,13 +30,13 @@ def unwrapped(model: Any) -> Any:
 
 
 def without_wrappers(model: Any) -> Any:
-    """The model itself, or a second tree without the wrappers around it or around a part of it."""
+    """Return the model itself, or a second tree without the wrappers around it or around a part of it."""
     parts = [part for part in model.modules() if isinstance(part, nn.Module)]
     return second_tree(model) if any(unwrapped(part) is not part for part in parts) else model
 
 
 def second_tree(model: Any) -> Any:
-    """Another tree of modules over the same parameters and buffers, without wrappers.
+    """Return another tree of modules over the same parameters and buffers, without wrappers.
 
     What is set in it, or hung on it, does not show in ``model``: each has its own ``training`` and its own hooks,
     of which the second begins with those of the first. A part in two places stays one.

@@ -19,7 +19,7 @@ __all__ = ["masked_softmax", "attention", "MultiHeadAttention"]
 def masked_softmax(
     scores: Float[Tensor, "*b i j"], mask: Tensor | None = None
 ) -> Float[Tensor, "*b i j"]:
-    """Softmax over the keys that ``mask`` allows; a row without any becomes zeros."""
+    """Return the softmax over the keys that ``mask`` allows; a row without any becomes zeros."""
     if mask is None:
         return scores.softmax(dim=-1)
     lowest = torch.finfo(scores.dtype).min
@@ -32,7 +32,7 @@ def attention(
     q: Float[Tensor, "*b i d"], k: Float[Tensor, "*b j d"], v: Float[Tensor, "*b j e"],
     *, mask: Tensor | None = None, dropout: float = 0.0,
 ) -> tuple[Float[Tensor, "*b i e"], Float[Tensor, "*b i j"]]:
-    """softmax(q kᵀ / √d) v, Vaswani et al. (2017), 3.2.1; returns (output, weights).
+    """Return softmax(q kᵀ / √d) v and the weights (Vaswani et al. 2017, 3.2.1).
 
     ``mask`` is boolean, True = may attend, and broadcasts to (*b i j). ``dropout`` acts
     on the weights that mix the values; the returned ones are whole.
@@ -86,13 +86,13 @@ class MultiHeadAttention(nn.Module):
         return x.unflatten(-1, (-1, width)).transpose(1, 2)
 
     def attend(self, q, k, v, *, mask, dropout):
-        """`attention`, or what the positions make of it."""
+        """Return `attention`, or what the positions make of it."""
         inside = attention if self.positions is None else self.positions
         return inside(q, k, v, mask=mask, dropout=dropout)
 
     @staticmethod
     def initialize(*matrices: nn.Linear) -> None:
-        """Weights as Glorot and Bengio (2010) draw them; offsets start at 0."""
+        """Draw weights as Glorot and Bengio (2010) do; offsets start at 0."""
         for matrix in matrices:
             nn.init.xavier_uniform_(matrix.weight)
             if matrix.bias is not None:

@@ -36,7 +36,7 @@ class Cost:
 
 # %% chapter 13b: What a call costs
 def products_of(operation, args: tuple, out) -> int:
-    """Products of two numbers that one operation of PyTorch's makes in a matrix."""
+    """Return how many products of two numbers that one operation of PyTorch's makes in a matrix."""
     packet, name = operation._overloadpacket, operation._opname
     if name == "_int_mm":
         return args[0].shape[0] * args[0].shape[1] * args[1].shape[1]
@@ -51,14 +51,14 @@ def products_of(operation, args: tuple, out) -> int:
 
 
 def tensors_in(values) -> list[Tensor]:
-    """The tensors among arguments or results, those inside lists included."""
+    """Return the tensors among arguments or results, those inside lists included."""
     if isinstance(values, list | tuple):
         return [x for one in values for x in tensors_in(one)]
     return [values] if isinstance(values, Tensor) else []
 
 
 def bytes_moved(operation, read: list[Tensor], made: list[Tensor]) -> int:
-    """Bytes read and written; a row that is spread counts once, a look-up its rows."""
+    """Return bytes read and written; a row that is spread counts once, a look-up its rows."""
     sizes = [min(x.numel() * x.element_size(), x.untyped_storage().nbytes())
              for x in read + made]
     if operation._opname in ("embedding", "index", "index_select", "gather"):

@@ -39,7 +39,7 @@ class GroupedQueryAttention(MultiHeadAttention):
 
 
 def attention_class(config) -> partial:
-    """What builds the attention of a model's layers: one of the two classes, with its dropout."""
+    """Return what builds the attention of a model's layers: one of the two classes, with its dropout."""
     if config.num_kv_heads in (None, config.num_heads):
         return partial(MultiHeadAttention, dropout=config.attention_dropout)
     return partial(GroupedQueryAttention, num_kv_heads=config.num_kv_heads,

@@ -71,10 +71,10 @@ class EncoderLayer(nn.Module):
     def forward(
         self, x: Float[Tensor, "b s m"], *, mask: Tensor | None = None
     ) -> Float[Tensor, "b s m"]:
-        def look_around(x):
+        def self_attention(x):
             return self.self_attention(x, x, x, mask=mask)[0]
 
-        x = self.residuals[0](x, look_around)
+        x = self.residuals[0](x, self_attention)
         return self.residuals[1](x, self.feed_forward)
 
 
@@ -97,12 +97,12 @@ class DecoderLayer(nn.Module):
         self, x: Float[Tensor, "b t m"], memory: Float[Tensor, "b s m"], *,
         mask: Tensor | None = None, memory_mask: Tensor | None = None,
     ) -> Float[Tensor, "b t m"]:
-        def look_back(x):
+        def self_attention(x):
             return self.self_attention(x, x, x, mask=mask)[0]
 
-        def consult(x):
+        def cross_attention(x):
             return self.cross_attention(x, memory, memory, mask=memory_mask)[0]
 
-        x = self.residuals[0](x, look_back)
-        x = self.residuals[1](x, consult)
+        x = self.residuals[0](x, self_attention)
+        x = self.residuals[1](x, cross_attention)
         return self.residuals[2](x, self.feed_forward)

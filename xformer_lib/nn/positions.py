@@ -113,13 +113,13 @@ class AttentionPositions(nn.Module):
         return output, weights
 
     def turn(self, x: Float[Tensor, "b h i d"], start: int = 0) -> Float[Tensor, "b h i d"]:
-        """Queries or keys at start, start + 1, …, as the scores shall see them."""
+        """Return queries or keys at start, start + 1, …, as the scores shall see them."""
         return x
 
     def terms(
         self, q: Float[Tensor, "b h i d"], key_len: int, start: int = 0
     ) -> tuple[Tensor | None, Tensor | None]:
-        """What is added to the scores (…i j), and to the values (i j e)."""
+        """Return what is added to the scores (…i j), and to the values (i j e)."""
         return None, None
 
 
@@ -211,7 +211,7 @@ POSITIONS = {"sinusoidal": SinusoidalPositions, "learned": LearnedPositions,
 def attention_positions(
     name: str, d_head: int, max_offset: int
 ) -> AttentionPositions | None:
-    """What the scheme does inside one self-attention; None if it does nothing there."""
+    """Return what the scheme does inside one self-attention; None if it does nothing there."""
     if name == "relative":
         return RelativePositions(d_head, max_offset)
     if name == "rotary":

@@ -77,11 +77,11 @@ class TrainableModel(Configured, Protocol):
         def embedding(self) -> SharedEmbedding: ...
 
     def encode(self, source: Tensor, /) -> Tensor:
-        """What was read, (b s m) or whatever ``states`` understands; sentences are rows."""
+        """Return what was read, (b s m) or whatever ``states`` understands; sentences are rows."""
         ...
 
     def states(self, target_in: Tensor, memory: Tensor, source: Tensor, /) -> Tensor:
-        """The decoder's vectors (b t m), before they become logits."""
+        """Return the decoder's vectors (b t m), before they become logits."""
         ...
 
 
@@ -90,7 +90,7 @@ class TranslationModel(TrainableModel, Protocol):
     """What decoding asks for, too: logits of every word of the target."""
 
     def decode(self, target_in: Tensor, memory: Tensor, source: Tensor, /) -> Tensor:
-        """The logits (b t v)."""
+        """Return the logits (b t v)."""
         ...
 
 

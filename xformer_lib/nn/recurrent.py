@@ -29,7 +29,7 @@ def check_recurrent(config: TransformerConfig) -> None:
 
 
 def source_lengths(source: Int[Tensor, "b s"], pad_id: int) -> Int[Tensor, "b"]:
-    """How many tokens each row holds; a ValueError unless padding comes last."""
+    """Return how many tokens each row holds; raise ValueError unless padding comes last."""
     real = source != pad_id
     if not real.any(dim=1).all() or (real[:, 1:] & ~real[:, :-1]).any():
         raise ValueError("source: expected rows that begin with a token and end in "

@@ -80,7 +80,7 @@ class Transformer(nn.Module):
         return self.embedding.logits(self.states(target_in, memory, source))
 
     def states(self, target_in, memory, source) -> Float[Tensor, "b t m"]:
-        """The decoder's vectors, before they become logits."""
+        """Return the decoder's vectors, before they become logits."""
         check_ids("target_in", target_in, self.config)
         mask = target_mask(target_in, self.config.pad_id)
         memory_mask = padding_mask(source, self.config.pad_id)
@@ -88,7 +88,7 @@ class Transformer(nn.Module):
         return self.decoder(x, memory, mask=mask, memory_mask=memory_mask)
 
     def embed(self, ids: Int[Tensor, "b i"]) -> Float[Tensor, "b i m"]:
-        """Scaled token vectors plus positions, with dropout."""
+        """Return scaled token vectors plus positions, with dropout."""
         return self.dropout(self.positions(self.embedding(ids)))
 
 
@@ -112,7 +112,7 @@ class TokenEmbedding(nn.Module):
 
 # %% chapter 9: A LayerNorm at the end
 def layer_options(config: TransformerConfig) -> dict:
-    """What each encoder and decoder layer of this configuration is built with."""
+    """Return what each encoder and decoder layer of this configuration is built with."""
     d_head = config.d_model // config.num_heads
     return {"d_model": config.d_model, "num_heads": config.num_heads,
             "d_ff": config.d_ff, "dropout": config.dropout, "norm": config.norm,

@@ -37,7 +37,7 @@ __all__ = [
 def masked_mean(
     x: Float[Tensor, "b i m"], mask: Bool[Tensor, "b i"]
 ) -> Float[Tensor, "b m"]:
-    """The mean of the rows where ``mask`` is True; zeros where no row is."""
+    """Return the mean of the rows where ``mask`` is True; zeros where no row is."""
     total = x.masked_fill(~mask[..., None], 0.0).sum(dim=1)
     return total / mask.sum(dim=1, keepdim=True).clamp(min=1)
 
@@ -64,7 +64,7 @@ class TokenEncoder(nn.Module):
 
 # %% chapter 15a: Deeper: the machines in the library
 def left_half(model: Transformer) -> TokenEncoder:
-    """The encoder of a translator with its embedding: the same parameters, no copy.
+    """Return the encoder of a translator with its embedding: the same parameters, no copy.
 
     To train it changes ``model`` too. To spare it, hand over ``copy.deepcopy(model)``.
     """
@@ -90,7 +90,7 @@ class SequenceClassifier(nn.Module):
         self.classify = nn.Linear(body.config.d_model, num_classes)
 
     def features(self, ids: Int[Tensor, "b s"]) -> Float[Tensor, "b m"]:
-        """One vector for each row: what the linear layer sees."""
+        """Return one vector for each row: what the linear layer sees."""
         pad_id = self.body.config.pad_id
         z = self.body(ids, mask=padding_mask(ids, pad_id))
         return masked_mean(z, ids != pad_id)
@@ -119,7 +119,7 @@ class LanguageModel(nn.Module):
     def generate(self, ids: Int[Tensor, "b t"], *, max_new_tokens: int,
                  temperature: float | None = None,
                  generator: torch.Generator | None = None) -> Int[Tensor, "b n"]:
-        """The prompts and up to ``max_new_tokens`` more of each, without dropout.
+        """Return the prompts and up to ``max_new_tokens`` more of each, without dropout.
 
         The likeliest token each time; with a ``generator``, or a ``temperature`` above
         0, one drawn from softmax(logits / temperature). Behind <eos> stands padding.
@@ -138,7 +138,7 @@ def next_token_loss(
     logits: Float[Tensor, "b t v"], ids: Int[Tensor, "b t"], *, pad_id: int = 0,
     counted: Bool[Tensor, "b t"] | None = None,
 ) -> Float[Tensor, ""]:
-    """Mean of −log p(token t + 1 | tokens up to t) in nats, over the real tokens.
+    """Return the mean of −log p(token t + 1 | tokens up to t) in nats, over the real tokens.
 
     ``counted``: True at the tokens whose prediction counts, all if not given.
     """
@@ -184,7 +184,7 @@ def write(model: Configured, start: Int[Tensor, "b t"], *, max_len: int,
 
 # %% chapter 15c: Deeper: the machines in the library
 def patches(images: Float[Tensor, "b y x"], size: int) -> Float[Tensor, "b i p"]:
-    """Squares of size · size pixels, row by row from the top left, each flattened.
+    """Return squares of size · size pixels, row by row from the top left, each flattened.
 
     The order of pixels inside a square is row by row too; p = size².
     """
@@ -220,7 +220,7 @@ class VisionTransformer(nn.Module):
         return self.read(patches(images, self.patch_size))
 
     def read(self, squares: Float[Tensor, "b i p"]) -> Float[Tensor, "b c"]:
-        """What `forward` does from the patches on, in whatever order they come."""
+        """Do what `forward` does from the patches on, in whatever order they come."""
         x = self.project(squares)
         if self.token is not None:
             x = torch.cat([self.token.expand(len(x), 1, -1), x], dim=1)

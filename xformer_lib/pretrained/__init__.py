@@ -24,12 +24,12 @@ FOLDER = Path(__file__).parent
 
 
 def available() -> list[str]:
-    """Names that `load_pretrained` knows."""
+    """Return the names that `load_pretrained` knows."""
     return sorted(path.parent.name for path in FOLDER.glob("*/model.safetensors"))
 
 
 def load_pretrained(name: str = "en-fr", *, device: str = "cpu", weights: str = "float32") -> Translator:
-    """A trained translator that comes with the library; no network is needed.
+    """Return a trained translator that comes with the library; no network is needed.
 
     ``"en-fr"`` translates English to French, ``"fr-en"`` French to English. Both learned from the sentence pairs of
     tatoeba.org (CC BY 2.0 FR) alone: short, everyday sentences. What they can and cannot do is written in their model cards,

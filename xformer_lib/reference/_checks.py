@@ -35,7 +35,7 @@ ROWS = "an array (*b, position, width)"
 
 
 def conversion(name: str, value: object) -> str:
-    """The line that makes an array of what was given, where there is one."""
+    """Return the line that makes an array of what was given, where there is one."""
     if isinstance(value, list | tuple):
         return f"write np.array({name})"
     if hasattr(value, "detach"):
@@ -76,7 +76,7 @@ def check_number(name: str, value: object, *, positive: bool = True, finite: boo
 
 
 def is_row(value: object) -> TypeGuard[Sequence | np.ndarray]:
-    """A sequence of numbers: a list, a tuple, a range, an array; no text."""
+    """Return whether it is a sequence of numbers: a list, a tuple, a range, an array; no text."""
     return isinstance(value, Sequence | np.ndarray) and not isinstance(value, str | bytes)
 
 

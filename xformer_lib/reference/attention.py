@@ -41,7 +41,7 @@ def _attend(
     v: Float[np.ndarray, "*b j e"],
     mask: Bool[np.ndarray, "..."] | None,
 ) -> tuple[Float[np.ndarray, "*b i e"], Float[np.ndarray, "*b i j"]]:
-    """The half that every kind of attention shares: mask, softmax, blend."""
+    """Compute the half that every kind of attention shares: mask, softmax, blend."""
     if mask is not None:
         check_mask(mask, scores.shape)
         scores = np.where(mask, scores, -np.inf)
@@ -84,7 +84,7 @@ def additive_attention(
     *,
     mask: Bool[np.ndarray, "..."] | None = None,
 ) -> tuple[Float[np.ndarray, "*b i e"], Float[np.ndarray, "*b i j"]]:
-    """Attention with a small network as the score: w_v · tanh(q w_q + k w_k).
+    """Compute attention with a small network as the score: w_v · tanh(q w_q + k w_k).
 
     `w_v` is the vector that turns the a hidden numbers of a query-key pair into
     one score; the values themselves are not projected. Queries and keys may have

@@ -16,7 +16,7 @@ __all__ = ["soft_lookup", "hard_lookup"]
 def _gaps(
     query: Float[np.ndarray, "*b d"], keys: Float[np.ndarray, "j d"]
 ) -> Float[np.ndarray, "*b j"]:
-    """Each score minus the largest one: 0 for the best key, negative for the others."""
+    """Return each score minus the largest one: 0 for the best key, negative for the others."""
     scores = query @ keys.T
     return scores - scores.max(axis=-1, keepdims=True)
 

@@ -16,7 +16,7 @@ __all__ = ["causal_mask", "padding_mask", "local_mask"]
 
 # %% chapter 3: The library's masks
 def causal_mask(length: int) -> Bool[np.ndarray, "i j"]:
-    """Position i may attend to itself and to what came before: j ≤ i.
+    """Return True where position i may attend to j: to itself and what came before, j ≤ i.
 
     >>> causal_mask(3).astype(int)
     array([[1, 0, 0],
@@ -31,7 +31,7 @@ def causal_mask(length: int) -> Bool[np.ndarray, "i j"]:
 def padding_mask(
     lengths: Sequence[int] | Int[np.ndarray, "b"], max_len: int
 ) -> Bool[np.ndarray, "b j"]:
-    """Key j of row b may be read if it lies within that row's length.
+    """Return True where key j of row b may be read: within that row's length.
 
     The mask is over keys; give it an axis for queries before use, `mask[:, None, :]`.
 
@@ -44,7 +44,7 @@ def padding_mask(
 
 
 def local_mask(length: int, window: int) -> Bool[np.ndarray, "i j"]:
-    """Position i may attend to `window` neighbours on each side: |i - j| ≤ window.
+    """Return True where i may attend to j: up to `window` neighbours, |i - j| ≤ window.
 
     >>> local_mask(4, window=1).astype(int)
     array([[1, 1, 0, 0],

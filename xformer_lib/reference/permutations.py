@@ -21,7 +21,7 @@ __all__ = ["permutation_matrix", "PermutationCheck", "check_invariant", "check_e
 def permutation_matrix(
     order: Sequence[int] | Int[np.ndarray, "i"],
 ) -> Float[np.ndarray, "i j"]:
-    """The matrix P of an order: row i of `P @ x` is row `order[i]` of `x`.
+    """Return the matrix P of an order: row i of `P @ x` is row `order[i]` of `x`.
 
     >>> permutation_matrix([2, 0, 1]) @ np.array([10.0, 20.0, 30.0])
     array([30., 10., 20.])
@@ -64,7 +64,7 @@ class PermutationCheck:
 
 # %% chapter 5a: The library's check
 def _orders(n: int, rng: np.random.Generator) -> Iterator[tuple[int, ...]]:
-    """All orders of up to 6 rows, fewest moved rows first; a sample for more."""
+    """Return all orders of up to 6 rows, fewest moved rows first; a sample for more."""
     still = tuple(range(n))
     if n <= 6:
         yield from sorted(itertools.permutations(still), key=lambda order: sum(
@@ -87,7 +87,7 @@ def _run(fn: Callable, x: np.ndarray) -> np.ndarray:
 
 # %% chapter 5a: The library's check
 def _close(expected: np.ndarray, got: np.ndarray) -> bool:
-    """Equal in half of the digits of each column; a nan equals nothing, an infinity itself."""
+    """Return whether both are equal in half of the digits; a nan equals nothing, an infinity itself."""
     if expected.shape != got.shape:
         return False
     eps = max(np.finfo(expected.dtype).eps, np.finfo(got.dtype).eps)
@@ -126,7 +126,7 @@ def check_invariant(
     fn: Callable[[np.ndarray], np.ndarray], x: Float[np.ndarray, "i *m"],
     *, rng: np.random.Generator | None = None,
 ) -> PermutationCheck:
-    """Whether fn(P x) = fn(x) for the orders of the rows of x.
+    """Return whether fn(P x) = fn(x) for the orders of the rows of x.
 
     All orders of up to 6 rows are tried, fewest moved rows first; for more rows the
     swaps of neighbours and 100 drawn from `rng`. Passing proves nothing for another x.
@@ -141,5 +141,5 @@ def check_equivariant(
     fn: Callable[[np.ndarray], np.ndarray], x: Float[np.ndarray, "i *m"],
     *, rng: np.random.Generator | None = None,
 ) -> PermutationCheck:
-    """Whether fn(P x) = P fn(x), for the same orders as in `check_invariant`."""
+    """Return whether fn(P x) = P fn(x), for the same orders as in `check_invariant`."""
     return _check("equivariant", fn, x, lambda result, order: result[order], rng)

@@ -72,7 +72,7 @@ def sinusoidal_positions(
 def shift_matrix(
     dim: int, offset: int | float, *, base: float = 10000.0
 ) -> Float[np.ndarray, "m m"]:
-    """The rotation M with M p_i = p_{i + offset} for every row of the sinusoidal table.
+    """Return the rotation M with M p_i = p_{i + offset} for every row of the sinusoidal table.
 
     One block [[cos, sin], [-sin, cos]] of the angle offset · ω_k for each pair.
 
@@ -94,7 +94,7 @@ def shift_matrix(
 def learned_positions(
     table: Float[np.ndarray, "n m"], positions: Sequence[int] | Int[np.ndarray, "i"]
 ) -> Float[np.ndarray, "i m"]:
-    """The rows of a trained table for these places; it knows n places and no more.
+    """Return the rows of a trained table for these places; it knows n places and no more.
 
     >>> learned_positions(np.array([[0.5, 1.0], [2.0, 3.0]]), [1, 0])
     array([[2. , 3. ],
@@ -113,7 +113,7 @@ def learned_positions(
 def gaussian_kernel(
     offset: Float[np.ndarray, "*shape"] | Int[np.ndarray, "*shape"], width: float
 ) -> Float[np.ndarray, "*shape"]:
-    """exp(-offset² / (2 width²)): 1 for the same place, falling with distance.
+    """Return exp(-offset² / (2 width²)): 1 for the same place, falling with distance.
 
     >>> gaussian_kernel(np.array([0, 2, 4]), width=2.0).round(2)
     array([1.  , 0.61, 0.14])
@@ -147,7 +147,7 @@ def fourier_coefficients(
 def fourier_positions(
     length: int, num_terms: int, *, width: float, period: float
 ) -> Float[np.ndarray, "i c"]:
-    """Vectors whose dot products are the series of the summed bells, cut off.
+    """Return vectors whose dot products are the series of the summed bells, cut off.
 
     One constant column, then a cosine and a sine for each frequency 2πr / period.
     At offsets up to period / 2 the neighbouring bells add at most about
@@ -168,7 +168,7 @@ def fourier_positions(
 def relative_index(
     query_len: int, key_len: int, max_offset: int
 ) -> Int[np.ndarray, "i j"]:
-    """For each pair its row in a relative table: j - i, clipped, plus max_offset.
+    """Return for each pair its row in a relative table: j - i, clipped, plus max_offset.
 
     >>> relative_index(3, 4, max_offset=1)
     array([[1, 2, 2, 2],
@@ -189,7 +189,7 @@ def relative_attention(
     key_table: Float[np.ndarray, "r d"], value_table: Float[np.ndarray, "r e"],
     *, mask: Bool[np.ndarray, "..."] | None = None,
 ) -> tuple[Float[np.ndarray, "*b i e"], Float[np.ndarray, "*b i j"]]:
-    """Attention with a learned vector for each clipped offset, in keys and values.
+    """Compute attention with a learned vector for each clipped offset, in keys and values.
 
     The tables have 2c + 1 rows; row c + t belongs to the offset t = j - i, and
     offsets beyond ±c to the outer rows. Gives `(output, weights)`.
@@ -256,7 +256,7 @@ def alibi_slopes(num_heads: int) -> Float[np.ndarray, "h"]:
 def alibi_bias(
     num_heads: int, query_len: int, key_len: int, *, start: int = 0
 ) -> Float[np.ndarray, "h i j"]:
-    """-β_n |i - j|, to be added to the scores of head n before softmax.
+    """Return -β_n |i - j|, to be added to the scores of head n before softmax.
 
     Keys stand at 0, 1, …; queries at start, start + 1, … Two-sided: with a causal
     mask only the past is left, as in Press et al. (2022).

@@ -80,7 +80,7 @@ class LayerCost(NamedTuple):
 
 # %% chapter 4a: What four layers cost
 def layer_cost(kind: str, length: int, width: int, *, taps: int = 3) -> LayerCost:
-    """Cost of a layer that maps (length, width) to (length, width).
+    """Return the cost of a layer that maps (length, width) to (length, width).
 
     `kind` is "self-attention", "recurrence", "convolution" (with `taps` positions)
     or "dense". Compare Vaswani et al. (2017), table 1, without the projections.

@@ -43,7 +43,7 @@ def parameter_count(config: TransformerConfig) -> int:
 
 
 def ring_bytes(size: int, processes: int) -> float:
-    """Bytes that each process sends when ``size`` bytes are summed over a ring."""
+    """Return bytes that each process sends when ``size`` bytes are summed over a ring."""
     return 2 * (processes - 1) / processes * size
 
 
@@ -67,7 +67,7 @@ def plan(config: TransformerConfig, *, rows: int, source_len: int, target_len: i
          steps: int, flops_per_second: float, devices: int = 1,
          bytes_per_second: float = math.inf, price: float = 0.0,
          real: float = 1.0) -> Plan:
-    """A run on paper: every device holds the whole model and computes its rows.
+    """Return a run on paper: every device holds the whole model and computes its rows.
 
     ``rows`` is the batch over all devices, ``real`` the share of target places that
     are no padding. ``flops_per_second`` is what one device reaches, not its peak;

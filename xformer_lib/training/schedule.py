@@ -25,5 +25,5 @@ def trapezoid(step: int, *, peak: float, warmup: int, total: int, decay: float,
 
 
 def inverse_sqrt(step: int, *, peak: float, warmup: int) -> float:
-    """The paper's schedule: peak · min(step / warmup, √(warmup / step)), from 1."""
+    """Return the paper's schedule: peak · min(step / warmup, √(warmup / step)), from 1."""
     return peak * min(step / warmup, (warmup / step) ** 0.5)

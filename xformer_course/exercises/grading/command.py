@@ -21,7 +21,7 @@ from xformer_course.exercises.grading.report import NotebookGrade, Table, as_csv
 from xformer_course.exercises.grading.run import grade_notebook
 from xformer_course.exercises.grading.source import Unreadable, read_notebook
 from xformer_course.exercises.printing import fitting
-from xformer_lib.cli import check_output, write_text
+from xformer_lib.cli.files import check_output, write_text
 
 ALL_PASSED, SOMETHING_OPEN = 0, 1  # and 2, by way of an error, when nothing could be graded
 NEEDED = ("ipykernel", "jupyter_client", "zmq", "psutil")

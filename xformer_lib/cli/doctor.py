@@ -4,21 +4,23 @@ import os
 import platform
 import shutil
 import subprocess
+from argparse import Namespace
 from importlib import metadata
 from pathlib import Path
 
 import xformer_lib
 from xformer_lib import _needs
+from xformer_lib.cli.provenance import cpu_name
 
-__all__ = ["doctor"]
+__all__ = ["run"]
 
 BIG = "(about 1 GB and two minutes; 6.0 GB and 9 minutes without --index-url)"
 
 
-def doctor(processor: str) -> int:
-    """One line a finding; the exit status is 1 when something a course reader needs is missing."""
+def run(options: Namespace) -> int:
+    """Print one line for each finding; the exit status is 1 when something that a reader of the course needs is missing."""
     say("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
-    say("processor", processor)
+    say("processor", cpu_name())
     say("xformer-lib", f"{xformer_lib.__version__} in {Path(xformer_lib.__file__).parent}")
     needed = ("numpy", *_needs.EXTRAS["course"])
     for package in needed:

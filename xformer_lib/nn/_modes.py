@@ -25,6 +25,6 @@ def is_transformed(*tensors: Tensor | None) -> bool:
 
 
 def in_full_precision(x: Tensor) -> AbstractContextManager:
-    """A block in which autocast, where the device of ``x`` knows it, rounds nothing to 16 bits."""
+    """Return a context in which autocast, where the device of ``x`` knows it, rounds nothing to 16 bits."""
     kind = x.device.type
     return torch.autocast(kind, enabled=False) if torch.amp.is_autocast_available(kind) else nullcontext()

@@ -1,0 +1,68 @@
+"""The command ``xformer``: train, evaluate, translate, grade, key, doctor.
+
+A mistake of the user ends in one line on standard error, after the usage where argparse does not understand the call, and with exit
+status 2; ``XFORMER_TRACEBACK=1`` shows where it arose. Ctrl-C ends with exit status 130, and a training run with a checkpoint.
+"""
+
+import io
+import os
+import re
+import sys
+
+from xformer_lib import _needs
+from xformer_lib.cli.parser import build_parser, say
+
+__all__ = ["build_parser", "main"]
+
+MISTAKES = (ValueError, TypeError, OSError, ImportError, FloatingPointError)  # ours: they say what to do
+OF_OTHERS = (RuntimeError, MemoryError, ArithmeticError)  # torch's and Python's
+NO_MEMORY = re.compile("can't allocate memory|out of memory|not enough memory")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
+        sys.stdout.reconfigure(encoding="utf-8")  # Windows would give a pipe or a file something else
+    options = build_parser().parse_args(arguments)
+    try:
+        check_packages(options.command)
+        status: int = options.run(options)
+        print(end="", flush=True)
+        return status
+    except BrokenPipeError:  # the reader of our output, such as head, has gone
+        discard_output()
+        return 0
+    except (*MISTAKES, *OF_OTHERS) as error:
+        if os.environ.get("XFORMER_TRACEBACK"):
+            raise
+        say(options, in_words(error))
+        discard_output()
+        return 2
+    except KeyboardInterrupt as error:
+        say(options, str(error) or "stopped at once")
+        return 130
+
+
+def in_words(error: Exception) -> str:
+    """Return what an error says. Ours are sentences already; those of torch and Python are named."""
+    if isinstance(error, MemoryError) or isinstance(error, RuntimeError) and NO_MEMORY.search(str(error)):
+        return "memory: expected enough for the model and a batch, got too little; take a smaller beam, batch or model"
+    if isinstance(error, MISTAKES):
+        return str(error)
+    first = (str(error).strip() or "without words").splitlines()[0]
+    return f"{type(error).__name__}: {first}; if nothing here explains it, XFORMER_TRACEBACK=1 shows where it arose"
+
+
+def check_packages(command: str) -> None:
+    """Raise ImportError with the pip command for all packages that a command lacks, not only the first."""
+    missing = _needs.missing(_needs.COMMANDS.get(command, ()))
+    if missing:
+        raise ImportError(f"{', '.join(missing)}: not installed here; {_needs.command(missing)}")
+
+
+def discard_output() -> None:
+    """Give up what standard output could not take, so that Python does not try again when it ends."""
+    try:
+        print(end="", flush=True)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
