@@ -9,7 +9,7 @@ import pytest
 from xformer_course.exercises import registry
 from xformer_course.exercises.authoring import check_call, code_cell, markdown_cell
 from xformer_course.exercises.grading import command
-from xformer_course.exercises.grading.report import Grade, NotebookGrade, as_csv
+from xformer_course.exercises.grading.report import Grade, NotebookGrade, as_csv, as_json, from_json
 from xformer_lib import cli
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -111,7 +111,7 @@ def test_what_the_clock_decided_is_run_again(tmp_path, monkeypatch, capsys):
 
     def graded(path, limits, *, name, **more):
         ran.append(path.stem)
-        return NotebookGrade(name, (Grade("3.1", status[path.stem], "…"),), 0.5)
+        return NotebookGrade(name, (Grade("3.1", status[path.stem], "…", title="Equal scores"),), 0.5)
 
     monkeypatch.setattr(command, "grade_notebook", graded)
     options = (tmp_path / "class", "--json", tmp_path / "report.json", "--new")
@@ -129,7 +129,7 @@ def test_an_interrupted_second_call_keeps_what_the_first_one_found(tmp_path, mon
     def graded(path, limits, *, name, **more):
         if name in stops:
             raise KeyboardInterrupt
-        return NotebookGrade(name, (Grade("3.1", "passed", "…"),), 0.5)
+        return NotebookGrade(name, (Grade("3.1", "passed", "…", title="Equal scores"),), 0.5)
 
     monkeypatch.setattr(command, "grade_notebook", graded)
     stops, options = [], (tmp_path / "class", "--json", tmp_path / "report.json", "--new")
@@ -149,6 +149,13 @@ def test_a_file_that_is_no_report_is_refused_and_kept(tmp_path, content, capsys)
     hand_in(tmp_path / "class" / "a.ipynb", RIGHT)
     assert grade(tmp_path / "class", "--json", report, "--new") == 2
     assert "--new: expected the report of an earlier call" in capsys.readouterr().err and report.read_text() == content
+
+
+@pytest.mark.parametrize(("id", "kept"), [("3.7", True), ("3.9", False)])
+def test_a_verdict_under_an_earlier_number_is_not_taken_over(id, kept):
+    grade = Grade(id, "passed", "correct", title="Only the recent past")
+    report = as_json([NotebookGrade("a.ipynb", (grade,), 1.0, (), digest="d")], 0)
+    assert bool(from_json(report, 0)) is kept
 
 
 @pytest.mark.errors

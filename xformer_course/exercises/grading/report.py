@@ -128,7 +128,7 @@ def as_json(notebooks: list[NotebookGrade], seed: int) -> dict:
 
 
 def from_json(report: object, seed: int) -> dict[tuple[str, str], NotebookGrade]:
-    """What an earlier report settled, by name and digest: graded by this version and seed, whole, and by no clock.
+    """What an earlier report settled, by name and digest: graded by this version, numbers and seed, whole, and by no clock.
 
     Raises:
         KeyError, TypeError, AttributeError: if it is no report.
@@ -138,7 +138,8 @@ def from_json(report: object, seed: int) -> dict[tuple[str, str], NotebookGrade]
     for one in report["notebooks"]:
         grades = tuple(Grade(**grade) for grade in one["exercises"])
         whole = not one["error"] and not any(grade.status in ("timed out", "crashed") for grade in grades)
-        if same and whole and one["sha256"]:
+        numbered = all((exercise := known(grade.id)) and exercise.title == grade.title for grade in grades)
+        if same and whole and numbered and one["sha256"]:
             made = NotebookGrade(one["name"], grades, one["seconds"], tuple(one["notes"]), digest=one["sha256"])
             settled[made.name, made.digest] = made
     return settled
