@@ -3,7 +3,7 @@
 window.book = (() => {
   // The first two editions kept these under the first name, by other numbers of the exercises.
   const today = (id) => (window.bookNumbers || {})[id] || id;
-  const renamed = (held, name, value = (it) => it) => Object.fromEntries(Object.entries(held).map(([id, it]) => [name(id), value(it)]));
+  const renamed = (held, name, value = (it) => it) => Object.fromEntries(Object.entries(held ?? {}).map(([id, it]) => [name(id), value(it)]));
   const calls = (text) => String(text).replace(/\b((?:check|hint)\(\s*["'])(\d+\.\d+)/g, (_, call, id) => call + today(id));
   const MOVED = {
     "xformer-solved": ["xformer-done", (solved) => renamed(solved, today)],
@@ -34,12 +34,13 @@ window.book = (() => {
           .filter(([old]) => kept[old])
           .map(([old, [now, move]]) => [now, move(kept[old])]),
       ),
+    // What is there under today's name stays; a page of an earlier edition, still open in another tab, may have kept more since.
     moveAll() {
       for (const [old, [now]] of Object.entries(MOVED)) {
-        const before = bookStore.local.getItem(old);
-        if (before === null) continue;
+        if (bookStore.local.getItem(old) === null) continue;
         const { [now]: value } = this.moved({ [old]: this.load(old) });
-        if (bookStore.local.getItem(now) !== null || this.keep(now, value)) bookStore.local.removeItem(old);
+        for (const [name, held] of Object.entries(this.load(now))) value[name] = held === true ? held : { ...value[name], ...held };
+        if (this.keep(now, value)) bookStore.local.removeItem(old);
       }
     },
     // Whether the browser took it.

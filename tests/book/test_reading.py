@@ -137,6 +137,7 @@ def test_what_was_kept_by_an_earlier_edition_moves_to_todays_numbers(chromium, p
         "xformer-solved": {"3.8": True, "5.1": True, "12.2": True},
         "xformer-code": {"03_x": {"3.8": "def f(x):\n    return x\n\n\ncheck('3.8', f)", "x = 3.8": "x = 3.9"}},
     }
+    more = {"xformer-solved": {"3.9": True}, "xformer-code": {"03_x": {"3.8": "later", "3.2": "new"}}}
     names = ("xformer-solved", "xformer-code", "xformer-done", "xformer-typed")
 
     async def work(tab):
@@ -145,11 +146,15 @@ def test_what_was_kept_by_an_earlier_edition_moves_to_todays_numbers(chromium, p
             await tab.evaluate("([key, value]) => localStorage.setItem(key, JSON.stringify(value))", [key, value])
         for _ in range(2):
             await tab.visit(index.path.as_uri())
+        # A page of that edition, open all the while, keeps two more.
+        for key, value in more.items():
+            await tab.evaluate("([key, value]) => localStorage.setItem(key, JSON.stringify(value))", [key, value])
+        await tab.visit(index.path.as_uri())
         return [await tab.evaluate("(key) => JSON.parse(localStorage.getItem(key))", key) for key in names], tab.complaints
 
     moved, complaints = browse(chromium, work)
-    done = {"3.6": True, "5.1": True, "13.5": True}
-    typed = {"03_x": {"3.6": "def f(x):\n    return x\n\n\ncheck('3.6', f)", "x = 3.8": "x = 3.9"}}
+    done = {"3.6": True, "3.7": True, "5.1": True, "13.5": True}
+    typed = {"03_x": {"3.2": "new", "3.6": "def f(x):\n    return x\n\n\ncheck('3.6', f)", "x = 3.8": "x = 3.9"}}
     assert moved == [None, None, done, typed] and complaints == []
 
 
