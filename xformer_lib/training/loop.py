@@ -45,9 +45,9 @@ def train(
     """Train from step 0; ``folder`` gets config, tokenizer, checkpoint, best model.
 
     ``corpus`` may bring its own {"train": pairs, "val": pairs}, whose quotes and spaces
-    are made plain (`data.normalise`) and which stay in the folder, and ``build`` another model: it is called with
-    ``config.model``, and what it returns is a `nn.protocols.TrainableModel`, as
-    `Transformer` is one. The tokenizer learns from the training sentences alone.
+    are made plain (`data.normalise`) and which stay in the folder, and ``build``
+    another model: it is called with ``config.model``, and what it returns is a
+    `nn.protocols.TrainableModel`, as `Transformer` is one. The tokenizer learns from the training sentences alone.
     Two runs with equal settings give equal weights on one CPU, with the same versions
     and number of threads. ``processes`` may be a group that shares the work; it shares
     the folder, too. ``provenance`` is stored beside the settings. A folder that holds
