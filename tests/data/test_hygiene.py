@@ -67,7 +67,7 @@ def vocabulary(tmp_path, monkeypatch):
             opened.append((corpus, split))
             return parts[split]
 
-        monkeypatch.setattr(loop, "load_corpus", load)
+        monkeypatch.setattr(run, "load_corpus", load)
         loop.train(CONFIG, tmp_path / name, device="cpu", progress=False)
         return (tmp_path / name / "tokenizer.json").read_bytes(), set(opened)
 
