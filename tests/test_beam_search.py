@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from tests.extent import combinations
+from tests.ci import combinations
 from tests.test_decoding import CONFIG, LENGTHS, MAX_LEN, answering, build, by_engine, sources
 from xformer_lib.decoding import Hypothesis, beam_search, greedy
 from xformer_lib.nn.transformer import TokenEmbedding, Transformer, TransformerConfig

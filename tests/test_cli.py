@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from tests.extent import posix
+from tests.ci import posix
 from xformer_lib._shell import quoted
 from xformer_lib.cli import main
 from xformer_lib.cli.provenance import git_commit

@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn.parallel import DataParallel
 from torch.optim.swa_utils import AveragedModel
 
-from tests.extent import combinations, continuous
+from tests.ci import combinations, continuous
 from tests.whole_models import B, S, T, ids
 from tests.whole_models import build as build_model
 from xformer_lib.data import Tokenizer, sample_pairs

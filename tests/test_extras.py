@@ -18,7 +18,7 @@ import nbformat
 import pytest
 from packaging.requirements import Requirement
 
-from tests.extent import continuous, posix
+from tests.ci import continuous, posix
 from tests.wheel import build_wheel, copy_source
 from xformer_lib import _needs
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from tests.extent import posix
+from tests.ci import posix
 
 ROOT = Path(__file__).parents[1]
 SHORTENED = {  # 800 steps as they stand

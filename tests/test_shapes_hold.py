@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.extent import extent
+from tests.ci import in_ci
 
 ROOT = Path(__file__).resolve().parents[1]
 CHECKED = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:nbval", "-p", "no:cacheprovider"]
@@ -25,7 +25,7 @@ def run_checked(*paths):
 
 
 def test_signatures_hold():
-    run = run_checked("-p", "tests.ends", "tests/reference", "tests/nn", *extent(["tests/engine"], []))
+    run = run_checked("-p", "tests.first_cases", "tests/reference", "tests/nn", *in_ci(["tests/engine"], []))
     assert run.returncode == 0, run.stdout[-5000:] + run.stderr[-2000:]
 
 

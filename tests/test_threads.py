@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import torch
 
-from tests.extent import extent
+from tests.ci import in_ci
 from tests.whole_models import S, T, build, ids
 from xformer_lib.data import Tokenizer, sample_pairs
 from xformer_lib.decoding import Translator, beam_search, greedy
 from xformer_lib.inspection import ablate_heads, attention_heads, edit_attention, record_attention
 from xformer_lib.speculation import ModelDraft, speculative
 
-THREADS, CALLS = 4, extent(30, 12)
+THREADS, CALLS = 4, in_ci(30, 12)
 SENTENCES = ["Where is the station?", "I like cats.", "She reads a book in the garden.", "No."]
 LAYER = "decoder.layers.1.cross_attention"
 

@@ -15,7 +15,7 @@ from functools import cache
 
 from docutils.nodes import make_id
 
-from .house import ROOT, repository
+from .project import ROOT, repository
 
 PACKAGES = ("xformer_lib", "xformer_course")
 WIDTH = 88

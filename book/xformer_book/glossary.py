@@ -14,7 +14,7 @@ import yaml
 from docutils import nodes
 
 from .api import escaped
-from .house import ROOT, notebooks
+from .project import ROOT, notebooks
 
 SOURCE = ROOT / "book" / "glossary.yml"
 PAGE = "chapters/back/glossary"

@@ -15,7 +15,7 @@ from docutils.nodes import make_id
 from markdown_it import MarkdownIt
 from pybtex.database import parse_file
 
-from .house import ROOT
+from .project import ROOT
 
 ADDRESS = r"[^()\s]+(?:\([^()\s]*\)[^()\s]*)*"  # with pairs of brackets in it, as in a heading
 LINK = re.compile(rf"\[(?P<label>[^][]+)\]\((?P<address>{ADDRESS})\)")

@@ -8,14 +8,14 @@ import re
 
 import yaml
 
-from . import api, glossary, house, results, review, status
+from . import api, glossary, project, results, review, status
 
 MARK = re.compile(r"^<!-- part (?P<name>[a-z]+)(?:: (?P<about>[\w/.-]+))? -->$", re.M)
 
 
 def citation():
     """How to cite the course, from ``CITATION.cff``."""
-    work = yaml.safe_load((house.ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    work = yaml.safe_load((project.ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     names = ", ".join(author["name"] for author in work["authors"])
     return f"> {names}. *{work['title']}*. Version {work['version']}."
 

@@ -5,7 +5,7 @@ import re
 import statistics
 from pathlib import Path
 
-from .house import ROOT, repository
+from .project import ROOT, repository
 
 FOLDER = ROOT / "results"
 ORIGIN = ("command", "seed", "commit", "device", "threads", "minutes")

@@ -14,7 +14,7 @@ import yaml
 from markdown_it import MarkdownIt
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
-from . import house
+from . import project
 
 BOOK = Path(__file__).resolve().parents[1]
 DECK = "attention-and-the-transformer.apkg"
@@ -46,7 +46,7 @@ def questions():
 @cache
 def title(name):
     """The title of a page, ``7 · Positional encoding``."""
-    return re.search(r"# (.*?)(?:\\n)?\"", (house.ROOT / "chapters" / f"{name}.ipynb").read_text(encoding="utf-8"))[1]
+    return re.search(r"# (.*?)(?:\\n)?\"", (project.ROOT / "chapters" / f"{name}.ipynb").read_text(encoding="utf-8"))[1]
 
 
 def cards(name):

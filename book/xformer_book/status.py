@@ -6,7 +6,7 @@ import re
 import nbformat
 
 from .api import escaped
-from .house import ROOT, notebooks
+from .project import ROOT, notebooks
 
 PARTS = {"Chapters": "chapters", "Solutions": "chapters/solutions", "Back matter": "chapters/back"}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.extent import extent
+from tests.ci import in_ci
 from xformer_lib.data.corpora import CorpusUnavailable, load_corpus
 from xformer_lib.nn import MultiHeadAttention, Transformer, TransformerConfig
 
@@ -18,7 +18,7 @@ RECORDS = [path for path in FILES if not path.stem.startswith("trial-")]
 TRIALS = [path for path in FILES if path.stem.startswith("trial-")]
 FAMILIES = ("gru", "gru-attention", "transformer")
 VARIANTS = ("no-positions", "no-scale", "no-smoothing", "no-warm-up", "one-head", "post-norm", "post-norm-no-warm-up")
-MADE = extent(FAMILIES + VARIANTS, (*FAMILIES, "no-scale", "one-head"))  # in the run of the smallest scale
+MADE = in_ci(FAMILIES + VARIANTS, (*FAMILIES, "no-scale", "one-head"))  # in the run of the smallest scale
 # The other seeds of the variants keep scores without translations, for the sake of the repository's size.
 WITH_TRANSLATIONS = [path for path in RECORDS if path.stem.endswith("-seed1") or path.stem[: -len("-seed1")] in FAMILIES]
 
@@ -172,7 +172,7 @@ def test_a_changed_checkout_records_nothing(ladder, tmp_path, monkeypatch):
 # ---------------------------------------------------------------- the records
 
 
-@pytest.mark.parametrize("path", extent(WITH_TRANSLATIONS, WITH_TRANSLATIONS[::3]), ids=lambda path: f"{path.parent.name}/{path.stem}")
+@pytest.mark.parametrize("path", in_ci(WITH_TRANSLATIONS, WITH_TRANSLATIONS[::3]), ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_stored_translations_give_the_stored_scores(ladder, path):
     record = read(path)
     try:

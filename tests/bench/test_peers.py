@@ -10,7 +10,7 @@ import torch
 
 from benchmarks import peers, turns
 from benchmarks.contenders import CONTENDERS, SETTINGS, Contender, Sizes, contender_class, is_installed, useful_flops
-from tests.extent import continuous
+from tests.ci import continuous
 from xformer_lib.data.batching import make_batch
 
 TRAINING = [name for name in CONTENDERS if contender_class(name).trains]

@@ -5,7 +5,7 @@ import pytest
 from tests.book import survey
 from tests.book.browser import browse
 from tests.book.conftest import HTML
-from tests.extent import continuous
+from tests.ci import continuous
 
 pytestmark = pytest.mark.browser
 LIVE = "article .live-exercise"

@@ -8,7 +8,7 @@ import pytest
 
 from tests.book import survey
 from tests.book.browser import browse
-from tests.extent import extent
+from tests.ci import in_ci
 
 pytestmark = pytest.mark.browser
 BUDGET = 600_000  # bytes a page may load, compressed, pictures left out
@@ -25,10 +25,10 @@ def leads_elsewhere(page):
 @pytest.fixture(scope="module")
 def findings(chromium, pages):
     """What one walk through the pages found, by page name: through all with CI=true, else through a few."""
-    those = [page for page in pages.values() if extent(not leads_elsewhere(page), page.name in FEW)]
+    those = [page for page in pages.values() if in_ci(not leads_elsewhere(page), page.name in FEW)]
 
     async def walk(tab):
-        return {page.name: await survey.look(tab, page.path, whole=extent(page.name == WHOLE, False)) for page in those}
+        return {page.name: await survey.look(tab, page.path, whole=in_ci(page.name == WHOLE, False)) for page in those}
 
     return browse(chromium, walk)
 
@@ -100,7 +100,7 @@ def test_on_paper_stays_what_paper_can_show(chromium, articles):
 
     async def work(tab):
         problems = {}
-        for number in extent((3, 9), (9,)):
+        for number in in_ci((3, 9), (9,)):
             page = chapter(articles, number)
             await tab.screen(700, 990, dark=True, media="print")
             await tab.visit(page.path.as_uri())

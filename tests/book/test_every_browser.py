@@ -10,7 +10,7 @@ from playwright.sync_api import expect, sync_playwright
 from tests.book.browser import FLAGS, NOWHERE
 from tests.book.conftest import HTML
 from tests.book.test_live import exercise
-from tests.extent import extent
+from tests.ci import in_ci
 
 pytestmark = pytest.mark.browser
 SITE = "http://book.test/"
@@ -96,7 +96,7 @@ def ended(box):
 # ---------------------------------------------------------------- storage
 
 
-@pytest.mark.parametrize("kind", extent(REFUSED, ["the getter throws"]))
+@pytest.mark.parametrize("kind", in_ci(REFUSED, ["the getter throws"]))
 def test_nothing_breaks_where_nothing_can_be_kept_and_it_is_said_once(profile, kind):
     context = profile(script=REFUSED[kind])
     tab = opened(context, LESSON)
@@ -211,7 +211,7 @@ def test_what_was_kept_to_the_millisecond_goes_on_and_a_clock_set_back_stops_nob
 LOOK = "(one) => { const { backgroundColor, borderLeftStyle, color, backgroundImage } = getComputedStyle(one); return [backgroundColor, color, borderLeftStyle, backgroundImage]; }"
 
 
-@pytest.mark.parametrize("scheme", extent(["light", "dark"], ["light"]))
+@pytest.mark.parametrize("scheme", in_ci(["light", "dark"], ["light"]))
 def test_states_are_seen_in_a_readers_own_colours(profile, scheme):
     context = profile(forced_colors="active", color_scheme=scheme)
     tab = opened(context, LESSON)
@@ -359,7 +359,7 @@ def test_a_page_that_may_not_run_python_says_why(profile, headers, script, sandb
 OWN_SENTENCES = ("train it on your own sentences", "my own data", "custom dataset", "tsv", "fine-tune")  # all lead to page 12h
 
 
-@pytest.mark.parametrize("place", extent(["folder", "server"], ["folder"]))
+@pytest.mark.parametrize("place", in_ci(["folder", "server"], ["folder"]))
 def test_the_search_page_finds(profile, place):
     """Titles before mentions, in the order of the book; words around a hit; a proposal; no word that ends it."""
     context = profile()

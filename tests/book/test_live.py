@@ -16,7 +16,7 @@ from playwright.async_api import Error, expect
 from book.xformer_book import live
 from tests.book.browser import browse
 from tests.book.conftest import HTML, ROOT
-from tests.extent import continuous, extent
+from tests.ci import continuous, in_ci
 from xformer_course.exercises.grading.limits import Limits
 from xformer_course.exercises.grading.run import grade_notebook
 
@@ -344,6 +344,6 @@ def test_the_pages_python_gives_the_same_verdicts():
     """Each known answer to each exercise: model answers, other right ones, stubs, misconceptions. Two chapters' outside the continuous integration."""
     import verdicts
 
-    chapters = extent([], [2, 5])
+    chapters = in_ci([], [2, 5])
     here, there = verdicts.verdicts(chapters), in_the_page(chapters)
-    assert len(here) > extent(1200, 100) and here == there
+    assert len(here) > in_ci(1200, 100) and here == there

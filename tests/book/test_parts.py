@@ -13,7 +13,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from book.xformer_book import api, glossary, house, parts, results, status
+from book.xformer_book import api, glossary, parts, project, results, status
 from xformer_course.exercises import registry
 from xformer_lib.cli import build_parser
 
@@ -178,7 +178,7 @@ def test_terms_are_short_and_told_apart():
     assert len({entry.id for entry in entries}) == len(entries)
     forms = [form.lower() for entry in entries for form in {*entry.forms, *entry.exact, entry.term}]
     assert sorted(form for form in forms if forms.count(form) > 1) == []
-    assert [entry.term for entry in entries if f"chapters/{entry.page}.ipynb" not in house.notebooks()] == []
+    assert [entry.term for entry in entries if f"chapters/{entry.page}.ipynb" not in project.notebooks()] == []
 
 
 def test_the_longest_form_is_found():

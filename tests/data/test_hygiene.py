@@ -4,7 +4,7 @@ import pytest
 
 from xformer_lib.data import CORPUS_ERRORS, corpora, load_corpus
 from xformer_lib.nn.transformer import TransformerConfig
-from xformer_lib.training import TrainConfig, loop
+from xformer_lib.training import TrainConfig, loop, run
 
 NAMES = ("fragment", "multi30k", "tatoeba")
 

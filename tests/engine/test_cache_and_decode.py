@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import nn
 
+from tests.ci import combinations
 from tests.engine.test_modules import EXCHANGED, PADDED
-from tests.extent import combinations
 from tests.test_decoding import CONFIG as TALKING
 from tests.test_decoding import build as talker
 from tests.test_decoding import sources

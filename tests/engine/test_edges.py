@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from torch.autograd import forward_ad
 from torch.func import functional_call, grad, hessian, jacrev, jvp, vmap
 
-from tests.extent import combinations
+from tests.ci import combinations
 from tests.whole_models import SIX, WAYS, computed
 from xformer_lib.engine import Linear, attend, explicit_attention, fused_attention, local_attention, product, tiled_attention
 from xformer_lib.nn import GroupedQueryAttention, Transformer, TransformerConfig

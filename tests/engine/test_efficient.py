@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tests.extent import combinations
+from tests.ci import combinations
 from xformer_lib.engine.efficient import local_attention, tiled_attention
 from xformer_lib.engine.modules import explicit_attention
 from xformer_lib.nn.cost import measure_cost

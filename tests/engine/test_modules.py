@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from tests.extent import combinations
+from tests.ci import combinations
 from tests.nn.test_attention import B, D, E, H, I, J, M, backward, mask_with_empty_rows, qkv
 from tests.whole_models import CHOICES, CONFIG, SIX, WAYS, S, T, build, by_path, computed, ids, see_neither_the_future_nor_padding
 from xformer_lib.engine import modules

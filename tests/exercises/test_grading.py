@@ -11,7 +11,7 @@ import numpy as np
 import psutil
 import pytest
 
-from tests.extent import posix
+from tests.ci import posix
 from xformer_course.exercises import registry
 from xformer_course.exercises.grading.command import grade_folder
 from xformer_course.exercises.grading.limits import Limits, Workplace

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from tests.book.browser import browse
+from tests.ci import in_ci
 from tests.explorables import live_model as live
 from tests.explorables.gestures import press
-from tests.extent import extent
 from xformer_course.explorables import translator as figure
 from xformer_course.explorables.translator import HEAD, LAYER, LOOKS, NEXT, SOURCE, SOURCE_IDS, WRITTEN
 from xformer_lib import load_pretrained
@@ -20,8 +20,8 @@ from xformer_lib.inspection import attention_maps
 browser = pytest.mark.browser
 TEXTS = live.any_texts(200, seed=3)
 WHOLE = {  # translated in the page: fifty and twenty, or a few of them
-    "en-fr": extent(live.SENTENCES, live.SENTENCES[::7]),
-    "fr-en": extent(live.EVERYDAY["fr-en"], live.EVERYDAY["fr-en"][::7]),
+    "en-fr": in_ci(live.SENTENCES, live.SENTENCES[::7]),
+    "fr-en": in_ci(live.EVERYDAY["fr-en"], live.EVERYDAY["fr-en"][::7]),
 }
 CLOSELY = [
     *(("en-fr", text) for text in ("She lives in Lyon.", "I will be there in five minutes 🙂.", live.SENTENCES[13], "日本語")),

@@ -13,12 +13,12 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from tests.extent import extent, posix
+from tests.ci import in_ci, posix
 from xformer_lib.cli import main
 
 ROOT = Path(__file__).parents[2]
 pytestmark = posix
-LINES = extent(500, 150)
+LINES = in_ci(500, 150)
 SEED = int(os.environ.get("XFORMER_SEED", 13))  # by night another one
 PAIRS = [("The cat sleeps", "Le chat dort"), ("My boy is here", "Mon garçon est ici"), ("A cat", "Un chat")] * 7
 TOY = [

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tests.extent import continuous
+from tests.ci import continuous
 from xformer_course.lessons.processes import running, together
 
 

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 import torch
 
-from tests.extent import combinations
+from tests.ci import combinations
 from tests.whole_models import computed
 from xformer_lib.decoding import greedy
 from xformer_lib.inspection import edit_attention

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 import torch
 
-from tests.extent import combinations
+from tests.ci import combinations
 from tests.whole_models import computed
 from xformer_lib.nn.attention import MultiHeadAttention, attention
 from xformer_lib.nn.checks import SCHEMES

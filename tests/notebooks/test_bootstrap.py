@@ -11,7 +11,7 @@ import nbformat
 import pytest
 import sync_bootstrap
 
-from tests.extent import continuous
+from tests.ci import continuous
 from tests.wheel import build_wheel, copy_source
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.export import Dim, export
 
-from tests.extent import extent
+from tests.ci import in_ci
 from xformer_lib.engine import accelerate
 from xformer_lib.nn import Encoder, LanguageModel, SequenceClassifier, Transformer, TransformerConfig
 from xformer_lib.nn.variants import TokenEncoder
@@ -72,8 +72,8 @@ def holds(program, module, inputs, **tolerance):
         torch.testing.assert_close(program(*given), module(*given), **{"rtol": 1e-5, "atol": 1e-5} | tolerance)
 
 
-CASES = [(kind, False) for kind in extent([*KINDS], ["relative", "multi-query"])]
-CASES += [(kind, True) for kind in extent(["sinusoidal", "relative", "multi-query"], ["sinusoidal"])]
+CASES = [(kind, False) for kind in in_ci([*KINDS], ["relative", "multi-query"])]
+CASES += [(kind, True) for kind in in_ci(["sinusoidal", "relative", "multi-query"], ["sinusoidal"])]
 
 
 @pytest.mark.parametrize("kind, fast", CASES)
@@ -105,7 +105,7 @@ def test_other_models_do_too(make):
     holds(export(module, inputs(*FIRST), dynamic_shapes=open_axes).module(), module, inputs)
 
 
-@pytest.mark.parametrize("kind", extent(["sinusoidal", "relative", "multi-query"], ["relative"]))
+@pytest.mark.parametrize("kind", in_ci(["sinusoidal", "relative", "multi-query"], ["relative"]))
 def test_onnx_runtime_gives_the_same_numbers(kind, tmp_path):
     module, inputs, open_axes = parts(build(kind))["model"]
     path = str(tmp_path / "model.onnx")

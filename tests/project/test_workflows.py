@@ -4,8 +4,8 @@ import re
 import shlex
 from pathlib import Path
 
-import ranges
 import run_tests
+import version_bounds
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,7 +48,7 @@ def test_steps_of_the_test_run_are_its_own():
 
 
 def test_extras_that_are_asked_for_exist():
-    offered = set(ranges.project()["optional-dependencies"])
+    offered = set(version_bounds.project()["optional-dependencies"])
     asked = [set(found.split(",")) for _, line, _ in commands() for found in re.findall(r"\.\[([\w,]+)\]", line)]
-    asked += [set(words[2:]) & offered for _, _, words in commands() if words[1:2] == ["tools/ranges.py"]]
+    asked += [set(words[2:]) & offered for _, _, words in commands() if words[1:2] == ["tools/version_bounds.py"]]
     assert len(asked) == 3 and all(one and one <= offered for one in asked)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.extent import posix
+from tests.ci import posix
 from xformer_lib.cli import main
 from xformer_lib.data import _download
 from xformer_lib.training.checkpoint import load_tensors
@@ -282,7 +282,7 @@ def test_a_record_is_written_whole_or_not_at_all(unbroken, monkeypatch, tmp_path
     """A disk that refuses the last move leaves the record from before."""
     record = tmp_path / "record.json"
     record.write_text("{}")
-    monkeypatch.setattr("xformer_lib.decoding.translator.decode_sentences", lambda *given, **_: [("Le chat", True)] * len(given[2]))
+    monkeypatch.setattr("xformer_lib.decoding.sentences.decode_sentences", lambda *given, **_: [("Le chat", True)] * len(given[2]))
 
     def refuse(*_):
         raise PermissionError(13, "Permission denied")

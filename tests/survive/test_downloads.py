@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.extent import posix
+from tests.ci import posix
 from xformer_lib.data import _download
 from xformer_lib.data.corpora import CORPUS_ERRORS, CorpusDamaged, CorpusUnavailable, load_corpus
 

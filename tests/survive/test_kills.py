@@ -10,12 +10,12 @@ import signal
 
 import pytest
 
-from tests.extent import extent, posix
+from tests.ci import in_ci, posix
 from tests.survive.runner import EVERY, STEPS, Runner, assert_same, everything
 from xformer_lib.training.checkpoint import load_model, load_setup, load_tensors
 
 pytestmark = posix
-KILLS, DISKS = extent(50, 15), 24
+KILLS, DISKS = in_ci(50, 15), 24
 FULL = "could not be written (File too large); what stood there is untouched, make room or name another folder"
 
 

@@ -10,7 +10,7 @@ import pytest
 import release
 import sync_bootstrap
 
-from tests.extent import continuous
+from tests.ci import continuous
 
 ROOT = Path(__file__).resolve().parents[2]
 

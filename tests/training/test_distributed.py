@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.extent import posix_only
+from tests.ci import posix_only
 from xformer_lib.data import make_batch
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 from xformer_lib.training import distributed, loop

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.extent import continuous, posix
+from tests.ci import continuous, posix
 from xformer_lib.cli import main
 from xformer_lib.data import Tokenizer
 from xformer_lib.nn.transformer import Transformer, TransformerConfig

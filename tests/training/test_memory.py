@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from xformer_lib.data import load_corpus
-from xformer_lib.training import loop, preset
+from xformer_lib.training import loop, memory, preset
 
 HOLES = """
 from xformer_lib.training.memory import keep_freed_memory, return_unused_memory
@@ -51,3 +51,11 @@ def test_a_run_keeps_memory_between_steps_and_returns_it_around_a_validation(tmp
     loop.train(config, tmp_path / "run", corpus={"train": pairs, "val": pairs[:29]}, device="cpu", progress=False)
     assert kept == ["kept"]
     assert returned == ["returned"] * 2  # before the one validation, and after what it saved
+
+
+def test_memory_is_given_back_when_it_has_grown(monkeypatch):
+    gigabyte, returned = 2**30, []
+    monkeypatch.setattr(memory, "return_unused_memory", lambda: returned.append("returned"))
+    monkeypatch.setattr(memory, "resident_memory", iter([2 * gigabyte, 3 * gigabyte, 1.5 * gigabyte]).__next__)
+    assert memory.bound_memory(1.3 * gigabyte) == 1.3 * gigabyte and not returned
+    assert memory.bound_memory(1.3 * gigabyte) == 1.5 * gigabyte and returned == ["returned"]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.extent import continuous
+from tests.ci import continuous
 from xformer_lib.data import load_corpus
 from xformer_lib.nn.transformer import TransformerConfig
 from xformer_lib.training import TrainConfig, loop

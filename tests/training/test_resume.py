@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from tests.extent import posix_only
+from tests.ci import posix_only
 from xformer_lib.data import Tokenizer, batches
 from xformer_lib.training import loop
 from xformer_lib.training.checkpoint import load_tensors, save_tensors

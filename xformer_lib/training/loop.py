@@ -18,7 +18,12 @@ from xformer_lib.training import checkpoint as files
 from xformer_lib.training._folder import check_free, lock_run_folder
 from xformer_lib.training.checkpoint import load_checkpoint, save_checkpoint, save_setup
 from xformer_lib.training.config import TrainConfig
-from xformer_lib.training.memory import keep_freed_memory, return_unused_memory
+from xformer_lib.training.memory import (
+    bound_memory,
+    keep_freed_memory,
+    resident_memory,
+    return_unused_memory,
+)
 from xformer_lib.training.precision import pick_device
 from xformer_lib.training.processes import SingleProcess
 from xformer_lib.training.run import Run, build_run, new_run, state_of
@@ -121,12 +126,15 @@ def continue_run(run: Run, progress: bool) -> Run:
         unit="step",
         disable=not progress or processes.rank > 0,
     )
+    floor = resident_memory()
     with bar, stop_signals(processes.patience) as asked:
         for batch in batch_stream(run):
             if run.step >= config.max_steps:
                 break
             train_step(run, batch)
             bar.update()
+            if run.device == "cpu":
+                floor = bound_memory(floor)
             if run.step % READ_EVERY == 0:
                 bar.set_postfix_str(
                     f"loss {run.loss_sum / run.loss_tokens:.3f}, "

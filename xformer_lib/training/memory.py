@@ -6,13 +6,20 @@ import os
 import platform
 from dataclasses import replace
 from functools import lru_cache
+from mmap import PAGESIZE
+from pathlib import Path
 
 import torch
 from torch import nn
 
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 
-__all__ = ["keep_freed_memory", "return_unused_memory"]
+__all__ = [
+    "keep_freed_memory",
+    "return_unused_memory",
+    "resident_memory",
+    "bound_memory",
+]
 
 
 BYTES = 16  # of a parameter: itself, its gradient and Adam's two means, in float32
@@ -75,3 +82,18 @@ def return_unused_memory() -> None:
     with glibc alone, see malloc_trim(3)."""
     if _GLIBC:
         _GLIBC.malloc_trim(0)
+
+
+def resident_memory() -> int:
+    """Bytes that this process holds in memory now; 0 where the system is not Linux."""
+    count = Path("/proc/self/statm")
+    return int(count.read_bytes().split()[1]) * PAGESIZE if count.exists() else 0
+
+
+def bound_memory(floor: int) -> int:
+    """Hand back what lies unused when more than 3/4 GiB have come on top of ``floor``,
+    what was held after the last time; returns the floor from now on."""
+    if resident_memory() <= floor + 3 * 2**28:
+        return floor
+    return_unused_memory()
+    return resident_memory()

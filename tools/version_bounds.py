@@ -1,8 +1,8 @@
 """The oldest, or the newest, packages that the ranges of pyproject.toml promise, one requirement a line, for pip.
 
-    python tools/ranges.py course            numpy==1.26.*, torch==2.4.*, …: the last patch of each range's first release
-    python tools/ranges.py course grade      those of several extras together
-    python tools/ranges.py course --newest   numpy>=1.26, …: the ranges themselves, of which pip takes the newest
+    python tools/version_bounds.py course            numpy==1.26.*, torch==2.4.*, …: the last patch of each range's first release
+    python tools/version_bounds.py course grade      those of several extras together
+    python tools/version_bounds.py course --newest   numpy>=1.26, …: the ranges themselves, of which pip takes the newest
 
 The lower end of a range is what the continuous integration installs to see whether the promise holds.
 """

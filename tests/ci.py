@@ -17,7 +17,7 @@ def posix_only():
         pytest.skip(NO_POSIX)
 
 
-def extent(everything, enough):
+def in_ci(everything, enough):
     """The first with CI=true, else the second."""
     return everything if EVERYTHING else enough
 
@@ -27,5 +27,5 @@ def combinations(**options):
     choices = [list(some) for some in options.values()]
     most = max(map(len, choices))
     few = {tuple((row + row // most * place) % len(some) for place, some in enumerate(choices)) for row in range(2 * most)}
-    rows = extent(list(itertools.product(*(range(len(some)) for some in choices))), sorted(few))
+    rows = in_ci(list(itertools.product(*(range(len(some)) for some in choices))), sorted(few))
     return pytest.mark.parametrize(list(options), [[some[at] for some, at in zip(choices, row)] for row in rows])

@@ -1,7 +1,7 @@
 """The ends of the ranges that pyproject.toml promises, as pip is asked for them."""
 
 import pytest
-import ranges
+import version_bounds
 from packaging.version import Version
 
 TABLE = {
@@ -21,10 +21,10 @@ TABLE = {
 @pytest.fixture
 def asked(monkeypatch, capsys):
     """The lines that are printed for a small table of our own."""
-    monkeypatch.setattr(ranges, "project", lambda: TABLE)
+    monkeypatch.setattr(version_bounds, "project", lambda: TABLE)
 
     def lines(*arguments):
-        assert ranges.main(list(arguments)) == 0
+        assert version_bounds.main(list(arguments)) == 0
         return capsys.readouterr().out.splitlines()
 
     return lines
@@ -60,10 +60,10 @@ def test_what_has_no_oldest_is_named(asked, extra, sentence):
 
 
 def test_every_pin_of_the_project_lies_in_its_range(capsys):
-    extras = [extra for extra in ranges.project()["optional-dependencies"] if extra != "bench"]
-    assert ranges.main(extras) == 0
+    extras = [extra for extra in version_bounds.project()["optional-dependencies"] if extra != "bench"]
+    assert version_bounds.main(extras) == 0
     pins = dict(line.split("==") for line in capsys.readouterr().out.splitlines())
-    promised = {one.name: one.specifier for one in ranges.requirements(extras, ranges.project())}
+    promised = {one.name: one.specifier for one in version_bounds.requirements(extras, version_bounds.project())}
     assert set(pins) == set(promised) and {"numpy", "torch", "matplotlib", "psutil", "ruff"} < set(pins)
     for name, pin in pins.items():
         assert Version(pin.replace("*", "99")) in promised[name], name
