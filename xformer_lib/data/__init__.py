@@ -13,7 +13,7 @@ _HOMES = {
     "Tokenizer": "tokenizer",
     "batches": "batching",
     "fragment_split": "fragment",
-    "linked_groups": "corpora",
+    "linked_groups": "splits",
     "load_corpus": "corpora",
     "make_batch": "batching",
     "normalise": "corpora",
@@ -22,7 +22,7 @@ _HOMES = {
     "running_examples": "fragment",
     "sample_example": "fragment",
     "sample_pairs": "fragment",
-    "sentence_keys": "corpora",
+    "sentence_keys": "splits",
     "split_words": "fragment",
     "write_atomically": "files",
 }
@@ -35,10 +35,8 @@ if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_lib.data.batching import make_batch as make_batch
     from xformer_lib.data.batching import pad_rows as pad_rows
     from xformer_lib.data.corpora import CORPUS_ERRORS as CORPUS_ERRORS
-    from xformer_lib.data.corpora import linked_groups as linked_groups
     from xformer_lib.data.corpora import load_corpus as load_corpus
     from xformer_lib.data.corpora import normalise as normalise
-    from xformer_lib.data.corpora import sentence_keys as sentence_keys
     from xformer_lib.data.files import write_atomically as write_atomically
     from xformer_lib.data.fragment import Example as Example
     from xformer_lib.data.fragment import fragment_split as fragment_split
@@ -46,6 +44,8 @@ if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_lib.data.fragment import sample_example as sample_example
     from xformer_lib.data.fragment import sample_pairs as sample_pairs
     from xformer_lib.data.fragment import split_words as split_words
+    from xformer_lib.data.splits import linked_groups as linked_groups
+    from xformer_lib.data.splits import sentence_keys as sentence_keys
     from xformer_lib.data.tokenizer import Tokenizer as Tokenizer
     from xformer_lib.data.tokenizer import piece_words as piece_words
 else:

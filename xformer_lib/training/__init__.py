@@ -13,6 +13,7 @@ _HOMES = {
     "SingleProcess": "processes",
     "Stopped": "signals",
     "TrainConfig": "config",
+    "bound_memory": "memory",
     "check_warmup": "checks",
     "chunked_cross_entropy": "loss",
     "config_from_json": "config",
@@ -34,6 +35,7 @@ _HOMES = {
     "preset": "config",
     "preset_for": "config",
     "process_group": "distributed",
+    "resident_memory": "memory",
     "resume": "loop",
     "return_unused_memory": "memory",
     "ring_bytes": "planning",
@@ -76,7 +78,9 @@ if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_lib.training.loss import cross_entropy as cross_entropy
     from xformer_lib.training.loss import masked_cross_entropy as masked_cross_entropy
     from xformer_lib.training.loss import translation_loss as translation_loss
+    from xformer_lib.training.memory import bound_memory as bound_memory
     from xformer_lib.training.memory import keep_freed_memory as keep_freed_memory
+    from xformer_lib.training.memory import resident_memory as resident_memory
     from xformer_lib.training.memory import return_unused_memory as return_unused_memory
     from xformer_lib.training.planning import Plan as Plan
     from xformer_lib.training.planning import parameter_count as parameter_count
