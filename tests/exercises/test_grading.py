@@ -80,7 +80,7 @@ HAZARDS = {
     "fake check": [f"{FAKE}\n\n\n{NAIVE}", MASK],
     "fake check without an answer": [f'{FAKE}\n\n\ncheck("3.2", lambda scores: scores)'],
     "patched engine": [
-        "from xformer_course.exercises import checks, functions\nchecks.judge = lambda *anything: functions.Verdict('passed')",
+        "from xformer_course.exercises import checks, function_checks\nchecks.judge = lambda *anything: function_checks.Verdict('passed')",
         NAIVE,
     ],
 }

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from xformer_course.exercises import checks, clock, guard, registry
+from xformer_course.exercises import checks, isolation, registry, time_limit
 from xformer_course.exercises.exercise import Exercise, Result
-from xformer_course.exercises.functions import Verdict
+from xformer_course.exercises.function_checks import Verdict
 from xformer_course.exercises.printing import fitting
 from xformer_course.exercises.session import Session
 
@@ -43,22 +43,22 @@ def check(id: str, answer: Any = ..., *, rng: np.random.Generator | None = None)
 
 def examine(exercise: Exercise, answer: Any, rng: np.random.Generator) -> Result:
     """The verdict on an answer, with nothing printed and nothing recorded."""
-    seconds = clock.seconds_allowed()
+    seconds = time_limit.seconds_allowed()
     try:
-        with clock.limit(seconds):
+        with time_limit.limit(seconds):
             verdict = _judge(exercise, answer, rng)
-    except clock.TimeUp as stop:
+    except time_limit.TimeUp as stop:
         verdict = Verdict("timed out", _unfinished(stop, answer, seconds))
     return Result(exercise.id, verdict.status, _message(exercise, verdict), verdict.misconception)
 
 
 def _judge(exercise: Exercise, answer: Any, rng: np.random.Generator) -> Verdict:
     try:
-        if answer is Ellipsis or guard.is_untouched(answer, exercise.stub, exercise.answer_name):
+        if answer is Ellipsis or isolation.is_untouched(answer, exercise.stub, exercise.answer_name):
             return Verdict("not attempted")
         if exercise.requires and importlib.util.find_spec(exercise.requires) is None:
             return Verdict("not attempted", f"this check needs {exercise.requires}; install it with pip install {exercise.requires}.")
-        with guard.quiet():
+        with isolation.quiet():
             return checks.judge(exercise, answer, rng)
     except KeyboardInterrupt:
         raise
@@ -69,7 +69,7 @@ def _judge(exercise: Exercise, answer: Any, rng: np.random.Generator) -> Verdict
 def _unfinished(stop: BaseException, answer: Any, seconds: float) -> str:
     """Where an answer was when its time was over."""
     functions = list(answer.values()) if type(answer) is dict else [answer]
-    reached = (guard.line_reached(stop, one) for one in functions if callable(one))
+    reached = (isolation.line_reached(stop, one) for one in functions if callable(one))
     lines = [line for line in reached if line is not None]
     where = f"it was stopped in line {lines[0]} of your function" if lines else "your answer was stopped"
     return f"still running after {seconds:g} s: {where}. Is there a loop that never ends?"

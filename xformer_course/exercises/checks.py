@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from xformer_course.exercises import guard, values
+from xformer_course.exercises import comparison, isolation
 from xformer_course.exercises.exercise import Exercise, Misconception, Step
-from xformer_course.exercises.functions import Task, Verdict, judge_function
+from xformer_course.exercises.function_checks import Task, Verdict, judge_function
 
 
 def judge(exercise: Exercise, answer: Any, rng: Any) -> Verdict:
@@ -45,10 +45,10 @@ def unreadable(exercise: Exercise, answer: Any) -> str | None:
             return f"the entry {str(unfilled[0])!r} still holds the dots of the stub."
     if exercise.kind == "explore" and callable(exercise.reference):
         return None
-    if not values.is_plain(answer):
-        return f"expected plain numbers, words or arrays, got {values.describe(answer)}."
+    if not comparison.is_plain(answer):
+        return f"expected plain numbers, words or arrays, got {comparison.describe(answer)}."
     if isinstance(exercise.reference, Mapping) and not isinstance(answer, Mapping):
-        return f"{values.form_problem(exercise.reference, answer)}."
+        return f"{comparison.form_problem(exercise.reference, answer)}."
     return None
 
 
@@ -59,7 +59,9 @@ def holds_dots(value: Any) -> bool:
 
 def judge_value(exercise: Exercise, answer: Any) -> Verdict:
     """A prediction: compared with the reference, then with the wrong values we know."""
-    compare = exercise.compare or (lambda expected, got: values.difference(expected, got, tolerance=exercise.tolerance, name="your answer"))
+    compare = exercise.compare or (
+        lambda expected, got: comparison.difference(expected, got, tolerance=exercise.tolerance, name="your answer")
+    )
     found = compare(exercise.reference, answer)
     if found is None:
         return Verdict("passed")
@@ -69,7 +71,7 @@ def judge_value(exercise: Exercise, answer: Any) -> Verdict:
     for known in exercise.misconceptions:
         if exercise.compare is None and not known.whole and shares_every_mistake(exercise, known, answer):
             return Verdict("misconception", known.diagnosis, known.name)
-    form = None if exercise.compare else values.form_problem(exercise.reference, answer)
+    form = None if exercise.compare else comparison.form_problem(exercise.reference, answer)
     return Verdict("wrong", f"{form}." if form else "that is not it; work out the smallest case on paper and try again.")
 
 
@@ -80,7 +82,7 @@ def shares_every_mistake(exercise: Exercise, known: Misconception, answer: Any) 
         return False
 
     def same(one: Any, other: Any) -> bool:
-        return values.difference(one, other, tolerance=exercise.tolerance) is None
+        return comparison.difference(one, other, tolerance=exercise.tolerance) is None
 
     mistakes = [key for key, value in reference.items() if not same(value, answer[key])]
     return all(same(wrong[key], answer[key]) for key in mistakes)
@@ -117,10 +119,10 @@ def judge_steps(exercise: Exercise, answer: Any, rng: Any) -> Verdict:
     if isinstance(answer, (list, tuple)) and len(answer) == len(names):
         answer = dict(zip(names, answer, strict=True))
     if not isinstance(answer, Mapping):
-        return Verdict("wrong", f"the answer is a dict with the keys {', '.join(map(repr, names))}; this is {values.describe(answer)}.")
+        return Verdict("wrong", f"the answer is a dict with the keys {', '.join(map(repr, names))}; this is {comparison.describe(answer)}.")
     for position, step in enumerate(exercise.steps, start=1):
         function = answer.get(step.name, ...)
-        if guard.is_untouched(function, exercise.stub, step.name):
+        if isolation.is_untouched(function, exercise.stub, step.name):
             return Verdict("not attempted" if position == 1 else "wrong", f"step {position}, {step.name!r}, is still to be written.")
         verdict = judge_function(task_of(step, rng), function)
         if verdict.status != "passed":

@@ -23,7 +23,7 @@ __all__ = ["check_free", "lock_run_folder"]
 SETTINGS = ("config.json", "tokenizer.json", "provenance.json", "pairs.tsv")
 WEIGHTS = ("checkpoint.safetensors", "model.safetensors")
 LOCK = "xformer.lock"
-PART = re.compile(
+PARTIAL_FILE = re.compile(
     rf"({'|'.join(map(re.escape, SETTINGS + WEIGHTS))})\.\d+\.part"
 )  # what `write_atomically` begins with
 NO_WRITING = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -84,7 +84,7 @@ def lock_run_folder(folder: Path, rank: int, *, new: bool = False) -> Iterator[N
         if new:
             check_free(folder)
         for path in folder.iterdir():
-            if PART.fullmatch(path.name) and path.is_file():
+            if PARTIAL_FILE.fullmatch(path.name) and path.is_file():
                 path.unlink()
         yield
 

@@ -192,13 +192,13 @@ def load_checkpoint(
 
 
 # settings that may change: the weights still fit
-FREE = ("dropout", "attention_dropout", "max_len")
+CHANGEABLE = ("dropout", "attention_dropout", "max_len")
 
 
 def model_fingerprint(config: TransformerConfig, tokenizer: Tokenizer) -> dict:
     """Return what weights belong to: the settings that change their meaning, and a tokenizer."""
     settings = {
-        name: value for name, value in asdict(config).items() if name not in FREE
+        name: value for name, value in asdict(config).items() if name not in CHANGEABLE
     }
     return {"model": settings, "tokenizer": tokenizer.fingerprint}
 

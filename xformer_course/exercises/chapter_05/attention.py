@@ -3,8 +3,8 @@
 import numpy as np
 
 from xformer_course.exercises.chapter_05.layers import all_orders, attend
+from xformer_course.exercises.comparison import as_floats, describe, is_plain
 from xformer_course.exercises.exercise import Complaint, Exercise, case
-from xformer_course.exercises.values import as_floats, describe, is_plain
 
 _SWAPS = {"keys and values": 6.0, "keys alone": 2.0, "values alone": 2.0, "queries alone": (2.0, 6.0)}
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from xformer_course.exercises.chapter_05 import layers
 from xformer_course.exercises.chapter_05.layers import all_orders, close
+from xformer_course.exercises.comparison import describe
 from xformer_course.exercises.exercise import Complaint, Exercise, case
-from xformer_course.exercises.values import describe
 
 
 def _checker(*, orders=all_orders, expected=lambda layer, x, order: layer(x)[order], same=close, moved=lambda x, order: x[order]):

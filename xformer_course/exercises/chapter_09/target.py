@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xformer_course.exercises import values
+from xformer_course.exercises import comparison
 from xformer_course.exercises.exercise import Exercise, case
 
 
@@ -91,10 +91,10 @@ def _shift_cases(rng):
 
 def _whole_numbers(expected, got):
     """As usual, and whole numbers must be integers: a table is not looked up by 12.0."""
-    found = values.returned(expected, got, SHIFT_TARGET.returns, SHIFT_TARGET.tolerance)
+    found = comparison.returned(expected, got, SHIFT_TARGET.returns, SHIFT_TARGET.tolerance)
     if found is None:
         for name, want, have in zip(SHIFT_TARGET.returns, expected, got, strict=True):
-            (wanted, _), (given, dtype) = values.as_array(want), values.as_array(have)
+            (wanted, _), (given, dtype) = comparison.as_array(want), comparison.as_array(have)
             if wanted.dtype.kind in "iu" and given.dtype.kind not in "iu":
                 return f"{name}: expected integers, got dtype {dtype}"
     return found

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from xformer_course.exercises.comparison import as_floats
 from xformer_course.exercises.exercise import Complaint, Exercise, case
-from xformer_course.exercises.values import as_floats
 
 
 def _same_size_but_wrong(answer):

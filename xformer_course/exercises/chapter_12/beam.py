@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from xformer_course.exercises.comparison import as_array, as_floats, difference
 from xformer_course.exercises.exercise import Exercise, case
-from xformer_course.exercises.values import as_array, as_floats, difference
 
 
 def _log_softmax(x):

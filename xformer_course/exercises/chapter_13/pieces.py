@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xformer_course.exercises import values
+from xformer_course.exercises import comparison
 from xformer_course.exercises.exercise import Exercise, case
 from xformer_course.exercises.memory import peak_bytes
 
@@ -30,14 +30,14 @@ def _with_memory(function):
         scores, peak = peak_bytes(function, q, k, window)
         if peak > len(q) ** 2 * 0.9:  # perhaps something was imported meanwhile: look again
             scores, peak = peak_bytes(function, q, k, window)
-        is_right = peak > len(q) ** 2 * 0.9 and values.difference(_band(q, k, window), scores) is None
+        is_right = peak > len(q) ** 2 * 0.9 and comparison.difference(_band(q, k, window), scores) is None
         return scores, SQUARE if is_right else NARROW
 
     return measured
 
 
 def _band_difference(expected, got):
-    found = values.difference(expected[0], got[0], name="scores")
+    found = comparison.difference(expected[0], got[0], name="scores")
     if found is None and expected[1] != got[1]:
         return "the scores are right, but an L × L array was made on the way"
     return found

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xformer_course.exercises import values
+from xformer_course.exercises import comparison
 from xformer_course.exercises.exercise import Exercise, case
 
 
@@ -47,9 +47,9 @@ def _rows_by_loop(x):
 
 def _in_one_byte(expected, got):
     """As usual, and an array or a tensor of whole numbers must be of int8, as the statement says; a list has no dtype."""
-    found = values.returned(expected, got, ROWS.returns, ROWS.tolerance)
+    found = comparison.returned(expected, got, ROWS.returns, ROWS.tolerance)
     if found is None and not isinstance(got[0], (list, tuple)) and not isinstance(expected[0], (list, tuple)):
-        (_, wanted), (_, dtype) = values.as_array(expected[0]), values.as_array(got[0])
+        (_, wanted), (_, dtype) = comparison.as_array(expected[0]), comparison.as_array(got[0])
         if (wanted == "int8") != (dtype == "int8"):
             return f"whole: expected dtype {wanted}, got {dtype}"
     return found

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xformer_course.exercises import values
+from xformer_course.exercises import comparison
 from xformer_course.exercises.exercise import Exercise, case
 
 
@@ -171,13 +171,13 @@ def _compare_lists(expected, got):
     if len(got) != len(expected):  # before anything is read: an answer may be huge
         return f"expected {len(expected)} arrays, one for each process, and got {len(got)}"
     try:
-        got = [values.as_floats(part) for part in got]
-    except values.Unreadable:
+        got = [comparison.as_floats(part) for part in got]
+    except comparison.Unreadable:
         return "your answer is not a list with one array for each process"
     for p, (one, other) in enumerate(zip(expected, got, strict=True)):
         if one.shape != other.shape:
             return f"process {p} should end with {one.size} numbers and has {other.size}"
-        if values.difference(one, other) is not None:
+        if comparison.difference(one, other) is not None:
             return f"process {p} should end with {np.round(one, 4).tolist()} and has {np.round(other, 4).tolist()}"
     return None
 

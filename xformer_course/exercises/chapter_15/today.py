@@ -1,6 +1,6 @@
 """Chapter 15, exercises on what recent models changed. Torch is imported where it is used."""
 
-from xformer_course.exercises import values
+from xformer_course.exercises import comparison
 from xformer_course.exercises.exercise import Exercise, Misconception, case
 
 EACH, MORE = "one expert a token", "more experts a token"
@@ -28,14 +28,14 @@ def _with_readers(function):
             return expert_that_counts
 
         output = function(x, router, [reader(expert) for expert in experts])
-        is_right = sum(read) > len(x) and values.difference(_mixture(x, router, experts), output, tolerance=MIXTURE.tolerance) is None
+        is_right = sum(read) > len(x) and comparison.difference(_mixture(x, router, experts), output, tolerance=MIXTURE.tolerance) is None
         return output, MORE if is_right else EACH
 
     return counted
 
 
 def _mixture_difference(expected, got):
-    found = values.difference(expected[0], got[0], tolerance=MIXTURE.tolerance, name="output")
+    found = comparison.difference(expected[0], got[0], tolerance=MIXTURE.tolerance, name="output")
     if found is None and expected[1] != got[1]:
         return "the output is right, but experts read tokens that are not theirs"
     return found

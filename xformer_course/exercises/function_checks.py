@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from xformer_course.exercises import guard, values
+from xformer_course.exercises import comparison, isolation
 from xformer_course.exercises.exercise import Case, Complaint, Misconception
 
 
@@ -35,29 +35,29 @@ class Task:
     counterexample: Callable[..., str] | None = None
     probe: Callable[[Callable], Callable] | None = None
 
-    def run(self, function: Callable, cases: list[Case]) -> list[guard.Outcome]:
+    def run(self, function: Callable, cases: list[Case]) -> list[isolation.Outcome]:
         """What a function does on these cases, seen through the probe if there is one."""
         seen = self.probe(function) if self.probe else function
-        return [guard.call(seen, one) for one in cases]
+        return [isolation.call(seen, one) for one in cases]
 
-    def difference(self, expected: guard.Outcome, got: guard.Outcome) -> str | None:
+    def difference(self, expected: isolation.Outcome, got: isolation.Outcome) -> str | None:
         """How one outcome departs from another, or None."""
         if expected.error is not None or got.error is not None:
             return None if type(expected.error) is type(got.error) else "one of them raised an error"
         if self.pure and expected.mutated != got.mutated:
-            names: dict[int | str, str] = {**dict(enumerate(guard.argument_names(self.reference)))}
+            names: dict[int | str, str] = {**dict(enumerate(isolation.argument_names(self.reference)))}
             changed = [str(names.get(key, key)) for key in got.mutated]
             return f"the result is not looked at, because the function changed its input ({', '.join(changed)})"
-        with guard.quiet():
+        with isolation.quiet():
             if self.compare is not None:
                 return self.compare(expected.value, got.value)
-            return values.returned(expected.value, got.value, self.returns, self.tolerance)
+            return comparison.returned(expected.value, got.value, self.returns, self.tolerance)
 
-    def same(self, expected: guard.Outcome, got: guard.Outcome) -> bool:
+    def same(self, expected: isolation.Outcome, got: isolation.Outcome) -> bool:
         """Whether two outcomes agree; an outcome that cannot be read agrees with nothing."""
         try:
             return self.difference(expected, got) is None
-        except (values.Unreadable, TypeError, ValueError, AttributeError):
+        except (comparison.Unreadable, TypeError, ValueError, AttributeError):
             return False
 
 
@@ -66,14 +66,14 @@ def judge_function(task: Task, answer: Any) -> Verdict:
     if isinstance(answer, type):
         return Verdict("wrong", f"{answer.__name__} is a class; pass a function, or an instance that can be called.")
     if not callable(answer):
-        return Verdict("wrong", f"the check needs the function {task.name} itself, not a value; this is {values.describe(answer)}.")
-    unfit = [one for one in task.cases if not guard.signature_fits(answer, one)]
+        return Verdict("wrong", f"the check needs the function {task.name} itself, not a value; this is {comparison.describe(answer)}.")
+    unfit = [one for one in task.cases if not isolation.signature_fits(answer, one)]
     if unfit:
         return Verdict(
-            "wrong", f"your function cannot take the arguments of {guard.explain_call(task.name, unfit[0])}; keep the stub's signature."
+            "wrong", f"your function cannot take the arguments of {isolation.explain_call(task.name, unfit[0])}; keep the stub's signature."
         )
-    first = guard.call(answer, task.cases[0]).value
-    if guard.is_untouched(first, "", ""):
+    first = isolation.call(answer, task.cases[0]).value
+    if isolation.is_untouched(first, "", ""):
         return Verdict("not attempted", "the function still returns the dots of the stub.")
     wanted, got = task.run(task.reference, task.cases), task.run(answer, task.cases)
     failing = [i for i, pair in enumerate(zip(wanted, got, strict=True)) if not task.same(*pair)]
@@ -102,7 +102,7 @@ class Fit:
         return not self.unexplained
 
 
-def recognise(task: Task, wanted: list[guard.Outcome], got: list[guard.Outcome], first: int) -> Fit | None:
+def recognise(task: Task, wanted: list[isolation.Outcome], got: list[isolation.Outcome], first: int) -> Fit | None:
     """The misconception that explains every failure, or else, of those that explain the first one, that which explains the most."""
     fits = []
     for known in task.misconceptions:
@@ -114,7 +114,7 @@ def recognise(task: Task, wanted: list[guard.Outcome], got: list[guard.Outcome],
     return min(fits, key=lambda fit: fit.unexplained, default=None)
 
 
-def fit_of(task: Task, known: Misconception, wanted: list[guard.Outcome], got: list[guard.Outcome]) -> Fit | None:
+def fit_of(task: Task, known: Misconception, wanted: list[isolation.Outcome], got: list[isolation.Outcome]) -> Fit | None:
     """Compares case by case, and gives up as soon as the misconception is ruled out."""
     explained, unexplained, missed, by_value = [], 0, 0, False
     for place, (given, want, have) in enumerate(zip(task.cases, wanted, got, strict=True)):
@@ -138,29 +138,29 @@ def falsified(task: Task, answer: Callable, given: Case) -> str:
     """For a step of a proof: the enumeration that contradicts it, and what the learner's formula says there."""
     if task.counterexample is None:
         return ""
-    got = guard.call(answer, given)
-    said = "an error" if got.error is not None else values.show(got.value).strip()
+    got = isolation.call(answer, given)
+    said = "an error" if got.error is not None else comparison.show(got.value).strip()
     lines = task.counterexample(*given.args, **given.kwargs).split("\n")
     return "".join(f"\n  {line}" for line in [*lines, f"your formula says {said}"])
 
 
-def explain_failure(task: Task, answer: Callable, given: Case, wanted: guard.Outcome, got: guard.Outcome) -> Verdict:
+def explain_failure(task: Task, answer: Callable, given: Case, wanted: isolation.Outcome, got: isolation.Outcome) -> Verdict:
     """The first failing case at hand size: the call, the arrays if they are small, and the first difference."""
     note = f", {given.note}" if given.note else ""
-    head = f"in {guard.explain_call(task.name, given)}{note}: "
+    head = f"in {isolation.explain_call(task.name, given)}{note}: "
     if returns_nothing(task, answer, given):
         return Verdict("wrong", f"{head}your function returned None; is there a `return`?")
     if isinstance(got.error, Complaint):
         return Verdict("wrong", f"{head}{got.error}.")
-    if isinstance(got.error, values.Unreadable):  # a probe could not read it
+    if isinstance(got.error, comparison.Unreadable):  # a probe could not read it
         return Verdict("wrong", f"{head}you returned {got.error}.")
     if got.error is not None:
-        return Verdict("crashed", f"{head}your function raised {guard.explain_error(got.error, answer)}.")
+        return Verdict("crashed", f"{head}your function raised {isolation.explain_error(got.error, answer)}.")
     try:
         found = task.difference(wanted, got)
-    except values.Unreadable as reason:
+    except comparison.Unreadable as reason:
         found = str(reason)
-    shown = "".join(f"\n  {label} ={values.show(value)}" for label, value in _small(given, answer))
+    shown = "".join(f"\n  {label} ={comparison.show(value)}" for label, value in _small(given, answer))
     return Verdict("wrong", f"{head}{found}.{shown}{falsified(task, answer, given)}")
 
 
@@ -168,17 +168,17 @@ def returns_nothing(task: Task, answer: Callable, given: Case) -> bool:
     """Whether a function gives None where the reference gives something, whatever a probe makes of it."""
 
     def gives_none(function: Callable) -> bool:
-        outcome = guard.call(function, given)
+        outcome = isolation.call(function, given)
         return outcome.error is None and outcome.value is None
 
     return gives_none(answer) and not gives_none(task.reference)
 
 
 def _small(given: Case, answer: Callable) -> list[tuple[str, Any]]:
-    names = guard.argument_names(answer)
+    names = isolation.argument_names(answer)
     items = [(names[i] if i < len(names) else f"argument {i}", v) for i, v in enumerate(given.args)]
     items += list(given.kwargs.items())
     arrays = [(label, v) for label, v in items if hasattr(v, "shape")]
-    if arrays and all(v.ndim <= 2 and v.numel() <= 16 if values.is_tensor(v) else v.ndim <= 2 and v.size <= 16 for _, v in arrays):
+    if arrays and all(v.ndim <= 2 and v.numel() <= 16 if comparison.is_tensor(v) else v.ndim <= 2 and v.size <= 16 for _, v in arrays):
         return arrays
     return []

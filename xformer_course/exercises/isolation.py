@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from xformer_course.exercises.comparison import describe, is_plain, is_tensor
 from xformer_course.exercises.exercise import Case
-from xformer_course.exercises.values import describe, is_plain, is_tensor
 
 TRIVIAL = {"RESUME", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST", "NOP", "COPY_FREE_VARS"}
 

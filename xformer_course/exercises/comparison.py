@@ -1,6 +1,6 @@
 """Reading what a learner returned, and saying in words how it differs from what was expected.
 
-Everything here may raise on a hostile object; `guard.py` stands around it.
+Everything here may raise on a hostile object; `isolation.py` stands around it.
 """
 
 import numbers

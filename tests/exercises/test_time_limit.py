@@ -7,14 +7,14 @@ import time
 
 import pytest
 
-from xformer_course.exercises import check, clock
+from xformer_course.exercises import check, time_limit
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no SIGALRM")
 
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
-    monkeypatch.setenv(clock.VARIABLE, "0.2")
+    monkeypatch.setenv(time_limit.VARIABLE, "0.2")
 
 
 def endless(scores, axis=-1):
@@ -83,7 +83,7 @@ def test_nothing_is_stopped_where_no_alarm_may_be_set(monkeypatch):
     thread.start()
     thread.join()
     assert done == ["wrong"]
-    monkeypatch.setenv(clock.VARIABLE, "0")
+    monkeypatch.setenv(time_limit.VARIABLE, "0")
     assert check("3.2", slow).status == "wrong"
 
 
@@ -92,7 +92,7 @@ def test_an_alarm_of_somebody_else_stays_theirs():
     before = signal.signal(signal.SIGALRM, lambda number, frame: rung.append(number))
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.1)
-        assert not clock.is_free()
+        assert not time_limit.is_free()
         check("3.2", lambda scores, axis=-1: time.sleep(0.15))
         assert rung == [signal.SIGALRM]
     finally:
@@ -102,5 +102,5 @@ def test_an_alarm_of_somebody_else_stays_theirs():
 
 @pytest.mark.parametrize(("text", "seconds"), [("2.5", 2.5), ("0", 0), ("soon", 60), ("-1", 60), ("inf", 60)])
 def test_the_time_can_be_set(text, seconds, monkeypatch):
-    monkeypatch.setenv(clock.VARIABLE, text)
-    assert clock.seconds_allowed() == seconds
+    monkeypatch.setenv(time_limit.VARIABLE, text)
+    assert time_limit.seconds_allowed() == seconds
