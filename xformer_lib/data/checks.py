@@ -4,6 +4,8 @@ import numpy as np
 
 from xformer_lib.shapes import Int
 
+__all__: list[str] = []  # for the library itself
+
 
 def checked_lengths(pairs, max_tokens: int) -> Int[np.ndarray, "n 2"]:
     """Source and target lengths with the special id; a pair over the budget is an error."""

@@ -7,6 +7,8 @@ from torch import Tensor
 
 from xformer_lib._checks import check_share, check_whole, is_whole, shown
 
+__all__: list[str] = []  # for the library itself
+
 SCHEMES = ("sinusoidal", "learned", "relative", "rotary", "alibi", "none")
 SIZES = (
     "vocab_size",
