@@ -16,17 +16,7 @@ from xformer_lib.data.splits import _part_of, linked_groups, sentence_keys
 __all__ = ["normalise", "CORPUS_ERRORS", "load_corpus"]
 
 
-_PLAIN = str.maketrans(
-    {
-        "\u00a0": " ",
-        "\u202f": " ",
-        "\u2009": " ",
-        "\u2019": "'",
-        "\u2018": "'",
-        "\u201c": '"',
-        "\u201d": '"',
-    }
-)
+_PLAIN = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"'})
 
 
 def normalise(text: str) -> str:
@@ -47,13 +37,9 @@ def _paired(name: str, english: str, french: str) -> list[tuple[str, str]]:
     left, right = (text.rstrip("\n").split("\n") for text in (english, french))
     if len(left) != len(right):
         raise CorpusDamaged(
-            f"{name}: expected as many English as French lines, got "
-            f"{len(left)} and {len(right)}; download both files again"
+            f"{name}: expected as many English as French lines, got {len(left)} and {len(right)}; download both files again"
         )
-    return [
-        (normalise(one), normalise(other))
-        for one, other in zip(left, right, strict=True)
-    ]
+    return [(normalise(one), normalise(other)) for one, other in zip(left, right, strict=True)]
 
 
 _PUBLISHED = {"train": "train", "val": "val", "test": "test_2016_flickr"}
@@ -61,13 +47,8 @@ _PUBLISHED = {"train": "train", "val": "val", "test": "test_2016_flickr"}
 
 def _multi30k_published(split: str) -> list[tuple[str, str]]:
     """A part of Multi30k as its authors cut it, normalised."""
-    packed = [
-        corpus_bytes(f"multi30k/{_PUBLISHED[split]}.{language}.gz")
-        for language in ("en", "fr")
-    ]
-    return _paired(
-        f"multi30k {split}", *(gzip.decompress(data).decode("utf-8") for data in packed)
-    )
+    packed = [corpus_bytes(f"multi30k/{_PUBLISHED[split]}.{language}.gz") for language in ("en", "fr")]
+    return _paired(f"multi30k {split}", *(gzip.decompress(data).decode("utf-8") for data in packed))
 
 
 def _multi30k(split: str) -> list[tuple[str, str]]:
@@ -75,12 +56,7 @@ def _multi30k(split: str) -> list[tuple[str, str]]:
     pairs = _multi30k_published(split)
     if split != "train":
         return pairs
-    held_out = {
-        key
-        for part in ("val", "test")
-        for pair in _multi30k_published(part)
-        for key in sentence_keys(pair)
-    }
+    held_out = {key for part in ("val", "test") for pair in _multi30k_published(part) for key in sentence_keys(pair)}
     return [pair for pair in pairs if held_out.isdisjoint(sentence_keys(pair))]
 
 
@@ -144,13 +120,9 @@ def load_corpus(name: str, split: str = "train") -> list[tuple[str, str]]:
     corpus, parts = str(name).removesuffix("-fr-en"), ("train", "val", "test")
     if corpus not in _CORPORA:
         raise ValueError(
-            f"name: expected one of {', '.join(_CORPORA)}, got {name!r}; "
-            "choose one of these, for French first with -fr-en behind it"
+            f"name: expected one of {', '.join(_CORPORA)}, got {name!r}; choose one of these, for French first with -fr-en behind it"
         )
     if split not in parts:
-        raise ValueError(
-            f"split: expected one of {', '.join(parts)}, got {split!r}; "
-            "choose one of these"
-        )
+        raise ValueError(f"split: expected one of {', '.join(parts)}, got {split!r}; choose one of these")
     pairs = _CORPORA[corpus](split)
     return pairs if corpus == name else [(french, english) for english, french in pairs]

@@ -7,25 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from xformer_lib.data._grammar import (
-    Agreement,
-    Phrase,
-    be,
-    elides,
-    noun_phrase,
-    phrase,
-    predicate_noun,
-    random_phrase,
-)
+from xformer_lib.data._grammar import Agreement, Phrase, be, elides, noun_phrase, phrase, predicate_noun, random_phrase
 
-__all__ = [
-    "Example",
-    "split_words",
-    "sample_example",
-    "sample_pairs",
-    "running_examples",
-    "fragment_split",
-]
+__all__ = ["Example", "split_words", "sample_example", "sample_pairs", "running_examples", "fragment_split"]
 
 
 @dataclass(frozen=True)
@@ -52,12 +36,7 @@ def split_words(text: str) -> list[str]:
 
 
 _ELISION = {word: word[0] + "'" for word in ("je", "ne", "de", "le", "la", "me", "te")}
-_CONTRACTION = {
-    ("à", "le"): "au",
-    ("à", "les"): "aux",
-    ("de", "le"): "du",
-    ("de", "les"): "des",
-}
+_CONTRACTION = {("à", "le"): "au", ("à", "les"): "aux", ("de", "le"): "du", ("de", "les"): "des"}
 
 
 def _elide(french: tuple) -> list:
@@ -86,12 +65,8 @@ def _sentence(words: Phrase) -> Example:
     french = _contract(_elide(words.french))
     source = " ".join(words.english)
     target = " ".join(text for text, _ in french).replace("' ", "'")
-    links = sorted(
-        (link, position) for position, (_, found) in enumerate(french) for link in found
-    )
-    return Example(
-        source[0].upper() + source[1:], target[0].upper() + target[1:], tuple(links)
-    )
+    links = sorted((link, position) for position, (_, found) in enumerate(french) for link in found)
+    return Example(source[0].upper() + source[1:], target[0].upper() + target[1:], tuple(links))
 
 
 def sample_example(rng: np.random.Generator) -> Example:
@@ -105,9 +80,7 @@ def sample_example(rng: np.random.Generator) -> Example:
 def sample_pairs(n: int, *, rng: np.random.Generator) -> list[Example]:
     """``n`` examples with distinct English sentences, in the order they were drawn."""
     if not 0 <= n <= 100_000:
-        raise ValueError(
-            f"n: expected a number from 0 to 100000, got {n}; ask for fewer sentences"
-        )
+        raise ValueError(f"n: expected a number from 0 to 100000, got {n}; ask for fewer sentences")
     found: dict[str, Example] = {}
     while len(found) < n:
         example = sample_example(rng)
@@ -122,9 +95,7 @@ def running_examples() -> list[Example]:
     return [
         _sentence(phrase("hello world", "bonjour/0 le/ monde/1")),
         _sentence(noun_phrase("the", "big", "yellow", "cat", False)),
-        _sentence(
-            be(speaker, False).then(predicate_noun("engineer", speaker.agreement))
-        ),
+        _sentence(be(speaker, False).then(predicate_noun("engineer", speaker.agreement))),
     ]
 
 
@@ -147,8 +118,5 @@ def fragment_split(split: str = "train") -> list[Example]:
     """
     ends = {"train": (0, 12_000), "val": (12_000, 12_500), "test": (12_500, 13_000)}
     if split not in ends:
-        raise ValueError(
-            f"split: expected one of {', '.join(ends)}, got {split!r}; "
-            f"choose one of these"
-        )
+        raise ValueError(f"split: expected one of {', '.join(ends)}, got {split!r}; choose one of these")
     return list(_drawn()[slice(*ends[split])])

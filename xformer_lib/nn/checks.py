@@ -10,16 +10,7 @@ from xformer_lib._checks import check_share, check_whole, is_whole, shown
 __all__: list[str] = []  # for the library itself
 
 SCHEMES = ("sinusoidal", "learned", "relative", "rotary", "alibi", "none")
-SIZES = (
-    "vocab_size",
-    "d_model",
-    "num_heads",
-    "d_ff",
-    "num_encoder_layers",
-    "num_decoder_layers",
-    "max_len",
-    "max_offset",
-)
+SIZES = ("vocab_size", "d_model", "num_heads", "d_ff", "num_encoder_layers", "num_decoder_layers", "max_len", "max_offset")
 
 
 def check_sizes(advice: str = "pass a size such as 64", **sizes: object) -> None:
@@ -29,16 +20,11 @@ def check_sizes(advice: str = "pass a size such as 64", **sizes: object) -> None
         check_whole(name, size, least=1, advice=advice)
 
 
-def check_choice(
-    name: str, value: object, choices: tuple[str, ...], advice: str
-) -> None:
+def check_choice(name: str, value: object, choices: tuple[str, ...], advice: str) -> None:
     """Raise ValueError unless the value is one of these words; they are listed."""
     if not isinstance(value, str) or value not in choices:
         *others, last = (f'"{choice}"' for choice in choices)
-        raise ValueError(
-            f"{name}: expected {', '.join(others)} or {last}, got "
-            f"{shown(value)}; {advice}"
-        )
+        raise ValueError(f"{name}: expected {', '.join(others)} or {last}, got {shown(value)}; {advice}")
 
 
 def check_norm(norm: object) -> None:
@@ -77,8 +63,7 @@ def head_width(d_model: int, num_heads: int) -> int:
     if rest:
         raise ValueError(
             f"d_model must be divisible by num_heads: got d_model="
-            f"{d_model}, num_heads={num_heads} (remainder {rest}); "
-            + sizes_that_fit(d_model, num_heads)
+            f"{d_model}, num_heads={num_heads} (remainder {rest}); " + sizes_that_fit(d_model, num_heads)
         )
     return width
 
@@ -88,16 +73,11 @@ def key_heads(num_heads: int, num_kv_heads: int | None) -> int:
     number = num_heads if num_kv_heads is None else num_kv_heads
     if not is_whole(number) or number < 1 or num_heads % number:
         fit = ", ".join(str(n) for n in range(1, num_heads + 1) if num_heads % n == 0)
-        raise ValueError(
-            f"num_kv_heads: expected a divisor of num_heads={num_heads}, "
-            f"got {shown(number)}; try one of {fit}"
-        )
+        raise ValueError(f"num_kv_heads: expected a divisor of num_heads={num_heads}, got {shown(number)}; try one of {fit}")
     return number
 
 
-def head_sizes(
-    d_model: int, num_heads: int, d_head: int | None, d_value: int | None
-) -> tuple[int, int]:
+def head_sizes(d_model: int, num_heads: int, d_head: int | None, d_value: int | None) -> tuple[int, int]:
     """A head's columns of queries and keys, and of values; what is None follows from
     the others."""
     check_sizes(d_model=d_model, num_heads=num_heads)
@@ -111,29 +91,20 @@ def check_positions(name: object, d_model: int, num_heads: int) -> None:
     """Raise ValueError for an unknown scheme, or a width without the pairs that it
     turns."""
     if not isinstance(name, str) or name not in SCHEMES:
-        raise ValueError(
-            f"positions: expected one of {', '.join(SCHEMES)}, got "
-            f"{shown(name)}; sinusoidal is the default"
-        )
+        raise ValueError(f"positions: expected one of {', '.join(SCHEMES)}, got {shown(name)}; sinusoidal is the default")
     if name in ("sinusoidal", "rotary") and d_model % 2:
         nearest = f"{d_model - 1} or {d_model + 1}" if d_model > 1 else "2"
         raise ValueError(
-            f"d_model: expected an even number with {name} positions, got "
-            f"{d_model}; try {nearest}, sines and cosines come in pairs"
+            f"d_model: expected an even number with {name} positions, got {d_model}; try {nearest}, sines and cosines come in pairs"
         )
     width = head_width(d_model, num_heads)
     if name == "rotary" and width % 2:
-        raise ValueError(
-            "positions: rotary turns pairs of dimensions, got heads of "
-            f"width {width}; " + sizes_that_fit(d_model, num_heads)
-        )
+        raise ValueError(f"positions: rotary turns pairs of dimensions, got heads of width {width}; " + sizes_that_fit(d_model, num_heads))
 
 
 def check_config(config) -> None:
     """Raise ValueError for settings that no model can be built from."""
-    check_sizes(
-        "see TransformerConfig", **{name: getattr(config, name) for name in SIZES}
-    )
+    check_sizes("see TransformerConfig", **{name: getattr(config, name) for name in SIZES})
     for name in ("dropout", "attention_dropout"):
         check_share(name, getattr(config, name))
     check_norm(config.norm)
@@ -143,9 +114,7 @@ def check_config(config) -> None:
     known = all(is_whole(i) and 0 <= i < config.vocab_size for i in specials)
     if not known or len(set(specials)) < 3:
         raise ValueError(
-            "pad_id, bos_id, eos_id: expected three different ids below "
-            f"vocab_size={config.vocab_size}, got {specials}; 0, 1, 2 are "
-            "usual"
+            f"pad_id, bos_id, eos_id: expected three different ids below vocab_size={config.vocab_size}, got {specials}; 0, 1, 2 are usual"
         )
 
 
@@ -153,15 +122,10 @@ def check_given(config: object, wanted: type) -> None:
     """Raise ValueError unless a model is given its settings in one object."""
     if not isinstance(config, wanted):
         name = wanted.__name__
-        raise ValueError(
-            f"config: expected a {name}, got {shown(config)}; write "
-            f"{name}(vocab_size=…, d_model=…)"
-        )
+        raise ValueError(f"config: expected a {name}, got {shown(config)}; write {name}(vocab_size=…, d_model=…)")
 
 
-def check_tensor(
-    name: str, x: object, otherwise: str = "pass vectors (batch, length, width)"
-) -> None:
+def check_tensor(name: str, x: object, otherwise: str = "pass vectors (batch, length, width)") -> None:
     """Raise ValueError for anything but a tensor, with the line that makes one of an
     array or a list."""
     if isinstance(x, Tensor):
@@ -178,20 +142,15 @@ def check_inputs(d_model: int, query: Tensor, key: Tensor, value: Tensor) -> Non
     for name, x in (("query", query), ("key", key), ("value", value)):
         check_tensor(name, x)
         if not x.is_floating_point():
-            raise ValueError(
-                f"{name}: expected floating-point numbers, got {x.dtype}; "
-                f"write {name}.float(), or embed the ids first"
-            )
+            raise ValueError(f"{name}: expected floating-point numbers, got {x.dtype}; write {name}.float(), or embed the ids first")
         if x.ndim != 3 or x.shape[-1] != d_model:
             raise ValueError(
-                f"{name}: expected (batch, length, d_model={d_model}), got "
-                f"{tuple(x.shape)}; add the batch axis or check d_model"
+                f"{name}: expected (batch, length, d_model={d_model}), got {tuple(x.shape)}; add the batch axis or check d_model"
             )
     q, k, v = (tuple(x.shape) for x in (query, key, value))
     if q[0] != k[0] or k[:2] != v[:2]:
         raise ValueError(
-            "key and value: expected one value for each key and one batch "
-            f"size, got query {q}, key {k}, value {v}; align them"
+            f"key and value: expected one value for each key and one batch size, got query {q}, key {k}, value {v}; align them"
         )
 
 
@@ -201,8 +160,7 @@ def check_places(x: Tensor, start: int, table: Tensor) -> None:
     end = start + x.shape[1]
     if end > len(table):
         raise ValueError(
-            f"x: expected at most max_len={len(table)} places, got {end}; "
-            "shorten x or build the positions with a larger max_len"
+            f"x: expected at most max_len={len(table)} places, got {end}; shorten x or build the positions with a larger max_len"
         )
 
 
@@ -215,9 +173,7 @@ def check_mask(mask: Tensor | None, wanted: tuple[int, int, int, int]) -> None:
     check_tensor("mask", mask)
     if mask.dtype != torch.bool:
         raise TypeError(
-            "mask: expected torch.bool, True = may attend, got "
-            f"{mask.dtype}; write mask.bool(), or mask == 0 for an "
-            "additive mask"
+            f"mask: expected torch.bool, True = may attend, got {mask.dtype}; write mask.bool(), or mask == 0 for an additive mask"
         )
     given = mask.unsqueeze(1) if mask.ndim == 3 else mask
     sizes = (1,) * (4 - given.ndim) + tuple(given.shape)
@@ -239,23 +195,13 @@ def check_mask(mask: Tensor | None, wanted: tuple[int, int, int, int]) -> None:
         )
 
 
-def check_attention(
-    layer,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Tensor | None,
-    *,
-    kept: int = 0,
-) -> None:
+def check_attention(layer, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, *, kept: int = 0) -> None:
     """Raise an error unless these are what a layer of attention takes.
 
     ``kept``: keys that the layer already holds, in front of ``key``.
     """
     check_inputs(layer.d_model, query, key, value)
-    check_mask(
-        mask, (query.shape[0], layer.num_heads, query.shape[1], kept + key.shape[1])
-    )
+    check_mask(mask, (query.shape[0], layer.num_heads, query.shape[1], kept + key.shape[1]))
 
 
 def check_ids(name: str, ids: Tensor, config, start: int = 0) -> None:
@@ -264,18 +210,13 @@ def check_ids(name: str, ids: Tensor, config, start: int = 0) -> None:
     Looks at shape and type alone, so that a model compiles, exports and never waits for
     its device.
     """
-    check_tensor(
-        name, ids, "encode the text with a tokenizer, and write torch.tensor([ids])"
-    )
+    check_tensor(name, ids, "encode the text with a tokenizer, and write torch.tensor([ids])")
     is_kind = ids.dtype in (torch.int64, torch.int32)
     if ids.ndim != 2 or not is_kind:
         advice = f"write {name}.long()"
         if is_kind:
             advice = "one sentence is a batch of one: ids[None]"
-        raise ValueError(
-            f"{name}: expected integer ids (batch, length), got {ids.dtype} "
-            f"{tuple(ids.shape)}; {advice}"
-        )
+        raise ValueError(f"{name}: expected integer ids (batch, length), got {ids.dtype} {tuple(ids.shape)}; {advice}")
     if start + ids.shape[1] > config.max_len:
         raise ValueError(
             f"{name}: expected at most max_len={config.max_len} tokens, got "
