@@ -20,7 +20,7 @@ def test_decorators_comments_and_constants_are_shown():
     text = show_source("training.config", "TrainConfig", "PRESETS").lines
     assert text.startswith("@dataclass(frozen=True)\nclass TrainConfig:") and "\n\n\nPRESETS = {\n" in text
     assert text.count("max_steps=") == sum(1 for _ in config.PRESETS)
-    assert show_source("training.checkpoint", "FREE").lines.startswith("# ")
+    assert show_source("training.checkpoint", "CHANGEABLE").lines.startswith("# ")
 
 
 @pytest.mark.errors

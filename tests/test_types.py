@@ -41,7 +41,8 @@ def test_errors_are_ignored_one_by_one():
 
 def test_a_wrong_annotation_is_found(tmp_path, cache):
     """A copy of the library in which ``encode`` promises an int: the model and whoever calls it are told."""
-    shutil.copytree(ROOT / "xformer_lib", tmp_path / "xformer_lib", ignore=shutil.ignore_patterns("__pycache__", "*.safetensors"))
+    for package in ("xformer_lib", "xformer_course"):
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__", "*.safetensors"))
     path = tmp_path / "xformer_lib" / "nn" / "protocols.py"
     text = path.read_text(encoding="utf-8")
     true, wrong = "def encode(self, source: Tensor, /) -> Tensor:", "def encode(self, source: Tensor, /) -> int:"
