@@ -16,7 +16,7 @@ from tests.ci import posix
 
 ROOT = Path(__file__).parents[1]
 SHORTENED = {  # 800 steps as they stand
-    "xformer train --preset fragment": "--set max_steps=12 warmup_steps=2 validate_every=6 max_tokens=307",
+    "xformer train --preset fragment": "--set max_steps=12 warmup_steps=2 validate_every=6 max_tokens=307 d_model=32 num_heads=2 d_ff=64",
     "xformer train --pairs": "--set max_steps=6 warmup_steps=2 validate_every=3",
     "xformer evaluate": "--split val",
 }

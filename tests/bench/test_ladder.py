@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.ci import in_ci
+from tests.ci import continuous, in_ci
 from xformer_lib.data.corpora import CorpusUnavailable, load_corpus
 from xformer_lib.nn import MultiHeadAttention, Transformer, TransformerConfig
 
@@ -50,6 +50,7 @@ def read(path):
 # ---------------------------------------------------------------- the script
 
 
+@continuous
 def test_systems_of_a_seed_read_the_same_tokens(ladder, smoke):
     for seed, names in ((1, MADE), (2, ("gru", "one-head"))):
         records = [read(smoke / f"{name}-seed{seed}.json") for name in names]

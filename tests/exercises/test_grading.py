@@ -364,7 +364,7 @@ def test_everybody_gets_the_same_cases_whatever_the_notebook_passes():
     assert Session().generator(None).random() != Session().generator(None).random()
 
 
-@pytest.mark.parametrize("name", ["values.difference", "api.SESSION", "chapter_03.CHAPTER"])
+@pytest.mark.parametrize("name", ["comparison.difference", "api.SESSION", "chapter_03.CHAPTER"])
 def test_a_seal_breaks_and_stays_broken(name):
     seal, name = Seal([3]), f"xformer_course.exercises.{name}"
     assert seal.look() == ""
