@@ -2,7 +2,8 @@
 
 a test file                  itself
 a module a/b.py              tests/a/test_b*.py, and the tests that import it by its name. Where these are more than five, most
-                             are far away: its own alone, or, if it has none, those in tests/a; without any, tests/test_a.py
+                             are far away: its own alone, or, if it has none, those in tests/a; without any, tests/test_a.py.
+                             And the workshop's pages that print it with show_source
 a script or style            test_NAME*.py in any folder; of a figure, tests/explorables/test_every.py where there is none
 a notebook                   the notebook against its stored outputs, and tests/notebooks for that page
 """
@@ -29,8 +30,9 @@ def changed_files(root):
 
 
 def test_files(root):
-    """Each file of tests with its text."""
-    return {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in (root / "tests").rglob("test_*.py")}
+    """Each file of tests, and each page of the workshop, with its text."""
+    paths = [*(root / "tests").rglob("test_*.py"), *(root / "chapters").glob("w*.ipynb")]
+    return {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in paths}
 
 
 def tests_of_module(path, tests):
@@ -43,7 +45,9 @@ def tests_of_module(path, tests):
     others = [test for test in tests if test not in own and re.search(line, tests[test])]
     found = own + (others if len(others) <= FEW else [] if own else [test for test in others if test.startswith(f"{here}/")])
     of_package = f"{here.rpartition('/')[0]}/test_{here.rpartition('/')[2]}.py"
-    return found or [test for test in tests if test == of_package]
+    printed = f'show_source(\\"{".".join([*folders[1:], name])}\\"'
+    pages = [page for page in tests if page.endswith(".ipynb") and printed in tests[page]]
+    return (found or [test for test in tests if test == of_package]) + pages
 
 
 def tests_near(path, tests):

@@ -17,6 +17,7 @@ TESTS = {
     "tests/explorables/test_every.py": "from xformer_lib.data.typed_by_hand import nothing",
     "tests/tools/test_slides.py": "import slides",
     "tests/book/test_live.py": "",
+    "chapters/w2_runs.ipynb": '"show_source(\\"training._folder\\", \\"check_free\\")"',
 } | {f"tests/{folder}/test_{n}.py": "from xformer_lib.nn.masks import causal_mask" for folder in ("nn", "fuzz") for n in range(3)}
 
 
@@ -26,7 +27,7 @@ TESTS = {
         ("tests/test_cli.py", ["tests/test_cli.py"]),
         ("xformer_lib/data/pairs.py", ["tests/data/test_pairs.py", "tests/data/test_pairs_of_words.py", "tests/data/test_corpora.py"]),
         ("xformer_lib/data/typed.py", ["tests/data/test_corpora.py", "tests/test_cli.py"]),
-        ("xformer_lib/training/_folder.py", ["tests/training/test_folder.py"]),
+        ("xformer_lib/training/_folder.py", ["tests/training/test_folder.py", "chapters/w2_runs.ipynb"]),
         ("xformer_lib/cli/train.py", ["tests/test_cli.py"]),
         ("xformer_lib/nn/masks.py", ["tests/nn/test_0.py", "tests/nn/test_1.py", "tests/nn/test_2.py"]),
         ("tools/slides.py", ["tests/tools/test_slides.py"]),
