@@ -18,7 +18,15 @@ from dataclasses import dataclass, field, replace
 from xformer_course import claims
 
 OURS = ("xformer_lib", "xformer_course")
-OURS_HERE = ("xformer_lib._checks", "xformer_lib.reference", "xformer_lib.shapes", "xformer_course.exercises")
+OURS_HERE = (
+    "xformer_lib._checks",
+    "xformer_lib.data.fragment",
+    "xformer_lib.reference",
+    "xformer_lib.shapes",
+    "xformer_course.exercises",
+    "xformer_course.lessons.broken",
+    "xformer_course.lessons.laboratory",
+)
 NOT_HERE = ("multiprocessing", "socket", "subprocess", "threading", "tkinter", "webbrowser")
 QUIET = ("claims", "bootstrap")  # cells that no other cell asks for a name
 LINES, CHARACTERS, VERDICTS = 1_000, 50_000, 100  # as much of one cell as a page shows

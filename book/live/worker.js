@@ -14,6 +14,7 @@ async function start({ files, cells }) {
   postMessage({ step: "NumPy" });
   for (const name of ["numpy.zip", "course.zip"]) python.unpackArchive(files[name], "zip", { extractDir: SITE });
   python.pyimport("numpy");
+  self.python = python;
   self.runner = python.pyimport("runner");
   self.runner.start(cells);
   postMessage({ ready: true });
@@ -22,6 +23,10 @@ async function start({ files, cells }) {
 self.onmessage = async ({ data }) => {
   try {
     if (data.files) await start(data);
+    else if (data.laboratory) {
+      self.laboratory ??= self.python.pyimport("xformer_course.lessons.laboratory");
+      postMessage(JSON.parse(self.laboratory.answer(data.laboratory)));
+    }
     else postMessage(JSON.parse(self.runner.run(data.number, data.source, JSON.stringify(data.typed))));
   } catch (error) {
     postMessage({ failed: String(error.message || error) });

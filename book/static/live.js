@@ -1,17 +1,11 @@
 // Cells that run in the page. Nothing is loaded before a press; then the editor, or Python with NumPy, from the book's own folder.
 (() => {
   const found = [...document.querySelectorAll("div.cell.live")];
-  const BASE = loader.folder("python");
-  if (!found.length || BASE === null) return;
+  if (!found.length || !window.pagePython) return;
   const { make, load, keep } = window.book;
-  if (typeof DecompressionStream === "undefined") {
-    found[0].append(
-      make(
-        "p",
-        "live-nothing",
-        "This browser is too old to run Python in the page: open the notebook in Jupyter, or take a newer browser.",
-      ),
-    );
+  const { Python, editor, cause, address } = window.pagePython;
+  if (window.pagePython.refused) {
+    found[0].append(make("p", "live-nothing", window.pagePython.refused));
     return;
   }
   const NAME = /([^/]+?)(?:\.html)?$/.exec(location.pathname)[1],
@@ -50,61 +44,9 @@
       .forEach((part, n) => said.append(n % 2 ? make("code", "", part) : part));
     return said;
   };
-  const address = (content, type) => URL.createObjectURL(new Blob([content], { type }));
-  const unzip = async (bytes) =>
-    new Uint8Array(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer());
-
-  // Why a browser refuses: a frame, a rule of the server, or the browser's own.
-  let rule = "";
-  document.addEventListener("securitypolicyviolation", (event) => {
-    rule = event.effectiveDirective;
-  });
-  const inSandbox = () => {
-    try {
-      return self.origin === "null" && self !== top && !localStorage;
-    } catch {
-      return true;
-    }
-  };
-  const cause = (error) => {
-    if (inSandbox())
-      return "This page is in a frame (a sandbox without allow-same-origin) where Python cannot run: open it in a tab of its own.";
-    if (rule)
-      return `A rule of this server (${rule} of its Content-Security-Policy) refuses what Python needs: open the notebook in Jupyter.`;
-    return error.message;
-  };
-  const NO_WORKER =
-    "The browser refuses a worker here, and Python runs in one: open the book from a server (make serve), or the notebook in Jupyter.";
-
-  // A value that is fetched once; after a failure, the next asking tries again, past what the browser keeps of the address.
-  const once = (get) => {
-    let held = null,
-      again = false;
-    return () =>
-      (held ??= get(again).catch((error) => {
-        held = null;
-        again = true;
-        throw error;
-      }));
-  };
-  let python = null,
-    tell = () => {},
+  let python = null, // that of this page, once it has been asked
     turns = Promise.resolve();
-  const editor = once((again) => loader.script(BASE, "editor.js", again));
-  const cells = once(async (again) => JSON.parse(await loader.script(BASE, `pages/${NAME}.js`, again)));
-  const parts = {};
-  const files = once(async (again) => {
-    const raw = await loader.load(
-      BASE,
-      parts,
-      (done, total) =>
-        tell(`Loading Python, once for this page: ${(done / 1e6).toFixed(1)} of ${(total / 1e6).toFixed(1)} MB`, done / total),
-      again,
-    );
-    parts.parts = null; // copied below; they may go
-    const whole = async ([name, bytes]) => (name.endsWith(".gz") ? [name.slice(0, -3), await unzip(bytes)] : [name, bytes.slice()]);
-    return Object.fromEntries(await Promise.all(Object.entries(raw).map(whole)));
-  });
+  const cells = () => window.pagePython.cells(NAME);
   // What stands in the cells that the reader changed, by their numbers.
   const typed = () => Object.fromEntries(all.filter((one) => one.text() !== one.stored).map((one) => [one.number, one.text()]));
   // The page's code with what was typed, as a notebook that Jupyter opens and `xformer grade` reads.
@@ -126,56 +68,6 @@
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60000);
   };
-
-  // Python in its worker, asked one thing at a time. A stop or a fault ends it for good; the next turn begins another.
-  class Python {
-    constructor() {
-      this.ended = new Promise((_, reject) => {
-        this.refuse = reject;
-      });
-      this.ended.catch(() => {});
-    }
-
-    ready() {
-      return Promise.race([this.ended, (this.begun ??= this.begin())]);
-    }
-
-    async begin() {
-      const { "python.js": code, ...others } = await files(),
-        page = await cells();
-      if (python !== this) return;
-      tell("Starting Python …", 1);
-      const src = address(code, "text/javascript");
-      try {
-        this.worker = new Worker(src);
-      } catch {
-        throw new Error(NO_WORKER);
-      }
-      this.worker.onerror = (event) => this.end(event.message || NO_WORKER);
-      await this.ask({ files: others, cells: JSON.stringify(page) }).finally(() => URL.revokeObjectURL(src));
-    }
-
-    ask(message) {
-      return Promise.race([
-        this.ended,
-        new Promise((resolve) => {
-          this.worker.onmessage = ({ data }) => {
-            if (data.step) tell(`Starting ${data.step} …`, 1);
-            else if (data.failed) this.end(data.failed);
-            else resolve(data);
-          };
-          this.worker.postMessage(message);
-        }),
-      ]);
-    }
-
-    end(why) {
-      if (this.worker) this.worker.terminate();
-      if (python === this) python = null;
-      tell = () => {};
-      this.refuse(new Error(why));
-    }
-  }
 
   // A fold of claims. Its mark leaves when a cell by which they stand or fall is edited; a run of the cell above checks them again.
   class Claims {
@@ -340,10 +232,10 @@
     }
 
     async ask(source) {
-      const mine = (this.python = python ??= new Python());
-      tell = (text, share) => this.say(text, share);
+      if (!python || python.over) python = new Python(NAME);
+      const mine = (this.python = python);
       try {
-        await mine.ready();
+        await mine.ready((text, share) => this.say(text, share));
         mine.told = true;
         this.say("Running …");
         const began = performance.now();

@@ -29,8 +29,9 @@ import runner  # noqa: E402
 
 from xformer_course.claims import MARK  # noqa: E402, F401
 
-PAGE = re.compile(r"chapters/(?P<number>\d\d)[a-z]?_\w+\Z")
-NUMPY_CHAPTERS = range(1, 8)  # of these every cell may run; of the others the exercises
+PAGE = re.compile(r"chapters/\d\d[a-z]?_\w+\Z")
+NUMPY_PAGES = re.compile(r"chapters/(0[1-7][a-z]?|09b)_")  # of these every cell may run; of the others the exercises
+RUNS_HERE = "runs-in-page"  # and cells with this tag
 NOT_NEEDED = re.compile(
     r"/(tests|f2py|distutils|typing|_pyinstaller|testing/_private/extbuild\.py)(/|$)|\.pyi?c?\.?tmp$|\.pyi$|/lib/[^/]*\.a$"
 )
@@ -39,8 +40,15 @@ OURS = (
     "xformer_lib/_*.py",
     "xformer_lib/shapes.py",
     "xformer_lib/reference/*.py",
+    "xformer_lib/data/__init__.py",
+    "xformer_lib/data/_grammar.py",
+    "xformer_lib/data/fragment.py",
+    "xformer_lib/data/*.json",
     "xformer_course/__init__.py",
     "xformer_course/claims.py",
+    "xformer_course/lessons/__init__.py",
+    "xformer_course/lessons/broken.py",
+    "xformer_course/lessons/laboratory.py",
     "xformer_course/exercises/*.py",
     "xformer_course/exercises/chapter_*/*.py",
 )
@@ -71,15 +79,20 @@ def code_cells(notebook):
 
 def live_numbers(name, cells):
     """``{number: kind}`` of the cells that run in the page of that name."""
-    found = PAGE.match(name)
-    if not found:
+    if not PAGE.match(name):
         return {}
-    stories = int(found["number"]) in NUMPY_CHAPTERS
+    stories = NUMPY_PAGES.match(name)
+
+    def is_live(cell, tags):
+        if cell.kind == "exercise":
+            return cell.exercise not in torch_exercises()
+        return cell.kind == "story" and (stories or RUNS_HERE in tags)
+
     prepared = runner.prepare(cells)
     return {
         number: cell.kind
-        for number, cell in enumerate(prepared)
-        if cell.runs and (cell.exercise not in torch_exercises() if cell.kind == "exercise" else stories and cell.kind == "story")
+        for number, (cell, given) in enumerate(zip(prepared, cells))
+        if cell.runs and is_live(cell, given["tags"])
     }
 
 

@@ -7,8 +7,24 @@ from typing import TYPE_CHECKING
 from xformer_lib._lazy import lazy_names
 
 _HOMES = {
+    "Adam": "transformer",
+    "Attention": "transformer",
+    "BOS": "transformer",
+    "DecoderLayer": "transformer",
+    "EOS": "transformer",
+    "Embedding": "transformer",
+    "EncoderLayer": "transformer",
+    "FeedForward": "transformer",
+    "Layer": "transformer",
     "LayerCost": "self_attention",
+    "LayerNorm": "transformer",
+    "Linear": "transformer",
+    "PAD": "transformer",
+    "Parameter": "transformer",
     "PermutationCheck": "permutations",
+    "Residual": "transformer",
+    "SelfAttention": "transformer",
+    "Transformer": "transformer",
     "additive_attention": "attention",
     "alibi_bias": "positions",
     "alibi_slopes": "positions",
@@ -16,10 +32,12 @@ _HOMES = {
     "check_equivariant": "permutations",
     "check_invariant": "permutations",
     "cross_attention": "self_attention",
+    "cross_entropy": "transformer",
     "fourier_coefficients": "positions",
     "fourier_positions": "positions",
     "frequencies": "positions",
     "gaussian_kernel": "positions",
+    "greedy": "transformer",
     "hard_lookup": "lookup",
     "layer_cost": "self_attention",
     "learned_positions": "positions",
@@ -70,5 +88,23 @@ if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_lib.reference.self_attention import LayerCost as LayerCost
     from xformer_lib.reference.self_attention import cross_attention as cross_attention
     from xformer_lib.reference.self_attention import layer_cost as layer_cost
+    from xformer_lib.reference.transformer import BOS as BOS
+    from xformer_lib.reference.transformer import EOS as EOS
+    from xformer_lib.reference.transformer import PAD as PAD
+    from xformer_lib.reference.transformer import Adam as Adam
+    from xformer_lib.reference.transformer import Attention as Attention
+    from xformer_lib.reference.transformer import DecoderLayer as DecoderLayer
+    from xformer_lib.reference.transformer import Embedding as Embedding
+    from xformer_lib.reference.transformer import EncoderLayer as EncoderLayer
+    from xformer_lib.reference.transformer import FeedForward as FeedForward
+    from xformer_lib.reference.transformer import Layer as Layer
+    from xformer_lib.reference.transformer import LayerNorm as LayerNorm
+    from xformer_lib.reference.transformer import Linear as Linear
+    from xformer_lib.reference.transformer import Parameter as Parameter
+    from xformer_lib.reference.transformer import Residual as Residual
+    from xformer_lib.reference.transformer import SelfAttention as SelfAttention
+    from xformer_lib.reference.transformer import Transformer as Transformer
+    from xformer_lib.reference.transformer import cross_entropy as cross_entropy
+    from xformer_lib.reference.transformer import greedy as greedy
 else:
     __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -1,0 +1,326 @@
+"""The laboratory: the Transformer of page 9b in NumPy, trained with some of its parts taken away; page 9c shows it.
+
+The page in the browser asks `answer`, one JSON text after another, and so runs the very code of page 9b, also where a reader has changed it.
+"""
+
+import ast
+import json
+import time
+import traceback
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from xformer_lib.data.fragment import fragment_split, split_words
+from xformer_lib.reference import transformer
+
+__all__ = ["Backwards", "Fragment", "Parts", "Run", "TASKS"]
+
+PAD, BOS, EOS = transformer.PAD, transformer.BOS, transformer.EOS
+ASKED = 100  # held-out rows that are written after every so many steps
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What the model has, and how it is trained."""
+
+    positions: bool = True
+    causal_mask: bool = True  # in the decoder: no place reads a later one
+    padding_mask: bool = True  # over the source
+    scale: bool = True  # scores over √d
+    residuals: bool = True
+    norm: str = "pre"  # or "post", after the sum as in the paper, or "none"
+    heads: int = 4
+    width: int = 16
+    layers: int = 1  # in each stack
+    rate: float = 0.02  # Adam's largest
+    warm_up: bool = True  # over the first tenth of the steps
+    steps: int = 800
+
+    def __post_init__(self):
+        if self.norm not in ("pre", "post", "none"):
+            raise ValueError(f"norm: expected pre, post or none, got {self.norm!r}; choose one of these")
+        if self.width % self.heads:
+            raise ValueError(f"heads: expected a number that divides the width of {self.width}, got {self.heads}; take 1, 2 or 4")
+
+
+class Task:
+    """Pairs to learn from, others held out, and what a reader may ask for."""
+
+    name: str
+    settings: Parts  # with which it is learned in seconds
+    example: str
+    every: int  # steps between two tests on held-out rows
+
+    def __init__(self, pairs: list[tuple[list[int], list[int]]], names: list[str]):
+        self.names = names  # of the ids
+        longest = max(len(row) for pair in pairs for row in pair)
+        self.sources, self.targets = (np.array([row + [PAD] * (longest - len(row)) for row in side]) for side in zip(*pairs))
+        self.held_out, self.known = slice(0, ASKED), slice(500, None)
+
+    def read(self, text: str) -> list[int]:
+        """Return the ids of a text, with the end; a ValueError says what cannot be read."""
+        raise NotImplementedError
+
+    def spell(self, ids: list[int]) -> str:
+        """Return the text that ids mean."""
+        raise NotImplementedError
+
+
+class Backwards(Task):
+    """Chapter 9's task: words of three to eight random letters, written backwards."""
+
+    name = "backwards"
+    settings = Parts()
+    example = "engineer"
+    every = 40
+    letters = "abcdefghijklmnopqrstuvwxyz"
+
+    def __init__(self):
+        rng = np.random.default_rng(0)
+        words = dict.fromkeys("".join(rng.choice(list(self.letters), rng.integers(3, 9))) for _ in range(10_500))
+        pairs = [(self.ids(word), self.ids(word[::-1])) for word in words]
+        super().__init__(pairs, ["<pad>", "<bos>", "<eos>", *self.letters])
+
+    def ids(self, word):
+        return [*(self.letters.index(letter) + 3 for letter in word), EOS]
+
+    def read(self, text):
+        word = text.strip().lower()
+        if not 1 <= len(word) <= 8 or set(word) - set(self.letters):
+            raise ValueError(f"word: expected one to eight letters from a to z, got {text!r}; try {self.example}")
+        return self.ids(word)
+
+    def spell(self, ids):
+        return "".join(self.names[i] for i in ids)
+
+
+class Fragment(Task):
+    """English to French sentences of the course's small grammar, a word a token."""
+
+    name = "fragment"
+    settings = Parts(width=32, rate=0.01, steps=1500)
+    example = "The big yellow cat"
+    every = 100
+
+    def __init__(self):
+        examples = [*fragment_split("val"), *fragment_split("train")]
+        texts = [(self.words(one.source), self.words(one.target)) for one in examples]
+        found = sorted({word for pair in texts for words in pair for word in words})
+        self.place = {word: number for number, word in enumerate(found, start=3)}
+        self.english = {word for source, _ in texts for word in source}
+        pairs = [tuple([*(self.place[word] for word in words), EOS] for words in pair) for pair in texts]
+        super().__init__(pairs, ["<pad>", "<bos>", "<eos>", *found])
+
+    def words(self, text):
+        """The words of a sentence, without the capital that only its place gives."""
+        first, *others = split_words(text)
+        return [first if first == "I" else first[0].lower() + first[1:], *others]
+
+    def read(self, text):
+        words = self.words(text.strip().rstrip(".!?")) if split_words(text.strip().rstrip(".!?")) else []
+        unknown = [word for word in words if word not in self.english]
+        if unknown or not 1 <= len(words) <= 10:
+            what = f"{unknown[0]!r}, which this small grammar does not have" if unknown else f"{len(words)} words"
+            raise ValueError(
+                f"sentence: expected one to ten words of the grammar, got {what}; try {self.example}, or press another example"
+            )
+        return [*(self.place[word] for word in words), EOS]
+
+    def spell(self, ids):
+        text = " ".join(self.names[i] for i in ids).replace("' ", "'")
+        return text[:1].upper() + text[1:]
+
+
+TASKS = {task.name: cache(task) for task in (Backwards, Fragment)}
+
+
+def names_of(cells: list[str] | None) -> dict[str, Any]:
+    """What the code of page 9b defines: the library's, or that of cells as somebody has changed them."""
+    if cells is None:
+        return dict(vars(transformer))
+    names: dict[str, Any] = {}
+    for number, source in enumerate(cells):
+        defined = [one.name for one in ast.parse(source).body if isinstance(one, ast.ClassDef | ast.FunctionDef)]
+        exec(compile(source, f"your cell of {defined[0]}" if defined else f"your cell {number + 1}", "exec"), names)
+    return names
+
+
+class Run:
+    """A model in training: `train` goes some steps, `state` tells what has come of it.
+
+    Args:
+        task: a name of `TASKS`.
+        parts: what the model has and how it is trained; by default as the task needs it.
+        seed: of the first weights and of the batches.
+        cells: the code of page 9b, if it is not to be the library's.
+
+    >>> run = Run("backwards", Parts(steps=2))
+    >>> run.train()
+    >>> run.state()["step"]
+    2
+    """
+
+    def __init__(self, task: str = "backwards", parts: Parts | None = None, *, seed: int = 0, cells: list[str] | None = None):
+        if task not in TASKS:
+            raise ValueError(f"task: expected one of {', '.join(TASKS)}, got {task!r}; choose one of these")
+        self.task: Task = TASKS[task]()
+        self.parts = parts or self.task.settings
+        self.code = names_of(cells)
+        self.rng = np.random.default_rng(seed)
+        self.model = build(self.code, len(self.task.names), self.parts, self.rng)
+        self.adam = self.code["Adam"](self.model.parameters())
+        self.step = 0
+        self.losses: list[float] = []
+        self.right: list[tuple[int, float]] = []
+
+    def train(self, seconds: float = float("inf")) -> None:
+        """Train to the end, or for as long as that."""
+        end = time.perf_counter() + seconds
+        while self.step < self.parts.steps and time.perf_counter() < end:
+            self._one_step()
+            if self.step % self.task.every == 0 or self.step == self.parts.steps:
+                self.right.append((self.step, self.share_right()))
+
+    def _one_step(self):
+        task, steps = self.task, self.parts.steps
+        rows = self.rng.integers(self.task.known.start, len(task.sources), size=32)
+        source, target = task.sources[rows], task.targets[rows]
+        source, target = shortened(source), shortened(target)
+        loss, d_logits = self.code["cross_entropy"](self.model.forward(source, shifted(target)), target)
+        self.model.backward(d_logits)
+        rising = (self.step + 1) / (0.1 * steps) if self.parts.warm_up else 1
+        self.adam.step(self.parts.rate * min(1, rising, (steps - self.step) / (0.6 * steps)))
+        self.step += 1
+        self.losses.append(float(loss))
+
+    def share_right(self) -> float:
+        """Return the share of held-out rows that are written without a mistake."""
+        sources, targets = self.task.sources[self.task.held_out], self.task.targets[self.task.held_out]
+        written = self.code["greedy"](self.model, shortened(sources), targets.shape[1])
+        return float(np.mean([ended(row) == ended(target) for row, target in zip(written.tolist(), targets.tolist())]))
+
+    def write(self, text: str) -> dict:
+        """Return what the model makes of a text: words read, words written, and where each head looked, in hundredths."""
+        return self.look(self.task.read(text))
+
+    def look(self, ids: list[int]) -> dict:
+        """Return the same of ids that were read already."""
+        written = self.code["greedy"](self.model, np.array([ids]), self.task.targets.shape[1])[0].tolist()
+        out = ended(written)
+        end = written[: len(out) + 1]
+        decoder = self.model.decoder[0]
+        looks = {name: hundredths(part(decoder).f.weights[0]) for name, part in LOOKS.items()}
+        return {
+            "read": [self.task.names[i] for i in ids],
+            "written": [self.task.names[i] for i in end],
+            "text": self.task.spell([i for i in out if i > EOS]),
+            "looks": {name: [head[: len(end)] for head in heads] for name, heads in looks.items()},
+        }
+
+    def state(self) -> dict:
+        """Return step, steps, losses and shares of held-out rows that came out right."""
+        return {"step": self.step, "steps": self.parts.steps, "losses": self.losses, "right": self.right}
+
+
+LOOKS = {"cross": lambda layer: layer.cross_attention, "self": lambda layer: layer.self_attention}
+
+
+def hundredths(weights):
+    return np.round(100 * weights).astype(int).tolist()
+
+
+def ended(ids: list[int]) -> list[int]:
+    """The ids before the end, or all of them."""
+    return ids[: ids.index(EOS)] if EOS in ids else ids
+
+
+def shortened(rows):
+    """Rows without the columns in which all have padding."""
+    return rows[:, : (rows != PAD).any(axis=0).sum()]
+
+
+def shifted(target):
+    """What the decoder reads: the beginning of each row, which ends before the end."""
+    begin = np.full((len(target), 1), BOS)
+    moved = np.concatenate([begin, target[:, :-1]], axis=1)
+    return np.where(moved == EOS, PAD, moved)
+
+
+def build(code: dict[str, Any], vocab_size: int, parts: Parts, rng: np.random.Generator) -> Any:
+    """Return a model of page 9b, less the parts that are not there."""
+    model = code["Transformer"](vocab_size, parts.width, parts.heads, 2 * parts.width, parts.layers, rng=rng, max_len=32)
+    if not parts.positions:
+        model.positions[:] = 0
+    if not parts.padding_mask:
+        model.source_mask = lambda ids: np.ones((1, 1, 1, ids.shape[1]), dtype=bool)
+    if not parts.causal_mask:
+        model.target_mask = model.source_mask
+    rewired, nothing = (type(kind.__name__, (kind, code["Layer"]), {}) for kind in (Rewired, Nothing))
+    for layer in [*model.encoder, *model.decoder]:
+        for name, part in list(vars(layer).items()):
+            if not parts.scale and hasattr(part.f, "scale"):
+                part.f.scale = 1.0
+            if parts.norm != "pre" or not parts.residuals:
+                before, after = {"pre": (part.norm, nothing()), "post": (nothing(), part.norm), "none": (nothing(), nothing())}[parts.norm]
+                setattr(layer, name, rewired(part.f, before, after, 1.0 if parts.residuals else 0.0))
+    if parts.norm == "none":
+        model.encoder_norm = model.decoder_norm = nothing()
+    return model
+
+
+class Nothing:
+    """Leaves its input as it is."""
+
+    def forward(self, x):
+        return x
+
+    def backward(self, d_y):
+        return d_y
+
+
+class Rewired:
+    """A residual whose norm is elsewhere, or whose x is not added."""
+
+    def __init__(self, f, before, after, keep):
+        self.f, self.before, self.after, self.keep = f, before, after, keep
+
+    def forward(self, x, *others):
+        return self.after.forward(self.keep * x + self.f.forward(self.before.forward(x), *others))
+
+    def backward(self, d_y):
+        d_y = self.after.backward(d_y)
+        return self.keep * d_y + self.before.backward(self.f.backward(d_y))
+
+
+_now: dict[str, Run] = {}  # the run of the page
+
+
+def answer(request: str) -> str:
+    """Return what came of a request of the page; both are JSON.
+
+    ``{"do": "begin", "task": …, "parts": …, "seed": …, "cells": …}`` makes a model, ``{"do": "train", "seconds": …}`` trains it,
+    ``{"do": "write", "text": …}`` lets it write. What the reader's own code raises comes back as ``error`` and ``trace``.
+    """
+    asked = json.loads(request)
+    try:
+        if asked["do"] == "begin":
+            _now["run"] = Run(asked["task"], Parts(**asked["parts"]), seed=asked["seed"], cells=asked["cells"])
+        if asked["do"] == "train":
+            _now["run"].train(asked["seconds"])
+        if asked["do"] == "write":
+            try:
+                ids = _now["run"].task.read(asked["text"])
+            except ValueError as error:  # of what the reader typed, for the reader
+                return json.dumps({"error": str(error), "refused": str(error)})
+            return json.dumps(_now["run"].look(ids))
+        return json.dumps(_now["run"].state())
+    except Exception as error:  # of the reader's code: the page shows it
+        places = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith("your cell")]
+        where = f" ({places[-1].filename}, line {places[-1].lineno})" if places else ""
+        if isinstance(error, SyntaxError):
+            where = f" ({error.filename}, line {error.lineno})"
+        words = error.msg if isinstance(error, SyntaxError) else str(error)
+        return json.dumps({"error": f"{type(error).__name__}: {words}{where}", "trace": traceback.format_exc()})
