@@ -1,6 +1,6 @@
 """The laboratory: the Transformer of page 9b in NumPy, trained with some of its parts taken away; page 9c shows it.
 
-The page in the browser asks `answer`, one JSON text after another, and so runs the very code of page 9b, also where a reader has changed it.
+The page in the browser asks `answer`, one JSON text after another, and so runs the code of page 9b as its reader has left it.
 """
 
 import ast

@@ -1,0 +1,166 @@
+"""The laboratory: what each switch takes away, what a reader may type, and that a reader's own code is what is trained."""
+
+import inspect
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from xformer_course.lessons.laboratory import TASKS, Parts, Run, answer, build
+from xformer_lib.reference import transformer
+
+SOURCE = np.array([[4, 5, 6, 2], [7, 8, 2, 0]])
+TARGET = np.array([[1, 6, 5, 4], [1, 8, 7, 0]])
+
+
+def made(**parts):
+    return build(dict(vars(transformer)), 29, Parts(**parts), np.random.default_rng(0))
+
+
+def moved(model, source, target, change):
+    """The places of the first row at which logits move when an id is changed."""
+    before = model.forward(source, target)
+    source, target = source.copy(), target.copy()
+    change(source, target)
+    return (abs(model.forward(source, target) - before)[0].max(axis=-1) > 1e-6).tolist()
+
+
+def later(source, target):
+    target[0, 3] = 20
+
+
+def test_the_causal_mask():
+    assert moved(made(), SOURCE, TARGET, later) == [False, False, False, True]
+    assert moved(made(causal_mask=False), SOURCE, TARGET, later) == [True] * 4
+
+
+def test_the_padding_mask():
+    padded = SOURCE[::-1].copy(), TARGET[::-1].copy()
+
+    def shown(model):
+        short = model.forward(padded[0][:1, :3], padded[1][:1])
+        return bool(abs(model.forward(padded[0][:1], padded[1][:1]) - short).max() > 1e-6)
+
+    assert not shown(made()) and shown(made(padding_mask=False))
+
+
+def test_positions_scale_norm_and_residuals():
+    swapped = SOURCE[:, [1, 0, 2, 3]]
+    for positions in (True, False):
+        model = made(positions=positions)
+        same = np.allclose(model.forward(SOURCE, TARGET), model.forward(swapped, TARGET), atol=1e-5)
+        assert same is not positions
+    assert {made(scale=scale).decoder[0].cross_attention.f.scale for scale in (True, False)} == {0.5, 1.0}
+    outputs = [made(**parts).forward(SOURCE, TARGET) for parts in ({}, {"norm": "post"}, {"norm": "none"}, {"residuals": False})]
+    for one in range(4):
+        for other in range(one):
+            assert not np.allclose(outputs[one], outputs[other], atol=1e-2)
+
+
+@pytest.mark.parametrize("parts", [{}, {"norm": "post"}, {"norm": "none"}, {"residuals": False, "layers": 2}, {"norm": "post", "residuals": False}])
+def test_every_gradient_whatever_is_taken_away(parts):
+    """A switch that broke the way back would teach the wrong lesson."""
+    model, target_out = made(width=8, **parts), np.array([[6, 5, 4, 2], [8, 7, 2, 0]])
+    for p in model.parameters():
+        p.value, p.grad = p.value.astype(float), p.grad.astype(float)
+
+    def loss():
+        return transformer.cross_entropy(model.forward(SOURCE, TARGET), target_out)
+
+    model.backward(loss()[1])
+    rng = np.random.default_rng(1)
+    for p in model.parameters():
+        place = tuple(rng.integers(size) for size in p.value.shape)
+        kept, sides = p.value[place], []
+        for nudge in (1e-6, -1e-6):
+            p.value[place] = kept + nudge
+            sides.append(loss()[0])
+        p.value[place] = kept
+        assert abs((sides[0] - sides[1]) / 2e-6 - p.grad[place]) < 1e-6
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_run_goes_on_where_it_stopped(task):
+    whole, parts = Run(task, replace(TASKS[task]().settings, steps=4)), Run(task, replace(TASKS[task]().settings, steps=4))
+    whole.train()
+    while parts.step < 4:
+        parts.train(seconds=0.001)
+    assert parts.losses == whole.losses and parts.right == whole.right and parts.state()["step"] == 4
+    seen = parts.write(parts.task.example)
+    assert len(seen["looks"]["cross"]) == 4 and len(seen["looks"]["cross"][0][0]) == len(seen["read"])
+
+
+def test_it_learns_words_backwards():
+    run = Run("backwards")
+    run.train()
+    assert run.right[-1][1] >= 0.97 and run.write("engineer")["text"] == "reenigne"
+
+
+def test_held_out_rows_are_held_out():
+    for make in TASKS.values():
+        task = make()
+        known = {tuple(row) for row in task.sources[task.known].tolist()}
+        assert not known & {tuple(row) for row in task.sources[task.held_out].tolist()} and len(known) > 9_000
+
+
+@pytest.mark.parametrize(
+    "task, text, said",
+    [
+        ("backwards", "ça", "expected one to eight letters"),
+        ("backwards", "", "try engineer"),
+        ("backwards", "abcdefghi", "got 'abcdefghi'"),
+        ("fragment", "The elephant", "'elephant', which this small grammar does not have"),
+        ("fragment", " . ", "got 0 words; try The big yellow cat"),
+    ],
+)
+def test_a_text_that_cannot_be_read(task, text, said):
+    with pytest.raises(ValueError, match=said):
+        TASKS[task]().read(text)
+
+
+def test_a_sentence_with_its_full_stop():
+    task = TASKS["fragment"]()
+    assert task.read("The big yellow cat.") == task.read("the big yellow cat")
+    assert task.spell(task.read("I am an engineer")[:-1]) == "I am an engineer"
+
+
+def cells(change=("", "")):
+    source = inspect.getsource(transformer)
+    assert change[0] in source
+    return [part for part in source.replace(*change).split("# %% ")[1:] for part in [part.partition("\n")[2]]]
+
+
+def begun(code):
+    return json.loads(answer(json.dumps({"do": "begin", "task": "backwards", "parts": {"steps": 3}, "seed": 0, "cells": code})))
+
+
+def asked(**request):
+    return json.loads(answer(json.dumps(request)))
+
+
+IMPORTS = inspect.getsource(transformer).partition("__all__")[0]
+
+
+def test_the_readers_code_is_trained():
+    assert begun(None)["steps"] == 3
+    book = asked(do="train", seconds=60)["losses"]
+    begun([IMPORTS, *cells()])
+    assert asked(do="train", seconds=60)["losses"] == book
+    begun([IMPORTS, *cells(("np.maximum(0, ", "np.sin(1 * "))])
+    assert asked(do="train", seconds=60)["losses"] != book
+    assert asked(do="write", text="cat")["read"] == ["c", "a", "t", "<eos>"]
+    assert "expected one to eight letters" in asked(do="write", text="?")["refused"]
+
+
+def test_an_error_of_the_readers_code_names_its_line():
+    begun([IMPORTS, *cells(("np.maximum(0, ", "np.maximum(nothing, "))])
+    told = asked(do="train", seconds=60)
+    assert told["error"].startswith("NameError: name 'nothing' is not defined (your cell of FeedForward, line") and "Traceback" in told["trace"]
+    assert begun(["def f(:"])["error"].startswith("SyntaxError: ")
+
+
+@pytest.mark.parametrize("wrong, said", [({"norm": "last"}, "norm: expected pre, post or none"), ({"heads": 3}, "heads: expected a number that divides")])
+def test_parts_that_do_not_fit(wrong, said):
+    with pytest.raises(ValueError, match=said):
+        Parts(**wrong)
