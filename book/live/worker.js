@@ -25,7 +25,7 @@ self.onmessage = async ({ data }) => {
     if (data.files) await start(data);
     else if (data.laboratory) {
       self.laboratory ??= self.python.pyimport("xformer_course.lessons.laboratory");
-      postMessage(JSON.parse(self.laboratory.answer(data.laboratory)));
+      postMessage({ answer: JSON.parse(self.laboratory.answer(data.laboratory)) });
     }
     else postMessage(JSON.parse(self.runner.run(data.number, data.source, JSON.stringify(data.typed))));
   } catch (error) {

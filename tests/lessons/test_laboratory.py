@@ -88,7 +88,10 @@ def test_a_run_goes_on_where_it_stopped(task):
         parts.train(seconds=0.001)
     assert parts.losses == whole.losses and parts.right == whole.right and parts.state()["step"] == 4
     seen = parts.write(parts.task.example)
-    assert len(seen["looks"]["cross"]) == 4 and len(seen["looks"]["cross"][0][0]) == len(seen["read"])
+    for look in seen["looks"].values():
+        assert np.shape(look["heads"]) == (4, len(look["rows"]), len(look["columns"]))
+        assert abs(np.sum(look["heads"], axis=-1) - 100).max() < 5
+    assert len(seen["looks"]["self"]["rows"]) == len(parts.task.answer(parts.task.read(parts.task.example)))
 
 
 def test_it_learns_words_backwards():
@@ -149,7 +152,8 @@ def test_the_readers_code_is_trained():
     assert asked(do="train", seconds=60)["losses"] == book
     begun([IMPORTS, *cells(("np.maximum(0, ", "np.sin(1 * "))])
     assert asked(do="train", seconds=60)["losses"] != book
-    assert asked(do="write", text="cat")["read"] == ["c", "a", "t", "<eos>"]
+    looks = asked(do="write", text="cat")["looks"]
+    assert looks["cross"]["columns"] == ["c", "a", "t", "<eos>"] and looks["self"]["rows"] == ["t", "a", "c", "<eos>"]
     assert "expected one to eight letters" in asked(do="write", text="?")["refused"]
 
 

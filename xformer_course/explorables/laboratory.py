@@ -19,7 +19,7 @@ EXPERIMENTS = (
     ("one wide head, no scale", {"scale": False, "heads": 1, "width": 32, "rate": 0.01}),
 )
 _TASKS = (
-    (Backwards, "words backwards", "A word", ("engineer", "attention", "laptop", "abcdefgh")),
+    (Backwards, "words backwards", "A word", ("engineer", "computer", "level", "abcdefgh")),
     (
         Fragment,
         "English → French",

@@ -68,6 +68,10 @@ class Task:
         """Return the text that ids mean."""
         raise NotImplementedError
 
+    def answer(self, ids: list[int]) -> list[int] | None:
+        """Return the right answer to what `read` gave, with the end, if it is known."""
+        raise NotImplementedError
+
 
 class Backwards(Task):
     """Chapter 9's task: words of three to eight random letters, written backwards."""
@@ -96,6 +100,9 @@ class Backwards(Task):
     def spell(self, ids):
         return "".join(self.names[i] for i in ids)
 
+    def answer(self, ids):
+        return [*ids[-2::-1], EOS]
+
 
 class Fragment(Task):
     """English to French sentences of the course's small grammar, a word a token."""
@@ -113,6 +120,7 @@ class Fragment(Task):
         self.english = {word for source, _ in texts for word in source}
         pairs = [tuple([*(self.place[word] for word in words), EOS] for words in pair) for pair in texts]
         super().__init__(pairs, ["<pad>", "<bos>", "<eos>", *found])
+        self.answers = {tuple(source): target for source, target in pairs}
 
     def words(self, text):
         """The words of a sentence, without the capital that only its place gives."""
@@ -132,6 +140,9 @@ class Fragment(Task):
     def spell(self, ids):
         text = " ".join(self.names[i] for i in ids).replace("' ", "'")
         return text[:1].upper() + text[1:]
+
+    def answer(self, ids):
+        return self.answers.get(tuple(ids))
 
 
 TASKS = {task.name: cache(task) for task in (Backwards, Fragment)}
@@ -203,33 +214,39 @@ class Run:
         return float(np.mean([ended(row) == ended(target) for row, target in zip(written.tolist(), targets.tolist())]))
 
     def write(self, text: str) -> dict:
-        """Return what the model makes of a text: words read, words written, and where each head looked, in hundredths."""
+        """Return what the model makes of a text: what was read and written, and where each head looked, in hundredths.
+
+        ``cross`` is the decoder's look at the source while it writes, ``self`` its look at the right answer while it learns (or, where
+        the answer is not known, at what it has written).
+        """
         return self.look(self.task.read(text))
 
     def look(self, ids: list[int]) -> dict:
         """Return the same of ids that were read already."""
-        written = self.code["greedy"](self.model, np.array([ids]), self.task.targets.shape[1])[0].tolist()
+        model, source = self.model, np.array([ids])
+        written = self.code["greedy"](model, source, self.task.targets.shape[1])[0].tolist()
         out = ended(written)
-        end = written[: len(out) + 1]
-        decoder = self.model.decoder[0]
-        looks = {name: hundredths(part(decoder).f.weights[0]) for name, part in LOOKS.items()}
+        rows = written[: len(out) + 1]
+        cross = self._seen("cross_attention", rows, ids)
+        answer = self.task.answer(ids) or rows
+        model.forward(source, np.array([[BOS, *answer[:-1]]]))
         return {
-            "read": [self.task.names[i] for i in ids],
-            "written": [self.task.names[i] for i in end],
             "text": self.task.spell([i for i in out if i > EOS]),
-            "looks": {name: [head[: len(end)] for head in heads] for name, heads in looks.items()},
+            "looks": {"cross": cross, "self": self._seen("self_attention", answer, [BOS, *answer[:-1]])},
+        }
+
+    def _seen(self, attention, rows, columns):
+        weights = getattr(self.model.decoder[0], attention).f.weights[0][:, : len(rows)]
+        names = self.task.names
+        return {
+            "rows": [names[i] for i in rows],
+            "columns": [names[i] for i in columns],
+            "heads": np.round(100 * weights).astype(int).tolist(),
         }
 
     def state(self) -> dict:
         """Return step, steps, losses and shares of held-out rows that came out right."""
         return {"step": self.step, "steps": self.parts.steps, "losses": self.losses, "right": self.right}
-
-
-LOOKS = {"cross": lambda layer: layer.cross_attention, "self": lambda layer: layer.self_attention}
-
-
-def hundredths(weights):
-    return np.round(100 * weights).astype(int).tolist()
 
 
 def ended(ids: list[int]) -> list[int]:

@@ -30,7 +30,7 @@ const start = ({ stage, data, say }) => {
     ["layers", "Layers", [1, 2, 3], (n) => `${n} layer${n > 1 ? "s" : ""}`],
     ["heads", "Heads", [1, 2, 4, 8], (n) => `${n} head${n > 1 ? "s" : ""}`],
     ["width", "Width", [8, 16, 32, 64], (n) => `width ${n}`],
-    ["rate", "Learning rate", [0.0025, 0.005, 0.01, 0.02, 0.04], (n) => `rate ${n}`],
+    ["rate", "Rate", [0.0025, 0.005, 0.01, 0.02, 0.04], (n) => `rate ${n}`],
     ["steps", "Steps", [200, 400, 800, 1500, 3000], (n) => `${n} steps`],
   ];
   // What is other than the task's own settings, in words.
@@ -190,31 +190,32 @@ const start = ({ stage, data, say }) => {
         .map(([step, text]) => h("li", {}, `step ${step}: `, h("b", { lang: french }, text || "(nothing)"))),
     );
     if (!seen) return map.replaceChildren(h("p", { class: "xf-quiet" }, "Where it looks appears here while it trains."));
-    const heads = seen.looks[state.look],
-      shown = state.head === "mean" || !heads[state.head] ? null : Number(state.head);
-    const rows = heads[0].map((row, i) => row.map((_, j) => (shown === null ? heads.reduce((sum, head) => sum + head[i][j], 0) / heads.length : heads[shown][i][j]) / 100));
-    const columns = state.look === "cross" ? seen.read : ["<bos>", ...seen.written.slice(0, -1)];
+    const { heads, rows, columns } = seen.looks[state.look],
+      shown = state.head === "mean" || !heads[state.head] ? null : state.head,
+      mean = (i, j) => heads.reduce((sum, head) => sum + head[i][j], 0) / heads.length;
     const which = shown === null ? (heads.length > 1 ? `mean of ${heads.length} heads` : "its one head") : `head ${shown + 1}`;
     map.replaceChildren(
       kit.map({
-        matrix: rows,
-        rows: seen.written,
+        matrix: rows.map((_, i) => columns.map((_, j) => (shown === null ? mean(i, j) : heads[shown][i][j]) / 100)),
+        rows,
         columns,
-        rowAxis: "about to write (query)",
-        columnAxis: state.look === "cross" ? "read (key)" : "written so far (key)",
-        title: `${state.look === "cross" ? "Cross-attention" : "The decoder\u2019s self-attention"}, ${which}`,
+        title:
+          state.look === "cross"
+            ? `What it reads of the source before it writes each ${unit()} (${which})`
+            : `What it may read of the right answer while it learns to write each ${unit()} (${which})`,
       }),
     );
   };
+  const unit = () => (state.task === "backwards" ? "letter" : "word");
   const showLook = () => {
-    const count = seen ? seen.looks[state.look].length : state.parts.heads;
+    const count = seen ? seen.looks[state.look].heads.length : state.parts.heads;
     if (state.head !== "mean" && state.head >= count) state.head = "mean";
     lookBar.replaceChildren(
       kit.choice({
         label: "Where it looks",
         options: [
           ["cross", "at the source"],
-          ["self", "at what it has written"],
+          ["self", "at the answer, in training"],
         ],
         value: state.look,
         onchange: (look) => set({ look }),
@@ -296,14 +297,14 @@ const start = ({ stage, data, say }) => {
   });
 
   // ---------------------------------------------------------------- training
-  const ask = (request) => python.ask({ laboratory: JSON.stringify(request) });
+  const ask = async (request) => (await python.ask({ laboratory: JSON.stringify(request) })).answer;
   const go = kit.button("Train", () => train(), { class: "xf-lab-go" }),
     stop = kit.button("Stop", () => halt()),
     on = kit.button("Go on", () => train(true)),
     reset = kit.button("Reset", () => clear());
   const buttons = () => {
     const newest = runs.at(-1);
-    go.textContent = python ? (runs.length ? "Train anew" : "Train") : `Load Python (${data.megabytes} MB) and train`;
+    go.textContent = python ? (runs.length ? "Train again" : "Train") : `Load Python (${data.megabytes} MB) and train`;
     go.disabled = !inBook || Boolean(running);
     stop.hidden = !running;
     on.hidden = Boolean(running) || !newest || !python || python.over || newest.over || newest.losses.length >= newest.steps;
@@ -446,8 +447,7 @@ const start = ({ stage, data, say }) => {
   stage.append(
     h("div", { class: "xf-row" }, taskChoice, experiment),
     h("fieldset", { class: "xf-lab-parts" }, h("legend", {}, "Parts"), SWITCHES.map(([name]) => switches[name])),
-    norm,
-    h("div", { class: "xf-row" }, numbers.map(([, control]) => control)),
+    h("div", { class: "xf-row xf-lab-sizes" }, norm, numbers.map(([, control]) => control)),
     h("div", { class: "xf-row" }, go, stop, on, reset, progress),
     refused,
     charts,
