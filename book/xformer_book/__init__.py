@@ -16,7 +16,7 @@ def add_static_folder(app, config):
     app.add_js_file("reading.js", loading_method="defer")
     app.add_js_file("loader.js", loading_method="defer")
     app.add_js_file("search.js", loading_method="defer")
-    app.add_js_file("python.js", loading_method="defer")
+    app.add_js_file("page_python.js", loading_method="defer")
     app.add_js_file("live.js", loading_method="defer")
     app.add_js_file("predict.js", loading_method="defer")
     app.add_js_file("review.js", loading_method="defer")

@@ -36,7 +36,7 @@ ONLY_WHERE_USED = {
     "progress.js": r'id="your-progress"',
     "review.js": r'class="review-set"',
     "loader.js": r'class="cell live |id="search-results"|data-xf="laboratory"',
-    "python.js": r'class="cell live |data-xf="laboratory"',
+    "page_python.js": r'class="cell live |data-xf="laboratory"',
     "search.js": r'id="search-results"',
     "live.js": r'class="cell live ',
 }

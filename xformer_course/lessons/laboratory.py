@@ -200,12 +200,16 @@ class Run:
         rows = self.rng.integers(self.task.known.start, len(task.sources), size=32)
         source, target = task.sources[rows], task.targets[rows]
         source, target = shortened(source), shortened(target)
-        loss, d_logits = self.code["cross_entropy"](self.model.forward(source, shifted(target)), target)
+        loss, d_logits = self.code["cross_entropy"](self.model.forward(source, self.reads(target)), target)
         self.model.backward(d_logits)
         rising = (self.step + 1) / (0.1 * steps) if self.parts.warm_up else 1
         self.adam.step(self.parts.rate * min(1, rising, (steps - self.step) / (0.6 * steps)))
         self.step += 1
         self.losses.append(float(loss))
+
+    def reads(self, target):
+        """Return what the decoder reads while it learns to write the target (b t)."""
+        return shifted(target)
 
     def share_right(self) -> float:
         """Return the share of held-out rows that are written without a mistake."""

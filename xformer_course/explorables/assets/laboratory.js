@@ -1,4 +1,4 @@
-// Choose the parts of a Transformer, train it, watch. The numbers come from the page's Python (python.js of the book), which runs the code
+// Choose the parts of a Transformer, train it, watch. The numbers come from the page's Python (page_python.js of the book), which runs the code
 // of page 9b as the reader has left it.
 const start = ({ stage, data, say }) => {
   const { h, s } = kit;
@@ -199,14 +199,10 @@ const start = ({ stage, data, say }) => {
         matrix: rows.map((_, i) => columns.map((_, j) => (shown === null ? mean(i, j) : heads[shown][i][j]) / 100)),
         rows,
         columns,
-        title:
-          state.look === "cross"
-            ? `What it reads of the source before it writes each ${unit()} (${which})`
-            : `What it may read of the right answer while it learns to write each ${unit()} (${which})`,
+        title: `${state.look === "cross" ? "Read of the source" : "Read of the answer so far"} (${which})`,
       }),
     );
   };
-  const unit = () => (state.task === "backwards" ? "letter" : "word");
   const showLook = () => {
     const count = seen ? seen.looks[state.look].heads.length : state.parts.heads;
     if (state.head !== "mean" && state.head >= count) state.head = "mean";
@@ -317,7 +313,7 @@ const start = ({ stage, data, say }) => {
   };
   const tellOf = (run) => {
     const share = run.right.length ? `, ${kit.number(100 * run.right.at(-1)[1], 0)} of 100 held-out rows right` : "";
-    return `Step ${run.losses.length} of ${run.steps}: loss ${kit.number(points.loss(run).at(-1)?.[1] ?? 0)}${share}; \u201c${state.text}\u201d becomes \u201c${moments.at(-1)?.[1] ?? ""}\u201d.`;
+    return `Step ${run.losses.length} of ${run.steps}: loss ${kit.number(points.loss(run).at(-1)?.[1] ?? 0)}${share}; \u201c${state.text}\u201d becomes ${moments.at(-1)?.[1] ? `\u201c${moments.at(-1)[1]}\u201d` : "nothing"}.`;
   };
   const look = async (run) => {
     const answer = await ask({ do: "write", text: state.text });
@@ -428,6 +424,7 @@ const start = ({ stage, data, say }) => {
     const other = next.task && next.task !== state.task;
     Object.assign(state, next);
     if (other) {
+      halt();
       moments = [];
       seen = null;
       runs = [];
@@ -447,7 +444,8 @@ const start = ({ stage, data, say }) => {
   stage.append(
     h("div", { class: "xf-row" }, taskChoice, experiment),
     h("fieldset", { class: "xf-lab-parts" }, h("legend", {}, "Parts"), SWITCHES.map(([name]) => switches[name])),
-    h("div", { class: "xf-row xf-lab-sizes" }, norm, numbers.map(([, control]) => control)),
+    norm,
+    h("div", { class: "xf-row xf-lab-sizes" }, numbers.map(([, control]) => control)),
     h("div", { class: "xf-row" }, go, stop, on, reset, progress),
     refused,
     charts,
@@ -457,5 +455,5 @@ const start = ({ stage, data, say }) => {
     inBook ? codeBox : h("p", {}, data.elsewhere),
   );
   set({});
-  return { set, train, halt, read: () => ({ ...state, running: Boolean(running), runs, moments, seen, progress: progress.textContent }) };
+  return { set, code: () => editor?.text(), read: () => ({ ...state, running: Boolean(running), runs, moments, seen, progress: progress.textContent }) };
 };

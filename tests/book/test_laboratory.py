@@ -1,0 +1,119 @@
+"""The laboratory in the built book: a reader trains, stops, goes on, compares two runs, changes the code; from a folder and from a server."""
+
+import json
+import re
+
+import pytest
+from playwright.async_api import expect
+
+from tests.book.browser import browse
+from tests.book.conftest import HTML
+from tests.book.test_live import server  # noqa: F401
+from tests.ci import continuous
+
+PAGE = "chapters/09c_laboratory.html"
+FIGURE = "document.querySelector('figure.xf').explorable"
+LOADED = "performance.getEntriesByType('resource').filter((one) => /_static\\/python/.test(one.name)).length"
+pytestmark = pytest.mark.browser
+
+
+async def read(tab):
+    return await tab.evaluate(f"{FIGURE}.read()")
+
+
+async def trained(tab):
+    """What the figure has once nothing runs any more."""
+    await expect(tab.get_by_role("button", name="Stop", exact=True)).to_be_hidden(timeout=120_000)
+    return await read(tab)
+
+
+async def steps(tab, number):
+    await tab.get_by_label("Steps", exact=True).select_option(str(number))
+
+
+async def train(tab, name=re.compile("^Train")):
+    await tab.get_by_role("button", name=name).click()
+    return await trained(tab)
+
+
+@pytest.mark.parametrize("place", ["folder", pytest.param("server", marks=continuous)])
+def test_two_runs_a_stop_and_a_sentence(chromium, pages, server, place):  # noqa: F811
+    async def work(tab):
+        await tab.visit((HTML / PAGE).as_uri() if place == "folder" else server + PAGE)
+        seen = {"before a press": await tab.evaluate(LOADED)}
+        seen["honest"] = await train(tab, "Load Python (10 MB) and train")
+        await tab.get_by_label("Experiment").select_option(label="a decoder that peeks")
+        await tab.get_by_role("button", name="Train again").click()
+        await tab.wait_for_function(f"{FIGURE}.read().runs.at(-1).losses.length > 50")
+        await tab.get_by_role("button", name="Stop", exact=True).press("Enter")
+        seen["stopped"] = await trained(tab)
+        seen["focus"] = await tab.evaluate("document.activeElement.textContent")
+        seen["gone on"] = await train(tab, "Go on")
+        seen["said"] = await tab.locator("figure.xf .xf-say").inner_text()
+        await tab.get_by_role("button", name="English → French").click()
+        await steps(tab, 200)
+        await tab.get_by_label("A sentence").fill("The elephant sleeps")
+        await tab.get_by_label("A sentence").press("Tab")
+        seen["french"] = await train(tab)
+        seen["refused"] = await tab.locator(".xf-lab-refused").inner_text()
+        await tab.get_by_label("A sentence").fill("She does not see the small birds")
+        await tab.get_by_label("A sentence").press("Tab")
+        await expect(tab.locator(".xf-lab-moments li")).not_to_have_count(0)
+        seen["written"] = await tab.locator(".xf-lab-moments").inner_text()
+        return seen, tab.complaints
+
+    seen, problems = browse(chromium, work, this_machine=place == "server")
+    assert problems == [] and seen["before a press"] == 0
+    (honest,) = seen["honest"]["runs"]
+    assert honest["words"] == "everything in place" and len(honest["losses"]) == 800 and honest["right"][-1][1] > 0.95
+    assert seen["honest"]["moments"][-1][1] == "reenigne"
+    assert 50 < len(seen["stopped"]["runs"][1]["losses"]) < 800 and seen["focus"] == "Go on"
+    before, peeking = seen["gone on"]["runs"]
+    assert before["words"] == "everything in place" and peeking["words"] == "no causal mask"
+    assert sum(peeking["losses"][150:200]) < sum(honest["losses"][150:200]) / 3 and peeking["right"][-1][1] < 0.05
+    assert seen["said"].startswith("Step 800 of 800: loss 0.0")
+    assert "'elephant', which this small grammar does not have" in seen["refused"]
+    assert len(seen["french"]["runs"]) == 1 and seen["french"]["runs"][0]["losses"][-1] < 3
+    assert seen["written"].startswith("step 200: ")
+
+
+def test_the_readers_code_is_trained_there_and_on_page_9b(chromium, pages):
+    """A line of FeedForward, an error in it, and a loop that never ends; then all as in the book."""
+
+    async def put(tab, old, new):
+        text = await tab.evaluate(f"{FIGURE}.code()")
+        assert old in text
+        await tab.locator(".xf-lab-code .cm-content").focus()
+        await tab.keyboard.press("Control+A")
+        await tab.keyboard.insert_text(text.replace(old, new))
+
+    async def work(tab):
+        await tab.visit((HTML / PAGE).as_uri())
+        await steps(tab, 200)
+        await tab.get_by_text("Change the code").click()
+        await tab.get_by_label("Part", exact=True).select_option(label="FeedForward")
+        seen = {"book": await train(tab, "Load Python (10 MB) and train")}
+        await put(tab, "np.maximum(0, self.w_1.forward(x))", "np.tanh(self.w_1.forward(x))")
+        seen["mine"] = await train(tab)
+        seen["kept"] = await tab.evaluate("localStorage.getItem('xformer-typed')")
+        await put(tab, "np.tanh(", "np.tanhh(")
+        await train(tab)
+        seen["error"] = await tab.locator(".xf-lab-refused").inner_text()
+        await put(tab, "self.hidden = np.tanhh(self.w_1.forward(x))", "while True: pass")
+        await tab.get_by_role("button", name="Train again").click()
+        await expect(tab.locator(".xf-lab-progress")).to_contain_text("Making the task")
+        await tab.get_by_role("button", name="Stop", exact=True).click()
+        await expect(tab.locator(".xf-lab-refused")).to_contain_text("Stopped. Python begins again")
+        await tab.get_by_role("button", name="All as in the book").click()
+        seen["again"] = await train(tab)
+        seen["forgotten"] = await tab.evaluate("localStorage.getItem('xformer-typed')")
+        return seen, tab.complaints
+
+    seen, problems = browse(chromium, work)
+    assert problems == []
+    book, mine = (seen[name]["runs"][-1] for name in ("book", "mine"))
+    assert mine["words"] == "200 steps, your code" and mine["losses"] != book["losses"] and mine["losses"][-1] < 3
+    (text,) = json.loads(seen["kept"])["09b_without_pytorch"].values()
+    assert "np.tanh(" in text
+    assert seen["error"].startswith("AttributeError: ") and "(your cell of FeedForward, line 10)" in seen["error"]
+    assert seen["again"]["runs"][-1]["losses"] == book["losses"] and json.loads(seen["forgotten"]) == {"09b_without_pytorch": {}}
