@@ -90,7 +90,7 @@ def test_the_readers_code_is_trained_there_and_on_page_9b(chromium, pages):
     async def work(tab):
         await tab.visit((HTML / PAGE).as_uri())
         await steps(tab, 200)
-        await tab.get_by_text("Change the code").click()
+        await tab.locator(".xf-lab-code summary").click()
         await tab.get_by_label("Part", exact=True).select_option(label="FeedForward")
         seen = {"book": await train(tab, "Load Python (10 MB) and train")}
         await put(tab, "np.maximum(0, self.w_1.forward(x))", "np.tanh(self.w_1.forward(x))")
@@ -115,5 +115,5 @@ def test_the_readers_code_is_trained_there_and_on_page_9b(chromium, pages):
     assert mine["words"] == "200 steps, your code" and mine["losses"] != book["losses"] and mine["losses"][-1] < 3
     (text,) = json.loads(seen["kept"])["09b_without_pytorch"].values()
     assert "np.tanh(" in text
-    assert seen["error"].startswith("AttributeError: ") and "(your cell of FeedForward, line 10)" in seen["error"]
+    assert seen["error"].startswith("AttributeError: ") and "(your cell of FeedForward, line 9)" in seen["error"]
     assert seen["again"]["runs"][-1]["losses"] == book["losses"] and json.loads(seen["forgotten"]) == {"09b_without_pytorch": {}}

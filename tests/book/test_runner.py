@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "book" / "live"))
 import runner  # noqa: E402
 
-PAGES = sorted((ROOT / "chapters").glob("0[1-7]*.ipynb"))
+PAGES = sorted([*(ROOT / "chapters").glob("0[1-7]*.ipynb"), ROOT / "chapters" / "09b_without_pytorch.ipynb"])
 # Each cell in a page of its own, so that nothing but what `needed` names can have run before it.
 ALONE = """
 import json, sys

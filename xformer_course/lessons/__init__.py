@@ -10,13 +10,19 @@ _HOMES = {
     "ACTORS": "variants",
     "ALPHABET": "backwards",
     "BANDS": "variants",
+    "Backwards": "laboratory",
+    "Broken": "broken",
+    "FAULTS": "broken",
+    "Fragment": "laboratory",
     "LETTERS": "extrapolation",
     "Labeller": "extrapolation",
     "NOUNS": "variants",
     "NUM_SOUNDS": "variants",
     "OBJECTS": "variants",
     "PLACES": "variants",
+    "Parts": "laboratory",
     "RELATIONS": "variants",
+    "Run": "laboratory",
     "SOUNDS": "variants",
     "TASKS": "extrapolation",
     "TESTED": "extrapolation",
@@ -49,6 +55,8 @@ if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_course.lessons.backwards import share_right as share_right
     from xformer_course.lessons.backwards import spelled as spelled
     from xformer_course.lessons.backwards import train_backwards as train_backwards
+    from xformer_course.lessons.broken import FAULTS as FAULTS
+    from xformer_course.lessons.broken import Broken as Broken
     from xformer_course.lessons.extrapolation import LETTERS as LETTERS
     from xformer_course.lessons.extrapolation import TASKS as TASKS
     from xformer_course.lessons.extrapolation import TESTED as TESTED
@@ -61,6 +69,10 @@ if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_course.lessons.extrapolation import right_by_place as right_by_place
     from xformer_course.lessons.extrapolation import train_labeller as train_labeller
     from xformer_course.lessons.extrapolation import two_back as two_back
+    from xformer_course.lessons.laboratory import Backwards as Backwards
+    from xformer_course.lessons.laboratory import Fragment as Fragment
+    from xformer_course.lessons.laboratory import Parts as Parts
+    from xformer_course.lessons.laboratory import Run as Run
     from xformer_course.lessons.variants import ACTORS as ACTORS
     from xformer_course.lessons.variants import BANDS as BANDS
     from xformer_course.lessons.variants import NOUNS as NOUNS

@@ -16,7 +16,7 @@ import numpy as np
 from xformer_lib.data.fragment import fragment_split, split_words
 from xformer_lib.reference import transformer
 
-__all__ = ["Backwards", "Fragment", "Parts", "Run", "TASKS"]
+__all__ = ["Backwards", "Fragment", "Parts", "Run"]
 
 PAD, BOS, EOS = transformer.PAD, transformer.BOS, transformer.EOS
 ASKED = 100  # held-out rows that are written after every so many steps

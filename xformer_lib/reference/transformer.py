@@ -136,6 +136,12 @@ class LayerNorm(Layer):
 
 
 # %% chapter 9b: The layer
+def transposed(x):
+    """Swap the last two axes."""
+    return x.swapaxes(-1, -2)
+
+
+# %% chapter 9b: The layer
 class Attention(Layer):
     """softmax(Q Kᵀ / √d) V in each head: queries from x, keys and values from context.
 
@@ -178,12 +184,6 @@ class Attention(Layer):
         """(b h i d) → (b i m)"""
         b, h, i, d = heads.shape
         return heads.swapaxes(1, 2).reshape(b, i, h * d)
-
-
-# %% chapter 9b: The layer
-def transposed(x):
-    """Swap the last two axes."""
-    return x.swapaxes(-1, -2)
 
 
 # %% chapter 9b: The layer
