@@ -92,6 +92,7 @@ check(...)
 ```
 
 ```python claims
+#@title Claims about the book's numbers
 scores, d = np.random.default_rng(0).normal(size=(2, 3, 5))
 nudge = 1e-6 * np.eye(5)[2]
 e = lambda s: np.exp(s) / np.exp(s).sum(axis=-1, keepdims=True)

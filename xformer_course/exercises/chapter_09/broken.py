@@ -25,15 +25,7 @@ place the very letter that it has to write there. `broken("A")` to `broken("E")`
         "The last one is seen before training: after a call of `logits`, `model.decoder[0].cross_attention.f.weights` has the weights. Compare "
         "how large they are with those of the healthy model.",
     ),
-    stub="""\
-from xformer_course.lessons.broken import broken
-
-for letter in ("healthy", "A", "B", "C", "D", "E"):
-    patient = broken(letter)
-    losses = patient.train()
-    print(patient, losses[[0, 49, 99, 199]].round(2), patient.write_words(["engineer", "cat"]))
-
-answer = {"A": ..., "B": ..., "C": ..., "D": ..., "E": ...}""",
+    stub='answer = {"A": ..., "B": ..., "C": ..., "D": ..., "E": ...}',
     reference=_RIGHT,
     wrong={
         "mask and shift exchanged": (
@@ -118,6 +110,7 @@ check(...)
 ```
 
 ```python claims
+#@title Claims about the book's numbers
 assert [moved(patient).index(True) for patient in patients.values()] == [2, 2, 1, 2, 0, 2]
 assert [letter for letter, patient in patients.items() if not notices_order(patient)] == ["C"]
 assert [letter for letter, patient in patients.items() if counts_padding(patient)] == ["A"]
