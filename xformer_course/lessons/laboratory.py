@@ -108,7 +108,7 @@ class Fragment(Task):
     """English to French sentences of the course's small grammar, a word a token."""
 
     name = "fragment"
-    settings = Parts(width=32, rate=0.01, steps=1500)
+    settings = Parts(width=24, rate=0.02, steps=1200)
     example = "The big yellow cat"
     every = 100
 

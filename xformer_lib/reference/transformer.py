@@ -98,13 +98,14 @@ def cross_entropy(logits, target):
 
     ``logits`` (b t v), ``target`` (b t) ids. The gradient has the shape of the logits.
     """
-    p = softmax(logits)
-    real = target != PAD
-    b, t = np.nonzero(real)
-    words = target[real]
-    loss = -np.log(p[b, t, words] + 1e-30).mean()
-    p[b, t, words] -= 1
-    return loss, p * real[..., None] / len(words)
+    real = target != PAD                          # (b t)
+    p = softmax(logits[real])                     # (n v), n real words
+    right = np.arange(len(p)), target[real]
+    loss = -np.log(p[right] + 1e-30).mean()
+    p[right] -= 1
+    d_logits = np.zeros_like(logits)
+    d_logits[real] = p / len(p)
+    return loss, d_logits
 
 
 # %% chapter 9b: In one line, too
@@ -296,10 +297,13 @@ class Transformer(Layer):
         return self.encoder_norm.forward(x)
 
     def decode(self, target_in, memory, source):
+        return self.embedding.logits(self.states(target_in, memory, source))
+
+    def states(self, target_in, memory, source):
         x, mask = self.embed(target_in), self.target_mask(target_in)
         for layer in self.decoder:
             x = layer.forward(x, memory, mask, self.source_mask(source))
-        return self.embedding.logits(self.decoder_norm.forward(x))
+        return self.decoder_norm.forward(x)
 
     def embed(self, ids):
         return self.embedding.forward(ids) + self.positions[: ids.shape[1]]
@@ -351,6 +355,7 @@ def greedy(model, source, max_len=15):
     memory = model.encode(source)
     tokens = np.full((len(source), 1), BOS)
     while tokens.shape[1] <= max_len and not (tokens == EOS).any(axis=1).all():
-        logits = model.decode(tokens, memory, source)[:, -1]
-        tokens = np.concatenate([tokens, logits.argmax(axis=-1)[:, None]], axis=1)
+        last = model.states(tokens, memory, source)[:, -1:]
+        words = model.embedding.logits(last).argmax(axis=-1)
+        tokens = np.concatenate([tokens, words], axis=1)
     return tokens[:, 1:]

@@ -29,9 +29,9 @@ const start = ({ stage, data, say }) => {
   const NUMBERS = [
     ["layers", "Layers", [1, 2, 3], (n) => `${n} layer${n > 1 ? "s" : ""}`],
     ["heads", "Heads", [1, 2, 4, 8], (n) => `${n} head${n > 1 ? "s" : ""}`],
-    ["width", "Width", [8, 16, 32, 64], (n) => `width ${n}`],
+    ["width", "Width", [8, 16, 24, 32, 64], (n) => `width ${n}`],
     ["rate", "Rate", [0.0025, 0.005, 0.01, 0.02, 0.04], (n) => `rate ${n}`],
-    ["steps", "Steps", [200, 400, 800, 1500, 3000], (n) => `${n} steps`],
+    ["steps", "Steps", [200, 400, 800, 1200, 2400], (n) => `${n} steps`],
   ];
   // What is other than the task's own settings, in words.
   const inWords = (task, parts) => {
