@@ -101,7 +101,7 @@ def look(run: loop.Run, pairs: list, sentences: int) -> Moment:
 
 def surest_head(maps: list[AttentionMaps]) -> tuple[int, int]:
     """Layer and head, from 0, by how much the French word that reads an English one most reads it, in the mean of all English words."""
-    surest = np.mean([words.cross[:, :, :-1, :-1].max(axis=2).mean(axis=-1) for words in maps], axis=0)
+    surest = np.mean([words.cross[:, :, :-1, :-1].max(axis=2, initial=0).mean(axis=-1) for words in maps], axis=0)
     layer, head = np.unravel_index(surest.argmax(), surest.shape)
     return int(layer), int(head)
 
