@@ -15,6 +15,7 @@ _HOMES = {
     "beam": "beam_tree",
     "heads": "several_heads",
     "laboratory": "laboratory",
+    "learning": "training_run",
     "looks": "where_it_looks",
     "positions": "places",
     "permutations": "reordering",
@@ -36,6 +37,7 @@ if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_course.explorables.reordering import permutations as permutations
     from xformer_course.explorables.several_heads import heads as heads
     from xformer_course.explorables.stations import architecture as architecture
+    from xformer_course.explorables.training_run import learning as learning
     from xformer_course.explorables.translator import translator as translator
     from xformer_course.explorables.where_it_looks import looks as looks
 else:
