@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from xformer_course.exercises import check
-from xformer_course.exercises.registry import find
 
 
 class HeldOut:
@@ -29,8 +28,7 @@ class HeldOut:
 
 
 def judged(id, answer, seed=0):
-    if find(id).requires:
-        pytest.importorskip(find(id).requires)
+    pytest.importorskip("torch")  # as in the chapters; without it, as in the book's pages, some exercises are given arrays
     return check(id, answer, rng=np.random.default_rng(seed))
 
 

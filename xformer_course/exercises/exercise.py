@@ -5,6 +5,7 @@
 
 import ast
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -27,6 +28,12 @@ class Case:
 def case(*args: Any, note: str = "", **kwargs: Any) -> Case:
     """Writes a `Case` as the call it stands for: `case(scores, axis=0, note="axis 0")`."""
     return Case(args, kwargs, note)
+
+
+def tensor_or_array(array: Any) -> Any:
+    """Return a tensor of a NumPy array where torch is in use; in the book's pages, which have NumPy alone, return the array."""
+    torch = sys.modules.get("torch")
+    return torch.from_numpy(array) if torch else array
 
 
 class Complaint(Exception):

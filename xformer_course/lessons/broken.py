@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from xformer_course.lessons.laboratory import PAD, Parts, Run
+from xformer_course.lessons.laboratory import Parts, Run
 from xformer_lib.reference.attention import softmax
 
 __all__ = ["FAULTS", "Broken", "broken"]

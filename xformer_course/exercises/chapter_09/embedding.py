@@ -2,7 +2,9 @@
 
 import math
 
-from xformer_course.exercises.exercise import Exercise, case
+import numpy as np
+
+from xformer_course.exercises.exercise import Exercise, case, tensor_or_array
 
 TIED_MATRIX = Exercise(
     id="9.1",
@@ -78,12 +80,10 @@ def _embed(ids, weight, positions):
 
 
 def _embed_cases(rng):
-    import torch
-
     def inputs(batch_size, length, vocab_size, d_model, max_len):
-        ids = torch.from_numpy(rng.integers(0, vocab_size, size=(batch_size, length)))
-        weight = torch.from_numpy(rng.normal(size=(vocab_size, d_model)) / math.sqrt(d_model))
-        return ids, weight, torch.from_numpy(rng.normal(size=(max_len, d_model)))
+        ids = rng.integers(0, vocab_size, size=(batch_size, length))
+        weight = rng.normal(size=(vocab_size, d_model)) / math.sqrt(d_model)
+        return map(tensor_or_array, (ids, weight, rng.normal(size=(max_len, d_model))))
 
     return [case(*inputs(1, 3, 5, 2, 3)), case(*inputs(2, 5, 11, 6, 5)), case(*inputs(3, 4, 7, 10, 13), note="more positions than tokens")]
 
@@ -99,22 +99,13 @@ def _embed_variant(*, times=lambda weight: math.sqrt(weight.shape[1]), positions
 
 
 def _appended(ids, weight, positions):
-    import torch
-
-    places = positions[: ids.shape[1]].expand(len(ids), -1, -1)
-    return torch.cat([weight[ids] * math.sqrt(weight.shape[1]), places], dim=-1)
+    words = np.asarray(weight[ids]) * math.sqrt(weight.shape[1])
+    return np.concatenate([words, np.broadcast_to(np.asarray(positions)[: ids.shape[1]], words.shape)], axis=-1)
 
 
 def _embed_one_hot(ids, weight, positions):
-    import torch
-
-    one_hot = torch.nn.functional.one_hot(ids, len(weight)).to(weight.dtype)
-    return (one_hot @ weight).mul(weight.shape[1] ** 0.5).add(positions.narrow(0, 0, ids.shape[1]))
-
-
-def _embed_in_numpy(ids, weight, positions):
-    rows = weight.numpy()[ids.numpy()]
-    return rows * rows.shape[-1] ** 0.5 + positions.numpy()[None, : ids.shape[1]]
+    one_hot = np.eye(len(weight))[np.asarray(ids)]
+    return one_hot @ np.asarray(weight) * weight.shape[1] ** 0.5 + np.asarray(positions)[: ids.shape[1]]
 
 
 EMBEDDING_SIZE = Exercise(
@@ -123,12 +114,11 @@ EMBEDDING_SIZE = Exercise(
     kind="implement",
     minutes=8,
     difficulty=1,
-    requires="torch",
     statement="""\
 The shared matrix `weight` (v, m) has entries of variance 1/m, as suits the softmax at the end; at the input, \
-vectors of that size would drown among the positions. Write, with tensors, `embed(ids, weight, positions)`: for `ids` \
+vectors of that size would drown among the positions. Write `embed(ids, weight, positions)`: for `ids` \
 (b, i) and a table `positions` (max_len, m) with at least i rows, the input of the first layer (b, i, m), scaled as in \
-"Attention Is All You Need".""",
+"Attention Is All You Need". All are tensors (in the web page, arrays).""",
     hints=(
         "A row of `weight` has variance 1/m in each entry. Which factor makes that 1?",
         "`weight[ids]` has shape (b, i, m). The factor belongs to the word vectors alone.",
@@ -184,7 +174,7 @@ vectors of that size would drown among the positions. Write, with tensors, `embe
             "You scaled the positions. Which of the two would drown?",
         ),
     },
-    alternatives={"one-hot product": _embed_one_hot, "NumPy": _embed_in_numpy},
+    alternatives={"one-hot product": _embed_one_hot},
     success="Word vectors and positions now have comparable size.",
     solution=r"""
 Entries of variance 1/m become entries of variance 1 by the factor √m, because a factor c multiplies a variance by c². Only the word

@@ -2,7 +2,9 @@
 
 import math
 
-from xformer_course.exercises.exercise import Complaint, Exercise, case
+import numpy as np
+
+from xformer_course.exercises.exercise import Complaint, Exercise, case, tensor_or_array
 
 
 def _closed_softmax(scores, mask):
@@ -263,47 +265,40 @@ print("gradient", scores.grad.tolist())
 
 
 def _decoder_mask(target_in, pad_id):
-    import torch
-
-    length = target_in.shape[1]
-    past = torch.ones(length, length, dtype=torch.bool).tril()
-    return past & (target_in != pad_id)[:, None, :]
+    past = np.tri(target_in.shape[1], dtype=bool)
+    return past & (np.asarray(target_in) != pad_id)[:, None, :]
 
 
 def _decoder_mask_cases(rng):
-    import torch
-
     def ids(pad_id, *lengths):
         rows = [[*rng.integers(10, 90, size=n).tolist(), *([pad_id] * (max(lengths) - n))] for n in lengths]
-        return torch.tensor(rows)
+        return np.array(rows)
 
-    before = ids(0, 5, 3)
     return [
-        case(ids(0, 2, 3), 0),
-        case(ids(0, 5, 2, 4), 0),
-        case(ids(7, 3, 6), 7, note="another pad_id"),
-        case(before.flip(1), 0, note="padding before the tokens"),
-        case(ids(0, 4, 1, 3, 2, 5, 4, 2), 0),
+        case(tensor_or_array(rows), pad_id, note=note)
+        for rows, pad_id, note in (
+            (ids(0, 2, 3), 0, ""),
+            (ids(0, 5, 2, 4), 0, ""),
+            (ids(7, 3, 6), 7, "another pad_id"),
+            (ids(0, 5, 3)[:, ::-1].copy(), 0, "padding before the tokens"),
+            (ids(0, 4, 1, 3, 2, 5, 4, 2), 0, ""),
+        )
     ]
 
 
 def _decoder_mask_of(combine):
     def decoder_mask(target_in, pad_id):
-        import torch
-
-        length = target_in.shape[1]
-        past = torch.ones(length, length, dtype=torch.bool).tril().expand(len(target_in), -1, -1)
-        real = (target_in != pad_id)[:, None, :].expand(-1, length, -1)
-        return combine(past, real)
+        ids = np.asarray(target_in)
+        square = (*ids.shape, ids.shape[1])
+        past, real = np.tri(ids.shape[1], dtype=bool), (ids != pad_id)[:, None, :]
+        return combine(*(np.broadcast_to(part, square) for part in (past, real)))
 
     return decoder_mask
 
 
 def _decoder_mask_by_lengths(target_in, pad_id):
-    import torch
-
-    place = torch.arange(target_in.shape[1])
-    lengths = (target_in != pad_id).sum(dim=1)
+    place = np.arange(target_in.shape[1])
+    lengths = (np.asarray(target_in) != pad_id).sum(axis=1)
     return (place[:, None] >= place) & (place < lengths[:, None])[:, None, :]
 
 
@@ -312,21 +307,14 @@ def _decoder_mask_by_loops(target_in, pad_id):
     return [[[j <= i and row[j] != pad_id for j in range(len(row))] for i in range(len(row))] for row in rows]
 
 
-def _decoder_mask_from_the_library(target_in, pad_id):
-    from xformer_lib.nn.masks import target_mask
-
-    return target_mask(target_in, pad_id)
-
-
 DECODER_MASK = Exercise(
     id="9.6",
     title="Neither the future nor the padding",
     kind="implement",
     minutes=8,
     difficulty=2,
-    requires="torch",
     statement="""\
-Write `decoder_mask(target_in, pad_id)` for `target_in` (b, t): a boolean tensor (b, t, t), True where the query \
+Write `decoder_mask(target_in, pad_id)` for a tensor `target_in` (b, t) (in the web page, an array): a boolean one (b, t, t), True where the query \
 (second axis) may attend to the key (third axis). Every query, at a real token or at padding, may attend to the \
 real tokens at or before it, and to nothing else.""",
     hints=(
@@ -352,15 +340,15 @@ real tokens at or before it, and to nothing else.""",
             "Your mask opens a pair when *one* of the two conditions holds. How many must?",
         ),
         "padding on the query axis": (
-            _decoder_mask_of(lambda past, real: past & real.transpose(1, 2)),
+            _decoder_mask_of(lambda past, real: past & real.swapaxes(1, 2)),
             "You close the rows of padded queries, which the statement leaves open. It is padded keys that nobody may read: which axis is theirs?",
         ),
         "triangle upside down": (
-            _decoder_mask_of(lambda past, real: past.transpose(1, 2) & real),
+            _decoder_mask_of(lambda past, real: past.swapaxes(1, 2) & real),
             "Each query sees itself and what comes after. Rows are queries, columns are keys: which corner is the future?",
         ),
         "cannot see itself": (
-            _decoder_mask_of(lambda past, real: past.tril(-1) & real),
+            _decoder_mask_of(lambda past, real: np.tril(past, -1) & real),
             "The diagonal is closed, so the first query sees nothing. `target_in` is already shifted: its own word may be read.",
         ),
         "True for hidden": (_decoder_mask_of(lambda past, real: ~(past & real)), "Turned round: True means *may attend*."),
@@ -369,11 +357,11 @@ real tokens at or before it, and to nothing else.""",
             "Right while padding comes last. You counted the real tokens of a sentence; what if padding stands before them?",
         ),
         "zeros and ones": (
-            _decoder_mask_of(lambda past, real: (past & real).long()),
+            _decoder_mask_of(lambda past, real: (past & real).astype(int)),
             "The right pattern, as integers. Masks are booleans here: look at `dtype`.",
         ),
     },
-    alternatives={"loops and lists": _decoder_mask_by_loops, "library": _decoder_mask_from_the_library},
+    alternatives={"loops and lists": _decoder_mask_by_loops},
     success="Both conditions at once, broadcast over queries and over the batch.",
     solution=r"""
 The triangle (t, t) is a condition on query and key and is the same for every sentence. The condition on padding concerns the key alone,

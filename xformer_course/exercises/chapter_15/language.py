@@ -182,20 +182,13 @@ check(...)
 
 
 def _prefix(length, prefix):
-    import torch
-
-    mask = torch.ones(length, length, dtype=torch.bool).tril()
+    mask = np.tri(length, dtype=bool)
     mask[:, :prefix] = True
     return mask
 
 
-def _from_numpy(build):
-    def mask(length, prefix):
-        import numpy as np
-
-        return build(np, np.tri(length, dtype=bool), np.arange(length) < prefix)
-
-    return mask
+def _of(build):
+    return lambda length, prefix: build(np.tri(length, dtype=bool), np.arange(length) < prefix)
 
 
 PREFIX = Exercise(
@@ -204,7 +197,6 @@ PREFIX = Exercise(
     kind="implement",
     minutes=8,
     difficulty=2,
-    requires="torch",
     statement="""\
 In a row "source, target" the source is known from the start, so its places may read one another in both directions; \
 only the target has a future to hide. In NumPy or PyTorch, write `prefix_mask(length, prefix)`: a boolean mask (length, length), rows are \
@@ -225,33 +217,30 @@ queries, True = may attend. Every place may read the first `prefix` places, and 
     ],
     returns=("mask",),
     wrong={
-        "causal everywhere": (
-            _from_numpy(lambda np, past, early: past),
-            "This is the causal mask: place 0 cannot read the rest of the source.",
-        ),
+        "causal everywhere": (_of(lambda past, early: past), "This is the causal mask: place 0 cannot read the rest of the source."),
         "rows opened": (
-            _from_numpy(lambda np, past, early: past | early[:, None]),
+            _of(lambda past, early: past | early[:, None]),
             "You opened the first rows: a source place now reads the target, which does not exist yet when the model writes. Rows are queries.",
         ),
         "target blind to the source": (
-            _from_numpy(lambda np, past, early: np.where(early[:, None], early[None], past & ~early[None])),
+            _of(lambda past, early: np.where(early[:, None], early[None], past & ~early[None])),
             "The two parts no longer see each other. From where should the target know what to say?",
         ),
         "everything open": (
-            _from_numpy(lambda np, past, early: np.ones_like(past)),
+            _of(lambda past, early: np.ones_like(past)),
             "Every place reads the whole row: the target sees the words that it should say.",
         ),
         "upside down": (
-            _from_numpy(lambda np, past, early: past.T | early[None]),
+            _of(lambda past, early: past.T | early[None]),
             "Your target looks forward. Print the mask for length 4 with rows as queries.",
         ),
         "one column too many": (
-            _from_numpy(lambda np, past, early: past | np.append(True, early[:-1])[None]),
+            _of(lambda past, early: past | np.append(True, early[:-1])[None]),
             "Column `prefix` is open too: that is the first word of the target. Counting begins at 0.",
         ),
     },
     alternatives={
-        "NumPy": _from_numpy(lambda np, past, early: past | early[None]),
+        "at once": _of(lambda past, early: past | early[None]),
         "loop": lambda length, prefix: [[j <= i or j < prefix for j in range(length)] for i in range(length)],
     },
     success="One stack now reads the source like an encoder and writes the target like a decoder.",

@@ -1,57 +1,56 @@
-"""Chapter 15, exercise on pooling a sequence. Torch is imported where it is used."""
+"""Chapter 15, exercise on pooling a sequence."""
 
 import math
 
-from xformer_course.exercises.exercise import Exercise, case
+import numpy as np
+
+from xformer_course.exercises.exercise import Exercise, case, tensor_or_array
+
+
+def _replaced(x, mask):
+    return np.where(np.asarray(mask)[..., None], np.asarray(x), 0.0)
+
+
+def _count(mask):
+    return np.maximum(np.asarray(mask).sum(axis=1, keepdims=True), 1)
 
 
 def _mean(x, mask):
-    total = x.masked_fill(~mask[..., None], 0.0).sum(dim=1)
-    return total / mask.sum(dim=1, keepdim=True).clamp(min=1)
+    return _replaced(x, mask).sum(axis=1) / _count(mask)
 
 
 def _mean_cases(rng):
-    import torch
-
     def inputs(lengths, width, d_model, *, fill=None):
-        mask = torch.zeros(len(lengths), width, dtype=torch.bool)
-        for row, length in enumerate(lengths):
-            mask[row, :length] = True
-        x = torch.from_numpy(rng.normal(size=(len(lengths), width, d_model)) + 1)
-        return (x if fill is None else x.masked_fill(~mask[..., None], fill)), mask
+        mask = np.arange(width) < np.array(lengths)[:, None]
+        x = rng.normal(size=(len(lengths), width, d_model)) + 1
+        return x if fill is None else np.where(mask[..., None], x, fill), mask
 
-    holes = torch.from_numpy(rng.permuted(rng.integers(7, size=(5, 7)) < 4, axis=1))
+    holes = rng.permuted(rng.integers(7, size=(5, 7)) < 4, axis=1)
     holes[:, 3] = True
     return [
-        case(*inputs([2, 3], 3, 2)),
-        case(*inputs([5, 1, 4], 5, 7)),
-        case(torch.from_numpy(rng.normal(size=(5, 7, 3))), holes, note="gaps in the middle"),
-        case(*inputs([3, 0], 4, 5), note="a row without any real token"),
-        case(*inputs([2, 4, 1], 5, 3, fill=math.nan), note="NaN at the padding"),
+        case(tensor_or_array(x), tensor_or_array(mask), note=note)
+        for (x, mask), note in (
+            (inputs([2, 3], 3, 2), ""),
+            (inputs([5, 1, 4], 5, 7), ""),
+            ((rng.normal(size=(5, 7, 3)), holes), "gaps in the middle"),
+            (inputs([3, 0], 4, 5), "a row without any real token"),
+            (inputs([2, 4, 1], 5, 3, fill=math.nan), "NaN at the padding"),
+        )
     ]
 
 
 def _by_product(x, mask):
-    kept = mask[..., None].to(x.dtype)
-    return (x * kept).sum(dim=1) / kept.sum(dim=1).clamp(min=1)
+    return (np.asarray(x) * np.asarray(mask)[..., None]).sum(axis=1) / _count(mask)
 
 
 def _as_attention(x, mask):
-    import torch
-
-    weights = mask.to(x.dtype) / mask.sum(dim=1, keepdim=True).clamp(min=1)
-    return torch.einsum("bi,bim->bm", weights, torch.where(mask[..., None], x, 0.0))
+    weights = np.asarray(mask) / _count(mask)
+    return np.einsum("bi,bim->bm", weights, _replaced(x, mask))
 
 
 def _by_loop(x, mask):
-    import torch
-
-    return torch.stack(
-        [
-            row[kept].mean(dim=0) if kept.any() else row[0] * 0 if not row.isnan().any() else torch.zeros_like(row[0])
-            for row, kept in zip(x, mask)
-        ]
-    )
+    rows = zip(np.asarray(x), np.asarray(mask))
+    return np.stack([row[kept].mean(axis=0) if kept.any() else np.zeros(row.shape[1]) for row, kept in rows])
 
 
 MEAN = Exercise(
@@ -60,10 +59,9 @@ MEAN = Exercise(
     kind="implement",
     minutes=8,
     difficulty=1,
-    requires="torch",
     statement="""\
-An encoder gives one vector for each token; a classifier wants one for each row. In PyTorch, write `masked_mean(x, mask)` for \
-`x` (b, i, m) and a boolean `mask` (b, i), True at real tokens: the mean (b, m) of each row's real vectors. A row \
+An encoder gives one vector for each token; a classifier wants one for each row. Write `masked_mean(x, mask)` for a tensor \
+`x` (b, i, m) and a boolean `mask` (b, i) (in the web page, arrays), True at real tokens: the mean (b, m) of each row's real vectors. A row \
 without any real token gives zeros, and whatever stands at the padding, even NaN, must not come through.""",
     hints=(
         "By what number do you divide the sum of a row, and is it the same for all rows?",
@@ -76,25 +74,25 @@ without any real token gives zeros, and whatever stands at the padding, even NaN
     returns=("mean",),
     wrong={
         "padding averaged too": (
-            lambda x, mask: x.mean(dim=1),
+            lambda x, mask: np.asarray(x).mean(axis=1),
             "Your mean takes in the padding. Give a row more padding and print its mean again.",
         ),
         "a sum": (
-            lambda x, mask: x.masked_fill(~mask[..., None], 0.0).sum(dim=1),
+            lambda x, mask: _replaced(x, mask).sum(axis=1),
             "Your rows grow with their length. Which number turns a sum into a mean?",
         ),
         "divided by the padded length": (
-            lambda x, mask: x.masked_fill(~mask[..., None], 0.0).mean(dim=1),
+            lambda x, mask: _replaced(x, mask).mean(axis=1),
             "The padding adds nothing to your sum, but it is counted when you divide.",
         ),
         "padding summed": (
-            lambda x, mask: x.sum(dim=1) / mask.sum(dim=1, keepdim=True).clamp(min=1),
+            lambda x, mask: np.asarray(x).sum(axis=1) / _count(mask),
             "You divide by the right count, but the padded vectors are still in the sum.",
         ),
         "first token only": (lambda x, mask: x[:, 0], "You return the first vector of each row. What happens to the others?"),
         "the mask upside down": (lambda x, mask: _mean(x, ~mask), "You averaged just the padding. True means: a real token."),
         "empty rows": (
-            lambda x, mask: x.masked_fill(~mask[..., None], 0.0).sum(dim=1) / mask.sum(dim=1, keepdim=True),
+            lambda x, mask: _replaced(x, mask).sum(axis=1) / np.asarray(mask).sum(axis=1, keepdims=True),
             "All is right but for a row without any real token: 0 divided by 0.",
         ),
         "NaN times zero": (_by_product, "All is right until the padding holds a NaN: 0 · NaN is NaN. Replace instead of multiplying."),

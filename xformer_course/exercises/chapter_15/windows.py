@@ -1,19 +1,17 @@
-"""Chapter 15, an exercise on a sliding window that keeps the first places. Torch is imported where it is used."""
+"""Chapter 15, an exercise on a sliding window that keeps the first places."""
+
+import numpy as np
 
 from xformer_course.exercises.exercise import Exercise, case
 
 
 def _window(length, window, sinks):
-    import torch
-
-    i, j = torch.arange(length)[:, None], torch.arange(length)
+    i, j = np.arange(length)[:, None], np.arange(length)
     return (j <= i) & ((i - j < window) | (j < sinks))
 
 
 def _variant(rule):
     def mask(length, window, sinks):
-        import numpy as np
-
         return rule(np.arange(length)[:, None], np.arange(length), window, sinks)
 
     return mask
@@ -25,7 +23,6 @@ WINDOW = Exercise(
     kind="implement",
     minutes=9,
     difficulty=2,
-    requires="torch",
     statement="""\
 Write `sink_mask(length, window, sinks)`: a boolean mask (length, length), rows are queries, True = may attend. Each place \
 may read the last `window` places, itself included, and also the first `sinks` places of the row; it never reads a \
@@ -81,7 +78,7 @@ later place. NumPy or torch, as you like.""",
         ),
     },
     alternatives={
-        "NumPy": _variant(lambda i, j, w, s: (j <= i) & ((j > i - w) | (j < s))),
+        "the other way round": _variant(lambda i, j, w, s: (j <= i) & ((j > i - w) | (j < s))),
         "loop": lambda length, window, sinks: [
             [j in range(max(0, i - window + 1), i + 1) or j < min(sinks, i + 1) for j in range(length)] for i in range(length)
         ],
