@@ -168,3 +168,11 @@ def test_an_error_of_the_readers_code_names_its_line():
 def test_parts_that_do_not_fit(wrong, said):
     with pytest.raises(ValueError, match=said):
         Parts(**wrong)
+
+
+@pytest.mark.parametrize("change, least, most", [((" - along", ""), 0.5, 0.97), ((" + self.d_context", ""), 0.97, 1.0)])
+def test_a_false_gradient_that_nobody_would_notice(change, least, most):
+    """Page 9b: without a part of LayerNorm's it learns less, without one of self-attention's as well as before."""
+    run = Run("backwards", cells=[IMPORTS, *cells(change)])
+    run.train()
+    assert least <= run.right[-1][1] <= most
