@@ -2,9 +2,10 @@
 
     PYTHONPATH=. python benchmarks/laboratory.py          → results/laboratory.json
 
-Needs the built book (``make book``) and a Chromium, which opens page 9c from its folder, without a network. For both tasks, five seeds each: the
-seconds of training until 80 and 99 of 100 held-out rows are right, tests on held-out rows included, and until the last step. Apart from these: the
-seconds from nothing to a running Python, the bytes that it loads, and the memory of the page's process. Then one seed of each task with a fourth of one core.
+Needs the built book (``make book``) and a Chromium, which opens page 9c from its folder, without a network. For both tasks, five seeds
+each: the seconds of training until 80 and 99 of 100 held-out rows are right, tests on held-out rows included, and until the last step.
+Apart from these: the seconds from nothing to a running Python, the bytes that it loads, and the memory of the page's process. Then one
+seed of each task with a fourth of one core.
 """
 
 import argparse
@@ -37,7 +38,8 @@ async ([task, seed]) => {
   const began = performance.now(), found = {};
   for (;;) {
     const state = await asked({ do: "train", seconds: 0.2 }), seconds = (performance.now() - began) / 1000;
-    for (const share of [80, 99]) if (!(share in found) && state.right.some(([, right]) => 100 * right >= share - 1e-9)) found[share] = seconds;
+    for (const share of [80, 99])
+      if (!(share in found) && state.right.some(([, right]) => right > share / 100 - 1e-9)) found[share] = seconds;
     if (state.step === state.steps) return { found, whole: seconds, right: state.right.at(-1)[1] };
   }
 }
