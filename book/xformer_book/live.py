@@ -89,11 +89,7 @@ def live_numbers(name, cells):
         return cell.kind == "story" and (stories or RUNS_HERE in tags)
 
     prepared = runner.prepare(cells)
-    return {
-        number: cell.kind
-        for number, (cell, given) in enumerate(zip(prepared, cells))
-        if cell.runs and is_live(cell, given["tags"])
-    }
+    return {number: cell.kind for number, (cell, given) in enumerate(zip(prepared, cells)) if cell.runs and is_live(cell, given["tags"])}
 
 
 @cache

@@ -9,7 +9,7 @@ ELSEWHERE = (
     "The laboratory trains in the built book, where Python runs in the page. In a notebook, the cells below do the same: "
     'Run("backwards", Parts(causal_mask=False)).'
 )
-EXPERIMENTS = (
+EXPERIMENTS: tuple[tuple[str, dict], ...] = (
     ("everything in place", {}),
     ("a decoder that peeks", {"causal_mask": False}),
     ("no positions", {"positions": False}),

@@ -12,7 +12,7 @@ __all__ = ["FAULTS", "Broken", "broken"]
 
 FAULTS = ("no causal mask", "no positions", "padding in the loss", "scaled twice", "wrong shift")
 _PARTS = Parts(heads=1, steps=200)
-_WHICH = {"A": 2, "B": 4, "C": 1, "D": 0, "E": 3, "healthy": None}
+_FAULT_OF = dict(zip("ABCDE", (FAULTS[n] for n in (2, 4, 1, 0, 3)))) | {"healthy": ""}
 
 
 class Broken(Run):
@@ -22,10 +22,10 @@ class Broken(Run):
     """
 
     def __init__(self, letter: str):
-        if letter not in _WHICH:
-            raise ValueError(f"letter: expected one of {', '.join(_WHICH)}, got {letter!r}; choose one of these")
+        if letter not in _FAULT_OF:
+            raise ValueError(f"letter: expected one of {', '.join(_FAULT_OF)}, got {letter!r}; choose one of these")
         self.letter = letter
-        self._fault = FAULTS[_WHICH[letter]] if _WHICH[letter] is not None else ""
+        self._fault = _FAULT_OF[letter]
         parts = replace(_PARTS, causal_mask=self._fault != "no causal mask", positions=self._fault != "no positions")
         super().__init__("backwards", parts)
         if self._fault == "scaled twice":

@@ -118,7 +118,7 @@ class Fragment(Task):
         found = sorted({word for pair in texts for words in pair for word in words})
         self.place = {word: number for number, word in enumerate(found, start=3)}
         self.english = {word for source, _ in texts for word in source}
-        pairs = [tuple([*(self.place[word] for word in words), EOS] for words in pair) for pair in texts]
+        pairs = [(self.ids(source), self.ids(target)) for source, target in texts]
         super().__init__(pairs, ["<pad>", "<bos>", "<eos>", *found])
         self.answers = {tuple(source): target for source, target in pairs}
 
@@ -126,6 +126,9 @@ class Fragment(Task):
         """The words of a sentence, without the capital that only its place gives."""
         first, *others = split_words(text)
         return [first if first == "I" else first[0].lower() + first[1:], *others]
+
+    def ids(self, words):
+        return [*(self.place[word] for word in words), EOS]
 
     def read(self, text):
         words = self.words(text.strip().rstrip(".!?")) if split_words(text.strip().rstrip(".!?")) else []
@@ -135,7 +138,7 @@ class Fragment(Task):
             raise ValueError(
                 f"sentence: expected one to ten words of the grammar, got {what}; try {self.example}, or press another example"
             )
-        return [*(self.place[word] for word in words), EOS]
+        return self.ids(words)
 
     def spell(self, ids):
         text = " ".join(self.names[i] for i in ids).replace("' ", "'")
