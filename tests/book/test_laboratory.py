@@ -13,6 +13,7 @@ from tests.ci import continuous
 
 PAGE = "chapters/09c_laboratory.html"
 FIGURE = "document.querySelector('figure.xf').explorable"
+FOCUS = "document.activeElement.textContent"
 LOADED = "performance.getEntriesByType('resource').filter((one) => /_static\\/python/.test(one.name)).length"
 pytestmark = pytest.mark.browser
 
@@ -41,13 +42,16 @@ def test_two_runs_a_stop_and_a_sentence(chromium, pages, server, place):  # noqa
     async def work(tab):
         await tab.visit((HTML / PAGE).as_uri() if place == "folder" else server + PAGE)
         seen = {"before a press": await tab.evaluate(LOADED)}
-        seen["honest"] = await train(tab, "Load Python (10 MB) and train")
+        await tab.get_by_role("button", name="Load Python (10 MB) and train").press("Enter")
+        seen["focus while it trains"] = await tab.evaluate(FOCUS)
+        seen["honest"] = await trained(tab)
+        seen["focus afterwards"] = await tab.evaluate(FOCUS)
         await tab.get_by_label("Experiment").select_option(label="a decoder that peeks")
         await tab.get_by_role("button", name="Train again").click()
         await tab.wait_for_function(f"{FIGURE}.read().runs.at(-1).losses.length > 50")
         await tab.get_by_role("button", name="Stop", exact=True).press("Enter")
         seen["stopped"] = await trained(tab)
-        seen["focus"] = await tab.evaluate("document.activeElement.textContent")
+        seen["focus after a stop"] = await tab.evaluate(FOCUS)
         seen["gone on"] = await train(tab, "Go on")
         seen["said"] = await tab.locator("figure.xf .xf-say").inner_text()
         await tab.get_by_role("button", name="English → French").click()
@@ -67,7 +71,8 @@ def test_two_runs_a_stop_and_a_sentence(chromium, pages, server, place):  # noqa
     (honest,) = seen["honest"]["runs"]
     assert honest["words"] == "everything in place" and len(honest["losses"]) == 800 and honest["right"][-1][1] > 0.95
     assert seen["honest"]["moments"][-1][1] == "reenigne"
-    assert 50 < len(seen["stopped"]["runs"][1]["losses"]) < 800 and seen["focus"] == "Go on"
+    assert 50 < len(seen["stopped"]["runs"][1]["losses"]) < 800 and seen["focus after a stop"] == "Go on"
+    assert (seen["focus while it trains"], seen["focus afterwards"]) == ("Stop", "Train again")
     before, peeking = seen["gone on"]["runs"]
     assert before["words"] == "everything in place" and peeking["words"] == "no causal mask"
     assert sum(peeking["losses"][150:200]) < sum(honest["losses"][150:200]) / 3 and peeking["right"][-1][1] < 0.05

@@ -331,8 +331,9 @@ const start = ({ stage, data, say }) => {
     const mine = (running = {});
     const alive = () => running === mine;
     refused.textContent = "";
+    const pressed = [go, on].includes(document.activeElement); // it is about to go
     buttons();
-    if (document.activeElement === document.body) stop.focus();
+    if (pressed) stop.focus();
     try {
       if (!window.pagePython || window.pagePython.refused) throw new Error(window.pagePython?.refused ?? "This page is not in its book.");
       if (!python || python.over) {
