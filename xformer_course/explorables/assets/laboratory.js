@@ -293,7 +293,12 @@ const start = ({ stage, data, say }) => {
   });
 
   // ---------------------------------------------------------------- training
-  const ask = async (request) => (await python.ask({ laboratory: JSON.stringify(request) })).answer;
+  let last = Promise.resolve(); // the worker is asked one thing at a time
+  const ask = (request) => {
+    const mine = last.then(async () => (await python.ask({ laboratory: JSON.stringify(request) })).answer);
+    last = mine.catch(() => {}); // who asked is told of it
+    return mine;
+  };
   const go = kit.button("Train", () => train(), { class: "xf-lab-go" }),
     stop = kit.button("Stop", () => halt()),
     on = kit.button("Go on", () => train(true)),
