@@ -14,7 +14,7 @@ _HOMES = {
     "architecture": "stations",
     "beam": "beam_tree",
     "heads": "several_heads",
-    "laboratory": "laboratory",
+    "laboratory": "laboratory_page",
     "learning": "training_run",
     "looks": "where_it_looks",
     "positions": "places",
@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_course.explorables.beam_tree import beam as beam
     from xformer_course.explorables.dot_product import scaled_dot_product as scaled_dot_product
     from xformer_course.explorables.explorable import Explorable as Explorable
-    from xformer_course.explorables.laboratory import laboratory as laboratory
+    from xformer_course.explorables.laboratory_page import laboratory as laboratory
     from xformer_course.explorables.lookup import soft_lookup as soft_lookup
     from xformer_course.explorables.masking import masks as masks
     from xformer_course.explorables.places import positions as positions
