@@ -39,7 +39,7 @@ def learning() -> Explorable:
         name="learning",
         label="A recorded training run: the validation loss, five translations and an attention map at each of its moments",
         caption="Move the slider, and the five translations change to what the model wrote at that moment; press a sentence for its map. Recorded from "
-        f"one run of {moments[-1]['minutes']:.0f} minutes on one core, {record['parameters'] / 1e6:.1f} million parameters, trained on sentences of tatoeba.org "
+        f"one run of {record['cpu_minutes']:.0f} minutes on one core, {record['parameters'] / 1e6:.1f} million parameters, trained on sentences of tatoeba.org "
         "(CC BY 2.0 FR). Our five sentences are not among them. Translations are greedy, of 20 pieces at most.",
         data={
             "layer": record["layer"] + 1,
