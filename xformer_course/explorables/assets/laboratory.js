@@ -289,6 +289,7 @@ const start = ({ stage, data, say }) => {
       run: () => train(),
       changed: () => keep(cells[editing], editor.text()),
     });
+    place.querySelector(".cm-content").tabIndex = 0; // so that whoever checks a page sees that a keyboard reaches what scrolls
     noteChanges();
   });
 
