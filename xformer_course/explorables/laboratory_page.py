@@ -16,6 +16,7 @@ EXPERIMENTS: tuple[tuple[str, dict], ...] = (
     ("no residuals, three layers", {"residuals": False, "layers": 3}),
     ("three layers, everything in place", {"layers": 3}),
     ("the paper's norm, no warm-up, three layers", {"norm": "post", "warm_up": False, "layers": 3}),
+    ("one wide head, everything in place", {"heads": 1, "width": 32, "rate": 0.01}),
     ("one wide head, no scale", {"scale": False, "heads": 1, "width": 32, "rate": 0.01}),
 )
 _TASKS = (
@@ -51,6 +52,6 @@ def laboratory() -> Explorable:
             "megabytes": 10,
             "elsewhere": ELSEWHERE,
         },
-        picture=f"<p>Seven experiments, each a press away in the page:</p><ul>{rows}</ul>",
+        picture=f"<p>Experiments, each a press away in the page:</p><ul>{rows}</ul>",
         style=asset("laboratory.css"),
     )

@@ -102,7 +102,7 @@ def cross_entropy(logits, target):
     p = softmax(logits[real])                     # (n v), n real words
     right = np.arange(len(p)), target[real]
     loss = -np.log(p[right] + 1e-30).mean()
-    p[right] -= 1
+    p[right] -= 1                                 # p is now the gradient
     d_logits = np.zeros_like(logits)
     d_logits[real] = p / len(p)
     return loss, d_logits
@@ -170,9 +170,9 @@ class Attention(Layer):
         d_v = transposed(self.weights) @ d_out                     # (b h j d)
         d_weights = d_out @ transposed(self.v)                     # (b h i j)
         blend = (self.weights * d_weights).sum(axis=-1, keepdims=True)
-        d_scores = self.weights * (d_weights - blend) * self.scale
-        d_q = d_scores @ self.k                                # (b h i d)
-        d_k = transposed(d_scores) @ self.q                        # (b h j d)
+        d_scores = self.weights * (d_weights - blend)
+        d_q = d_scores @ self.k * self.scale                   # (b h i d)
+        d_k = transposed(d_scores) @ self.q * self.scale       # (b h j d)
         self.d_context = self.w_k.backward(self.join(d_k)) + self.w_v.backward(self.join(d_v))
         return self.w_q.backward(self.join(d_q))
 
@@ -224,9 +224,9 @@ class EncoderLayer(Layer):
         x = self.attention.forward(x, mask)
         return self.feed_forward.forward(x)
 
-    def backward(self, d_x):
-        d_x = self.feed_forward.backward(d_x)
-        return self.attention.backward(d_x)
+    def backward(self, d_y):
+        d_y = self.feed_forward.backward(d_y)
+        return self.attention.backward(d_y)
 
 
 # %% chapter 9b: Residuals and layers
@@ -243,11 +243,11 @@ class DecoderLayer(Layer):
         x = self.cross_attention.forward(x, memory, memory_mask)
         return self.feed_forward.forward(x)
 
-    def backward(self, d_x):
-        d_x = self.feed_forward.backward(d_x)
-        d_x = self.cross_attention.backward(d_x)
+    def backward(self, d_y):
+        d_y = self.feed_forward.backward(d_y)
+        d_y = self.cross_attention.backward(d_y)
         d_memory = self.cross_attention.f.d_context
-        return self.self_attention.backward(d_x), d_memory
+        return self.self_attention.backward(d_y), d_memory
 
 
 # %% chapter 9b: In the model
