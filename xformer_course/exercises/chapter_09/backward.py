@@ -490,9 +490,9 @@ GRADIENTS = Exercise(
     minutes=20,
     difficulty=2,
     statement="""\
-`forward(x)` gives an array, and `backward(d_y)`, given a gradient at that output, gives what it takes for the gradient at `x` (for this very x). \
-Write `check_gradient(forward, backward, x)`: True if `backward` is right, False if not. Some are wrong in a single place, some for most \
-d_y and not for all. `x` is in float64 and must be afterwards as it was. (No switch is near the place where it turns.)""",
+`forward(x)` returns an array. `backward(d_y)` takes a gradient at that array and claims to return the gradient at this `x`, but it may be wrong. \
+Write `check_gradient(forward, backward, x)`: True if the claim holds, False if not. Some faults show in a single place of x; others hide when \
+`d_y` is special, such as all ones. `x` is in float64 and must be afterwards as it was.""",
     hints=(
         "You need one number that depends on x. The output has many: weigh them with an array r. What is d_y then?",
         "With r = 1 everywhere, the rows of a softmax add up to 1, and every slope is 0: a wrong backward may look right. Draw r at random.",
