@@ -28,7 +28,7 @@ class HeldOut:
 
 
 def judged(id, answer, seed=0):
-    pytest.importorskip("torch")  # as in the chapters; without it, as in the book's pages, some exercises are given arrays
+    pytest.importorskip("torch")  # without it, as in the book's pages, some exercises are given arrays
     return check(id, answer, rng=np.random.default_rng(seed))
 
 

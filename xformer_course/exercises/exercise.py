@@ -5,7 +5,6 @@
 
 import ast
 import re
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -31,9 +30,12 @@ def case(*args: Any, note: str = "", **kwargs: Any) -> Case:
 
 
 def tensor_or_array(array: Any) -> Any:
-    """Return a tensor of a NumPy array where torch is in use; in the book's pages, which have NumPy alone, return the array."""
-    torch = sys.modules.get("torch")
-    return torch.from_numpy(array) if torch else array
+    """Return a tensor of a NumPy array; where there is no torch, as in the book's pages, return the array."""
+    try:
+        import torch
+    except ModuleNotFoundError:
+        return array
+    return torch.from_numpy(array)
 
 
 class Complaint(Exception):
