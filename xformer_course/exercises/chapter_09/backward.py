@@ -514,7 +514,7 @@ Write `check_gradient(forward, backward, x)`: True if the claim holds, False if 
         "one sum": (_total_alone, "You compared the sums over all places, in which two mistakes can cancel. Compare place by place."),
         "too small a nudge": (
             _too_small_a_nudge,
-            "Your nudge is smaller than the rounding of float64, so the difference is 0. About 1e-5 is right for central differences.",
+            "You answer False even for a right backward. Is your nudge so small that rounding swallows it? About 1e-5 is right for central differences.",
         ),
         "shapes alone": (_same_shape, "You only asked for the shape. Two gradients of one shape need not be equal."),
     },
