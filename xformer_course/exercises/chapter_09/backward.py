@@ -75,6 +75,10 @@ The scores themselves are not needed.""",
             lambda weights, d_weights: weights * (d_weights - (weights * d_weights).sum()),
             "Right for one row. With several rows, print the shape of your sum: each row has its own.",
         ),
+        "summed over the rows": (
+            lambda weights, d_weights: weights * (d_weights - (weights * d_weights).sum(axis=0, keepdims=True)),
+            "Right for one row. With several, you add up numbers of different rows: along which axis do the weights add up to 1?",
+        ),
     },
     alternatives={"by the Jacobian": _by_jacobian},
     success="One line, and no Jacobian was stored.",
@@ -203,6 +207,24 @@ def _attention_backward(q, k, v, mask, d_out, *, scale=None, masked=True, mean=T
     return d_scores @ k, _turned(d_scores) @ q, _turned(weights) @ d_out
 
 
+def _closed_row_alike(q, k, v, mask, d_out):
+    """As with scores of -1e9: where all is closed, every key has the same weight."""
+    weights = _softmax(np.where(mask, q @ _turned(k) * q.shape[-1] ** -0.5, -1e9))
+    d_scores = _softmax_backward(weights, d_out @ _turned(v)) * q.shape[-1] ** -0.5
+    return d_scores @ k, _turned(d_scores) @ q, _turned(weights) @ d_out
+
+
+def _closed_row_nan(q, k, v, mask, d_out):
+    weights = np.where(mask.any(axis=-1, keepdims=True), _softmax(q @ _turned(k) * q.shape[-1] ** -0.5, mask), np.nan)
+    d_scores = _softmax_backward(weights, d_out @ _turned(v)) * q.shape[-1] ** -0.5
+    return d_scores @ k, _turned(d_scores) @ q, _turned(weights) @ d_out
+
+
+def _keys_and_values_exchanged(*given):
+    d_q, d_k, d_v = _attention_backward(*given)
+    return d_q, d_v, d_k
+
+
 def _keys_like_queries(q, k, v, mask, d_out):
     d_q, _, d_v = _attention_backward(q, k, v, mask, d_out)
     return d_q, (d_q.sum(axis=0) / len(k)) * np.ones_like(k), d_v
@@ -278,6 +300,15 @@ closed cell has weight 0 and a query that may attend to nothing gets zeros. Writ
             _keys_like_queries,
             "d_q and d_v are right. A key collects from every query that read it: which axis of d_scores must be summed over?",
         ),
+        "a closed row spread over all keys": (
+            _closed_row_alike,
+            "A query that may attend to nothing gave zeros, so no value has helped it. Print the weights of its row: do they add up to 1?",
+        ),
+        "a closed row is not a number": (
+            _closed_row_nan,
+            "A query that may attend to nothing has spoilt the gradients of all keys. Print the weights of its row: what is 0 / 0?",
+        ),
+        "keys and values exchanged": (_keys_and_values_exchanged, "The second and the third array stand in each other's place."),
     },
     alternatives={"query by query": _attention_by_query},
     success="The product rule twice, softmax in between.",
@@ -314,6 +345,12 @@ def _embedding_gradient(ids, d_x, x_out, d_logits, *, inputs=1.0, outputs=1.0, r
 def _once_for_each_id(ids, d_x, x_out, d_logits):
     gradient = _embedding_gradient(ids, d_x, x_out, d_logits, inputs=0.0)
     gradient[ids] += d_x * d_x.shape[-1] ** 0.5
+    return gradient
+
+
+def _written_over(ids, d_x, x_out, d_logits):
+    gradient = _embedding_gradient(ids, d_x, x_out, d_logits, inputs=0.0)
+    gradient[ids] = d_x * d_x.shape[-1] ** 0.5
     return gradient
 
 
@@ -357,6 +394,10 @@ A tied matrix E (v, m) is used twice: at the input, `x = √m · E[ids]` for `id
         "once for each word": (
             _once_for_each_id,
             "Right where no word comes twice. `gradient[ids] += …` writes each row once, with the last of its values.",
+        ),
+        "written over": (
+            _written_over,
+            "In the rows of words that were read, the part of the output is gone. `gradient[ids] = …` replaces what was there.",
         ),
         "the input forgotten": (
             lambda *given: _embedding_gradient(*given, inputs=0.0),
@@ -429,9 +470,14 @@ def _total_alone(forward, backward, x):
     return bool(np.isclose(_slopes(forward, x, r).sum(), backward(r).sum(), atol=1e-6, rtol=1e-4))
 
 
-def _too_small_a_nudge(forward, backward, x):
-    r = np.random.default_rng(7).normal(size=forward(x).shape)
-    return bool(np.allclose(_slopes(forward, x, r, by=1e-16), backward(r), atol=1e-6, rtol=1e-4))
+def _with(by=1e-5, atol=1e-6):
+    """The reference with another nudge or tolerance."""
+
+    def check_gradient(forward, backward, x):
+        r = np.random.default_rng(7).normal(size=forward(x).shape)
+        return bool(np.allclose(_slopes(forward, x, r, by=by), backward(r), atol=atol, rtol=1e-4))
+
+    return check_gradient
 
 
 def _same_shape(forward, backward, x):
@@ -467,7 +513,7 @@ def _pairs(rng):
     w, x, row, block = rng.normal(size=(4, 3)), rng.normal(size=(2, 4)), rng.normal(size=(3, 5)), rng.normal(size=(2, 2, 3))
     weights, sloping = _softmax(row), np.where(row > 0, 1.0, 0.0)
     sideways = np.zeros((3, 5))
-    sideways[1, 3] = 0.01
+    sideways[1, 3] = 1.0
     return [
         (lambda a: a @ w, lambda d: d @ w.T, x, ""),
         (lambda a: np.maximum(0, a), lambda d: d, row, "a switch that lets everything through"),
@@ -478,6 +524,7 @@ def _pairs(rng):
         (lambda a: _normed(a)[0], lambda d: _norm_backward(row, d, along=0.0), row, "a part forgotten"),
         (_softmax, lambda d: weights * (d - (weights * d).sum(axis=0, keepdims=True)), row, "a sum along the wrong axis"),
         (lambda a: np.maximum(0, a), lambda d: d * sloping + sideways, row, "one wrong place of fifteen"),
+        (np.sin, lambda d: d * np.cos(row) * 1.003, row, "a little too long everywhere"),
         (np.sin, lambda d: d * np.cos(row), row, ""),
     ]
 
@@ -513,8 +560,16 @@ Write `check_gradient(forward, backward, x)`: True if the claim holds, False if 
         "one place": (_first_place_alone, "You looked at one place of x. A fault may be in another one: look at all."),
         "one sum": (_total_alone, "You compared the sums over all places, in which two mistakes can cancel. Compare place by place."),
         "too small a nudge": (
-            _too_small_a_nudge,
+            _with(by=1e-16),
             "You answer False even for a right backward. Is your nudge so small that rounding swallows it? About 1e-5 is right for central differences.",
+        ),
+        "too large a nudge": (
+            _with(by=0.1),
+            "Right for a straight line, but you call a right backward of a curve wrong. On the way of your nudge the curve bends: print both.",
+        ),
+        "too wide a tolerance": (
+            _with(atol=1e-2),
+            "You call a backward right that is 0.3 % too long everywhere. Print the largest difference of your two arrays, for a right one, too.",
         ),
         "shapes alone": (_same_shape, "You only asked for the shape. Two gradients of one shape need not be equal."),
     },
