@@ -4,27 +4,42 @@ from dataclasses import asdict
 
 from xformer_course.explorables.explorable import Explorable, asset
 from xformer_course.lessons.laboratory import TASKS, Backwards, Fragment
+from xformer_lib.reference import transformer
 
 ELSEWHERE = (
     "The laboratory trains in the built book, where Python runs in the page. In a notebook, the cells below do the same: "
     'Run("backwards", Parts(causal_mask=False)).'
 )
-EXPERIMENTS: tuple[tuple[str, dict], ...] = (
-    ("everything in place", {}),
-    ("a decoder that peeks", {"causal_mask": False}),
-    ("no positions", {"positions": False}),
-    ("no residuals, three layers", {"residuals": False, "layers": 3}),
-    ("three layers, everything in place", {"layers": 3}),
-    ("the paper's norm, no warm-up, three layers", {"norm": "post", "warm_up": False, "layers": 3}),
-    ("one wide head, everything in place", {"heads": 1, "width": 32, "rate": 0.01}),
-    ("one wide head, no scale", {"scale": False, "heads": 1, "width": 32, "rate": 0.01}),
+# What is switched, and what to ask oneself before the press.
+EXPERIMENTS: tuple[tuple[str, dict, str], ...] = (
+    ("everything in place", {}, "Which letter must it read first to write a word backwards?"),
+    ("a decoder that peeks", {"causal_mask": False}, "Does the loss fall faster or slower? How many held-out words does it write?"),
+    ("no positions", {"positions": False}, "What does it still know about its word, and what does it write?"),
+    (
+        "no residuals, three layers",
+        {"residuals": False, "layers": 3},
+        "Each layer replaces its input. Do three such layers learn anything?",
+    ),
+    ("three layers, everything in place", {"layers": 3}, "Does it learn faster than one layer?"),
+    (
+        "the paper's norm, no warm-up, three layers",
+        {"norm": "post", "warm_up": False, "layers": 3},
+        "Two changes at once: which one hurts?",
+    ),
+    ("one wide head, everything in place", {"heads": 1, "width": 32, "rate": 0.01}, "Is one head enough to write backwards?"),
+    (
+        "one wide head, no scale",
+        {"scale": False, "heads": 1, "width": 32, "rate": 0.01},
+        "Scores are 32 products now. What does softmax make of them?",
+    ),
 )
 _TASKS = (
-    (Backwards, "words backwards", "A word", ("engineer", "computer", "level", "abcdefgh")),
+    (Backwards, "words backwards", "A word", "words", ("engineer", "computer", "level", "abcdefgh")),
     (
         Fragment,
         "English → French",
         "A sentence",
+        "sentences",
         ("The big yellow cat", "I am an engineer", "She does not see the small birds", "There are two red books under the table"),
     ),
 )
@@ -37,7 +52,7 @@ def laboratory() -> Explorable:
     ['backwards', 'fragment']
     """
     assert [kind.name for kind, *_ in _TASKS] == list(TASKS)
-    rows = "".join(f"<li>{title}</li>" for title, _ in EXPERIMENTS)
+    listed = "".join(f"<li>{title}</li>" for title, *_ in EXPERIMENTS)
     return Explorable(
         name="laboratory",
         label="A Transformer to take apart and train in the page",
@@ -45,13 +60,22 @@ def laboratory() -> Explorable:
         "browser, while you watch. The run before stays in the figure, dashed. Under <em>Change the code</em> you edit the model itself.",
         data={
             "tasks": [
-                {"name": kind.name, "title": title, "asks": asks, "examples": list(examples), "parts": asdict(kind.settings)}
-                for kind, title, asks, examples in _TASKS
+                {
+                    "name": kind.name,
+                    "title": title,
+                    "asks": asks,
+                    "rows": rows,
+                    "examples": list(examples),
+                    "words": sorted(TASKS["fragment"]().english, key=str.lower) if kind is Fragment else [],
+                    "parts": asdict(kind.settings),
+                }
+                for kind, title, asks, rows, examples in _TASKS
             ],
-            "experiments": [{"title": title, "parts": parts} for title, parts in EXPERIMENTS],
+            "experiments": [{"title": title, "parts": parts, "ask": ask} for title, parts, ask in EXPERIMENTS],
+            "names": transformer.__all__,
             "megabytes": 10,
             "elsewhere": ELSEWHERE,
         },
-        picture=f"<p>Experiments, each a press away in the page:</p><ul>{rows}</ul>",
+        picture=f"<p>Experiments, each a press away in the page:</p><ul>{listed}</ul>",
         style=asset("laboratory.css"),
     )

@@ -3,8 +3,8 @@
 The page in the browser asks `answer`, one JSON text after another, and so runs the code of page 9b as its reader has left it.
 """
 
-import ast
 import json
+import re
 import time
 import traceback
 from dataclasses import dataclass
@@ -46,6 +46,14 @@ class Parts:
             raise ValueError(f"heads: expected a number that divides the width of {self.width}, got {self.heads}; take 1, 2 or 4")
 
 
+class Unreadable(ValueError):
+    """A text that the model cannot read; ``told`` says it to the one who typed it."""
+
+    def __init__(self, message: str, told: str):
+        super().__init__(message)
+        self.told = told
+
+
 class Task:
     """Pairs to learn from, others held out, and what a reader may ask for."""
 
@@ -61,7 +69,7 @@ class Task:
         self.held_out, self.known = slice(0, ASKED), slice(500, None)
 
     def read(self, text: str) -> list[int]:
-        """Return the ids of a text, with the end; a ValueError says what cannot be read."""
+        """Return the ids of a text, with the end; `Unreadable` says what cannot be read."""
         raise NotImplementedError
 
     def spell(self, ids: list[int]) -> str:
@@ -94,7 +102,10 @@ class Backwards(Task):
     def read(self, text):
         word = text.strip().lower()
         if not 1 <= len(word) <= 8 or set(word) - set(self.letters):
-            raise ValueError(f"word: expected one to eight letters from a to z, got {text!r}; try {self.example}")
+            raise Unreadable(
+                f"word: expected one to eight letters from a to z, got {text!r}; try {self.example}",
+                "It reads one to eight letters from a to z, without accents and spaces.",
+            )
         return self.ids(word)
 
     def spell(self, ids):
@@ -135,9 +146,8 @@ class Fragment(Task):
         unknown = [word for word in words if word not in self.english]
         if unknown or not 1 <= len(words) <= 10:
             what = f"{unknown[0]!r}, which this small grammar does not have" if unknown else f"{len(words)} words"
-            raise ValueError(
-                f"sentence: expected one to ten words of the grammar, got {what}; try {self.example}, or press another example"
-            )
+            told = f"It has never seen the word “{unknown[0]}”." if unknown else "It reads sentences of one to ten words."
+            raise Unreadable(f"sentence: expected one to ten words of the grammar, got {what}; try {self.example}", told)
         return self.ids(words)
 
     def spell(self, ids):
@@ -157,8 +167,8 @@ def names_of(cells: list[str] | None) -> dict[str, Any]:
         return dict(vars(transformer))
     names: dict[str, Any] = {}
     for number, source in enumerate(cells):
-        defined = [one.name for one in ast.parse(source).body if isinstance(one, ast.ClassDef | ast.FunctionDef)]
-        exec(compile(source, f"your cell of {defined[0]}" if defined else f"your cell {number + 1}", "exec"), names)
+        defined = re.search(r"^(?:class|def) (\w+)", source, re.MULTILINE)
+        exec(compile(source, f"your cell of {defined[1]}" if defined else f"your cell {number + 1}", "exec"), names)
     return names
 
 
@@ -337,8 +347,8 @@ def answer(request: str) -> str:
         if asked["do"] == "write":
             try:
                 ids = _now["run"].task.read(asked["text"])
-            except ValueError as error:  # of what the reader typed, for the reader
-                return json.dumps({"error": str(error), "refused": str(error)})
+            except Unreadable as error:
+                return json.dumps({"error": str(error), "refused": error.told})
             return json.dumps(_now["run"].look(ids))
         return json.dumps(_now["run"].state())
     except Exception as error:  # of the reader's code: the page shows it

@@ -10,11 +10,13 @@ const start = ({ stage, data, say }) => {
   const state = { task: data.tasks[0].name, parts: { ...data.tasks[0].parts }, text: data.tasks[0].examples[0], look: "cross", head: "mean" };
   let python = null,
     running = null, // the press that trains now
-    runs = [], // at most two, the last one is the reader's newest
+    runs = [], // of this task: at most two, the last one is the reader's newest
+    inPython = null, // the run whose model Python holds
     held = false, // whether the earlier one stays
     seen = null, // what the model made of the text, with its attention
     moments = [], // [step, text], as it changed
     told = 0;
+  const others = {}; // the runs of the other task, for when the reader comes back to it
 
   // ---------------------------------------------------------------- the parts
   const SWITCHES = [
@@ -54,6 +56,8 @@ const start = ({ stage, data, say }) => {
       },
     });
   };
+  const question = h("p", { class: "xf-lab-question" });
+  const partsLegend = h("legend", {}, "Parts");
   const taskChoice = kit.choice({
     label: "Task",
     options: data.tasks.map((task) => [task.name, task.title]),
@@ -91,7 +95,9 @@ const start = ({ stage, data, say }) => {
     norm.set(state.parts.norm);
     for (const [name, field] of numbers) field.set(state.parts[name]);
     const same = (parts) => Object.entries({ ...tasks[state.task].parts, ...parts }).every(([name, value]) => state.parts[name] === value);
-    experiment.set(data.experiments.findIndex((one) => same(one.parts)) + 1 ? String(data.experiments.findIndex((one) => same(one.parts))) : "");
+    const found = data.experiments.findIndex((one) => same(one.parts));
+    experiment.set(found < 0 ? "" : found);
+    question.textContent = found < 0 ? "What do you expect?" : `Before you press: ${data.experiments[found].ask}`;
   };
 
   // ---------------------------------------------------------------- what one sees
@@ -99,6 +105,7 @@ const start = ({ stage, data, say }) => {
     legend = h("ul", { class: "xf-lab-legend" });
   const progress = h("p", { class: "xf-lab-progress" });
   const COLOURS = ["var(--xf-quiet)", "var(--xf-accent)"];
+  const rows = () => tasks[state.task].rows;
   const points = {
     loss: (run) => {
       const size = Math.max(1, Math.ceil(run.losses.length / 120)),
@@ -149,8 +156,8 @@ const start = ({ stage, data, say }) => {
   const drawCharts = () => {
     const highest = Math.max(3.5, ...runs.map((run) => points.loss(run)[0]?.[1] ?? 0));
     charts.replaceChildren(
-      chart("loss", "Loss of the training rows", highest, [0, 1, 2, 3]),
-      chart("right", "Held-out rows right, in %", 100, [0, 50, 100]),
+      chart("loss", `Loss of the training ${rows()}`, highest, highest < 4 ? [0, 1, 2, 3] : [0, 1, 2, 3, 4]),
+      chart("right", `Held-out ${rows()} right, in %`, 100, [0, 50, 100]),
     );
     legend.replaceChildren(
       ...runs.map((run, n) => {
@@ -176,20 +183,31 @@ const start = ({ stage, data, say }) => {
   const field = h("input", { id, type: "text", autocomplete: "off", spellcheck: "false" }),
     fieldLabel = h("label", { for: id }),
     refused = h("p", { class: "xf-lab-refused" }),
+    unread = h("p", { class: "xf-lab-unread" }), // why the text cannot be read
+    words = h("details", { class: "xf-lab-words" }),
     examples = h("div", { class: "xf-row xf-lab-examples", role: "group", "aria-label": "Examples" }),
     written = h("ol", { class: "xf-lab-moments", reversed: true }),
     map = h("div", {}),
     lookBar = h("div", { class: "xf-row" });
-  field.addEventListener("change", () => set({ text: field.value }));
+  let typing = 0;
+  const read = () => {
+    clearTimeout(typing);
+    if (field.value !== state.text) set({ text: field.value });
+  };
+  field.addEventListener("input", () => {
+    clearTimeout(typing);
+    typing = setTimeout(read, 500);
+  });
+  field.addEventListener("change", read);
   const showWritten = () => {
     const french = state.task === "fragment" ? "fr" : null;
     written.replaceChildren(
       ...moments
         .slice(-6)
         .reverse()
-        .map(([step, text]) => h("li", {}, `step ${step}: `, h("b", { lang: french }, text || "(nothing)"))),
+        .map(([step, text]) => h("li", {}, `from step ${step}: `, h("b", { lang: french }, text || "(nothing)"))),
     );
-    if (!seen) return map.replaceChildren(h("p", { class: "xf-quiet" }, "Where it looks appears here while it trains."));
+    if (!seen) return map.replaceChildren(h("p", { class: "xf-quiet" }, unread.textContent ? "" : "Where it looks appears here while it trains."));
     const { heads, rows, columns } = seen.looks[state.look],
       shown = state.head === "mean" || !heads[state.head] ? null : state.head,
       mean = (i, j) => heads.reduce((sum, head) => sum + head[i][j], 0) / heads.length;
@@ -228,38 +246,52 @@ const start = ({ stage, data, say }) => {
 
   // ---------------------------------------------------------------- the code, as the reader leaves it
   const codeBox = h("details", { class: "xf-lab-code" }, h("summary", {}, "Change the code"));
-  const codeNote = h("p", {});
+  const codeNote = h(
+    "p",
+    {},
+    "This is the code of page 9b, and it is what Train trains. Change a line, and train. Shift+Enter trains from the editor; Escape, then Tab, leaves it.",
+  );
   let cells = [], // {key, source, name} of page 9b's library cells
     editing = 0,
     editor = null;
-  const typed = () => window.book.load(TYPED)[PAGE] ?? {};
+  const typed = () => window.book?.load(TYPED)[PAGE] ?? {};
+  const namesIn = (text) => [...text.matchAll(/^(?:class|def) (\w+)/gm)].map((found) => found[1]);
   const textOf = (cell) => (typeof typed()[cell.key] === "string" ? typed()[cell.key] : cell.key);
-  const changedCells = () => cells.filter((cell) => textOf(cell) !== cell.key);
+  // The library's cells that the reader changed, here or on page 9b, today or on an earlier visit.
+  const changed = () =>
+    Object.entries(typed())
+      .filter(([key, text]) => typeof text === "string" && text !== key)
+      .map(([key]) => ({ key, name: nameOf(key) }))
+      .filter(({ key }) => (cells.length ? cells.some((cell) => cell.key === key) : namesIn(key).some((name) => data.names.includes(name))));
+  const nameOf = (key) => namesIn(key).join(", ") || "imports";
   const fetchCells = async () => {
     if (cells.length) return;
     cells = (await window.pagePython.cells(PAGE))
       .filter(({ source }) => EXPORTED.test(source))
       .map(({ source }) => {
         const key = source.replace(EXPORTED, "");
-        return { key, name: [...key.matchAll(/^(?:class|def) (\w+)/gm)].map((found) => found[1]).join(", ") || "imports" };
+        return { key, name: nameOf(key) };
       });
   };
   const noteChanges = () => {
-    const names = changedCells().map((cell) => cell.name);
-    codeNote.textContent = names.length
-      ? `Your code is trained: ${names.join("; ")}. The same text stands in the cells of page 9b.`
-      : "This is the code of page 9b, and what you press Train for. Change a line and train.";
-    back.hidden = !names.length;
+    const names = changed().map((cell) => cell.name);
+    mine.hidden = !names.length;
+    mineText.textContent = `Your own code is trained: ${names.join("; ")}.`;
   };
-  const keep = (cell, text) => {
+  const keep = (key, text) => {
     const all = window.book.load(TYPED);
-    window.book.keep(TYPED, { ...all, [PAGE]: { ...all[PAGE], [cell.key]: text === cell.key ? undefined : text } });
+    window.book.keep(TYPED, { ...all, [PAGE]: { ...all[PAGE], [key]: text === key ? undefined : text } });
     noteChanges();
   };
   const back = kit.button("All as in the book", () => {
-    for (const cell of changedCells()) keep(cell, cell.key);
+    for (const cell of changed()) keep(cell.key, cell.key);
     editor?.set(textOf(cells[editing]));
+    refused.replaceChildren();
+    go.focus();
+    say("The code is the book's again.");
   });
+  const mineText = h("span", {}),
+    mine = h("p", { class: "xf-lab-mine" }, mineText, " ", back);
   const cellBar = h("div", { class: "xf-row" }),
     place = h("div", { class: "live-editor highlight" });
   codeBox.append(codeNote, cellBar, place);
@@ -274,23 +306,22 @@ const start = ({ stage, data, say }) => {
     if (editor) return;
     const first = Math.max(0, cells.findIndex((cell) => cell.name === "Attention"));
     const picker = select(
-      "Part",
+      "Code of",
       cells.map((cell, n) => [String(n), cell.name]),
       (n) => {
         editing = Number(n);
         editor.set(textOf(cells[editing]));
       },
     );
-    cellBar.append(picker, back);
+    cellBar.append(picker);
     editing = first;
     picker.set(first);
     editor = window.makeEditor(place, textOf(cells[first]), {
       label: "Python, a part of the Transformer. Shift and Enter trains it; Escape, then Tab, leaves the editor.",
       run: () => train(),
-      changed: () => keep(cells[editing], editor.text()),
+      changed: () => keep(cells[editing].key, editor.text()),
     });
     place.querySelector(".cm-content").tabIndex = 0; // so that whoever checks a page sees that a keyboard reaches what scrolls
-    noteChanges();
   });
 
   // ---------------------------------------------------------------- training
@@ -306,10 +337,11 @@ const start = ({ stage, data, say }) => {
     reset = kit.button("Reset", () => clear());
   const buttons = () => {
     const newest = runs.at(-1);
-    go.textContent = python ? (runs.length ? "Train again" : "Train") : `Load Python (${data.megabytes} MB) and train`;
+    go.textContent = running?.loads ? "Loading Python \u2026" : python ? (runs.length ? "Train again" : "Train") : `Load Python (${data.megabytes} MB) and train`;
     go.disabled = !inBook || Boolean(running);
     stop.hidden = !running;
-    on.hidden = Boolean(running) || !newest || !python || python.over || newest.over || newest.losses.length >= newest.steps;
+    on.hidden = Boolean(running) || !newest || newest !== inPython || newest.losses.length >= newest.steps;
+    partsLegend.textContent = running ? "Parts, for the next run" : "Parts";
     reset.hidden = Boolean(running) || !runs.length;
   };
   const fault = (error, trace) => {
@@ -318,62 +350,71 @@ const start = ({ stage, data, say }) => {
     say(error);
   };
   const tellOf = (run) => {
-    const share = run.right.length ? `, ${kit.number(100 * run.right.at(-1)[1], 0)} of 100 held-out rows right` : "";
+    const share = run.right.length ? `, ${kit.number(100 * run.right.at(-1)[1], 0)} of 100 held-out ${rows()} right` : "";
     return `Step ${run.losses.length} of ${run.steps}: loss ${kit.number(points.loss(run).at(-1)?.[1] ?? 0)}${share}; \u201c${state.text}\u201d becomes ${moments.at(-1)?.[1] ? `\u201c${moments.at(-1)[1]}\u201d` : "nothing"}.`;
   };
+  // Lets the model in Python write the reader's text. False: by now the reader is elsewhere.
   const look = async (run) => {
-    const answer = await ask({ do: "write", text: state.text });
-    if (answer.error) {
-      if (!answer.refused) throw Object.assign(new Error(answer.error), { trace: answer.trace });
-      refused.textContent = answer.refused;
-      return;
-    }
-    refused.textContent = "";
-    seen = answer;
-    if (moments.at(-1)?.[1] !== answer.text) moments.push([run.losses.length, answer.text]);
+    const { task, text } = state;
+    const answer = text.trim() ? await ask({ do: "write", text }) : { refused: " " };
+    if (run !== inPython || task !== state.task || text !== state.text) return false;
+    if (answer.error && !answer.refused) throw Object.assign(new Error(answer.error), { trace: answer.trace });
+    unread.textContent = answer.refused ?? "";
+    seen = answer.refused ? null : answer;
+    if (seen && moments.at(-1)?.[1] !== answer.text) moments.push([run.losses.length, answer.text]);
+    return true;
+  };
+  const begin = async () => {
+    const ownCode = changed().length > 0;
+    const { task, parts } = state;
+    if (runs.length === 2) runs.splice(held ? 1 : 0, 1);
+    const run = { task, words: inWords(task, parts) + (ownCode ? ", your code" : ""), steps: parts.steps, losses: [], right: [] };
+    runs.push(run);
+    inPython = null;
+    moments = [];
+    seen = null;
+    progress.textContent = "Making the task and the model \u2026";
+    const begun = await ask({ do: "begin", task, parts, seed: 0, cells: ownCode ? cells.map(textOf) : null });
+    if (begun.error) throw Object.assign(new Error(begun.error), { trace: begun.trace });
+    inPython = run;
   };
   const train = async (goOn = false) => {
     if (running || !inBook) return;
-    const mine = (running = {});
-    const alive = () => running === mine;
-    refused.textContent = "";
+    const press = (running = { loads: !python || python.over });
+    const alive = () => running === press;
+    refused.replaceChildren();
     const pressed = [go, on].includes(document.activeElement); // it is about to go
     buttons();
     if (pressed) stop.focus();
     try {
       if (!window.pagePython || window.pagePython.refused) throw new Error(window.pagePython?.refused ?? "This page is not in its book.");
-      if (!python || python.over) {
+      if (press.loads) {
         python = new window.pagePython.Python(PAGE);
+        inPython = null;
         goOn = false;
       }
-      mine.python = python;
+      press.python = python;
       await python.ready((text) => {
         progress.textContent = text;
       });
       await fetchCells();
+      press.loads = false;
+      buttons();
       if (!alive()) return;
-      if (!goOn) {
-        const changed = changedCells().length > 0;
-        if (runs.length === 2) runs.splice(held ? 1 : 0, 1);
-        const name = inWords(state.task, state.parts) + (changed ? ", your code" : "");
-        runs = [...runs.filter((run) => run.task === state.task), { task: state.task, words: name, steps: state.parts.steps, losses: [], right: [] }];
-        moments = [];
-        seen = null;
-        progress.textContent = "Making the task and the model \u2026";
-        const begun = await ask({ do: "begin", task: state.task, parts: state.parts, seed: 0, cells: changed ? cells.map(textOf) : null });
-        if (begun.error) throw Object.assign(new Error(begun.error), { trace: begun.trace });
-      }
-      const run = runs.at(-1),
+      if (!goOn) await begin();
+      const run = inPython,
         began = performance.now(),
         first = run.losses.length;
       told = performance.now();
       await look(run);
-      showLook();
+      if (alive()) showLook();
       while (alive() && run.losses.length < run.steps) {
         const answer = await ask({ do: "train", seconds: 0.2 });
         if (answer.error) throw Object.assign(new Error(answer.error), { trace: answer.trace });
         Object.assign(run, answer);
+        if (!alive()) break;
         await look(run);
+        if (run.task !== state.task) break;
         const gone = (performance.now() - began) / 1000,
           rest = (gone * (run.steps - run.losses.length)) / (run.losses.length - first);
         progress.textContent = `Step ${run.losses.length} of ${run.steps}, ${gone.toFixed(0)} s; about ${Math.max(0, Math.round(rest))} s more on this device`;
@@ -384,12 +425,13 @@ const start = ({ stage, data, say }) => {
           say(tellOf(run));
         }
       }
+      if (run.task !== state.task) return;
       const whole = run.losses.length >= run.steps;
       progress.textContent = `${whole ? "Trained" : "Stopped"}: ${run.losses.length} steps in ${((performance.now() - began) / 1000).toFixed(1)} s`;
       say(tellOf(run));
     } catch (error) {
-      if (runs.length) runs.at(-1).over = true;
-      fault(error.trace || mine.stopped ? error.message : window.pagePython.cause(error), error.trace);
+      inPython = null;
+      fault(error.trace || press.stopped ? error.message : window.pagePython.cause(error), error.trace);
     } finally {
       if (alive()) running = null;
       if (!running) {
@@ -403,11 +445,11 @@ const start = ({ stage, data, say }) => {
   };
   // Training stops between two answers. Code that does not come back is ended with its Python.
   const halt = () => {
-    const mine = running;
-    if (!mine) return;
+    const press = running;
+    if (!press) return;
     running = null;
-    mine.stopped = true;
-    const waited = mine.python;
+    press.stopped = true;
+    const waited = press.python;
     progress.textContent = "Stopping \u2026";
     setTimeout(() => {
       if (progress.textContent === "Stopping \u2026") waited?.end("Stopped. Python begins again with the next run.");
@@ -420,7 +462,7 @@ const start = ({ stage, data, say }) => {
     held = false;
     keeper.setAttribute("aria-pressed", "false");
     progress.textContent = "";
-    refused.textContent = "";
+    refused.replaceChildren();
     set({ parts: { ...tasks[state.task].parts }, text: tasks[state.task].examples[0] });
     go.focus();
     say("Everything is in place again.");
@@ -428,39 +470,59 @@ const start = ({ stage, data, say }) => {
 
   // ---------------------------------------------------------------- together
   const set = (next) => {
-    const other = next.task && next.task !== state.task;
-    Object.assign(state, next);
+    const left = state.task,
+      other = next.task && next.task !== left;
     if (other) {
       halt();
-      moments = [];
-      seen = null;
-      runs = [];
+      others[left] = runs;
+      runs = others[next.task] ?? [];
+      progress.textContent = "";
+      refused.replaceChildren();
     }
+    Object.assign(state, next);
     showParts();
-    fieldLabel.textContent = tasks[state.task].asks;
-    field.value = state.text;
-    examples.replaceChildren(...tasks[state.task].examples.map((text) => kit.button(text, () => set({ text }))));
-    if (next.text !== undefined && runs.length && !running && python && !python.over) {
+    const task = tasks[state.task];
+    fieldLabel.textContent = task.asks;
+    if (field.value !== state.text) field.value = state.text;
+    examples.replaceChildren(...task.examples.map((text) => kit.button(text, () => set({ text }))));
+    words.hidden = !task.words.length;
+    words.replaceChildren(h("summary", {}, `All ${task.words.length} words that it knows`), task.words.join(", "));
+    if (next.text !== undefined) {
       moments = [];
-      look(runs.at(-1)).then(showLook, (error) => fault(error.message));
-    } else if (next.text !== undefined) moments = [];
+      unread.textContent = "";
+      seen = null;
+      const run = runs.at(-1);
+      if (run && run === inPython && !running)
+        look(run).then(showLook, (error) => {
+          fault(error.message, error.trace);
+        });
+    }
     showLook();
     drawCharts();
     buttons();
   };
   stage.append(
     h("div", { class: "xf-row" }, taskChoice, experiment),
-    h("fieldset", { class: "xf-lab-parts" }, h("legend", {}, "Parts"), SWITCHES.map(([name]) => switches[name])),
+    question,
+    h("fieldset", { class: "xf-lab-parts" }, partsLegend, SWITCHES.map(([name]) => switches[name])),
     norm,
     h("div", { class: "xf-row xf-lab-sizes" }, numbers.map(([, control]) => control)),
-    h("div", { class: "xf-row" }, go, stop, on, reset, progress),
+    mine,
+    h("div", { class: "xf-row" }, go, stop, on, reset),
+    progress,
     refused,
     charts,
     legend,
     h("div", { class: "xf-row xf-lab-text" }, h("p", { class: "xf-control" }, fieldLabel, field), examples),
+    unread,
+    words,
     h("div", { class: "xf-lab-below" }, h("div", {}, h("p", { class: "xf-lab-head" }, "What it makes of it"), written), h("div", {}, lookBar, map)),
     inBook ? codeBox : h("p", {}, data.elsewhere),
   );
   set({});
+  // The book's own scripts come after this one; another page may have changed the code since.
+  noteChanges();
+  document.addEventListener("DOMContentLoaded", noteChanges);
+  window.addEventListener("pageshow", noteChanges);
   return { set, code: () => editor?.text(), read: () => ({ ...state, running: Boolean(running), runs, moments, seen, progress: progress.textContent }) };
 };
