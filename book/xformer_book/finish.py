@@ -21,6 +21,11 @@ ICON = re.compile(
 TOKEN = re.compile(r'<span class="(\w{1,3})">([^<]*)</span>')
 CODE = re.compile(r'(<div class="highlight"><pre>)(.*?)(</pre>)', re.S)
 SUMMARY = re.compile(r"(>(?P<title>[^<>]+)</a><details[^>]*>)<summary>(?=<span class=\"toctree-toggle\")")
+CLOSED = re.compile(  # parts of the contents that are closed until asked for, so that the chapters are seen whole
+    r'<p(?P<role>[^>]*) class="caption"[^>]*><span class="caption-text">(?P<title>Solutions|Back matter)</span></p>\s*'
+    r'(?P<pages><ul class="(?P<classes>[^"]*)nav bd-sidenav">.*?</ul>)\s*(?=<p |</div>)',
+    re.S,
+)
 TABLE = re.compile(r'<table class="(?P<classes>(?:[^"]* )?(?:table|docutils|dataframe)(?: [^"]*)?)"(?P<row>[^>]*>.*?</tr>)', re.S)
 EMPTY_HEADING = re.compile(r"<th\b[^>]*>(?:\s|<p>\s*</p>)*</th>")  # the corner of a table heads nothing
 # Left out of the pages on which nothing needs them: a piece of the address, and a sign in the HTML that it is needed.
@@ -125,6 +130,13 @@ def leave_out_unused(text):
     return text
 
 
+def close_parts(match):
+    """A part of the contents behind its title; open on its own pages."""
+    title = f'<span class="caption-text" role="heading" aria-level="2">{match["title"]}</span>'
+    opened = " open" if "current" in match["classes"] else ""
+    return f'<details class="contents-part"{opened}><summary class="caption">{title}</summary>\n{match["pages"]}</details>\n'
+
+
 def reach_wide_tables(text):
     """A table may scroll sideways on a phone, so the keyboard reaches each that has two columns or more."""
 
@@ -152,6 +164,8 @@ def finish(text, icons, styled, done):
         done[what] += times
     text, times = SUMMARY.subn(lambda m: f'{m[1]}<summary aria-label="Pages below {escape(m["title"].strip())}">', text)
     done["pages below"] += times
+    text, times = CLOSED.subn(close_parts, text)
+    done["parts of the contents"] += times
     text = reach_wide_tables(EMPTY_HEADING.sub("<td></td>", text))
     return run_scripts_later(leave_out_unused(lighter_code(text, styled)))
 
@@ -173,7 +187,7 @@ def finish_pages(app, exception):
         text = (static / name).read_text(encoding="utf-8")
         done[name] = len(STORAGE.findall(text))
         (static / name).write_text(with_store(text), encoding="utf-8")
-    for what in ("icons", "pages below", *KEEPING, *(rule[0] for rule in MENDED)):
+    for what in ("icons", "pages below", *KEEPING, *(rule[0] for rule in MENDED), "parts of the contents"):
         if not done[what]:
             raise ExtensionError(f"{what}: expected something to mend on some page, found none; has the theme changed?")
     for folder in ("css", "js", "webfonts"):

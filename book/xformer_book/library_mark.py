@@ -1,8 +1,8 @@
 """Three kinds of cell get a look of their own.
 
-Library cells: the export directive leaves the page, a label with the module's path takes its place; one that only imports is
-folded. What `show_source` prints gets the same label. The cell that installs the library on Colab: folded, since a reader of
-the page has no use for it. Cells of claims: folded to one line that counts them.
+Library cells: the export directive leaves the page, a label with the module's path takes its place. What `show_source` prints gets
+the same label. Cells that only import or set up: folded to one line. The cell that installs the library on Colab: left out, since a
+reader of the page has no use for it. Cells of claims: folded to one line that counts them.
 """
 
 import ast
@@ -24,8 +24,17 @@ def module_path(module):
     return f"{package}/{module.replace('.', '/')}.py"
 
 
-def only_imports(source):
-    return all(isinstance(node, (ast.Import, ast.ImportFrom)) for node in ast.parse(source).body)
+SET_UP = {"plots.use_style", "np.set_printoptions", "torch.set_printoptions", "torch.manual_seed"}
+
+
+def only_set_up(source):
+    """Whether a cell imports, sets how numbers and figures look, and does nothing else."""
+
+    def is_set_up(node):
+        called = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and ast.unparse(node.value.func)
+        return isinstance(node, (ast.Import, ast.ImportFrom)) or called in SET_UP
+
+    return all(is_set_up(node) for node in ast.parse(source).body)
 
 
 def fold(cell, opening):
@@ -70,7 +79,7 @@ class LibraryMark(SphinxTransform):
             cell = block.parent if exported else framed(block)
             cell.insert(cell.index(block), label)
             cell["classes"].append("library-cell")
-            if exported and only_imports(source):
+            if exported and only_set_up(source):
                 fold(cell.parent, f'<details class="imports"><summary>Imports of <code>{path}</code></summary>')
 
 
@@ -81,16 +90,26 @@ def number_of_claims(source):
     return len(called) + sum(isinstance(node, ast.Assert) for node in tree)
 
 
+def is_plain_set_up(cell):
+    """Whether this is a cell of a notebook, not of the library, without output, that only imports and sets up."""
+    if "cell" not in cell["classes"] or {"library-cell", "tag_claims"} & set(cell["classes"]) or len(cell.children) != 1:
+        return False
+    blocks = list(cell.findall(nodes.literal_block))
+    return len(blocks) == 1 and "cell_input" in cell.children[0]["classes"] and only_set_up(blocks[0].astext())
+
+
 class FoldSetUpAndClaims(SphinxTransform):
-    """Fold the cells tagged ``bootstrap`` and ``claims``."""
+    """Leave out the cells tagged ``bootstrap``; fold those that only import, and those tagged ``claims``."""
 
     default_priority = 901
 
     def apply(self, **_):
         for cell in list(self.document.findall(nodes.container)):
             if "tag_bootstrap" in cell["classes"]:
-                fold(cell, '<details class="set-up"><summary>Set-up for Colab</summary>')
-            if "tag_claims" in cell["classes"]:
+                cell.parent.remove(cell)
+            elif is_plain_set_up(cell):
+                fold(cell, '<details class="imports"><summary>Imports</summary>')
+            elif "tag_claims" in cell["classes"]:
                 block = next(cell.findall(nodes.literal_block))
                 retype(block, block.astext().removeprefix(f"{MARK}\n"))
                 number, asks = number_of_claims(block.astext()), cell.get("live_claims", "")

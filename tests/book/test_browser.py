@@ -105,7 +105,7 @@ def test_on_paper_stays_what_paper_can_show(chromium, articles):
             await tab.screen(700, 990, dark=True, media="print")
             await tab.visit(page.path.as_uri())
             hidden = ".bd-sidebar-primary, .bd-sidebar-secondary, .bd-header-article, .prev-next-footer, .bd-footer button"
-            hidden += ", button, a.headerlink, details.set-up, .xf-stage, #pst-back-to-top, .search-button__wrapper"
+            hidden += ", button, a.headerlink, .xf-stage, #pst-back-to-top, .search-button__wrapper"
             found = [f"{name} is shown" for name in hidden.split(", ") if await tab.evaluate(SHOWN % name)]
             if not await tab.evaluate(SHOWN % "article p") or not await tab.evaluate(SHOWN % "article img"):
                 found.append("text or pictures are missing")

@@ -50,6 +50,16 @@ def test_a_fold_of_the_contents_is_named(page):
     assert '<summary aria-label="Pages below 12 · Translation">' in page
 
 
+def test_solutions_are_closed_in_the_contents_but_on_their_own_pages():
+    part = """<p aria-level="2" class="caption" role="heading"><span class="caption-text">Solutions</span></p>
+<ul class="%snav bd-sidenav"><li><a>Chapter 1</a></li></ul>
+</div>"""
+    for classes, opened in (("", '<details class="contents-part">'), ("current ", '<details class="contents-part" open>')):
+        found = finish.CLOSED.sub(finish.close_parts, part % classes)
+        assert found.startswith(opened) and found.endswith("</ul></details>\n</div>")
+    assert not finish.CLOSED.search((part % "").replace("Solutions", "The workshop"))
+
+
 def test_the_empty_corner_of_a_table_heads_nothing(page):
     assert '<tr><td></td><th class="head"><p>words</p></th></tr>' in page
 

@@ -188,11 +188,17 @@ def test_every_fold_of_claims_counts_some(articles):
     assert len(found) > 100 and all(re.fullmatch(r"✓ (1 claim holds|([2-9]|[1-9]\d+) claims hold)", text) for text in found)
 
 
-def test_bootstrap_cell_is_folded(articles):
+def test_no_page_begins_with_set_up(articles):
+    """The cell for Colab is not in the book, and what only imports is folded."""
+    folded = 0
     for page in articles.values():
-        if page.source and "back" not in page.path.parts and page.path.stem != "index":  # the first page does without
-            [fold] = page.soup.select("details.set-up")
-            assert "find_spec" in fold.get_text() and not fold.has_attr("open"), page.name
+        assert "find_spec" not in page.soup.select_one("article").get_text(), page.name
+        folded += len(page.soup.select("details.imports"))
+        for cell in page.soup.select("article div.cell"):
+            lines = [line for line in cell.select_one("pre").get_text().splitlines() if line.strip()] if cell.select_one("pre") else []
+            if lines and all(re.match(r"(import|from) ", line) for line in lines):
+                assert cell.find_parent("details"), (page.name, lines)
+    assert folded > 30
 
 
 def test_figures_are_described(articles):

@@ -214,10 +214,12 @@ const start = ({ stage, data, say }) => {
     const which = shown === null ? (heads.length > 1 ? `mean of ${heads.length} heads` : "its one head") : `head ${shown + 1}`;
     map.replaceChildren(
       kit.map({
-        matrix: rows.map((_, i) => columns.map((_, j) => (shown === null ? mean(i, j) : heads[shown][i][j]) / 100)),
+        matrix: rows.map((_, i) => columns.map((_, j) => (shown === null ? mean(i, j) : heads[shown][i][j]))),
         rows,
         columns,
-        title: `${state.look === "cross" ? "Read of the source" : "Read of the answer so far"} (${which})`,
+        title: `${state.look === "cross" ? "Read of the source" : "Read of the answer so far"}, in % (${which})`,
+        high: 100,
+        digits: 0,
       }),
     );
   };
