@@ -15,6 +15,7 @@ EXPERIMENTS: tuple[tuple[str, dict, str], ...] = (
     ("everything in place", {}, "Which letter must it read first to write a word backwards?"),
     ("a decoder that peeks", {"causal_mask": False}, "Does the loss fall faster or slower? How many held-out words does it write?"),
     ("no positions", {"positions": False}, "What does it still know about its word, and what does it write?"),
+    ("no residuals", {"residuals": False}, "The layer's output replaces its input. How many words come out right?"),
     (
         "no residuals, three layers",
         {"residuals": False, "layers": 3},
