@@ -91,50 +91,53 @@ share an end do not cross, and neither do arcs of which one lies under the other
     wrong={
         "touching counted": (
             lambda heads: sum(a < c <= b < d or c < a <= d < b for (a, b), (c, d) in itertools.combinations(_arcs(heads), 2)),
-            "You also count arcs that share an end. A word between two of its neighbours does not make their arcs cross: look at `<=`.",
+            "You also count arcs that share an end. Two arcs that meet at a word touch, but they do not cross. Look at `<=`.",
         ),
         "nested counted": (
             lambda heads: sum(max(a, c) < min(b, d) for (a, b), (c, d) in itertools.combinations(_arcs(heads), 2)),
-            "You count every pair that overlaps. An arc that lies wholly under another one does not cross it.",
+            "You count every pair that overlaps. An arc that lies entirely under another one does not cross it.",
         ),
         "only arcs to the right": (
             _only_rightward,
-            "Some crossings are missed. Is the head always to the left of its word? Print an arc whose head comes later.",
+            "You miss some crossings. Is the head always to the left of its word? Print an arc whose head comes later.",
         ),
         "one order missed": (
             lambda heads: sum(a < c < b < d for (a, b), (c, d) in itertools.combinations(_arcs(heads), 2)),
-            "Some crossings are missed. Of two arcs that cross, must the one that you look at first also begin first?",
+            "You miss some crossings. When two arcs cross, must the one that you look at first also begin first?",
         ),
         "arcs instead of pairs": (
             _arcs_that_cross,
-            "You count the arcs that cross some other arc. The question is for pairs: two arcs that cross each other are one pair.",
+            "You count the arcs that cross some other arc. We want pairs: two arcs that cross each other are one pair.",
         ),
-        "every pair twice": (lambda heads: 2 * _crossings(heads), "Exactly twice too many: each pair is met once from either side."),
+        "every pair twice": (
+            lambda heads: 2 * _crossings(heads),
+            "You have twice too many. You meet each pair twice, once from either side.",
+        ),
         "any shared end counted": (
             _pairs_of_arcs(_arcs, lambda a, b, c, d: a <= c <= b <= d or c <= a <= d <= b),
-            "You also count arcs that share an end, whichever end it is. Two arcs to the same word need not cross: look at each `<=`.",
+            "You also count arcs that share an end, whichever end it is. Two arcs that meet at a word do not cross. Look at each `<=`.",
         ),
         "arcs of one head counted": (
             _pairs_of_arcs(_arcs, lambda a, b, c, d: a <= c < b <= d or c <= a < d <= b),
-            "You count arcs that begin, or end, at the same word. One of them lies under the other: look at each `<=`.",
+            "You count arcs that begin, or end, at the same word. One of them lies under the other. Look at each `<=`.",
         ),
         "only arcs to the left": (
             _pairs_of_arcs(
                 lambda heads: [(word, head) for word, head in enumerate(heads) if head is not None],
                 lambda a, b, c, d: a < c < b < d or c < a < d < b,
             ),
-            "Some crossings are missed. Is the head always to the right of its word? Print an arc whose head comes earlier.",
+            "You miss some crossings. Is the head always to the right of its word? Print an arc whose head comes earlier.",
         ),
         "the other order missed": (
             _pairs_of_arcs(_arcs, lambda a, b, c, d: c < a < d < b),
-            "Some crossings are missed. Of two arcs that cross, must the one that you look at last begin first?",
+            "You miss some crossings. When two arcs cross, must the one that you look at last begin first?",
         ),
     },
     alternatives={"one end inside": _crossings_by_inside, "choose four words": _crossings_by_ends},
-    success="A tree with a crossing is called non-projective: no division of the sentence into nested spans fits it.",
+    success="A tree with a crossing is called non-projective: you cannot cut its sentence into nested spans.",
     solution=r"""
-Only the ends of an arc matter, so we write each as (left, right). Two arcs cross when their four ends alternate: one end of the second
-lies strictly inside the first, its other end strictly outside.
+Only the ends of an arc matter, so we write each arc as (left, right). Two arcs cross when their four ends alternate: the second arc has
+one end strictly inside the first arc and the other end strictly outside.
 
 ```python
 def crossings(heads):
@@ -150,7 +153,7 @@ def crossings(heads):
 check(...)
 ```
 
-The sentence about the hearing has one crossing, and without *today* it has none.
+The sentence about the hearing has one crossing. Without *today* it has none.
 
 ```python
 hearing = [1, 2, None, 2, 1, 6, 4, 3]
@@ -208,13 +211,13 @@ BOTH = Exercise(
     difficulty=2,
     statement="""\
 A bidirectional layer gives each word t one row of 2m numbers: first the state after reading the words 1 to t from \
-the left, then the state after reading the words L to t from the right. (For brevity both directions share their \
-weights here.) The function below runs, and the shape is right; but only the first half of each row holds the right \
-numbers. Find what is lost, and mend it.""",
+the left, then the state after reading the words L to t from the right. To keep it short, both directions share their \
+weights. The function below runs, and the shape is right. But only the first half of each row holds the right \
+numbers. Find what is lost, and fix it.""",
     hints=(
-        "In the faulty result, which words has the second half of row 0 read? Which ones should it have read?",
+        "Look at row 0 of the faulty result. Which words has its second half read? Which words should it have read?",
         "`read(x[::-1])` gives its states in the order of reading. Which word does its first row belong to?",
-        "Turn the rows of the second reading round again, `[::-1]`, before you put them beside the first.",
+        "Turn the rows of the second reading round again, `[::-1]`, before you put them next to the first.",
     ),
     stub="""\
 def both_directions(x, w_h, w_x):
@@ -232,7 +235,7 @@ def both_directions(x, w_h, w_x):
     wrong={
         "not turned back": (
             _pieces(_beside),
-            "Row 0 holds the first word read from the left beside the *last* word read from the right. Its two halves must belong to the same word.",
+            "Row 0 joins the state of the first word with the state of the *last* word. Its two halves must belong to the same word.",
         ),
         "forward twice": (
             _pieces(lambda left, right: _beside(left, left)),
@@ -240,11 +243,11 @@ def both_directions(x, w_h, w_x):
         ),
         "columns turned": (
             _pieces(lambda left, right: _beside(left, right[:, ::-1])),
-            "You turned round the m numbers of each state. Which axis counts the words?",
+            "You reversed the m numbers inside each state. Which axis counts the words?",
         ),
         "both turned": (
             _pieces(lambda left, right: _beside(left[::-1], right[::-1])),
-            "The second half is right now, but the first was right before and has been turned as well.",
+            "Now the second half is right. But you turned the first half as well, and it was right before.",
         ),
         "the wrong one turned": (
             _pieces(lambda left, right: _beside(left[::-1], right)),
@@ -252,11 +255,11 @@ def both_directions(x, w_h, w_x):
         ),
         "right half first": (
             _pieces(lambda left, right: _beside(right[::-1], left)),
-            "The rows belong to the right words. The statement wants the reading from the left first.",
+            "Every row belongs to the right word. But the statement wants the reading from the left first.",
         ),
         "added up": (
             _pieces(lambda left, right: left + right[::-1]),
-            "The states are added, so that a row has m numbers and nobody can tell left from right. The statement wants 2m.",
+            "You add the two states, so a row has m numbers and nobody can tell left from right. The statement wants 2m.",
         ),
         "one under the other": (
             _pieces(lambda left, right: np.concatenate([left, right[::-1]])),
@@ -264,19 +267,19 @@ def both_directions(x, w_h, w_x):
         ),
         "forward reading turned": (
             _pieces(lambda left, right: _beside(left, left[::-1])),
-            "Both halves come from the reading from the left; one is merely turned round. In which order must the words go *into* the second reading?",
+            "Both halves come from the reading from the left, and you turned one of them round. In which order must the words go *into* the second reading?",
         ),
         "both axes turned": (
             _pieces(lambda left, right: _beside(left, right[::-1, ::-1])),
-            "The words stand right now, but the m numbers of each state are turned round as well. How many axes does your `[::-1]` touch?",
+            "Now the words are in the right rows. But you reversed the m numbers of each state as well. How many axes does your `[::-1]` touch?",
         ),
         "features of words turned": (
             lambda x, w_h, w_x: _beside(_read(x, w_h, w_x), _read(x[:, ::-1], w_h, w_x)[::-1]),
-            "You turned round the numbers inside each word before the second reading. Which axis of x counts the words?",
+            "You reversed the numbers inside each word before the second reading. Which axis of x counts the words?",
         ),
         "halves exchanged, not turned": (
             _pieces(lambda left, right: _beside(right, left)),
-            "The two halves changed places, and each row still joins two different words. Which word does each row of the second reading belong to?",
+            "You exchanged the two halves, but each row still joins two different words. Which word does each row of the second reading belong to?",
         ),
     },
     alternatives={
@@ -285,8 +288,8 @@ def both_directions(x, w_h, w_x):
     },
     success="Every row has now seen the whole sentence: its left part and its right part, each in a state of its own.",
     solution=r"""
-`read(x[::-1])` returns its states in the order of reading, so that its first row belongs to the *last* word. Turning the rows round
-once more brings each state back to its word.
+`read(x[::-1])` returns its states in the order of reading, so its first row belongs to the *last* word. Turn the rows round once more,
+and each state is back at its word.
 
 ```python
 def both_directions(x, w_h, w_x):
@@ -372,16 +375,17 @@ def _gradient_by_rows(states, w_h):
 GRADIENT = Exercise(
     id="1.3",
     title="How a change travels",
+    page="01a_memory_clocks_and_size",
     kind="implement",
     minutes=15,
     difficulty=3,
     statement="""\
 `states` (T, m) holds the states $h_1, \\dots, h_T$ of the layer $h_t = \\tanh(h_{t-1} W_h + x_t W_x)$ as rows. \
 Write `state_gradient(states, w_h)`: the matrix (m, m) whose entry [a, b] is the derivative of number b of $h_T$ \
-with respect to number a of $h_1$, the words being held fixed. The derivative of $\\tanh z$ is $1 - \\tanh^2 z$, and \
+with respect to number a of $h_1$, while the words stay as they are. The derivative of $\\tanh z$ is $1 - \\tanh^2 z$, and \
 $\\tanh z$ is in `states`.""",
     hints=(
-        "For T = 1 the answer is known without any calculation. What is it, and what does one more word do to it?",
+        "For T = 1 you know the answer without any calculation. What is it? And what does one more word do to it?",
         "The derivative of number b of h_t with respect to number a of h_{t−1} is w_h[a, b] times the slope of tanh at number b.",
         "Start from the identity; for each h_t with t = 2, …, T multiply from the right by `w_h * (1 - h_t**2)`.",
     ),
@@ -392,11 +396,11 @@ $\\tanh z$ is in `states`.""",
     wrong={
         "slope of tanh left out": (
             _factors(lambda states, t, w_h: w_h),
-            "You multiply the weights alone. That is the answer for a layer without tanh; each step also has the slope of tanh.",
+            "You multiply only the weights. That would be right for a layer without tanh. Each step also has the slope of tanh.",
         ),
         "slope at the state before": (
             _factors(lambda states, t, w_h: w_h * (1 - states[t - 1] ** 2)),
-            "The slope belongs to the tanh that makes h_t, and you take it at h_{t−1}.",
+            "You take the slope at h_{t−1}. It belongs to the tanh that makes h_t.",
         ),
         "slope on the rows": (
             _factors(lambda states, t, w_h: w_h * (1 - states[t] ** 2)[:, None]),
@@ -408,11 +412,11 @@ $\\tanh z$ is in `states`.""",
         ),
         "steps in reverse order": (
             _reversed_order,
-            "Right for two states, wrong for three: matrices do not commute. With rows as states, which factor stands on the left, the first step or the last?",
+            "This is right for two states and wrong for three, because matrices do not commute. States are rows here. Which factor comes first from the left, the first step or the last?",
         ),
         "transposed": (
             lambda states, w_h: _gradient(states, w_h).T,
-            "Rows and columns are exchanged: entry [a, b] must be the derivative of number b of the last state.",
+            "You exchanged rows and columns. Entry [a, b] must be the derivative of number b of the last state.",
         ),
         "not squared": (_factors(lambda states, t, w_h: w_h * (1 - states[t])), "The slope of tanh is 1 − tanh². You wrote 1 − tanh."),
         "entry by entry": (
@@ -422,11 +426,11 @@ $\\tanh z$ is in `states`.""",
     },
     alternatives={"from the end": _gradient_from_the_end, "one change at a time": _gradient_by_rows},
     tolerance=1e-9,
-    success="One matrix a word: the product is what grows or shrinks geometrically.",
+    success="One matrix per word. Their product grows or shrinks geometrically.",
     solution=r"""
 Number $b$ of $h_t$ is $\tanh$ of a sum in which number $a$ of $h_{t-1}$ has the weight `w_h[a, b]`. By the chain rule its derivative is
-that weight times the slope $1 - h_t[b]^2$, so that column $b$ of the weights is multiplied by the slope at $b$. One such matrix stands
-for each step from $h_1$ to $h_T$, which makes $T - 1$ of them; with states as rows, the first step stands on the left.
+that weight times the slope $1 - h_t[b]^2$. So column $b$ of the weights is multiplied by the slope at $b$. There is one such matrix for
+each of the $T - 1$ steps from $h_1$ to $h_T$. States are rows, so the first step comes first from the left.
 
 ```python
 def state_gradient(states, w_h):
@@ -439,7 +443,7 @@ def state_gradient(states, w_h):
 check(...)
 ```
 
-A derivative can always be tested by making the change. Move number 0 of $h_1$ by a little and let the layer run on:
+You can always test a derivative: make the change. Move number 0 of $h_1$ a little and let the layer run on:
 
 ```python
 rng = np.random.default_rng(0)
@@ -465,6 +469,7 @@ print(measured.round(4))
 FIELD = Exercise(
     id="1.4",
     title="What a stack of convolutions sees",
+    page="01a_memory_clocks_and_size",
     kind="predict",
     minutes=4,
     difficulty=1,
@@ -487,15 +492,15 @@ answer = {
     wrong={
         "widths added": (
             {"three of width 5": 15, "layers of width 5": 9, "layers of width 3": 14},
-            "You add whole widths. The second layer's five inputs overlap in what they have seen; draw it.",
+            "You add whole widths. But the five inputs of the second layer overlap in what they have seen. Draw it.",
         ),
         "widths multiplied": (
             {"three of width 5": 125, "layers of width 5": 3, "layers of width 3": 4},
-            "Your stack grows by a factor a layer. Neighbouring outputs see almost the same positions: count only the new ones.",
+            "Your stack grows by a factor per layer. But neighbouring outputs see almost the same positions. Count only the new ones.",
         ),
         "one side only": (
             {"three of width 5": 7, "layers of width 5": 20, "layers of width 3": 40},
-            "You went to one side. A centred layer of width 5 adds two positions on the left and two on the right.",
+            "You looked at one side only. A centred layer of width 5 adds two positions on the left and two on the right.",
         ),
         "the position itself forgotten": (
             {"three of width 5": 12, "layers of width 5": 11, "layers of width 3": 21},
@@ -504,10 +509,10 @@ answer = {
     },
     alternatives={"as formulas": {"three of width 5": 3 * 4 + 1, "layers of width 5": 40 / 4, "layers of width 3": np.int64(20)}},
     tolerance=1e-12,
-    success="The reach grows by k − 1 a layer: the distance is paid for in depth.",
+    success="Each layer adds k − 1 positions. You pay for distance in depth.",
     solution=r"""
-Each layer of width $k$ adds $(k-1)/2$ positions on each side to the one position that there was at the start: $n(k-1)+1$ in all. Three
-layers of width 5 see $3 \cdot 4 + 1$; to see 41, forty must be added, in steps of 4 or of 2.
+We start with one position. Each layer of width $k$ adds $(k-1)/2$ positions on each side, so $n$ layers see $n(k-1)+1$. Three layers of
+width 5 see $3 \cdot 4 + 1$. To see 41, you must add forty, in steps of 4 or of 2.
 
 ```python
 answer = {"three of width 5": 13, "layers of width 5": 10, "layers of width 3": 20}
@@ -548,13 +553,14 @@ def _is(*offsets):
 REACH = Exercise(
     id="1.5",
     title="Sixteen positions in four layers",
+    page="01a_memory_clocks_and_size",
     kind="explore",
     minutes=8,
     difficulty=2,
     statement="""\
-A *dilated* convolution reads positions that are not neighbours. Let each layer read two: the position itself, and \
-the one `offset` places before it. Choose the offsets of four such layers, from the first to the last, so that the \
-last of 16 positions depends on all 16. With neighbours, offsets [1, 1, 1, 1], it depends on only 5.""",
+A *dilated* convolution reads positions that are not neighbours. Let each layer read two positions: its own, and the \
+one `offset` places before it. Choose the offsets of four such layers, from the first to the last. The last of 16 \
+positions should depend on all 16. With the offsets [1, 1, 1, 1] it depends on only 5.""",
     hints=(
         "How many positions can four layers reach at most, if each layer at best doubles their number?",
         "A position at distance 11 is reached by taking some of the offsets and leaving out the others. Which numbers have every sum from 0 to 15 among their partial sums?",
@@ -566,12 +572,12 @@ last of 16 positions depends on all 16. With neighbours, offsets [1, 1, 1, 1], i
     wrong={
         "neighbours only": (
             [1, 1, 1, 1],
-            "Four steps to the neighbour reach four places back. Let a later layer take larger steps.",
+            "Four steps of one reach only four places back. Let a later layer take larger steps.",
             _is(1, 1, 1, 1),
         ),
         "steps that grow by one": (
             [1, 2, 3, 4],
-            "Your layers reach 10 places back, since 1 + 2 + 3 + 4 = 10; some distances are reached in two ways. Which growth wastes none?",
+            "Your layers reach only 10 places back, because 1 + 2 + 3 + 4 = 10, and you reach some distances in two ways. Which growth wastes nothing?",
             _is(1, 2, 3, 4),
         ),
         "equal long steps": (
@@ -581,18 +587,19 @@ last of 16 positions depends on all 16. With neighbours, offsets [1, 1, 1, 1], i
         ),
         "doubling from two": (
             [2, 4, 8, 16],
-            "The doubling is the right idea. But only even distances arrive, and 16 lies outside.",
+            "Doubling is the right idea. But only even distances arrive, and 16 is outside.",
             _is(2, 4, 8, 16),
         ),
         "powers of three": ([1, 3, 9, 27], "Powers of three would fit layers that read three positions. These read two.", _is(1, 3, 9, 27)),
     },
     alternatives={"from far to near": (8, 4, 2, 1)},
-    success="Each layer doubles the reach. The path has become logarithmic, and the offsets are still fixed in advance.",
+    success="Each layer doubles the reach, so the path is logarithmic. But the offsets are still fixed in advance.",
     solution=r"""
-From the last position down to the input, each layer either stays or goes back by its offset, so that the distances that arrive are the
-sums of some of the offsets. Powers of two give every distance from 0 to 15 exactly once, as binary digits. Their order does not matter;
-as a set there is no other choice: four layers have only $2^4 = 16$ such sums, so each distance must come exactly once. Distance 1 needs
-an offset of 1. A second 1 would make distance 1 twice, so the next one that is missing, 2, must be an offset as well; then 4, then 8.
+Walk from the last position down to the input. Each layer either stays or goes back by its offset, so the distances that arrive are the
+sums of some of the offsets. Powers of two give every distance from 0 to 15 exactly once, as binary digits, in any order.
+
+Is there another choice? No. Four layers have only $2^4 = 16$ such sums, so each distance must come exactly once. Distance 1 needs an
+offset of 1. A second 1 would make distance 1 twice, so the next distance that is missing, 2, must be an offset as well; then 4, then 8.
 
 ```python
 offsets = [1, 2, 4, 8]
