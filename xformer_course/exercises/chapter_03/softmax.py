@@ -142,7 +142,7 @@ near −1000 must give finite weights, and so must a matrix whose rows lie far a
     wrong={
         "exponentials overflow": (
             _naive,
-            "Right for small scores, but \"not a number\" for large ones. Print `np.exp(1000.0)`. What could you subtract from the scores first without changing the weights?",
+            "Right for small scores, but not a number for large ones. Print `np.exp(1000.0)`. What could you subtract from the scores first without changing the weights?",
         ),
         "axis ignored": (
             lambda scores, axis=-1: _softmax(scores, axis=-1),
