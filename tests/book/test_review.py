@@ -133,5 +133,5 @@ def test_the_contents_show_what_was_begun(page):
     page.reload()
     mark = page.locator("nav.bd-links .read-tick")
     assert mark.count() == 1
-    assert mark.get_attribute("title") == "1 of 6 predictions said, 2 of 10 exercises solved here, 1 of 11 questions answered"
+    assert mark.get_attribute("title") == "1 of 6 predictions said, 2 of 9 exercises solved here, 1 of 11 questions answered"
     assert mark.locator(".read-part").count() == 3

@@ -73,7 +73,7 @@ def scaled_dot_product_attention(
     return _attend(scores, v, mask)
 
 
-# %% chapter 3a: Additive attention
+# %% chapter 3a: Each vector once
 def additive_attention(
     q: Float[np.ndarray, "*b i q"],
     k: Float[np.ndarray, "*b j k"],

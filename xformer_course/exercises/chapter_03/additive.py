@@ -63,14 +63,14 @@ def _by_pairs(q, k, w, w_v):
 
 TWO_PROJECTIONS = Exercise(
     id="3.10",
+    page="03a_other_ways_to_score",
     title="Two projections instead of one",
     kind="implement",
     minutes=10,
     difficulty=2,
     statement="""\
-Additive attention is often written with the query and the key joined end to end: the score is w_v · tanh([q; k] \
-W), with `w` (d_q + d_k, a) and `w_v` (a,). The same scores come out when nothing is joined: project each query and each key once, \
-with the rows of W that it meets, and pair what comes out. Write `additive_scores(q, k, w, w_v)` for `q` (L_q, d_q) and `k` (L_k, d_k). \
+Compute w_v · tanh([q; k] W) for all pairs without joining anything: multiply each query and each key once, by the rows of W that it meets, \
+and then pair the results. Write `additive_scores(q, k, w, w_v)` in NumPy for `q` (L_q, d_q), `k` (L_k, d_k), `w` (d_q + d_k, a) and `w_v` (a,). \
 Return `(from_queries, from_keys, scores)`: the projected queries (L_q, a), the projected keys (L_k, a) and the scores (L_q, L_k).""",
     hints=(
         "The first d_q rows of W meet only the query. What do the others meet?",
@@ -84,19 +84,19 @@ Return `(from_queries, from_keys, scores)`: the projected queries (L_q, a), the 
     wrong={
         "every pair projected": (
             _every_pair,
-            "The scores are right. But how often is one and the same key multiplied by its rows of W, and how often is that needed?",
+            "The scores are right. But how often do you multiply the same key by its rows of W, and how often do you need to?",
         ),
         "no tanh": (
             _split(hidden=lambda a, b: a + b),
-            "Your scores are linear in the query and in the key. Which function stands between W and w_v?",
+            "Your scores are linear in the query and in the key. Which function comes between W and w_v?",
         ),
         "tanh before the sum": (
             _split(hidden=lambda a, b: np.tanh(a) + np.tanh(b)),
-            "Both projections are right, but tanh is applied to each. In the formula, how often does it occur, and around what?",
+            "Both projections are right, but you apply tanh to each of them. In the formula, what does tanh take?",
         ),
         "projections through tanh": (
             _split(project=lambda x, w: np.tanh(x @ w), hidden=lambda a, b: a + b),
-            "What you return as projections has already been through tanh. In the formula, what does tanh take, and how often does it occur?",
+            "Your projections have been through tanh already. In the formula, what does tanh take?",
         ),
         "projections multiplied": (
             _split(hidden=lambda a, b: np.tanh(a * b)),
@@ -105,11 +105,11 @@ Return `(from_queries, from_keys, scores)`: the projected queries (L_q, a), the 
         "halves swapped": (_split(swap=True), "The query meets the lower rows of W. In [q; k], which of the two comes first?"),
         "cut in the wrong place": (
             _split(at=lambda q, k: (q.shape[1] + k.shape[1]) // 2),
-            "Your cut does not come after the d_q rows that meet the query. Where you cut is right only while queries and keys have one width: print the shapes.",
+            "Your cut does not come after the d_q rows that meet the query. It is right only while queries and keys have the same width. Print the shapes.",
         ),
         "keys by queries": (
             _split(finish=lambda scores: scores.T),
-            "Your scores have a row for each key. Which shape does the statement ask for?",
+            "Your scores have a row for each key. The statement asks for a row for each query.",
         ),
         "w_v left out": (
             lambda q, k, w, w_v: _split()(q, k, w, np.ones_like(w_v)),
@@ -117,14 +117,14 @@ Return `(from_queries, from_keys, scores)`: the projected queries (L_q, a), the 
         ),
         "a weight already": (
             _split(finish=softmax),
-            "Each row of your scores adds up to 1, so these are weights. The exercise stops before softmax.",
+            "Each row adds up to 1, so these are weights. The exercise stops before softmax.",
         ),
     },
     alternatives={"einsum": _by_einsum, "pairs in a loop": _by_pairs},
-    success="The projections of the keys can be kept while new queries come in.",
+    success="You can keep the projected keys while new queries come in.",
     solution=r"""
-The first d_q rows of W meet only the query, the others only the key, so [q; k] W is a sum of two products. Each is computed once; the
-pairing is an addition with a new axis on either side. A decoder can keep the projected keys while new queries arrive.
+The first d_q rows of W meet only the query, and the others meet only the key. So [q; k] W is a sum of two products. We compute each of them
+once and pair them by an addition, with a new axis on either side. A decoder can keep the projected keys while new queries arrive.
 
 ```python
 def additive_scores(q, k, w, w_v):

@@ -13,10 +13,9 @@ THREE_SHAPES = Exercise(
     minutes=3,
     difficulty=1,
     statement="""\
-Five queries of width 3 meet seven keys and seven values of width 2. Write down the shapes of the scores, of the \
-weights and of the output.""",
+Five queries of width 3 meet seven keys, and each key has a value of width 2. Which shapes have the scores, the weights and the output?""",
     hints=(
-        "How many numbers does one query receive before softmax, and how many after?",
+        "How many scores does one query get, and how many weights?",
         "Scores are q kᵀ. The output is weights v: which two axes of that product remain?",
         "One row for each query everywhere; a row of scores has an entry for each key, a row of output is as wide as a value.",
     ),
@@ -25,11 +24,11 @@ weights and of the output.""",
     wrong={
         "keys by queries": (
             {"scores": (7, 5), "weights": (7, 5), "output": (5, 2)},
-            "Your scores have a row for each key. Softmax shares one total among the keys of each query: along which axis should they lie?",
+            "Your scores have a row for each key. Each query shares out its own attention, so which of the two should the rows be?",
         ),
         "weights turned round": (
             {"scores": (5, 7), "weights": (7, 5), "output": (5, 2)},
-            "Your weights have a row for each key. Does softmax move an entry to another place?",
+            "Your weights have a row for each key, but your scores have a row for each query. Does softmax move an entry?",
         ),
         "output as wide as a query": (
             {"scores": (5, 7), "weights": (5, 7), "output": (5, 3)},
@@ -37,23 +36,23 @@ weights and of the output.""",
         ),
         "one output for each key": (
             {"scores": (5, 7), "weights": (5, 7), "output": (7, 2)},
-            "Who asks, and who is asked? Each query receives one answer.",
+            "You have one output for each key. Each query gets one answer: how many queries are there?",
         ),
         "softmax sums an axis away": (
             {"scores": (5, 7), "weights": (5,), "output": (5, 2)},
-            "Softmax divides by a sum but keeps every entry. Compare the shapes before and after.",
+            "Your weights have lost an axis. Softmax divides by a sum, but it keeps every entry.",
             lambda answer: tuple(answer["weights"]) in {(5,), (7,), (5, 1)},
         ),
         "a weight for each feature": (
             {"scores": (5, 7, 3), "weights": (5, 7, 3), "output": (5, 2)},
-            "A score is one number for a query and a key: the dot product has summed over the width.",
+            "A score is one number per query and key, because the dot product has summed over the width.",
         ),
     },
     alternatives={"lists": {"scores": [5, 7], "weights": [5, 7], "output": [5, 2]}},
     success="Queries decide how many rows, values how wide they are.",
     solution=r"""
-Scores and weights have a row for each query and a column for each key. The product with the values sums over the keys, so the output
-keeps the rows of the queries and takes the width of the values.
+Scores and weights have a row for each query and a column for each key. The product with the values sums over the keys. So the output has a
+row for each query, as wide as a value.
 
 ```python
 q, k, v = np.ones((5, 3)), np.ones((7, 3)), np.ones((7, 2))
@@ -180,10 +179,9 @@ ATTENTION = Exercise(
     minutes=15,
     difficulty=2,
     statement="""\
-Write `my_attention(q, k, v, mask=None)` from the formula, with the scores divided by √d_k, for one sentence at a \
-time: `q` (L_q, d_k), `k` (L_k, d_k), `v` (L_k, d_v), and `mask` either None or boolean (L_q, L_k), True where a query \
-may attend to a key. Return the pair `(output, weights)`. A query that may attend to nothing gets zero weights and a zero output; large scores \
-must not overflow.""",
+Write `my_attention(q, k, v, mask=None)` in NumPy for one sentence: `q` (L_q, d_k), `k` (L_k, d_k), `v` (L_k, d_v), and `mask` None or \
+boolean (L_q, L_k), True = may attend. Return the pair `(output, weights)`. Large scores must not overflow. A query that may attend to \
+nothing gets zero weights and a zero output.""",
     hints=(
         "Which score must a forbidden key have before softmax, so that its weight comes out as exactly 0?",
         "`np.where(mask, scores, -np.inf)` builds the scores. Look at what a row of minus infinities does to the maximum and to the sum.",
@@ -194,14 +192,14 @@ must not overflow.""",
     cases=_attention_cases,
     returns=("output", "weights"),
     wrong={
-        "no scaling": (_variant(divisor=lambda q, v: 1.0), "Your weights are too sharp. Which factor stands between q kᵀ and softmax?"),
+        "no scaling": (_variant(divisor=lambda q, v: 1.0), "Your weights are too sharp. What does the formula do between q kᵀ and softmax?"),
         "divided by d_k": (
             _variant(divisor=lambda q, v: q.shape[-1]),
-            "Your weights are too even. You divide by the width; look again at the formula for what is done to it first.",
+            "Your weights are too even, because you divide by the width itself. What does the formula divide by?",
         ),
         "scaled by the width of values": (
             _variant(divisor=lambda q, v: math.sqrt(v.shape[-1])),
-            "Right only while values are as wide as keys. Whose width makes the dot product large?",
+            "You divide by the width of the values. That is right only while values are as wide as keys. Whose width makes the dot product large?",
         ),
         "softmax over queries": (
             _variant(axis=0),
@@ -211,27 +209,27 @@ must not overflow.""",
             lambda q, k, v, mask=None: _attention(q, k, v),
             "Right without a mask; with one, nothing changes. Where does your function use `mask`?",
         ),
-        "mask turned round": (_variant(flip=True), "Your queries read exactly the keys they may not. True means *may attend*."),
+        "mask turned round": (_variant(flip=True), "Your queries read exactly the keys that they may not read. True means *may attend*."),
         "forbidden scores set to 0": (
             _variant(fill=0.0),
             "Forbidden keys still get weight, because exp(0) is 1. Which score has an exponential of 0?",
         ),
         "mask after softmax": (
             _variant(after=True),
-            "The weights of a masked row no longer add up to 1: softmax had already shared weight out to the forbidden keys. When should the mask come in?",
+            "The weights of a masked row no longer add up to 1. Softmax had given a share to the forbidden keys. Where should the mask act?",
         ),
         "not a number in an empty row": (
             _variant(empty=np.nan),
-            "All is right except for a query that may attend to nothing: its row is 0/0. What should it return, and where do you divide?",
+            "Nearly all of it is right. But a query that may attend to nothing divides 0 by 0. What should it return?",
         ),
         "even weights in an empty row": (
             _variant(fill=-1e9),
-            "A query that may attend to nothing shares its weight evenly over forbidden keys. A large negative score is large only beside others; here all are alike.",
+            "A query that may attend to nothing reads all forbidden keys evenly. A large negative score hides a key only if another score is larger, and here all scores are alike.",
         ),
-        "overflow": (_variant(shift=False), "Not a number for large scores. Exercise 3.2 shows what to subtract before the exponential."),
+        "overflow": (_variant(shift=False), "Large scores give \"not a number\". What did you subtract in exercise 3.2?"),
         "forbidden keys in the maximum": (
             _top_of_all,
-            "Beside a forbidden key with a large score the exponentials of the allowed ones all round to 0, and the row is left without weights. Over which keys does your maximum run?",
+            "A forbidden key with a large score sets your maximum. Then the exponentials of the allowed keys all round to 0. Over which keys should the maximum run?",
         ),
         "pair in the wrong order": (
             lambda q, k, v, mask=None: _attention(q, k, v, mask)[::-1],
@@ -250,8 +248,8 @@ must not overflow.""",
     },
     success="Masked, scaled, safe for large scores, and zeros where nothing may be read.",
     solution=r"""
-A forbidden score becomes minus infinity, whose exponential is exactly 0. A row without any allowed key would give (−∞) − (−∞) and then
-0/0, so its maximum is replaced by 0 and its sum by 1: its weights come out as 0/1.
+A forbidden score becomes minus infinity, and its exponential is exactly 0. A row without any allowed key would give (−∞) − (−∞) and then
+0/0. So in that row we put 0 for the maximum and 1 for the sum, and the weights come out as 0/1.
 
 ```python
 def my_attention(q, k, v, mask=None):

@@ -42,13 +42,12 @@ LEAK = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-The function below should keep every query away from the keys where `mask` is False. Each query has at least one \
-key that it may read. Yet forbidden keys still get weight. Find out how much, mend the function, and return the \
-same pair `(output, weights)`.""",
+This function should keep every query away from the keys where `mask` is False. Each query has at least one key that it may read. Yet \
+forbidden keys still get weight. Find out how much, and fix the function. It returns the pair `(output, weights)`.""",
     hints=(
         "Print the weights for a mask with one False in each row. Which entry should be 0, and is it?",
         "Follow one forbidden score through the exponential: what comes out?",
-        "The weight is 0 only where the exponential is 0, and a score of minus infinity gives that, whatever the others are.",
+        "The weight is 0 only where the exponential is 0. A score of minus infinity gives that, whatever the other scores are.",
     ),
     stub="""\
 def leaky_attention(q, k, v, mask):
@@ -73,11 +72,11 @@ def leaky_attention(q, k, v, mask):
     wrong={
         "forbidden score of 0": (
             _masked(0.0),
-            "The leak is still there. A score of 0 is an ordinary score, often larger than the allowed ones: what is exp(0)?",
+            "The leak is still there. A score of 0 is an ordinary score, and often larger than the allowed ones. What is exp(0)?",
         ),
         "mask ignored": (
             lambda q, k, v, mask: _masked(-np.inf)(q, k, v, np.ones_like(mask)),
-            "Now the mask has no effect at all, and forbidden keys get their full share. Where is it used?",
+            "Now the mask has no effect at all, and forbidden keys get their full share. Where do you use `mask`?",
         ),
         "a little below": (
             _masked(-1.0),
@@ -85,23 +84,23 @@ def leaky_attention(q, k, v, mask):
         ),
         "mask turned round": (
             _masked(-np.inf, flip=True),
-            "Now the allowed keys are shut out. True means *may attend*: which branch of `np.where` keeps the score?",
+            "Now the allowed keys are hidden. True means *may attend*. Which branch of `np.where` keeps the score?",
         ),
         "mask after softmax": (
             _mask_times_weights,
-            "Forbidden weights are 0 now, but a row no longer adds up to 1: softmax had handed them a share first.",
+            "The forbidden weights are 0 now, but a row no longer adds up to 1, because softmax had given them a share first.",
         ),
         "masked output, leaking weights": (
             _mask_on_values,
             "The output ignores forbidden values, but the weights you return still give them a share, and the rest is too small.",
         ),
-        "infinitely large": (_masked(np.inf), "Not a number: the forbidden scores are now the largest of all. Check the sign."),
+        "infinitely large": (_masked(np.inf), "You get \"not a number\", because the forbidden scores are now the largest of all. Check the sign."),
     },
     alternatives={"zero the exponentials": _renormalised, "a huge negative score": _masked(-1e30)},
     success="Forbidden keys weigh exactly 0, and every row adds up to 1.",
     solution=r"""
-A score of 0 is an ordinary score, and exp(0) is 1. First we look at how much the printed function lets through, then mend the one line:
-a score of minus infinity makes the weight exactly 0, however low the others lie.
+A score of 0 is an ordinary score, and exp(0) is 1. First we look at how much leaks, then we fix the one line. A score of minus infinity
+makes the weight exactly 0, however low the others are.
 
 ```python
 scores = np.array([-1.0, 0.5, 2.0])
@@ -153,9 +152,8 @@ RECENT_PAST = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-Write `recent_mask(length, window)`: a boolean array (length, length), row i for the query at position i, column j \
-for the key at position j. A position may attend to itself and to the `window` positions just before it; never to a \
-later one, and never further back.""",
+Write `recent_mask(length, window)`, a boolean array (length, length) with a row for each query and a column for each key. A position may \
+attend to itself and to the `window` positions just before it, but not to later ones and not further back.""",
     hints=(
         "For length 4 and window 1, draw the square by hand. Which entries of row 2 are True?",
         "Write the condition on i − j. It has two ends.",
@@ -179,11 +177,11 @@ later one, and never further back.""",
         ),
         "future visible": (
             lambda length, window: np.abs(_distances(length)) <= window,
-            "The window opens on both sides. Look at row 0: what may it see to its right?",
+            "Your window opens on both sides. Look at row 0: what may it see to its right?",
         ),
         "rows and columns swapped": (
             lambda length, window: _recent(length, window).T,
-            "Your mask shows each position the future. Which axis belongs to the query?",
+            "Your mask shows each position its future. Which axis belongs to the query?",
         ),
         "window counts itself": (
             lambda length, window: _recent(length, window - 1),
@@ -215,7 +213,7 @@ later one, and never further back.""",
     success="Two masks joined by *and*: the past, and nearby.",
     solution=r"""
 The condition on a pair is 0 ≤ i − j ≤ window: not later, and not too far back. A column of query positions and a row of key positions
-give all the differences at once. The result is the causal mask and the local mask joined by `&`.
+give all the differences at once. You may also join the causal mask and the local mask by `&`.
 
 ```python
 def recent_mask(length, window):

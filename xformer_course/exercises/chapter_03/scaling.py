@@ -50,10 +50,9 @@ MEASURE_SPREAD = Exercise(
     minutes=5,
     difficulty=1,
     statement="""\
-Measure how far unscaled scores spread. For each width d = 4, 16, 64 and 256, draw at least 2000 queries and, \
-separately, as many keys, all entries independent with mean 0 and variance 1. Pair each query with one key and take \
-the standard deviation of the scores q·k. Give a dictionary from width to standard deviation, then look at how the \
-four numbers grow.""",
+How far do unscaled scores spread? For each width d = 4, 16, 64 and 256, draw at least 2000 queries and as many keys, all entries \
+independent with mean 0 and variance 1. Pair each query with one key and take the standard deviation of the scores q·k. Then look at how \
+the four numbers grow.""",
     hints=(
         "How many scores come from 2000 queries paired with 2000 keys, one each?",
         "`rng.normal(size=(2000, d))` draws 2000 vectors of width d; `np.std` measures a spread.",
@@ -75,12 +74,12 @@ four numbers grow.""",
         ),
         "uniform entries": (
             {width: math.sqrt(7 / 144 * width) for width in WIDTHS},
-            "Too small by one factor at every width, as with entries drawn evenly from 0 to 1. What are the mean and the variance of your entries?",
+            "Every spread is too small by the same factor, as if your entries were drawn evenly from 0 to 1. What are their mean and their variance?",
             lambda answer: _near(_ratios(answer), math.sqrt(7 / 144), 0.12),
         ),
         "query as its own key": (
             {width: math.sqrt(2 * width) for width in WIDTHS},
-            "Too large by one factor, about 1.4, at every width. Are your keys drawn separately, or are they the queries again?",
+            "Every spread is about 1.4 times too large. Did you draw the keys separately, or are they the queries again?",
             lambda answer: _near(_ratios(answer), math.sqrt(2), 0.08),
         ),
         "divided by the width": (
@@ -90,7 +89,7 @@ four numbers grow.""",
         ),
         "one factor at every width": (
             {width: math.sqrt(width) / 3 for width in WIDTHS},
-            "They grow as they should, but each is off by the same factor. Print the mean and the variance of the entries that you draw; and is your measure of the scores their standard deviation?",
+            "They grow as they should, but each is off by the same factor. Print the mean and the variance of your entries. And is your last step `std`?",
             lambda answer: _near(_ratios(answer), np.mean(_ratios(answer)), 0.12),
         ),
         "mean instead": (
@@ -110,8 +109,8 @@ four numbers grow.""",
     },
     success="Sixteen times the width, four times the spread: it grows like the square root of d.",
     solution=r"""
-Draw queries and keys, multiply them elementwise, and add up along the width: one score for each pair. The standard deviation doubles
-each time the width is four times as large, which is how a square root grows.
+Draw queries and keys, multiply them elementwise, and add up along the width. That gives one score per pair. The standard deviation doubles
+each time the width becomes four times as large, and that is how a square root grows.
 
 ```python
 rng = np.random.default_rng(0)
@@ -208,7 +207,7 @@ PRODUCT = Step(
         "square missing": (lambda var_x, var_y: 0.0, "The mean of x·y is 0, as you say. Its variance is the mean of (x·y)²."),
         "squared variances": (
             lambda var_x, var_y: (var_x * var_y) ** 2,
-            "The mean of x² is already the variance of x; nothing is left to square.",
+            "The mean of x² is already the variance of x. You do not square it again.",
         ),
     },
 )
@@ -223,12 +222,12 @@ TOTAL = Step(
     wrong={
         "terms in step": (
             lambda variance, d: d * d * variance,
-            "That holds when all terms are the same variable. Independent terms partly cancel: what is the mean of a product of two different terms?",
+            "That is right if all terms are the same variable. Independent terms partly cancel. What is the mean of a product of two different terms?",
         ),
         "mean of the terms": (lambda variance, d: variance / d, "That is the variance of the mean of the terms. A dot product sums them."),
         "unchanged by summing": (
             lambda variance, d: variance,
-            "Does a sum of many terms really spread no wider than one of them? Enumerate two coin tosses.",
+            "Does a sum of many terms spread no wider than one of them? Write down the four outcomes of two coin tosses.",
         ),
         "deviations added": (
             lambda variance, d: math.sqrt(d) * variance,
@@ -279,12 +278,13 @@ VARIANCE_OF_A_SCORE = Exercise(
     minutes=15,
     difficulty=3,
     statement="""\
-Show that q·k has variance d when all 2d entries are independent with mean 0 and variance 1. Write one formula for \
-each step, as a function: `product(var_x, var_y)`, the variance of x·y for independent x and y with mean 0; \
-`total(variance, d)`, the variance of a sum of d independent terms that share one variance; `score(d)`, the \
-variance of q·k; `divisor(d)`, what to divide the score by so that its variance is 1. The check compares each formula \
-with an exact count over all outcomes of a small case, such as all queries and keys of width 3 with entries −1 or 1. \
-On paper, mark where you use that the means are 0 and where you use independence.""",
+All 2d entries of q and k are independent, with mean 0 and variance 1. Show on paper that q·k has variance d, and mark where you use the \
+means and where you use independence. Then give each step as a function. The check compares it with a full count of a small case.
+
+- `product(var_x, var_y)`: the variance of x·y
+- `total(variance, d)`: the variance of a sum of d independent terms
+- `score(d)`: the variance of q·k
+- `divisor(d)`: what to divide the score by, so its variance is 1""",
     hints=(
         "A variance is the mean of the square minus the square of the mean. What is the second part here?",
         "For independent x and y the mean of x²y² is the mean of x² times the mean of y². In a squared sum, look at the mixed terms.",
@@ -312,7 +312,7 @@ On paper, mark where you use that the means are 0 and where you use independence
 
 **Divisor.** Dividing by c divides the variance by c². A variance of d becomes 1 for c = √d.
 
-*Check your own proof:* it must name independence four times, twice in the first step, and say where a mean of 0 removes something. Without mean 0 the first step fails: the variance of xy is then larger than the product of the two.
+*Check your own proof:* it names independence four times, twice in the first step, and it says where a mean of 0 removes something. Without mean 0 the first step fails. The variance of xy is then larger than the product of the two.
 
 ```python
 steps = {
@@ -324,8 +324,7 @@ steps = {
 check(...)
 ```
 
-The last remark can be seen by enumeration. With entries 0 or 2, which have mean 1 and variance 1, a product has variance 3 and a score
-of width 2 has 6.
+You can count this case. Entries 0 or 2 have mean 1 and variance 1. A product of two has variance 3, and a score of width 2 has 6.
 
 ```python
 vectors = np.array(list(itertools.product([0.0, 2.0], repeat=2)))

@@ -11,7 +11,7 @@ EQUAL_SCORES = Exercise(
     minutes=2,
     difficulty=1,
     statement="""\
-Four keys receive one and the same score, 2.5. Write down the four weights that softmax makes of these scores.""",
+Four keys have the same score, 2.5. Which weights does softmax give them?""",
     hints=(
         "What must the four weights add up to?",
         "Softmax looks only at differences between scores. Here there are none.",
@@ -20,17 +20,17 @@ Four keys receive one and the same score, 2.5. Write down the four weights that 
     stub="weights = ...",
     reference=(0.25, 0.25, 0.25, 0.25),
     wrong={
-        "scores kept": ((2.5, 2.5, 2.5, 2.5), "Those are the scores. Weights are what softmax makes of them: add yours up."),
-        "not normalised": ((1.0, 1.0, 1.0, 1.0), "Equal they are, but what do your four weights add up to?"),
+        "scores kept": ((2.5, 2.5, 2.5, 2.5), "These are the scores themselves. Weights add up to 1: what do yours add up to?"),
+        "not normalised": ((1.0, 1.0, 1.0, 1.0), "They are equal, as they should be. But what do your four weights add up to?"),
         "first one wins": (
             (1.0, 0.0, 0.0, 0.0),
             "That is a hard choice of one key. Which of the four equal scores would deserve to win?",
             lambda answer: sorted(float(w) for w in answer) == [0.0, 0.0, 0.0, 1.0],
         ),
-        "exponentials only": ((np.exp(2.5),) * 4, "You took the exponential and stopped. One more operation follows it in softmax."),
+        "exponentials only": ((np.exp(2.5),) * 4, "You took the exponential and stopped there. What does softmax divide it by?"),
         "equal, but no shares": (
             (0.625, 0.625, 0.625, 0.625),
-            "Equal they are, as they must be. Now add them up; which two operations does softmax perform, and in which order?",
+            "They are equal, as they should be. Now add them up. Which two steps does softmax take, and in which order?",
             lambda answer: len(answer) == 4 and np.ptp([float(w) for w in answer]) < 1e-9,
         ),
     },
@@ -38,7 +38,7 @@ Four keys receive one and the same score, 2.5. Write down the four weights that 
     tolerance=1e-3,
     success="With nothing to tell the keys apart, attention averages the values.",
     solution=r"""
-Softmax sees only differences between scores, and here there are none. The four keys share a total of 1 evenly, whatever the common
+Softmax sees only differences between scores, and here all differences are 0. The four keys share a total of 1 evenly, whatever their
 score is.
 
 ```python
@@ -127,9 +127,8 @@ STABLE_SOFTMAX = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-Write `my_softmax(scores, axis=-1)`: weights of the same shape as `scores`, at least 0 and adding up to 1 along \
-`axis`, whichever axis that is. Scores near 1000 or near −1000 must give finite weights, and so must a matrix whose \
-rows lie far apart. Leave `scores` as it was.""",
+Write `my_softmax(scores, axis=-1)` in NumPy. The weights have the shape of `scores` and add up to 1 along `axis`. Scores near 1000 or \
+near −1000 must give finite weights, and so must a matrix whose rows lie far apart. Leave `scores` as it was.""",
     hints=(
         "What does `np.exp(1000.0)` give, and what becomes of the quotient of two such numbers?",
         "Softmax does not change when the same number is subtracted from every score along the axis. Choose that number well.",
@@ -143,7 +142,7 @@ rows lie far apart. Leave `scores` as it was.""",
     wrong={
         "exponentials overflow": (
             _naive,
-            "Right for small scores, but not a number for large ones. Print `np.exp` of a score of 1000: what could be done to the scores beforehand that leaves the weights as they are?",
+            "Right for small scores, but not a number for large ones. Print `np.exp(1000.0)`. What could you subtract from the scores first without changing the weights?",
         ),
         "axis ignored": (
             lambda scores, axis=-1: _softmax(scores, axis=-1),
@@ -151,11 +150,11 @@ rows lie far apart. Leave `scores` as it was.""",
         ),
         "one total for everything": (
             lambda scores, axis=-1: np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum(),
-            "All your weights together add up to 1. They should do so along `axis`: look at what your sum runs over.",
+            "All your weights together add up to 1. They should add up to 1 along `axis`. Over what does your sum run?",
         ),
         "one maximum for all rows": (
             _shares(lambda scores, axis: np.exp(scores - scores.max())),
-            "A row that lies far below another one loses all its weight: its exponentials round to 0, and 0/0 is not a number. Which maximum should a row be compared with?",
+            "You subtract one maximum from everything. A row that lies far below it has exponentials that round to 0, and then you divide 0 by 0. Which maximum should a row lose?",
         ),
         "no exponential": (
             lambda scores, axis=-1: scores / scores.sum(axis=axis, keepdims=True),
@@ -167,7 +166,7 @@ rows lie far apart. Leave `scores` as it was.""",
         ),
         "numerator and denominator differ": (
             lambda scores, axis=-1: np.exp(scores) / _powers(scores, axis).sum(axis=axis, keepdims=True),
-            "The weights do not add up to 1. Compare the exponentials above and below the fraction bar: are they the same numbers?",
+            "Your weights do not add up to 1. Are the exponentials above and below the fraction bar the same numbers?",
         ),
         "mean subtracted": (
             lambda scores, axis=-1: _naive(scores - scores.mean(axis=axis, keepdims=True), axis),
@@ -185,10 +184,10 @@ rows lie far apart. Leave `scores` as it was.""",
             _shares(total=lambda powers, axis: powers.sum(axis=axis, keepdims=True) + 1e-6),
             "The weights add up to a little less than 1. Once the largest exponential is 1, can the sum below be 0 at all?",
         ),
-        "logarithms of weights": (_logarithms, "Your numbers are at most 0, so they are no weights: you stopped at their logarithms."),
+        "logarithms of weights": (_logarithms, "Your numbers are 0 or less, so they are not weights. They are the logarithms of weights: which step is left?"),
         "axis lost by the sum": (
             _shares(lambda scores, axis: np.exp(scores - scores.max(axis=axis)), lambda powers, axis: powers.sum(axis=axis)),
-            "The maximum and the sum lose an axis and no longer line up with the scores. Print their shapes; `keepdims` keeps it.",
+            "Your maximum and your sum lose an axis, so they no longer line up with the scores. Print their shapes, and try `keepdims=True`.",
         ),
         "input changed in place": (
             _in_place,
@@ -202,7 +201,7 @@ rows lie far apart. Leave `scores` as it was.""",
             _shares(total=lambda powers, axis: powers.sum(axis=-1, keepdims=True)),
             "Maximum and sum run along different axes. Print `weights.sum(axis=0)` for `axis=0`.",
         ),
-        "sum of scores below": (_total_of_shifted, "Above the fraction bar stand exponentials; what do you add up below it?"),
+        "sum of scores below": (_total_of_shifted, "Above the fraction bar you have exponentials. What do you add up below it?"),
     },
     alternatives={
         "log-sum-exp": _by_log_sum,
@@ -233,8 +232,8 @@ SHIFT_OR_STRETCH = Exercise(
     minutes=3,
     difficulty=1,
     statement="""\
-Three scores, 1, 2 and 4, are turned into weights. First add 5 to each score; then, instead, multiply each score by \
-5. For both, say what happens to the largest weight: `"grows"`, `"shrinks"` or `"same"`.""",
+Softmax turns the scores 1, 2 and 4 into weights. What happens to the largest weight if you add 5 to each score? And if you multiply each \
+score by 5? Say `"grows"`, `"shrinks"` or `"same"`.""",
     hints=(
         "Which of the two changes alters the differences between the scores?",
         "The quotient of two weights is exp(difference of their scores).",
@@ -249,11 +248,11 @@ Three scores, 1, 2 and 4, are turned into weights. First add 5 to each score; th
         ),
         "softmax ignores scale": (
             {"add 5": "same", "times 5": "same"},
-            "Softmax ignores a shift, yes. Compute exp(4 − 2) and exp(20 − 10): is the quotient of two weights unchanged?",
+            "Softmax does ignore a shift. But compute exp(4 − 2) and exp(20 − 10): is the quotient of two weights the same?",
         ),
         "shift and scale swapped": (
             {"add 5": "grows", "times 5": "same"},
-            "Dividing by the sum would cancel a common factor, but the scores pass through exp first. What does exp turn a sum into?",
+            "Dividing by a sum cancels a common factor of the scores, but softmax takes exp first. What does exp make of a sum?",
         ),
         "softer when larger": (
             {"add 5": "same", "times 5": "shrinks"},
@@ -261,7 +260,7 @@ Three scores, 1, 2 and 4, are turned into weights. First add 5 to each score; th
         ),
         "shares of the sum": (
             {"add 5": "shrinks", "times 5": "same"},
-            "That is so for shares of a sum, score / sum. Softmax takes exponentials first: what does exp make of 1 + 5, and of 5 · 4?",
+            "That would be right for score / sum. Softmax takes exponentials first. What does exp make of 1 + 5, and of 5 · 4?",
         ),
         "a shift matters": (
             {"add 5": "shrinks", "times 5": "grows"},

@@ -73,11 +73,13 @@ COSTS = Exercise(
     minutes=15,
     difficulty=3,
     statement="""\
-Derive what a self-attention costs, in products of two numbers, softmax left out. Word vectors have width m, queries \
-and keys width d, values width e, the sentence L words. Write one formula for each step, as a function: \
-`projections(L, m, d, e)`, all products that make Q, K and V; `pairs(L, d, e)`, all products in the scores (without the \
-division by √d) and in the blending of values; `crossing(m, d, e)`, the smallest whole number L from which `pairs` is *larger* than \
-`projections`. Each is tried against a count over small arrays. On paper, say why there is such an L for all widths.""",
+What does a self-attention cost, in products of two numbers? A sentence has L words of width m, queries and keys have width d, values have \
+width e. Leave out softmax and the division by √d. Show on paper why the pairs overtake the projections at some length, whatever the \
+widths are. Then give each step as a function. The check compares it with a count over small arrays.
+
+- `projections(L, m, d, e)`: all products that make Q, K and V
+- `pairs(L, d, e)`: all products in the scores and in the blending of values
+- `crossing(m, d, e)`: the smallest L for which `pairs` is *larger* than `projections`""",
     hints=(
         "How many products does a matrix product (a, b) times (b, c) take?",
         "Count three projections and two products between words. Then compare one formula with L in it and one with L².",
@@ -100,14 +102,14 @@ division by √d) and in the blending of values; `crossing(m, d, e)`, the smalle
             wrong={
                 "keys forgotten": (
                     lambda L, m, d, e: L * m * (d + e),
-                    "One projection is missing. Which three arrays does attention take?",
+                    "You left out one projection. Which three arrays does attention take?",
                 ),
                 "parameters, not products": (
                     lambda L, m, d, e: m * (2 * d + e),
-                    "That is how many numbers are *learned*. Each word meets each of them once.",
+                    "That is how many numbers the layer *learns*. Every word meets each of them once.",
                 ),
-                "all widths equal": (lambda L, m, d, e: 3 * L * m * m, "Right if d = e = m. How many columns has each matrix here?"),
-                "values forgotten": (lambda L, m, d, e: 2 * L * m * d, "Queries and keys are counted. What makes a value of a word?"),
+                "all widths equal": (lambda L, m, d, e: 3 * L * m * m, "Right if d = e = m. How many columns does each matrix have here?"),
+                "values forgotten": (lambda L, m, d, e: 2 * L * m * d, "You counted queries and keys. What makes a value out of a word?"),
                 "output projection added": (
                     lambda L, m, d, e: L * m * (2 * d + e) + L * e * m,
                     "You counted one matrix product more than the three that make Q, K and V.",
@@ -130,25 +132,25 @@ division by √d) and in the blending of values; `crossing(m, d, e)`, the smalle
             wrong={
                 "linear in the length": (
                     lambda L, d, e: L * (d + e),
-                    "You gave each word one score. With how many keys does each query meet?",
+                    "You gave each word one score. How many keys does each query meet?",
                 ),
                 "scores alone": (
                     lambda L, d, e: L * L * d,
-                    "The scores are counted. The weights still have to be multiplied with the values.",
+                    "You counted the scores. The weights still have to be multiplied by the values.",
                 ),
-                "d times e": (lambda L, d, e: L * L * d * e, "The two products come one after the other: do their counts multiply or add?"),
+                "d times e": (lambda L, d, e: L * L * d * e, "The two products come one after the other. Do their counts multiply, or do they add up?"),
                 "each pair once": (
                     lambda L, d, e: L * (L + 1) // 2 * (d + e),
-                    "You counted each pair of words once. Is the score of (i, j) that of (j, i)?",
+                    "You counted each pair of words once. Is the score of (i, j) always equal to the score of (j, i)?",
                 ),
                 "each two words once": (
                     lambda L, d, e: L * (L - 1) // 2 * (d + e),
-                    "You counted each two different words once. Is the score of (i, j) that of (j, i), and does a word not meet itself?",
+                    "You counted each two different words once. Is the score of (i, j) equal to the score of (j, i)? And does a word not meet itself?",
                 ),
-                "blending alone": (lambda L, d, e: L * L * e, "The blending is counted. Before it, every query had to meet every key."),
+                "blending alone": (lambda L, d, e: L * L * e, "You counted the blending. Before it, every query had to meet every key."),
                 "the division counted": (
                     lambda L, d, e: L * L * (d + e + 1),
-                    "One too many for each pair: the division of a score is left out here.",
+                    "You counted one product too many per pair. The division of a score is left out here.",
                 ),
                 "width of a query twice": (
                     lambda L, d, e: 2 * L * L * d,
@@ -166,19 +168,19 @@ division by √d) and in the blending of values; `crossing(m, d, e)`, the smalle
             wrong={
                 "equal is not larger": (
                     lambda m, d, e: math.ceil(m * (2 * d + e) / (d + e)),
-                    "One too early where the quotient is a whole number: there both cost the same.",
+                    "One too early if the quotient is a whole number, because there both cost the same.",
                 ),
                 "not rounded": (
                     lambda m, d, e: m * (2 * d + e) / (d + e),
-                    "There the two formulas meet. Which whole number of words comes after it?",
+                    "That is where the two formulas meet. Which whole number of words comes after it?",
                 ),
                 "the width itself": (
                     lambda m, d, e: m + 1,
-                    "That forgets that there are three projections and two products between words.",
+                    "You compared one projection with one product between words. There are three of the first and two of the second.",
                 ),
                 "compared at equal widths": (
                     lambda m, d, e: 3 * m // 2 + 1,
-                    "Right if d = e. Put both of your first two formulas side by side, and divide by L.",
+                    "Right if d = e. Write your first two formulas side by side and divide both by L.",
                 ),
                 "quotient rounded down": (
                     lambda m, d, e: m * (2 * d + e) // (d + e),
@@ -187,10 +189,10 @@ division by √d) and in the blending of values; `crossing(m, d, e)`, the smalle
             },
         ),
     ),
-    success="For every width there is a length beyond which the square rules.",
+    success="Whatever the widths are, there is a length beyond which the square wins.",
     solution=r"""
-A matrix product (a, b) times (b, c) has a·c entries of b products each. The projections are $(L, m)$ times $(m, d)$ twice, and once
-times $(m, e)$:
+A matrix product (a, b) times (b, c) has a·c entries of b products each. The projections are $(L, m)$ times $(m, d)$ twice, and $(L, m)$
+times $(m, e)$ once:
 
 $$
 Lmd + Lmd + Lme = L\,m\,(2d + e) .
@@ -199,8 +201,8 @@ $$
 Scores are $(L, d)$ times $(d, L)$ and the blend is $(L, L)$ times $(L, e)$: $L^2 d + L^2 e = L^2 (d + e)$.
 
 Pairs cost more where $L^2 (d + e) > L\,m\,(2d + e)$. Dividing by $L(d + e)$, which is positive, gives $L > m\,(2d + e)/(d + e)$. The
-right side does not depend on $L$, so for all widths such an $L$ exists; the smallest is the next whole number *after* the quotient.
-Since $d + e < 2d + e < 2(d + e)$, it lies between $m$ and $2m$.
+right side does not depend on $L$, so there is such an $L$ for all widths. The smallest is the next whole number *after* the quotient.
+Since $d + e < 2d + e < 2(d + e)$, the quotient is between $m$ and $2m$.
 
 ```python
 steps = {

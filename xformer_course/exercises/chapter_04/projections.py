@@ -39,7 +39,7 @@ def _hidden_score_0(x, w_q, w_k, w_v, mask=None):
     return weights @ (x @ w_v), weights
 
 
-TURNED = "Right without a mask. With one, your rows read what they may not: True means *may attend*. Which scores do you replace?"
+TURNED = "Right without a mask. With one, your rows read what they may not read. True means *may attend*: which scores do you replace?"
 
 
 def _self_by_loops(x, w_q, w_k, w_v, mask=None):
@@ -100,12 +100,11 @@ SELF = Exercise(
     minutes=10,
     difficulty=1,
     statement="""\
-Write `my_self_attention(x, w_q, w_k, w_v, mask=None)` for one sentence: `x` (L, m) holds a row for each word, `w_q` \
-and `w_k` are (m, d), `w_v` is (m, e), and `mask` is None or boolean (L, L), True where row i may attend to column j; \
-each row has at least one True. Return the pair `(output, weights)`. You may use NumPy alone, or \
-`scaled_dot_product_attention` too; its `mask` is passed by name, `mask=mask`.""",
+Do for every word what we did for *cat*. Write `my_self_attention(x, w_q, w_k, w_v, mask=None)` in NumPy: `x` is (L, m), `w_q` and `w_k` are (m, d), \
+`w_v` is (m, e), and `mask` is None or boolean (L, L), True = may attend, with at least one True per row. Return the pair `(output, weights)`. \
+You may call `scaled_dot_product_attention(q, k, v, mask=mask)`.""",
     hints=(
-        "How many arrays does attention take, and out of which single array are they made here?",
+        "How many arrays does attention take, and from which single array do you make them here?",
         "Each of the three arrays is x times one matrix. The rest is chapter 3, with the width of a query under the root.",
         "q, k, v = x @ w_q, x @ w_k, x @ w_v; then softmax(q kᵀ / √d) along each row, times v.",
     ),
@@ -116,27 +115,27 @@ each row has at least one True. Return the pair `(output, weights)`. You may use
     wrong={
         "values are the queries": (
             lambda x, w_q, w_k, w_v, mask=None: attend(x @ w_q, x @ w_k, x @ w_q, mask),
-            "Your output is made of queries: it has their width. Which of the three matrices did you not use?",
+            "Your output has the width of a query. Which of the three matrices did you not use?",
         ),
         "values not projected": (
             lambda x, w_q, w_k, w_v, mask=None: attend(x @ w_q, x @ w_k, x, mask),
-            "The weights are right, but the output is a blend of the words themselves and has their width m. What should each word contribute?",
+            "The weights are right, but your output blends the words themselves, so it has their width m. What should each word contribute?",
         ),
         "one matrix for queries and keys": (
             lambda x, w_q, w_k, w_v, mask=None: attend(x @ w_q, x @ w_q, x @ w_v, mask),
-            "Your scores are symmetric: the one of (i, j) is the one of (j, i). Print them, and look for `w_k` in your code.",
+            "Your scores are the same in both directions. Print them, and look for `w_k` in your code.",
         ),
         "queries and keys exchanged": (
             lambda x, w_q, w_k, w_v, mask=None: attend(x @ w_k, x @ w_q, x @ w_v, mask),
-            "Your scores are those of the formula, transposed. Whose row is row i, the one that asks or the one that is asked?",
+            "Your scores are transposed. Does row i belong to the word that asks, or to the word that is asked?",
         ),
         "scaled by the width of a word": (
             lambda x, w_q, w_k, w_v, mask=None: attend(x @ w_q, x @ w_k, x @ w_v, mask, divisor=math.sqrt(x.shape[1])),
-            "The weights are too even or too sharp. The root holds the width of what is multiplied in a score: is that m?",
+            "Your weights are off, because you divide by the root of m. How wide are the two vectors that a score multiplies?",
         ),
         "not scaled": (
             lambda x, w_q, w_k, w_v, mask=None: attend(x @ w_q, x @ w_k, x @ w_v, mask, divisor=1.0),
-            "The order of the weights is right, but they are too sharp. Which divisor did chapter 3 derive?",
+            "The order of the weights is right, but they are too sharp. What did chapter 3 divide the scores by?",
         ),
         "columns add up to 1": (
             lambda x, w_q, w_k, w_v, mask=None: attend(x @ w_q, x @ w_k, x @ w_v, mask, axis=0),
@@ -151,11 +150,11 @@ each row has at least one True. Return the pair `(output, weights)`. You may use
         "mask turned round, zeros": (_mask_turned(lambda length: 0.0), TURNED),
         "mask after softmax": (
             _mask_after_softmax,
-            "Right without a mask. With one, your rows no longer add up to 1: the hidden words had taken their share before you removed them.",
+            "Right without a mask. With one, your rows no longer add up to 1, because the hidden words took their share before you removed them.",
         ),
         "hidden scores set to 0": (
             _hidden_score_0,
-            "Right without a mask. With one, a hidden word gets the score 0, and exp(0) is not 0: how much weight does it keep?",
+            "Right without a mask. With one, a hidden word gets the score 0, and exp(0) is 1. How much weight does it keep?",
         ),
         "root of the length": (
             lambda x, w_q, w_k, w_v, mask=None: attend(x @ w_q, x @ w_k, x @ w_v, mask, divisor=math.sqrt(len(x))),
@@ -167,14 +166,14 @@ each row has at least one True. Return the pair `(output, weights)`. You may use
         ),
         "root of the values' width": (
             lambda x, w_q, w_k, w_v, mask=None: attend(x @ w_q, x @ w_k, x @ w_v, mask, divisor=math.sqrt(w_v.shape[1])),
-            "The root holds the width of a value. Which two vectors are multiplied in a score?",
+            "You divide by the root of a value's width. Which two vectors does a score multiply?",
         ),
     },
     alternatives={"loops and lists": _self_by_loops, "one einsum": _self_by_one_bilinear_form, "library": _self_from_the_library},
     success="Three projections of one input, and then attention as before.",
     solution=r"""
-Three projections of one input give the three arrays that attention takes. The width under the root is that of a query, and `softmax`
-works along the rows.
+Three projections of one input give the three arrays that attention takes. The root is of a query's width, and `softmax` works along
+the rows.
 
 ```python
 def my_self_attention(x, w_q, w_k, w_v, mask=None):
@@ -198,12 +197,11 @@ PARAMETERS = Exercise(
     minutes=4,
     difficulty=1,
     statement="""\
-A self-attention has word vectors of width 5, queries and keys of width 2, values of width 3; there are no biases, \
-and nothing follows the blending of values. How many numbers does it learn if the sentence has 10 words, and how many \
-if it has 20? And how many attention weights does it compute for each of the two?""",
+Words have width 5, queries and keys have width 2, and values have width 3. There are no biases, and nothing follows the blending of values. \
+How many numbers does this self-attention learn for a sentence of 10 words, and for one of 20? And how many attention weights does it compute?""",
     hints=(
         "Which arrays stay the same from one sentence to the next?",
-        "Learned are the three projections alone; the weights are a table with a row and a column for each word.",
+        "The layer learns its three matrices and nothing else. The weights are a table with a row and a column for each word.",
         "w_q and w_k have 5 × 2 numbers each, w_v has 5 × 3.",
     ),
     stub="""\
@@ -217,7 +215,7 @@ answer = {
     wrong={
         "a matrix for each word": (
             {"learned, 10": 350, "learned, 20": 700, "weights, 10": 100, "weights, 20": 400},
-            "You gave every word its own projections. How then would a sentence of 21 words be read?",
+            "You gave every word its own projections. How would the layer read a sentence of 21 words?",
         ),
         "values are not projected": (
             {"learned, 10": 20, "learned, 20": 20, "weights, 10": 100, "weights, 20": 400},
@@ -225,15 +223,15 @@ answer = {
         ),
         "attention has no parameters": (
             {"learned, 10": 0, "learned, 20": 0, "weights, 10": 100, "weights, 20": 400},
-            "The function of chapter 3 has none. What stands in front of it here?",
+            "The function of chapter 3 has no parameters. What comes before it here?",
         ),
         "the weights are learned": (
             {"learned, 10": 135, "learned, 20": 435, "weights, 10": 100, "weights, 20": 400},
-            "Attention weights are computed anew for each sentence. Which numbers stay when the sentence goes?",
+            "Attention weights are computed for each sentence. Which numbers stay when the next sentence comes?",
         ),
         "weights grow in step": (
             {"learned, 10": 35, "learned, 20": 35, "weights, 10": 10, "weights, 20": 20},
-            "One weight a word? Each word weighs every word: draw the table for three words.",
+            "You counted one weight per word. Each word reads every word: draw the table for three words.",
         ),
         "biases counted": (
             {"learned, 10": 42, "learned, 20": 42, "weights, 10": 100, "weights, 20": 400},
@@ -241,20 +239,20 @@ answer = {
         ),
         "three matrices of one size": (
             {"learned, 10": 30, "learned, 20": 30, "weights, 10": 100, "weights, 20": 400},
-            "Queries and keys have width 2. Which width has a value?",
+            "Queries and keys have width 2. How wide is a value?",
         ),
         "queries and keys share": (
             {"learned, 10": 25, "learned, 20": 25, "weights, 10": 100, "weights, 20": 400},
-            "You counted one matrix for queries and keys together. If they shared one, could a word look for something else than it offers?",
+            "You counted one matrix for queries and keys together. How many are there?",
         ),
         "each pair once": (
             {"learned, 10": 35, "learned, 20": 35, "weights, 10": 45, "weights, 20": 190},
-            "You counted each pair of words once. Is the weight that word 1 gives to word 2 also the one that it gets back?",
+            "You counted each pair of words once. Does word 1 give word 2 the same weight that it gets back?",
             lambda answer: answer["weights, 10"] in (45, 55) or answer["weights, 20"] in (190, 210),
         ),
         "nobody reads itself": (
             {"learned, 10": 35, "learned, 20": 35, "weights, 10": 90, "weights, 20": 380},
-            "You left out a place in each row of the table. May a word not attend to itself?",
+            "You left out one place in each row of the table. May a word not attend to itself?",
         ),
         "output projection counted": (
             {"learned, 10": 50, "learned, 20": 50, "weights, 10": 100, "weights, 20": 400},
@@ -262,9 +260,9 @@ answer = {
             lambda answer: answer["learned, 10"] == answer["learned, 20"] and answer["learned, 10"] in (44, 50, 60),
         ),
     },
-    success="What is learned does not know the length; what is computed grows with its square.",
+    success="The matrices do not know the length. The table of weights grows with its square.",
     solution=r"""
-Learned are the three matrices, 5 × 2, 5 × 2 and 5 × 3 numbers, for any sentence. The weights are a table with one row and one column
+The layer learns three matrices of 5 × 2, 5 × 2 and 5 × 3 numbers, for any sentence. The weights are a table with one row and one column
 for each word, so twice the words make four times the weights.
 
 ```python

@@ -18,7 +18,7 @@ def _divided_by(divisor):
 
 
 LENGTH_IN_THE_ROOT = "The sides are right now, but the scores are divided by the root of a length. How many products does one score add up?"
-WORDS_IN_THE_ROOT = "The sides are right now, but the root holds the width of a word. How wide are the vectors that a score multiplies?"
+WORDS_IN_THE_ROOT = "The sides are right now, but you divide by the root of a word's width. How wide are the vectors that a score multiplies?"
 
 
 def _cross_by_loops(x, context, w_q, w_k, w_v):
@@ -63,14 +63,13 @@ CROSS = Exercise(
     minutes=8,
     difficulty=1,
     statement="""\
-This cross-attention should let each row of `x` (L_q, m) read the rows of `context` (L_k, c); `w_q` is (m, d), `w_k` \
-(c, d), `w_v` (c, e). Tried on two sequences of the same shape it ran without complaint. On others it stops with an \
-error, and even the run without complaint gave a wrong output. Find the bug, mend it, and return the same pair \
-`(output, weights)`.""",
+This function should let each row of `x` (L_q, m) read the rows of `context` (L_k, c), with `w_q` (m, d), `w_k` (c, d) and `w_v` (c, e). On two \
+sequences of the same shape it runs, and its output is wrong. On others it stops with an error. Find the bug and fix it. The function returns \
+the pair `(output, weights)`.""",
     hints=(
         "Which of the two sequences is being read? What does a reader take away from it?",
-        "Write the shape of each product beside its line, once for x (3, 6) and context (8, 5).",
-        "Keys and values come in pairs: row j of both must be made from the same row of the same array.",
+        "Write the shape of each product next to its line, for x (3, 6) and context (8, 5).",
+        "Keys and values come in pairs. Make row j of both from the same row of the same array.",
     ),
     stub="""\
 def faulty_cross_attention(x, context, w_q, w_k, w_v):
@@ -85,19 +84,19 @@ def faulty_cross_attention(x, context, w_q, w_k, w_v):
     wrong={
         "values from the asker": (
             lambda x, context, w_q, w_k, w_v: attend(x @ w_q, context @ w_k, x @ w_v),
-            "The bug is still there: weights that were computed for rows of `context` are applied to rows of `x`. Which row should weight (i, j) multiply?",
+            "The bug is still there. You compute weights for the rows of `context` and apply them to the rows of `x`. Which row should weight (i, j) multiply?",
         ),
         "keys from the asker": (
             lambda x, context, w_q, w_k, w_v: attend(x @ w_q, x @ w_k, context @ w_v),
-            "Now the scores compare `x` with itself, and the context is blended without having been looked at.",
+            "Now the scores compare `x` with itself. You blend the context without having looked at it.",
         ),
         "context reads itself": (
             lambda x, context, w_q, w_k, w_v: attend(context @ w_q, context @ w_k, context @ w_v),
-            "That is the self-attention of `context`; `x` has no influence. How many rows should the output have?",
+            "That is the self-attention of `context`, and `x` plays no part in it. How many rows should the output have?",
         ),
         "x reads itself": (
             lambda x, context, w_q, w_k, w_v: attend(x @ w_q, x @ w_k, x @ w_v),
-            "That is the self-attention of `x`; `context` has no influence any more.",
+            "That is the self-attention of `x`, and `context` plays no part in it any more.",
         ),
         "roles exchanged": (
             lambda x, context, w_q, w_k, w_v: attend(context @ w_q, x @ w_k, x @ w_v),
@@ -105,7 +104,7 @@ def faulty_cross_attention(x, context, w_q, w_k, w_v):
         ),
         "scale lost": (
             lambda x, context, w_q, w_k, w_v: attend(x @ w_q, context @ w_k, context @ w_v, divisor=1.0),
-            "The sides are right now, but the weights are too sharp. The faulty code divided the scores; does yours?",
+            "The sides are right now, but the weights are too sharp. The faulty code divided the scores. Does yours?",
         ),
         "columns add up to 1": (
             lambda x, context, w_q, w_k, w_v: attend(x @ w_q, context @ w_k, context @ w_v, axis=0),
@@ -113,7 +112,7 @@ def faulty_cross_attention(x, context, w_q, w_k, w_v):
         ),
         "values not projected": (
             lambda x, context, w_q, w_k, w_v: attend(x @ w_q, context @ w_k, context),
-            "The weights are right, but you blend the rows of `context` as they are: the output has their width. Which matrix is not used?",
+            "The weights are right, but you blend the rows of `context` as they are, so the output has their width. Which matrix do you not use?",
         ),
         "scaled by the context's length": (_divided_by(lambda x, context, w_q: math.sqrt(len(context))), LENGTH_IN_THE_ROOT),
         "scaled by the asker's length": (_divided_by(lambda x, context, w_q: math.sqrt(len(x))), LENGTH_IN_THE_ROOT),
@@ -127,8 +126,8 @@ def faulty_cross_attention(x, context, w_q, w_k, w_v):
     alternatives={"loops and lists": _cross_by_loops, "library": _cross_from_the_library},
     success="Queries from one side; keys and values, as a pair, from the other.",
     solution=r"""
-The values came from `x`. Weight (i, j) says how much of row j of the *context* query i takes, so row j of the values must be made from
-that row; with equal lengths the mistake ran through, and blended the wrong sequence.
+The values came from `x`. Weight (i, j) says how much query i takes of row j of the *context*, so row j of the values must come from that
+row. With equal lengths the mistake does not show, and the function blends the wrong sequence.
 
 ```python
 def faulty_cross_attention(x, context, w_q, w_k, w_v):

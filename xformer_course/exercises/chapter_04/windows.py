@@ -35,13 +35,12 @@ REACH = Exercise(
     minutes=8,
     difficulty=2,
     statement="""\
-Self-attentions are stacked: each reads the outputs of the one below. In each, a position reads itself and `window` \
-neighbours on each side. Write `layers_needed(length, window)`: the smallest number of layers after which the last \
-position's output can depend on the first position's input. `length` and `window` are whole numbers of at least 1; a \
-sentence of one word needs 0 layers.""",
+Stack self-attentions, so each reads the outputs of the one below. In each, a position reads itself and `window` neighbours on each side. \
+Write `layers_needed(length, window)`: the smallest number of layers after which the last position's output can depend on the first \
+position's input. Both arguments are whole numbers of at least 1. A sentence of one word needs 0 layers.""",
     hints=(
-        "How many steps lie between the first and the last of 5 positions?",
-        "One layer carries news by at most `window` positions. Which division is that, and what if it leaves a rest?",
+        "How many steps is it from the first to the last of 5 positions?",
+        "One layer carries news `window` positions further. Which division is that, and what if it leaves a rest?",
         "The distance is length − 1; divide it by the window and round up.",
     ),
     stub="def layers_needed(length, window):\n    return ...",
@@ -59,11 +58,11 @@ sentence of one word needs 0 layers.""",
     wrong={
         "rounded down": (
             lambda length, window: (length - 1) // window,
-            "Right when the window divides the distance. Try 8 positions and window 3: the rest needs a layer too.",
+            "Right when the window divides the distance. Try 8 positions and window 3: the rest also needs a layer.",
         ),
         "counted positions, not steps": (
             lambda length, window: -(-length // window),
-            "Too many when the window divides the *distance*, length − 1. How many steps lie between the first and the last position?",
+            "Too many when the window divides the distance. How many steps is it from the first to the last position?",
         ),
         "the whole field moves": (
             lambda length, window: -(-(length - 1) // (2 * window)),
@@ -71,7 +70,7 @@ sentence of one word needs 0 layers.""",
         ),
         "divided by the field": (
             lambda length, window: -(-length // (2 * window + 1)),
-            "You laid the fields of one layer side by side. Layers are stacked: how far does the second reach beyond the first?",
+            "You put the fields of one layer side by side. But layers are stacked. How much further does the second reach than the first?",
         ),
         "doubling": (
             lambda length, window: math.ceil(math.log2((length - 1) / window + 1)) if length > 1 else 0,
@@ -79,30 +78,30 @@ sentence of one word needs 0 layers.""",
         ),
         "at least one layer": (
             lambda length, window: max(1, -(-(length - 1) // window)),
-            "Right, except for a sentence of one word: how many layers carry news over a distance of 0?",
+            "Right, except for a sentence of one word. How many layers carry news over a distance of 0?",
         ),
         "one layer sees everything": (
             lambda length, window: min(1, length - 1),
-            "True without a window. Under a window of 1, does the last of 5 words read the first?",
+            "That is true without a window. With a window of 1, does the last of 5 words read the first?",
         ),
         "the place itself counted": (
             lambda length, window: -(-(length - 1) // (window + 1)),
-            "Too few layers: you let news travel one place more than the window in each. How far does it get to one side when the window is 1?",
+            "Too few layers, because you let news travel one place further than the window in each. How far does it get to one side when the window is 1?",
         ),
         "steps divided by the field": (
             lambda length, window: -(-(length - 1) // (2 * window + 1)),
-            "You divide by all that a layer sees, both sides and the place itself. How far does news get to *one* side?",
+            "You divide by everything a layer sees: both sides and the place itself. How far does news get to *one* side?",
         ),
         "positions, rounded down": (
             lambda length, window: length // window,
-            "Try 8 positions and window 3, and draw how far each layer reaches. What do you divide, and what becomes of a rest?",
+            "Try 8 positions and window 3, and draw how far each layer reaches. What do you divide, and what happens to the rest?",
         ),
     },
     alternatives={"step by step": _layers_by_steps, "powers of the mask": _layers_by_matrices},
-    success="A window makes a layer cheap; the price is paid in layers.",
+    success="A window makes a layer cheap, and you pay in layers.",
     solution=r"""
-From the first to the last position news has `length - 1` steps to go, and each layer carries it `window` of them. A rest needs a layer
-too, so the quotient is rounded up; `-(-a // b)` rounds up in whole numbers, without a floating-point detour.
+From the first to the last position news has `length - 1` steps to go, and each layer carries it `window` steps. A rest also needs a layer,
+so we round up: `-(-a // b)` does that in whole numbers.
 
 ```python
 def layers_needed(length, window):
