@@ -14,9 +14,10 @@ GOES_TO = ((3, 4, 5), (0, 1, 5), (2, 3, 5))  # the column that W_O sends each an
 X = np.array([[1, 0, 0, 0, 0, 0], [0, 1, 0, 1, 0, 0], [0, 1, 0, 0, 1, 0], [0, 0, 1, 0, 0, 1]])
 W_Q = np.zeros((3, 6, 2))
 W_K, W_V, W_O = np.zeros((3, 6, 2)), np.zeros((3, 6, 3)), np.zeros((9, 6))
-W_Q[:2, [0, 1], 1] = W_Q[:2, 2, 0] = 1  # the third head's query is zero: it reads all words alike
+W_Q[0, [0, 1], 1] = W_Q[0, 2, 0] = 1
+W_Q[1, [0, 1], 0] = W_Q[1, 2, 1] = 1  # the third head's query is zero: it reads all words alike
 W_K[0, 1, 0], W_K[0, 2, 1], W_K[0, 4, 1] = 2, 3, 1
-W_K[1, 0, 0] = W_K[1, 4, 1] = 4
+W_K[1, 0, 1] = W_K[1, 4, 0] = 4
 W_V[0, [3, 4, 5], [0, 1, 2]] = 1
 W_V[1, [0, 3, 4, 5], [0, 1, 1, 2]] = 1
 W_V[2, [2, 3, 5], [0, 1, 2]] = 1

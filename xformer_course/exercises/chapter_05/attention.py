@@ -16,9 +16,9 @@ SWAP = Exercise(
     difficulty=1,
     statement="""\
 Two keys have the values 8 and 0. One query gives them the weights 3/4 and 1/4, so its output is 6. A second query \
-gives them 1/4 and 3/4, and its output is 2. What is the output of the *first* query if keys and values are swapped \
-together, the keys alone, the values alone? And if the queries alone are swapped, which two outputs come out, from \
-top to bottom?""",
+gives them 1/4 and 3/4, and its output is 2. What is the output of the *first* query if you swap keys and values \
+together, the keys alone, the values alone? And if you swap the queries alone, which two outputs come out, from top \
+to bottom?""",
     hints=(
         "A weight belongs to a key. Where does the 3/4 go when its key moves?",
         "Write a table with two columns, weight and value, and move what each swap moves.",
@@ -31,7 +31,7 @@ answer = {"keys and values": ..., "keys alone": ..., "values alone": ...,
     wrong={
         "a swap never matters": (
             {**_SWAPS, "keys alone": 6.0, "values alone": 6.0},
-            "Keys and values have no order as *pairs*. Move one of the two alone, and 3/4 now meets another value: which?",
+            "Keys and values have no order as *pairs*. If you move only one of the two, 3/4 meets another value. Which?",
         ),
         "a swap always matters": (
             {**_SWAPS, "keys and values": 2.0},
@@ -39,11 +39,11 @@ answer = {"keys and values": ..., "keys alone": ..., "values alone": ...,
         ),
         "keys alone do nothing": (
             {**_SWAPS, "keys alone": 6.0},
-            "The weights are computed from the keys. If the keys change places, so do the weights, while the values stay.",
+            "The weights are computed from the keys. If the keys change places, so do the weights, and the values stay.",
         ),
         "values alone do nothing": (
             {**_SWAPS, "values alone": 6.0},
-            "The weights stay where they are, and the values under them change places. What does 3/4 multiply now?",
+            "The weights stay, and the values change places. What does 3/4 multiply now?",
         ),
         "outputs do not follow queries": (
             {**_SWAPS, "queries alone": (6.0, 2.0)},
@@ -55,9 +55,9 @@ answer = {"keys and values": ..., "keys alone": ..., "values alone": ...,
         ),
     },
     alternatives={"whole numbers and lists": {"keys and values": 6, "keys alone": 2, "values alone": 2, "queries alone": [2, 6]}},
-    success="Pairs form a set; a key without its value tears a pair apart; a query takes its output along.",
+    success="Pairs of key and value are a set. Move one of the two alone, and the pair is torn. A query takes its output along.",
     solution=r"""
-Together, the same two products are added: 3/4 · 8 + 1/4 · 0. Alone, 3/4 meets 0 and 1/4 meets 8, which gives 2; and a query takes its
+Together, the same two products are added: 3/4 · 8 + 1/4 · 0. Alone, 3/4 meets 0 and 1/4 meets 8, which gives 2. A query takes its
 own output along.
 
 ```python
@@ -75,7 +75,7 @@ check(...)
 
 def _numbers(value):
     if not is_plain(value):
-        raise Complaint(f"you returned {describe(value)}; one vector is asked for, as an array")
+        raise Complaint(f"you returned {describe(value)}; return one vector, as an array")
     return as_floats(value)
 
 
@@ -138,9 +138,9 @@ SUMMARY = Exercise(
     minutes=8,
     difficulty=2,
     statement="""\
-Write `summary(x, w_q, w_k, w_v)`: one vector for a whole sentence `x` (n, m), made of the self-attention of its \
-words, with as many numbers as `w_v` has columns. It must be the same for every order of the rows, for any n; every \
-row must influence it; and so must `w_q`, if there are two words or more. Several answers are right.""",
+Write `summary(x, w_q, w_k, w_v)`: one vector for a whole sentence `x` (n, m), made from the self-attention of its \
+words, with as many numbers as `w_v` has columns. It must be the same for every order of the rows, for any n. Every \
+row must influence it, and `w_q` must as well if there are two words or more. Several answers are right.""",
     hints=(
         "`self_attention` gives n rows, in the order of the words. Which operations on rows forget the order?",
         "A mean over the rows, a sum or a maximum: along which axis do the rows lie?",
@@ -152,33 +152,30 @@ row must influence it; and so must `w_q`, if there are two words or more. Severa
     returns=("shape of the result", "change when rows are reordered", "does row i matter", "does w_q matter"),
     probe=_looked_at,
     wrong={
-        "one row a word": (
-            attend,
-            "You return a row for each word, and the rows move with the words. One vector for the sentence is left to make of them.",
-        ),
+        "one row a word": (attend, "You return a row for each word, and the rows move with the words. Make one vector of them."),
         "first row": (
             lambda *a: attend(*a)[0],
-            "The first row belongs to the word that happens to stand first. Put another word there: what comes out?",
+            "The first row belongs to the word that happens to be first. Put another word there: what comes out?",
         ),
         "last row": (
             lambda *a: attend(*a)[-1],
-            "The last row has seen all words, but it belongs to the word that happens to stand last. Put another word there.",
+            "The last row has seen all words, but it belongs to the word that happens to be last. Put another word there.",
         ),
         "features averaged": (
             lambda *a: attend(*a).mean(axis=1),
-            "You averaged the features of each word: one number a word is left. Along which axis do the words lie?",
+            "You averaged the features of each word, so one number per word is left. Along which axis do the words lie?",
         ),
         "rows joined end to end": (
             lambda *a: attend(*a).ravel(),
-            "All rows in one long vector still stand in the order of the words, and its length changes with n.",
+            "One long vector of all rows still has them in the order of the words, and its length changes with n.",
         ),
         "queries without influence": (
             lambda x, *w: attend(x.mean(axis=0, keepdims=True), *w)[0],
-            "`w_q` has no influence on your result: with other queries the same vector comes out. Where do they enter the scores, and along which axis does softmax run? A single row, left by a mean taken first, gets the weight 1 in any case.",
+            "`w_q` has no influence on your result: with other queries the same vector comes out. If you take a mean first, a single row is left, and its weight is always 1.",
         ),
         "halved again and again": (
             lambda *a: _halving(attend(*a)),
-            "Averaging in one row after the other gives the last row half of the weight, and the first ones almost none.",
+            "If you average in one row after the other, the last row gets half of the weight and the first ones almost nothing.",
         ),
         "weights instead of outputs": (
             lambda x, w_q, w_k, w_v: attend(x, w_q, w_k, np.linalg.pinv(x)).mean(axis=0),
@@ -197,8 +194,8 @@ row must influence it; and so must `w_q`, if there are two words or more. Severa
     },
     success="An equivariant layer, then an operation that forgets the order: together invariant.",
     solution=r"""
-The rows of self-attention move with the words, and the mean does not ask where a row stands. A sum or a maximum would do as well, and
-so would one more attention with a query that is always the same.
+The rows of self-attention move with the words, and the mean does not ask where a row is. A sum or a maximum would do as well, and so
+would one more attention with a query that is always the same.
 
 ```python
 def summary(x, w_q, w_k, w_v):
@@ -265,9 +262,9 @@ SET_ENCODER = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-The function below should describe a *set* of words: the mean of their self-attention outputs, the same for every \
-order. Its author tried two words in both orders and was content. With three words, the order shows. Find the three \
-weights that it gives to the three outputs, mend it, and keep the rest.""",
+This function should describe a *set* of words: the mean of their self-attention outputs, the same for every order. \
+Its author tried two words in both orders and was content. With three words, the order shows. Find the three weights \
+that it gives to the three outputs, and fix it. Keep the rest.""",
     hints=(
         "Do the loop on paper for three outputs a, b, c. What does it return?",
         "After the second turn: ((a + b)/2 + c)/2. With which weight does each of the three go in?",
@@ -288,15 +285,15 @@ def encode_set(x, w_q, w_k, w_v):
     wrong={
         "still halving": (
             _encoded(_halving),
-            "Order still leaks. For three outputs the loop returns a/4 + b/4 + c/2: whoever comes last counts double.",
+            "The order still leaks. For three outputs the loop returns a/4 + b/4 + c/2: the last row counts double.",
         ),
         "half of nothing": (
             _encoded(_half_of_nothing),
-            "The loop now starts from zero and halves that too. Two equal rows should give that row back: do they?",
+            "The loop now starts from zero and halves that as well. Two equal rows should give that row back. Do they?",
         ),
         "sum not divided": (
             _encoded(lambda output: output.sum(axis=0)),
-            "No order leaks from a sum, but a mean was asked for: describe the same word twice, and the result should stay.",
+            "A sum leaks no order, but it is not the mean. Describe the same word twice: the result should stay the same.",
         ),
         "divided at every turn": (
             _encoded(_divided_each_time),
@@ -314,16 +311,16 @@ def encode_set(x, w_q, w_k, w_v):
             lambda x, w_q, w_k, w_v: _halving(attend(x[np.lexsort(x.T)], w_q, w_k, w_v)),
             "Sorting the words first does stop the leak. But the weights 1/4, 1/4, 1/2 remain, now for the word that sorts last.",
         ),
-        "maximum": (_encoded(lambda output: output.max(axis=0)), "A maximum is invariant too, but it is not the mean that was asked for."),
+        "maximum": (_encoded(lambda output: output.max(axis=0)), "A maximum is also invariant, but it is not the mean."),
     },
     alternatives={
         "a running mean": _encoded(_running_mean),
         "weights of 1/n": _encoded(lambda output: np.full(len(output), 1 / len(output)) @ output),
     },
-    success="Two words could not have shown it: ask for three.",
+    success="Two words could not show it. Always try three.",
     solution=r"""
-After two turns the loop holds ((a + b)/2 + c)/2 = a/4 + b/4 + c/2: the last row counts double. For two rows the weights are 1/2 and
-1/2, which is why the author's test saw nothing.
+After two turns the loop holds ((a + b)/2 + c)/2 = a/4 + b/4 + c/2: the last row counts double. With two rows the weights are 1/2 and
+1/2, so the author's test saw nothing.
 
 ```python
 def encode_set(x, w_q, w_k, w_v):

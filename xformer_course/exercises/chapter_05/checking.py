@@ -87,9 +87,9 @@ IS_EQUIVARIANT = Exercise(
     difficulty=2,
     statement="""\
 Write `failing_order(layer, x)`. The function `layer` takes a matrix and returns one with as many rows; `x` has at \
-most 4 rows. Return an order of the rows, a tuple, for which reordering them before the layer does *not* give the same \
-as reordering its output in the same way, or None if there is no such order. Rounding is no difference: compare \
-relative to the largest value, or use `np.allclose`.""",
+most 4 rows. Return an order, a tuple, for which reordering the rows before the layer does *not* give the same as \
+reordering its output. If there is no such order, return None. Rounding is not a difference: compare relative to the \
+largest value, or use `np.allclose`.""",
     hints=(
         "For one order you can compute two matrices. Which two, and when must they be equal?",
         "`itertools.permutations(range(len(x)))` gives all orders as tuples; `list(order)` indexes rows.",
@@ -103,7 +103,7 @@ relative to the largest value, or use `np.allclose`.""",
     wrong={
         "invariance checked": (
             _checker(expected=lambda layer, x, order: layer(x)),
-            "You ask whether the output stays as it was: that is invariance. Here the output has to move along with the rows.",
+            "You ask whether the output stays the same: that is invariance. Here the output has to move along with the rows.",
         ),
         "output moved the other way": (
             _checker(expected=lambda layer, x, order: layer(x)[np.argsort(order)]),
@@ -127,7 +127,7 @@ relative to the largest value, or use `np.allclose`.""",
         ),
         "shifts only": (
             _checker(orders=lambda n: [np.roll(np.arange(n), shift) for shift in range(n)]),
-            "You try only orders that turn the rows round in a circle. A layer that adds the row before passes all of these, and yet it knows its neighbours.",
+            "You try only orders that turn the rows round in a circle. A layer that adds the row before passes all of them, although it knows its neighbours.",
         ),
         "one swap only": (
             _checker(orders=lambda n: [np.array([1, 0, *range(2, n)])]),
@@ -139,15 +139,15 @@ relative to the largest value, or use `np.allclose`.""",
         ),
         "tolerance too wide": (
             _checker(same=lambda one, other: bool(np.allclose(one, other, rtol=0.0, atol=0.01))),
-            "Your comparison forgives a hundredth, and a layer that adds thousandths slips through. Rounding is far smaller: `np.allclose` as it stands is enough.",
+            "Your comparison forgives a hundredth, and a layer that adds thousandths slips through. Rounding is far smaller: plain `np.allclose` is enough.",
         ),
     },
     alternatives={"with matrices": _by_matrices, "undo afterwards": _undone_afterwards, "another counterexample": _backwards_through_all},
-    success="Every order tried, rounding forgiven, nothing else; and whoever doubts a no gets the order.",
+    success="You try every order and forgive only rounding. If somebody doubts a no, you have the order.",
     solution=r"""
-The definition, word for word: for every order, reordering before and reordering after must agree; the first order for which they do not
-is the counterexample. `np.allclose` forgives a relative difference of 1e-5 and an absolute one of 1e-8, far more than rounding makes;
-true differences as small as these it forgives, too.
+This is the definition, word for word: for every order, reordering before and reordering after must agree. The first order for which they
+do not is the counterexample. `np.allclose` forgives a relative difference of 1e-5 and an absolute one of 1e-8, which is far more than
+rounding.
 
 ```python
 def failing_order(layer, x):
@@ -185,7 +185,7 @@ def _accept_layers(answer):
             return f"layer {name} is missing; give an entry for each of A, B, C, D and E."
     problems = {name: (_claim_problem if isinstance(answer[name], str) else _pair_problem)(name, answer[name]) for name in FIVE_LAYERS}
     wrong = [name for name, problem in problems.items() if problem]
-    others = f" Look again at {' and '.join(wrong[1:])}, too." if wrong[1:] else ""
+    others = f" Look again at {' and '.join(wrong[1:])} as well." if wrong[1:] else ""
     return problems[wrong[0]] + others if wrong else None
 
 
@@ -231,10 +231,10 @@ WHICH_OF_FIVE = Exercise(
     minutes=12,
     difficulty=2,
     statement="""\
-For each of the five layers in the cell below, find out whether it is equivariant, for every input and every order. \
-If it is, answer `"equivariant"`. If it is not, answer with a counterexample: a pair `(x, order)` for which \
-`layer(x[list(order)])` and `layer(x)[list(order)]` differ; three rows or more may be needed. The check runs the layer \
-on your pair. Your function of exercise 5.2 finds such orders.""",
+Which of the five layers below are equivariant, for every input and every order? For each of these, answer \
+`"equivariant"`. For each other layer, give a counterexample: a pair `(x, order)` for which `layer(x[list(order)])` \
+and `layer(x)[list(order)]` differ. You may need three rows or more. Your function of exercise 5.2 finds such \
+orders.""",
     hints=(
         "Which of the five treat all rows alike, and for which does the place of a row matter?",
         "Rows that are easy to follow help: 1, 2 and 4 in one column. Two rows are not always enough.",
@@ -251,7 +251,7 @@ on your pair. Your function of exercise 5.2 finds such orders.""",
         ),
         "sorted means equivariant": (
             {**_RIGHT, "D": "equivariant"},
-            "Sorted columns come out the same for every order of the rows. That is invariance; an equivariant layer would have to reorder its output too.",
+            "Sorted columns come out the same for every order of the rows. That is invariance. An equivariant layer would have to reorder its output.",
             _says(equivariant="D", others="B"),
         ),
         "shifts stand for all orders": (
@@ -261,7 +261,7 @@ on your pair. Your function of exercise 5.2 finds such orders.""",
         ),
         "a mean mixes, so it breaks": (
             {**_RIGHT, "A": _THREE},
-            "Layer A does look at all rows, but through their mean, which has no order. Compute both sides for your counterexample.",
+            "Layer A does look at all rows, but only through their mean, which has no order. Compute both sides for your counterexample.",
             lambda answer: not isinstance(answer["A"], str),
         ),
         "products of rows break": (
@@ -282,7 +282,7 @@ on your pair. Your function of exercise 5.2 finds such orders.""",
     success="A and C see the other rows only through sums over all of them.",
     solution=r"""
 A and C see the other rows only through sums over all rows, which are the same in every order. For A it is the mean. C is $X (X^\top
-X)$, and since $P^\top P$ is the identity, $(P X)^\top (P X) = X^\top X$. For the others, three rows and one swap are enough, and a sort
+X)$, and $(P X)^\top (P X) = X^\top X$ because $P^\top P$ is the identity. For the others, three rows and one swap are enough. A sort
 returns the same for every order, which is invariance.
 
 ```python

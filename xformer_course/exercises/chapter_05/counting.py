@@ -64,9 +64,10 @@ DISTINCT = Exercise(
     minutes=12,
     difficulty=2,
     statement="""\
-Write `distinct_outputs(layer, x)`: `layer` takes a matrix and returns an array; `x` has at most 4 rows. Run the layer \
-on `x` in every order of its rows, and count how many *different* outputs there are, two being the same if they agree \
-up to rounding, relative to the largest value (or by `np.allclose`). Then try it on a mean of the rows, on self-attention, and on self-attention followed by a mean.""",
+Write `distinct_outputs(layer, x)`: `layer` takes a matrix and returns an array; `x` has at most 4 rows. Run the \
+layer on `x` in every order of its rows, and count how many *different* outputs there are. Two outputs are the same \
+if they agree up to rounding (`np.allclose`). Then try it on a mean of the rows, on self-attention, and on \
+self-attention followed by a mean.""",
     hints=(
         "For the mean of the rows of `x`, what must the count be? For a layer that changes nothing?",
         "Keep a list of the outputs that you have met. When is a new one added?",
@@ -79,7 +80,7 @@ up to rounding, relative to the largest value (or by `np.allclose`). Then try it
     wrong={
         "bits compared": (
             lambda layer, x: len({np.asarray(layer(x[order])).tobytes() for order in all_orders(len(x))}),
-            "Equal sums were counted as different, because they differ in their last bit. Compare with `np.allclose`.",
+            "You count equal sums as different, because they differ in their last bit. Compare with `np.allclose`.",
         ),
         "outputs as sets": (
             _sets,
@@ -87,7 +88,7 @@ up to rounding, relative to the largest value (or by `np.allclose`). Then try it
         ),
         "compared with the first alone": (
             _counted(lambda results: 1 + sum(not close(result, results[0]) for result in results)),
-            "You count the outputs that differ from the first. Two of those may be equal to each other.",
+            "You count the outputs that differ from the first. Two of them may be equal to each other.",
         ),
         "compared with the one before": (
             _counted(lambda results: 1 + sum(not close(one, other) for one, other in zip(results, results[1:], strict=False))),
@@ -99,11 +100,11 @@ up to rounding, relative to the largest value (or by `np.allclose`). Then try it
         ),
         "inputs counted": (
             lambda layer, x: _count([x[order] for order in all_orders(len(x))]),
-            "You count the different inputs. It is what the layer makes of them that counts.",
+            "You count the different inputs. Count what the layer makes of them.",
         ),
         "original left out": (
             lambda layer, x: _count([layer(x[order]) for order in all_orders(len(x))[1:]]),
-            "The order that moves nothing is one of the orders, and its output may be one of a kind.",
+            "You left out the order that moves nothing. Its output may be one of a kind.",
         ),
         "rounded to whole numbers": (
             lambda layer, x: len({(np.round(layer(x[order])) + 0.0).tobytes() for order in all_orders(len(x))}),
@@ -116,7 +117,7 @@ up to rounding, relative to the largest value (or by `np.allclose`). Then try it
         ),
         "np.unique on rows": _by_unique,
     },
-    success="The count is what a model built on this layer can still know about word order.",
+    success="So much can a model built on this layer still know about word order.",
     solution=r"""
 Keep the outputs met so far, and add one only if it is close to none of them. Comparing bits instead would count rounding as knowledge.
 

@@ -74,12 +74,12 @@ WHICH_MASK = Exercise(
     minutes=12,
     difficulty=3,
     statement="""\
-The mask stays where it is while the words change places. Write `keeps_equivariance(mask)` for a boolean `mask` \
-(n, n), True = may attend: True if self-attention under this mask is equivariant for every order of the words, \
-whatever words and weights; otherwise False. A query that may attend to nothing gets zeros. n is at most 5; a \
-single word has one order only, so for n = 1 every mask passes. Then count: for n = 3, how many of the 512 masks pass?""",
+The mask stays where it is while the words change places. Write `keeps_equivariance(mask)` for a boolean `mask` (n, \
+n), True = may attend. Return True if self-attention under this mask is equivariant for every order, whatever the \
+words and weights; otherwise False. A query that may attend to nothing gets zeros. n is at most 5, and for n = 1 \
+every mask passes. Then count: for n = 3, how many of the 512 masks pass?""",
     hints=(
-        "Reorder the words of a sentence under a mask. Which mask would have to be in force for the proof to go through?",
+        "Reorder the words of a sentence under a mask. Which mask would the proof need?",
         "The proof needs P M Pᵀ = M. `mask[order][:, order]` is P M Pᵀ; `itertools.permutations` gives all orders.",
         "P M Pᵀ = M for every P says that all entries on the diagonal are alike, and all entries off it are alike.",
     ),
@@ -90,27 +90,27 @@ single word has one order only, so for n = 1 every mask passes. Then count: for 
     wrong={
         "nothing may be hidden": (
             lambda mask: bool(mask.all()),
-            "Hiding need not break it. Suppose every word reads itself alone: what does reordering do to the outputs?",
+            "A mask that hides something can still keep it. Suppose every word reads only itself: what does reordering do to the outputs?",
         ),
         "symmetric is enough": (
             lambda mask: bool((mask == mask.T).all()),
-            "A local window is symmetric, and yet it knows who stands beside whom. Swap the first two words under it.",
+            "A local window is symmetric, and still it knows who is next to whom. Swap the first two words under it.",
         ),
         "equal numbers of keys": (
             lambda mask: len(set(mask.sum(axis=1).tolist())) == 1,
-            "Equally many keys for each query is not enough: *which* keys they are depends on the place. Try two groups of two words.",
+            "Equally many keys for each query are not enough: *which* keys they are depends on the place. Try two groups of two words.",
         ),
         "rows alike": (
             lambda mask: bool((mask == mask[0]).all()),
-            "Equal rows treat all queries alike, but not all keys: a key hidden from everyone belongs to a place, whichever word comes to stand there. And what about a mask on the diagonal?",
+            "Equal rows treat all queries alike, but not all keys: a hidden key belongs to a place, whichever word is there. And what about a mask on the diagonal?",
         ),
         "shifts only": (
             _same_for(lambda n: [np.roll(np.arange(n), s) for s in range(n)]),
-            "This mask survives turning the words round in a circle, but not a swap of two. Which orders do you try?",
+            "This mask survives when the words turn in a circle, but not when two are swapped. Which orders do you try?",
         ),
         "reversal only": (
             _same_for(lambda n: [np.arange(n)[::-1]]),
-            "You try the reversed order alone. A local window survives that, too.",
+            "You try only the reversed order. A local window survives that as well.",
         ),
         "diagonal not looked at": (
             lambda mask: bool(len(set(mask[~np.eye(len(mask), dtype=bool)].tolist())) <= 1),
@@ -122,13 +122,12 @@ single word has one order only, so for n = 1 every mask passes. Then count: for 
         ),
     },
     alternatives={"two values": _two_values, "attention, brute force": _by_attention, "swaps of neighbours": _by_swaps},
-    success="Diagonal alike, the rest alike: of the 512 masks for three words only 4 pass.",
+    success="The diagonal must be alike, and so must the rest: only 4 of the 512 masks pass.",
     solution=r"""
-The proof goes through if reordering rows and columns of the mask leaves it as it is. And it must: with equal scores and values that
-have a 1 in a column of their own, each row of the output is the row of the mask, divided by its sum, so that two different masks give
-two outputs. Reordering the output under $M$ gives the output of the reordered words under $P M P^\top$; if the layer is equivariant,
-that under $M$ is the same, hence $P M P^\top = M$. For every order that means: all entries on the diagonal agree, and all entries off
-it.
+The proof goes through if reordering rows and columns of the mask leaves it as it is. Is that also necessary? Yes. Take equal scores,
+and values that each have a 1 in their own column. Then each output row is the row of the mask divided by its sum, and two different
+masks give two different outputs. So an equivariant layer needs $P M P^\top = M$ for every order: all entries on the diagonal agree, and
+all entries off it agree.
 
 ```python
 def keeps_equivariance(mask):

@@ -42,9 +42,9 @@ MATRIX_AND_WAY_BACK = Exercise(
     difficulty=1,
     statement="""\
 An `order` is a tuple of n row numbers, counted from 0: `x[list(order)]` has row `order[0]` of `x` at the top, then \
-row `order[1]`, and so on. Write `there_and_back(order)`: a pair of the matrix `p` (n, n) for which `p @ x` equals \
-`x[list(order)]`, whatever x is, and the order `back` that puts the rows where they were: \
-`x[list(order)][list(back)]` equals `x`.""",
+row `order[1]`, and so on. Write `there_and_back(order)`. It returns the matrix `p` (n, n) for which `p @ x` equals \
+`x[list(order)]` for every x, and the order `back` that puts the rows where they were: `x[list(order)][list(back)]` \
+equals `x`.""",
     hints=(
         "For the order (1, 2, 0): which row of `x` comes first in `p @ x`, and so where is the single 1 in the first row of `p`?",
         "`np.eye(n)` leaves all rows where they are. What does indexing its rows do? For `back`: at which place did row 0 end up?",
@@ -73,7 +73,7 @@ row `order[1]`, and so on. Write `there_and_back(order)`: a pair of the matrix `
         ),
         "order on the diagonal": (
             lambda order: (np.diag(np.array(order, dtype=float)), np.argsort(order)),
-            "Your matrix multiplies rows by numbers; it moves none of them. To fetch a row, what must stand in its column, and what in all the others?",
+            "Your matrix multiplies rows by numbers and moves none of them. To fetch a row, which number belongs in its column, and which in all others?",
         ),
         "counted from 1": (
             lambda order: (np.eye(len(order))[np.array(order) - 1], np.argsort(order)),
@@ -85,14 +85,14 @@ row `order[1]`, and so on. Write `there_and_back(order)`: a pair of the matrix `
         ),
         "row numbers in place of ones": (
             lambda order: (np.eye(len(order))[np.array(order)] * np.array(order)[:, None], np.argsort(order)),
-            "The entries stand at the right places, but they are row numbers. What does an entry 2 do to the row that it fetches?",
+            "The entries are in the right places, but they are row numbers. What does an entry 2 do to the row that it fetches?",
         ),
     },
     alternatives={"loop and lists": _by_loop, "comparison": _by_comparison},
     success="One 1 in each row and column; its transpose is the matrix of the way back.",
     solution=r"""
-Row i of the matrix has its 1 in the column of the row that it fetches, and those are rows of the identity. The way back fetches, for
-each row, the place to which it went, which is what `argsort` finds.
+Row i of the matrix has its 1 in the column of the row that it fetches. Such rows are rows of the identity. The way back must know to
+which place each row went, and `argsort` finds that.
 
 ```python
 def there_and_back(order):

@@ -7,8 +7,9 @@ from xformer_course.exercises.exercise import Exercise
 ONE_LAYER, TWO_LAYERS = [6, 2, 2, 6], [6, 2, 1, 1]
 
 STUB = """\
-draw = np.random.default_rng(1).normal
-four, matrices = draw(size=(4, 3)), 0.5 * draw(size=(3, 3, 3))  # w_q, w_k and w_v
+rng = np.random.default_rng(1)
+four = rng.normal(size=(4, 3))
+matrices = 0.5 * rng.normal(size=(3, 3, 3))  # w_q, w_k and w_v
 unchanged = [..., ..., ..., ...]"""
 
 
@@ -23,9 +24,9 @@ def _accept(wanted):
         try:
             counts = np.array(answer, dtype=float)
         except (TypeError, ValueError):
-            return "four whole numbers are asked for, one for each place."
+            return "give four whole numbers, one for each place."
         if counts.shape != (4,):
-            return f"four whole numbers are asked for, one for each place; yours has shape {counts.shape}."
+            return f"give four whole numbers, one for each place; yours has shape {counts.shape}."
         for place, (have, want) in enumerate(zip(counts, wanted, strict=True)):
             if have != want:
                 return (
@@ -53,13 +54,13 @@ PREFIX = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-Run self-attention under a causal mask, in NumPy, on the four rows and with the three matrices of the cell below. For \
-each place 0 to 3, count over all 24 orders of the rows: after how many of them is the output row at this place the same \
-as before, up to rounding (`np.allclose`)? The order that moves nothing counts. Then explain the four numbers.""",
+Run self-attention under a causal mask, in NumPy, on the four rows and three matrices of the cell below. For each \
+place 0 to 3, count: after how many of the 24 orders of the rows is the output row at this place the same as before, \
+up to rounding (`np.allclose`)? The order that moves nothing counts. Then explain the four numbers.""",
     hints=(
         "Which rows of x does the output row at place 2 depend on?",
         "It depends on the word at its own place and on the *set* of words before it. How many orders keep both?",
-        "At place i: i! orders of the words before, times (3 − i)! of those behind.",
+        "At place i: i! orders of the words before, times (3 − i)! orders of the words behind.",
     ),
     stub=STUB,
     reference=ONE_LAYER,
@@ -77,32 +78,29 @@ as before, up to rounding (`np.allclose`)? The order that moves nothing counts. 
             ),
             "words behind held still": (
                 [1, 1, 2, 6],
-                "You reorder the words before each place and hold those behind it still. Place 0 reads none of them: may they not move?",
+                "You reorder the words before each place and hold the words behind it still. Place 0 reads none of those: may they move?",
             ),
             "own word among the set": (
                 [6, 4, 6, 24],
-                "You count the orders that keep the *set* of words up to the place. The word at the place itself asks the question: may another one stand there?",
+                "You count the orders that keep the *set* of words up to the place. But the word at the place asks the question. May another word be there?",
             ),
             "past held still": (
                 [24, 6, 2, 1],
-                "You hold the words *before* the place still and let the others move. At place 0 another word would stand then: is its output the same?",
+                "You hold the words *before* the place still and let the others move. Then another word comes to place 0: is its output the same?",
             ),
             "orders up to the place": (
                 [1, 2, 6, 24],
-                "You count the orders of the words up to the place. The word at the place must stay, and those behind it may move.",
+                "You count the orders of the words up to the place. The word at the place must stay, and the words behind it may move.",
             ),
             "nothing may move": (
                 [1, 1, 1, 1],
-                "Not every order is noticed: place 0 reads itself alone. Which of the other words may move without its output changing?",
+                "Not every order is noticed: place 0 reads only itself. Which other words may move without changing its output?",
             ),
             "changed orders counted": (
                 [18, 22, 22, 18],
-                "You count the orders after which the row is *another*. Asked for are those after which it is the same.",
+                "You count the orders after which the row is *different*. Count the orders after which it is the same.",
             ),
-            "shares in place of counts": (
-                [0.25, 1 / 12, 1 / 12, 0.25],
-                "These are shares of the 24 orders. The numbers of orders are asked for.",
-            ),
+            "shares in place of counts": ([0.25, 1 / 12, 1 / 12, 0.25], "These are shares of the 24 orders. Give the numbers of orders."),
         }
     ),
     alternatives={"an array of floats": np.array([6.0, 2.0, 2.0, 6.0]), "a tuple": (6, 2, 2, 6)},
@@ -111,8 +109,9 @@ as before, up to rounding (`np.allclose`)? The order that moves nothing counts. 
 One causal layer at place i depends on the word there and on the *set* of words before: i! · (3 − i)! orders keep both.
 
 ```python
-draw = np.random.default_rng(1).normal
-four, matrices = draw(size=(4, 3)), 0.5 * draw(size=(3, 3, 3))  # w_q, w_k and w_v
+rng = np.random.default_rng(1)
+four = rng.normal(size=(4, 3))
+matrices = 0.5 * rng.normal(size=(3, 3, 3))  # w_q, w_k and w_v
 
 
 def one(x):
@@ -134,7 +133,7 @@ check(...)
 Place by place: the word at place 0 must stay, which leaves 3! = 6 orders of the others. Place 1: words 0 and 1 must stay, 2! = 2
 orders. Place 2: word 2 stays, words 0 and 1 may swap, 2 orders. Place 3: word 3 stays, 3! = 6.
 
-(With large weights softmax gives nearly all to one key, and rows may agree that differ on paper; hence the small matrices.)
+(Why the small matrices? With large ones softmax gives nearly everything to one key, and different rows can look equal.)
 """,
 )
 
@@ -145,13 +144,13 @@ TWICE = Exercise(
     minutes=8,
     difficulty=3,
     statement="""\
-The same rows and matrices as in exercise 5.10, but two layers: the second reads the output of the first, under the same \
-causal mask and with the same three matrices. For each place 0 to 3, count again after how many of the 24 orders the \
-output row of the *second* layer is the same as before. Predict the four numbers first; then explain what changed.""",
+Take the rows and matrices of exercise 5.10, and two layers: the second reads the output of the first, under the \
+same causal mask and with the same matrices. For each place 0 to 3, count again: after how many of the 24 orders is \
+the output row of the *second* layer the same as before? Predict the four numbers first.""",
     hints=(
         "What does the second layer find at place 0 and at place 1, and on which words does that depend?",
-        "Row 0 of the first layer tells which word came first. Can the second layer at place 2 see row 0?",
-        "Places 0 and 1 are as before, since a set of one word has one order. From place 2 on no order of the past is left free.",
+        "Row 0 of the first layer says which word came first. Can the second layer at place 2 see row 0?",
+        "Places 0 and 1 are as before, since a set of one word has one order. From place 2 on, no order of the past is free.",
     ),
     stub=STUB,
     reference=TWO_LAYERS,
@@ -160,20 +159,20 @@ output row of the *second* layer is the same as before. Predict the four numbers
         {
             "two layers like one": (
                 ONE_LAYER,
-                "These are the counts of a single layer. The second has to read the *output* of the first, and the first needs its mask, too.",
+                "These are the counts of a single layer. The second has to read the *output* of the first, and the first also needs its mask.",
             ),
             "no mask": ([6, 6, 6, 6], "6 at every place: that is what happens without a mask. Both layers need `mask=causal_mask(4)`."),
             "past held still": (
                 [24, 6, 2, 1],
-                "You hold the words *before* the place still and let the others move. At place 0 another word would stand then: is its output the same?",
+                "You hold the words *before* the place still and let the others move. Then another word comes to place 0: is its output the same?",
             ),
             "last place alone": (
                 [6, 2, 2, 1],
-                "Place 2 reads the rows 0 and 1 of the first layer. Row 0 there tells which word came first: may the two still swap?",
+                "Place 2 reads the rows 0 and 1 of the first layer. Row 0 says which word came first: may the two still swap?",
             ),
             "mask turned round": (
                 TWO_LAYERS[::-1],
-                "If you computed these: your second layer knows most at place 0, as if each word saw those *behind* it; in a causal mask row i is True up to column i. If you reasoned: may the words behind not move?",
+                "Your second layer knows most at place 0, as if each word saw the words *behind* it. In a causal mask row i is True up to column i, and the words behind may move.",
             ),
             "order that moves nothing left out": (
                 [5, 1, 0, 0],
@@ -181,15 +180,14 @@ output row of the *second* layer is the same as before. Predict the four numbers
             ),
             "all places see all": (
                 [1, 1, 1, 1],
-                "Place 0 reads itself alone, however many layers there are, if *both* have the mask. How many orders leave the first word where it is?",
+                "Place 0 reads only itself, however many layers there are, if *both* have the mask. How many orders leave the first word where it is?",
             ),
         }
     ),
     alternatives={"an array of floats": np.array([6.0, 2.0, 1.0, 1.0]), "a tuple": (6, 2, 1, 1)},
-    success="A second layer can tell the order in the past that the first has read as a set.",
+    success="The first layer reads the past as a set. The second can tell its order.",
     solution=r"""
-In the second layer the words before have already seen their own pasts, which differ with the order; so the order in the past counts as
-well.
+The second layer reads words that have seen their own pasts, and these differ with the order. So the order of the past counts as well.
 
 ```python
 unchanged = count(lambda x: one(one(x)))
@@ -197,8 +195,8 @@ print(unchanged)
 check(...)
 ```
 
-Places 0 and 1 are as before, since a set of one word has one order. From place 2 on, the second layer reads row 0 of the first, which
-is the value of whichever word came first. At place 2 that settles the order. At place 3 it also reads row 1, which depends on the word
-that came second. So no order of the past is left free: 1 and 1.
+Places 0 and 1 are as before, since a set of one word has one order. From place 2 on, the second layer reads row 0 of the first, the value
+of the word that came first. At place 2 that settles the order. At place 3 it also reads row 1, which depends on the word that came
+second. So no order of the past is free: 1 and 1.
 """,
 )

@@ -72,7 +72,7 @@ INPUT = Step(
     wrong={
         "positions move along": (
             lambda x, e, p: p @ (x + e),
-            "Here each word carries its old position with it. Position 0 belongs to whichever word stands first.",
+            "Here each word carries its old position with it. Position 0 belongs to the word that is first now.",
         ),
         "only positions move": (
             lambda x, e, p: x + p @ e,
@@ -104,7 +104,7 @@ GAP = Step(
 
 HOLDS = Step(
     name="holds",
-    claim="three truth values: is input = p @ (x + e); does the softmax lemma hold; is pᵀ p = I",
+    claim="three truth values: is input = p @ (x + e); does the softmax line hold; is pᵀ p = I",
     reference=lambda x, e, p: (bool(np.allclose(e, p @ e)), True, True),
     truth=_holds_truth,
     cases=_triples_with_level_tables,
@@ -112,23 +112,23 @@ HOLDS = Step(
     wrong={
         "nothing fails": (
             lambda x, e, p: (True, True, True),
-            "Then the proof would go through, and order could not matter. Look at your own gap.",
+            "Then the proof would go through, and the order could not matter. Look at your own gap.",
         ),
         "always fails": (
             lambda x, e, p: (False, True, True),
-            "Right for a table with different rows. If the rows that change places hold the same vector, is there a gap?",
+            "You are right for a table with different rows. If the rows that change places hold the same vector, is there a gap?",
         ),
         "the lemma fails": (
             lambda x, e, p: (True, bool(np.allclose(e, p @ e)), True),
-            "The lemma speaks of *any* square matrix of scores. It does not ask where they came from.",
+            "The softmax line speaks of *any* square matrix of scores. It does not ask where they came from.",
         ),
         "the lemma fails, too": (
             lambda x, e, p: (bool(np.allclose(e, p @ e)), False, True),
-            "The lemma speaks of *any* square matrix of scores, also of those that came from positions. Try it on a small one.",
+            "The softmax line speaks of *any* square matrix of scores, also of scores that come from positions. Try it on a small one.",
         ),
         "two lines always fail": (
             lambda x, e, p: (False, False, True),
-            "Which lines mention the table? The lemma speaks of any scores, and the first line holds where the gap is zero.",
+            "Which lines mention the table? The softmax line speaks of any scores, and the first line holds where the gap is zero.",
         ),
         "the last line fails": (
             lambda x, e, p: (bool(np.allclose(e, p @ e)), True, False),
@@ -150,9 +150,9 @@ REPAIR = Step(
     counterexample=lambda e, p: "\n".join([*_lines(p, e=e), matrix_text("the table", _repair_truth(e, p))]),
     wrong={
         "the same table": (lambda e, p: e, "With the table in its old order the gap is still there."),
-        "no table": (lambda e, p: np.zeros_like(e), "Without positions the layer reads p x. It was to read p (x + e)."),
-        "the way back": (lambda e, p: p.T @ e, "The table moves like the words, so that each word keeps its vector."),
-        "the gap": (lambda e, p: e - p @ e, "That is by how much the two differ. Add which table instead?"),
+        "no table": (lambda e, p: np.zeros_like(e), "Without positions the layer reads p x. It should read p (x + e)."),
+        "the way back": (lambda e, p: p.T @ e, "The table must move like the words, so each word keeps its vector."),
+        "the gap": (lambda e, p: e - p @ e, "That is the difference of the two. Which table should you add?"),
     },
 )
 
@@ -165,10 +165,10 @@ WHERE_IT_FAILS = Exercise(
     minutes=8,
     difficulty=2,
     statement="""\
-A layer reads x + e: to the words x (n, m) it adds a fixed table e (n, m) of position vectors, one row a place. Now the \
-words are reordered by a permutation matrix `p` and the table stays where it is. Write, in NumPy, `input(x, e, p)`: what \
-the layer reads then; and `gap(e, p)`: that input minus p (x + e), from e and p alone. On paper, say for which tables \
-the gap is zero for every p.""",
+A layer reads x + e: to the words x (n, m) it adds a fixed table e (n, m), one position vector per place. A \
+permutation matrix `p` reorders the words, and the table stays. Write, in NumPy, `input(x, e, p)`: what the layer \
+reads then; and `gap(e, p)`: that input minus p (x + e), from e and p alone. On paper, say for which tables the gap \
+is zero for every p.""",
     hints=(
         "After the reordering, which word does the first row of the table meet?",
         "Write out p x + e and p (x + e), and subtract: what is left of x?",
@@ -181,7 +181,7 @@ the gap is zero for every p.""",
         "by computing": {"input": lambda x, e, p: x[order_of(p)] + e, "gap": lambda e, p: e - e[order_of(p)]},
         "as a list, in order": [step.reference for step in BROKEN],
     },
-    success="The words moved and the table did not: the gap says by how much.",
+    success="The words moved and the table did not. The gap is the difference.",
     solution=r"""
 The words moved and the table did not, so the layer reads $P X + E$ and not $P (X + E)$.
 
@@ -193,8 +193,8 @@ steps = {
 check(...)
 ```
 
-The gap is zero for every $P$ for exactly those tables whose rows are all equal, so that every place has the same vector. For a single
-order it is enough that the vectors are equal within each of its cycles: the places that it takes to one another in turn.
+The gap is zero for every $P$ only if all rows of the table are equal, so every place has the same vector. For a single order it is enough
+that places which it takes to one another have equal vectors.
 """,
 )
 
@@ -205,10 +205,10 @@ WHAT_SURVIVES = Exercise(
     minutes=8,
     difficulty=2,
     statement="""\
-As in exercise 5.12, the words x are reordered by `p` and the table e stays. Which of the three lines that \
-the proof needs still hold? Write, in NumPy, `holds(x, e, p)`, which returns a tuple of three truth values: whether what the layer \
-reads is p (x + e), to be computed for these arrays; whether softmax(p s pᵀ) = p softmax(s) pᵀ for every matrix s; and whether \
-pᵀ p = I. (The last two you can decide on paper, once for all, and return as they are.) And write `repair(e, p)`: the table to add to p x, in place of e, so that the layer reads p (x + e).""",
+As in exercise 5.12, `p` reorders the words x, and the table e stays. Write, in NumPy, `holds(x, e, p)`: three truth \
+values. Does the layer read p (x + e)? Compute this for the arrays. Is softmax(p s pᵀ) = p softmax(s) pᵀ for every \
+matrix s? Is pᵀ p = I? Decide these two on paper. And write `repair(e, p)`: the table to add to p x in place of e, \
+so the layer reads p (x + e).""",
     hints=(
         "Which of the three lines mentions the table at all?",
         "The first line holds exactly if your gap of exercise 5.12 is zero. The other two speak of any scores and of p alone.",
@@ -221,9 +221,9 @@ pᵀ p = I. (The last two you can decide on paper, once for all, and return as t
         "by computing": {"holds": _holds_truth, "repair": lambda e, p: e[order_of(p)]},
         "as a list, in order": [step.reference for step in AFTERWARDS],
     },
-    success="Only the first line breaks, and a table that moves with the words mends it.",
+    success="Only the first line breaks, and a table that moves with the words repairs it.",
     solution=r"""
-The first line holds where there is no gap. The other two speak of any scores and of $P$ alone, so they hold as before; and a table that
+The first line holds where there is no gap. The other two speak of any scores and of $P$ alone, so they hold as before. A table that
 moves like the words closes the gap.
 
 ```python

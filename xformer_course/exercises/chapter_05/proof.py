@@ -67,8 +67,8 @@ UNDO = Step(
     cases=lambda rng: [case(HAND_P), case(random_p(rng, 5)), case(random_p(rng, 7)), case(np.eye(2)[::-1])],
     counterexample=lambda p: "\n".join([*_lines(p=p), matrix_text("the inverse of p", np.linalg.inv(p).round())]),
     wrong={
-        "its own inverse": (lambda p: p, "Twice the same order brings the rows home only if it swaps pairs."),
-        "nothing to undo": (lambda p: np.eye(len(p)), "The identity times p is p. What must it be?"),
+        "its own inverse": (lambda p: p, "The same order twice brings the rows home only if it swaps pairs."),
+        "nothing to undo": (lambda p: np.eye(len(p)), "The identity times p is p, and it should be I."),
         "one over p": (lambda p: 1.0 - p, "Ones for zeros and zeros for ones: multiply it with p and look at the diagonal."),
         "upside down": (
             lambda p: p[::-1],
@@ -104,7 +104,7 @@ SCORES = Step(
         ),
         "the way back": (
             lambda s, p: p.T @ s @ p,
-            "These are the scores for the inverse order. Which of p and its transpose stands on the left?",
+            "These are the scores for the inverse order. Which belongs on the left, p or its transpose?",
         ),
         "transposed on both sides": (
             lambda s, p: p.T @ s @ p.T,
@@ -112,7 +112,7 @@ SCORES = Step(
         ),
         "scores taken for queries": (
             lambda s, p: (p @ s) @ (p @ s).T,
-            "You multiply the scores with themselves. s is q kᵀ already; what becomes of it when q and k are p q and p k?",
+            "You multiply the scores with themselves. s is q kᵀ: what becomes of it when q and k are p q and p k?",
         ),
         "scores stay": (lambda s, p: s, "The score in row 0, column 0 now belongs to the word that came to the front."),
     },
@@ -127,7 +127,7 @@ WEIGHTS = Step(
     counterexample=lambda a, p: "\n".join([*_lines(p=p, a=a), matrix_text("weights of the reordered input", _weights_truth(a, p))]),
     wrong={
         "softmax once more": (lambda a, p: softmax(p @ a @ p.T), "a is already a softmax. A second one flattens it."),
-        "rows alone": (lambda a, p: p @ a, "A row moved keeps its old columns here. Each column belongs to a key, and keys moved too."),
+        "rows alone": (lambda a, p: p @ a, "Only the rows move. Each column belongs to a key, and the keys moved as well."),
         "columns alone": (lambda a, p: a @ p.T, "Only the columns move. Whose weights are in row 0 now?"),
         "weights stay": (lambda a, p: a, "Each row still adds up to 1, but it belongs to another query now."),
         "the way back": (lambda a, p: p.T @ a @ p, "These are the weights for the inverse order."),
@@ -168,13 +168,13 @@ OUTPUT = Step(
         ),
         "columns of the weights alone": (
             lambda a, v, p: a @ p.T @ v,
-            "Only the columns of the weights moved here. Their rows belong to queries, which moved too, and so did the values.",
+            "Only the columns of the weights moved here. Their rows belong to queries, which also moved, and so did the values.",
         ),
         "weights left behind": (
             lambda a, v, p: a @ p @ v,
-            "The values moved, but the weights did not. The new weights are those of the step before, and then pᵀ p meets in the middle.",
+            "The values moved, but the weights did not. Use the new weights of the step before. Then pᵀ p meets in the middle.",
         ),
-        "moved twice": (lambda a, v, p: p @ p @ a @ v, "One p too many: the one at the values is used up by the pᵀ beside it."),
+        "moved twice": (lambda a, v, p: p @ p @ a @ v, "You have one p too many: the p of the values cancels with the pᵀ next to it."),
     },
 )
 
@@ -187,11 +187,10 @@ FIRST_HALF = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-The first half of the proof, in NumPy. Reordering the words by a permutation matrix `p` (n, n) turns the queries q into \
-p q and the keys k into p k. Write each line as a function, a `lambda` will do: `undo(p)`, the matrix with undo(p) @ p = I; \
-and `scores(s, p)`, the scores of the reordered words, from the old scores s = q kᵀ (n, n) and p. The first is compared with a computed inverse, the second with \
-loops over entries. (The scale is left out: it is one factor for all scores.) On paper, say why a single 1 in each row \
-and each column makes `undo` so short.""",
+The first half of the proof, in NumPy. A permutation matrix `p` (n, n) reorders the words. It turns the queries q \
+into p q and the keys k into p k. Write two functions: `undo(p)`, the matrix with undo(p) @ p = I; and `scores(s, \
+p)`, the scores of the reordered words, from the old scores s = q kᵀ (n, n) and p. Leave the scale out. On paper, \
+say why a single 1 in each row and column makes `undo` so short.""",
     hints=(
         "In `s`, entry (i, j) belongs to query i and key j. Where do row i and column j go when all words move?",
         "Write (p q)(p k)ᵀ without the bracket on the right: the transpose of a product turns its order round.",
@@ -209,7 +208,7 @@ and each column makes `undo` so short.""",
     },
     success="Rows and columns of the scores move alike: each pair of words keeps its score.",
     solution=r"""
-Undoing the order takes the transpose, and the scores are the old ones with $P$ pulled out on both sides.
+The transpose undoes the order. The scores are the old ones, with a $P$ on each side.
 
 ```python
 steps = {
@@ -221,7 +220,7 @@ check(...)
 
 The written proof, first half:
 
-1. *Undo.* Entry $(i, j)$ of $P^\top P$ is the dot product of columns $i$ and $j$ of $P$. Each column has a single 1, and two columns never have it in the same row; so the product is $I$.
+1. *Undo.* Entry $(i, j)$ of $P^\top P$ is the dot product of columns $i$ and $j$ of $P$. Each column has a single 1, and two columns never have it in the same row. So the product is $I$.
 2. *Scores.* $(P Q)(P K)^\top = P Q K^\top P^\top = P S P^\top$.
 """,
 )
@@ -233,13 +232,13 @@ SECOND_HALF = Exercise(
     minutes=12,
     difficulty=3,
     statement="""\
-The second half of the proof, in NumPy. Write `weights(a, p)`: the softmax, along rows, of the scores that you found in \
-exercise 5.5, from the old weights a = softmax(s) (n, n) and p. And write `output(a, v, p)`: the output for the \
-reordered words, from the old weights a, the old values v (n, e) and p. On paper, say why each row of softmax keeps its \
-denominator, where pᵀ p = I is used, and why the last line says equivariant and not invariant.""",
+The second half, in NumPy. Write `weights(a, p)`: the weights of the reordered words, from the old weights a = \
+softmax(s) (n, n) and p. And write `output(a, v, p)`: their output, from a, the old values v (n, e) and p. On paper, \
+say why each row of softmax keeps its denominator, where pᵀ p = I is used, and why the last line says equivariant \
+and not invariant.""",
     hints=(
-        "A row's denominator is a sum over all keys, in whatever order. Which entries of the old weights stand in row i now?",
-        "Weights are numbers for pairs of words, as scores are, so they move as scores do. And the new values are p v.",
+        "The denominator of a row is a sum over all keys, in any order. Which entries of the old weights are in row i now?",
+        "Weights are numbers for pairs of words, as scores are, so they move as scores do. The new values are p v.",
         "a becomes p a pᵀ, and (p a pᵀ)(p v) = p a (pᵀ p) v = p a v, since pᵀ p = I.",
     ),
     stub='steps = {"weights": ..., "output": ...}',
@@ -251,7 +250,7 @@ denominator, where pᵀ p = I is used, and why the last line says equivariant an
     },
     success="One p is left, on the left: every output moves with its word.",
     solution=r"""
-The weights move as the scores did. Then a $P^\top$ meets a $P$ and the two cancel, so that one $P$ is left over.
+The weights move as the scores did. Then a $P^\top$ meets a $P$, the two cancel, and one $P$ is left over.
 
 ```python
 steps = {
@@ -263,9 +262,9 @@ check(...)
 
 The written proof, second half:
 
-3. *Weights.* Row $i$ of $P S P^\top$ holds the numbers of one row of $S$ in another order. The denominator is a sum over all of them, so it is the same; each numerator stays with its score. Hence $P A P^\top$.
+3. *Weights.* Row $i$ of $P S P^\top$ holds the numbers of one row of $S$ in another order. The denominator is a sum over all of them, so it is the same, and each numerator stays with its score. Hence $P A P^\top$.
 4. *Output.* $(P A P^\top)(P V) = P A (P^\top P) V = P A V$. Here $P^\top P = I$ is used.
 
-One $P$ remains on the left. The output is the old output with reordered rows: equivariant. Invariant would need that $P$ to vanish too.
+One $P$ remains on the left. The output is the old output with reordered rows: equivariant. For invariance that $P$ would have to vanish as well.
 """,
 )

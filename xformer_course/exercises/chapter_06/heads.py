@@ -21,9 +21,9 @@ A self-attention layer has model width 512 and 8 heads, with d = e = 64. Say how
 input head 3 reads, which shape this head's own W_Q has, how many rows W_O has, and how many attention weights the \
 layer computes for one sentence of 10 words.""",
     hints=(
-        "In the formula of a head, what stands before W_Q: the input, or a part of it?",
+        "In the formula of a head, what is multiplied by W_Q: the whole input, or a part of it?",
         "W_Q of one head turns a word of width 512 into a query of width 64. W_O takes the joined outputs of all heads.",
-        "Each head multiplies the whole (10, 512) input by its (512, 64) matrix, shares out its own weights, 10 for each of 10 words, and returns 64 numbers a word; eight times 64 are joined.",
+        "Each head multiplies the whole (10, 512) input by its (512, 64) matrix. It has 10 weights for each of 10 words and returns 64 numbers per word. Eight heads are joined.",
     ),
     stub="""\
 answer = {"columns read": ..., "shape of W_Q": ...,
@@ -32,15 +32,15 @@ answer = {"columns read": ..., "shape of W_Q": ...,
     wrong={
         "heads get slices": (
             _sizes(columns=64, w_q=(64, 64)),
-            "You give head 3 a slice of 64 columns. Look at the formula of a head: is the input cut before it is multiplied?",
+            "You give head 3 a slice of 64 columns. In the formula of a head, is the input cut before it is multiplied?",
         ),
         "only the input is sliced": (_sizes(columns=64), "A matrix with 512 rows multiplies 512 columns. How many of them does it read?"),
         "every head is full width": (
             _sizes(w_q=(512, 512), rows=4096),
-            "Then a query of one head would have 512 numbers. The statement gives d, the width of a query.",
+            "With this W_Q a query of one head would have 512 numbers. The statement gives its width d.",
         ),
-        "a matrix for a slice": (_sizes(w_q=(64, 64)), "Your W_Q has 64 rows. How many numbers has the word that it multiplies?"),
-        "eight full widths joined": (_sizes(rows=4096), "4096 is 8 times 512. How many numbers does one head hand on for a word?"),
+        "a matrix for a slice": (_sizes(w_q=(64, 64)), "Your W_Q has 64 rows. How many numbers does the word have that it multiplies?"),
+        "eight full widths joined": (_sizes(rows=4096), "4096 is 8 times 512. How many numbers does one head return for a word?"),
         "rows of one head only": (
             _sizes(rows=64),
             "64 is the output of one head. What does W_O multiply: one head, or all of them joined?",
@@ -48,18 +48,18 @@ answer = {"columns read": ..., "shape of W_Q": ...,
         "one map for all heads": (_sizes(weights=100), "10 × 10 is the map of one head. Do the heads share it?"),
         "one weight a word and head": (
             _sizes(weights=80),
-            "Each word shares its attention among how many words, and each head does so anew?",
+            "Each word shares its attention among how many words? Every head does that again.",
         ),
         "W_Q turned round": (
             _sizes(w_q=(64, 512)),
-            "A word stands as a row and is multiplied from the right: x W_Q. Which side of W_Q meets the 512 columns?",
+            "A word is a row and is multiplied from the right: x W_Q. Which side of W_Q meets the 512 columns?",
         ),
     },
     alternatives={"lists": _sizes(w_q=[512, 64])},
-    success="Every head reads every column; what is narrow is what it makes of them.",
+    success="Every head reads every column. Only its answer is narrow.",
     solution=r"""
 Every head multiplies the *whole* input, so it reads all 512 columns, and its $W_Q$ has 512 rows and 64 columns. Joined, the eight
-outputs have 8 · 64 = 512 numbers, one for each row of $W_O$; and each of the eight heads has a map of 10 · 10 weights of its own.
+outputs have 8 · 64 = 512 numbers, one for each row of $W_O$. Each of the eight heads has its own map of 10 · 10 weights.
 
 ```python
 answer = {
@@ -216,18 +216,18 @@ True. You may call chapter 3's `scaled_dot_product_attention`, with `mask=mask`.
         "no scaling": (_variant(scale=lambda q, h: 1.0), "Your weights are too sharp. What divides the scores inside each head?"),
         "softmax over heads": (
             _variant(axis=0),
-            "Your weights add up to 1 over the heads, so that heads compete for a key. Print `weights.sum(axis=-1)`.",
+            "Your weights add up to 1 over the heads, so the heads compete for a key. Print `weights.sum(axis=-1)`.",
         ),
         "softmax over queries": (
             _variant(axis=1),
             "Your weights add up to 1 over the queries. Each query shares out its own attention: which axis holds its keys?",
         ),
-        "keys from x": (_variant(keys="x"), "Your keys come from `x`. Which of the two inputs is the one that is read?"),
-        "values from x": (_variant(values="x"), "Your values come from `x`, but keys and values come in pairs. From which input?"),
+        "keys from x": (_variant(keys="x"), "Your keys come from `x`. Which of the two inputs is read?"),
+        "values from x": (_variant(values="x"), "Your values come from `x`. Keys and values belong together: from which input?"),
         "self-attention only": (_variant(keys="x", values="x"), "You never read `context`. Who asks, and who is asked?"),
         "joined by a reshape": (
             _variant(join=lambda heads: heads.reshape(heads.shape[1], -1)),
-            "The weights are right. But a reshape of (h, L_q, e) puts numbers of different words into one row: which axis must lie beside e first?",
+            "The weights are right. But a reshape of (h, L_q, e) puts numbers of different words into one row: which axis must lie next to e first?",
         ),
         "heads interleaved": (
             _variant(join=lambda heads: heads.transpose(1, 2, 0).reshape(heads.shape[1], -1)),
@@ -235,10 +235,13 @@ True. You may call chapter 3's `scaled_dot_product_attention`, with `mask=mask`.
         ),
         "heads added": (
             _heads_added,
-            "You add the heads up before W_O. Then W_O cannot treat them differently: most of its rows are never used.",
+            "You add the heads up before W_O. Then W_O cannot treat them differently, and most of its rows are never used.",
         ),
         "W_O left out": (_without_mixing, "You return the joined heads. One product is missing."),
-        "mask ignored": (_variant(use_mask=False), "Right without a mask; with one, nothing changes. Where does your function use `mask`?"),
+        "mask ignored": (
+            _variant(use_mask=False),
+            "Without a mask you are right. With one, nothing changes. Where does your function use `mask`?",
+        ),
         "mask turned round": (
             _variant(flip=True),
             "Your queries read exactly the keys they may not. In this course True means *may attend*.",
@@ -265,7 +268,7 @@ True. You may call chapter 3's `scaled_dot_product_attention`, with `mask=mask`.
         ),
         "mask after softmax": (
             _mask_after,
-            "Right without a mask. With one, your rows no longer add up to 1: hidden keys had taken their share before you removed them.",
+            "Without a mask you are right. With one, your rows no longer add up to 1: the hidden keys took their share before you removed them.",
         ),
         "pair swapped": (
             lambda *given, **options: _variant()(*given, **options)[::-1],
@@ -275,8 +278,8 @@ True. You may call chapter 3's `scaled_dot_product_attention`, with `mask=mask`.
     alternatives={"one einsum": _by_einsum, "head axis as a batch": _variant(), "the library's own": _from_the_library},
     success="Each head asks, W_O joins the answers.",
     solution=r"""
-Each head is one attention with its own projections; the scale $\sqrt d$ and the mask sit inside it. The outputs are joined along the
-columns, so that a row still belongs to one word, and $W_O$ comes last; the maps get a new first axis.
+Each head is one attention with its own projections, its own scale $\sqrt d$ and the mask. The outputs are joined along the columns, so
+a row still belongs to one word. $W_O$ comes last. The maps get a new first axis.
 
 ```python
 def my_multi_head(x, context, w_q, w_k, w_v, w_o, mask=None):

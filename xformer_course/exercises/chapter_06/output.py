@@ -107,20 +107,23 @@ ROWS = Step(
             "You are one head early. The first head is head 0: which rows does it meet?",
         ),
         "a step of one": (lambda n, e: np.arange(n, n + e), "You moved on by n rows. How many rows do the n heads before this one take?"),
-        "one row a head": (lambda n, e: np.array([n]), "A head has e numbers, and each of them meets a row of its own."),
+        "one row a head": (lambda n, e: np.array([n]), "A head has e numbers, and each number meets its own row."),
         "heads interleaved": (
             lambda n, e: n + (n + 2) * np.arange(e),
             "In the joined row the numbers of one head are neighbours, not spread out.",
         ),
         "rows counted from 1": (
             lambda n, e: np.arange(n * e + 1, (n + 1) * e + 1),
-            "All your row numbers are one too high. Which number has the first row?",
+            "All your row numbers are one too high. Which number does the first row have?",
         ),
         "one row too many": (
             lambda n, e: np.arange(n * e, (n + 1) * e + 1),
-            "You name one row too many: the last of them belongs to the next head. How many numbers has a head?",
+            "You name one row too many: the last one belongs to the next head. How many numbers does a head have?",
         ),
-        "one row too few": (lambda n, e: np.arange(n * e, (n + 1) * e - 1), "A row is missing at the end. How many numbers has a head?"),
+        "one row too few": (
+            lambda n, e: np.arange(n * e, (n + 1) * e - 1),
+            "A row is missing at the end. How many numbers does a head have?",
+        ),
     },
 )
 
@@ -138,7 +141,7 @@ CONTRIBUTION = Step(
         ),
         "the mean of the blocks": (
             lambda heads, w_o, n: heads[n] @ w_o.reshape(len(heads), -1, w_o.shape[1]).mean(axis=0),
-            "You average W_O over the heads. Each head meets rows of its own.",
+            "You average W_O over the heads. Each head meets its own rows.",
         ),
         "an equal share of the output": (
             lambda heads, w_o, n: _output(heads, w_o) / len(heads),
@@ -146,11 +149,11 @@ CONTRIBUTION = Step(
         ),
         "no W_O": (
             lambda heads, w_o, n: heads[n],
-            "That is what the head read, of width e. What carries it into the m columns of the output?",
+            "That is the answer of the head, e numbers wide. What carries it into the m columns of the output?",
         ),
         "every h-th row": (
             lambda heads, w_o, n: heads[n] @ w_o[n :: len(heads)],
-            "You take every h-th row of W_O. In the joined row, do the numbers of one head stand together or apart?",
+            "You take every h-th row of W_O. In the joined row, are the numbers of one head together or apart?",
         ),
         "a step of one": (
             lambda heads, w_o, n: heads[n] @ w_o[n : n + heads.shape[2]],
@@ -204,15 +207,15 @@ WITHOUT = Step(
     wrong={
         "the rest scaled up": (
             lambda full, heads, w_o, n: (full - _contribution(heads, w_o, n)) * len(heads) / max(len(heads) - 1, 1),
-            "You scale the other heads up to make good the loss. In a sum, what happens to the other terms when one is removed?",
+            "You scale the other heads up to make up for the loss. In a sum, what happens to the other terms when one is removed?",
         ),
         "only that head kept": (
             lambda full, heads, w_o, n: _contribution(heads, w_o, n),
-            "That is what head n adds, so it is what goes, not what stays.",
+            "That is what head n adds. It should go, and the rest should stay.",
         ),
         "an equal share removed": (
             lambda full, heads, w_o, n: full * (1 - 1 / len(heads)),
-            "You take away one part in h, whichever head it is. Do all heads add the same?",
+            "You take away the same share for every head. Do all heads add the same?",
         ),
         "added once more": (
             lambda full, heads, w_o, n: full + _contribution(heads, w_o, n),
@@ -235,11 +238,10 @@ SUM_OF_HEADS = Exercise(
     difficulty=2,
     statement="""\
 Prove that [head_0 … head_{h−1}] W_O is a sum with one term for each head. `heads` is (h, L, e) and `w_o` (h·e, m); \
-heads count from 0 here, as indices do. One function a step: `rows(n, e)`, the row numbers of W_O that meet head n, as \
-a list or array; `contribution(heads, w_o, n)`, what head n adds; `output(heads, w_o)`, the sum; \
-`without(full, heads, w_o, n)`, what is left of the full output, an array (L, m), when head n is silenced, that is, \
-its numbers set to 0. Each is tried against the joined product. On paper, write one entry of the product as a sum over \
-the h·e columns, and mark where you regroup it.""",
+heads count from 0. Write one function per step: `rows(n, e)`, the numbers of the rows of W_O that meet head n; \
+`contribution(heads, w_o, n)`, what head n adds; `output(heads, w_o)`, the sum; `without(full, heads, w_o, n)`, the \
+output (L, m) that is left of `full` when the numbers of head n are set to 0. Each is compared with the joined \
+product. On paper, write one entry of the product as a sum over the h·e columns, and mark where you regroup it.""",
     hints=(
         "Entry (i, c) of a product is a sum over the columns of the left factor. Which of these columns belong to head n?",
         "The joined row has e numbers of head 0, then e of head 1, and so on: column n·e + a of it is number a of head n.",
@@ -344,13 +346,13 @@ def _accepts(layer):
             "least 0.8. Larger scores make sharper weights."
         )
     if _is_silent(layer, "w_v", 0):
-        return "the w_v of head 1 is nearly zero beside the other; give it values to read."
+        return "the w_v of head 1 is nearly zero compared with the other; give it values to read."
     if _is_silent(layer, "w_o", slice(0, 2)):
         return "the rows of w_o that meet head 1 are nearly zero; give them numbers, and find why it is not heard all the same."
     if heard[0] > UNHEARD:
         return "without head 1 the output still changes. Look at the product of its w_v with the rows of w_o that it meets."
     if heard[1] <= UNHEARD:
-        return "head 2 must be heard, too, but without it the output stays as it was."
+        return "head 2 must be heard, but without it the output stays the same."
     return None
 
 
@@ -409,14 +411,14 @@ BUSY_HEAD = Exercise(
     minutes=15,
     difficulty=3,
     statement="""\
-Can a head with sharp weights be removed at no cost? Build a layer of two heads for words of width 4, a dict with \
-`w_q`, `w_k`, `w_v` of shape (2, 4, 2) and `w_o` of shape (4, 4), in which head 1, the first, looks busy and is not \
-heard. For sentences of five words with entries drawn from `rng.normal`, the largest weight in each row of its map shall \
-be at least 0.8, as a mean over the rows; none of its four matrices may be all zeros (of `w_o` it has the first two \
-rows), and yet silencing it leaves every output as it was. Silencing head 2 shall change the outputs.""",
+Can you remove a head with sharp weights at no cost? Build a layer of two heads for words of width 4: a dict with \
+`w_q`, `w_k`, `w_v` of shape (2, 4, 2) and `w_o` of shape (4, 4). Head 1, the first, should look busy: for sentences \
+of five words drawn from `rng.normal`, the largest weight in a row of its map is at least 0.8 on average. Still, \
+nobody hears it: the outputs stay the same when it is silenced. None of its four matrices may be all zeros (of `w_o` \
+it has the first two rows). Silencing head 2 should change the outputs.""",
     hints=(
-        "Between the values that head 1 reads and the output stand two matrices. Which product of them decides what is heard?",
-        "The contribution of head 1 is weights · x · (W_V W_O), with its own W_V (4, 2) and its own two rows of W_O. A product of two matrices can be 0 although neither is.",
+        "Two matrices lie between the words that head 1 reads and the output. Which product decides what is heard?",
+        "The contribution of head 1 is weights · x · (W_V W_O), with its own W_V (4, 2) and its own two rows of W_O. A product of two matrices can be 0 although neither matrix is.",
         "Let its W_V fill only the first of its two numbers, and let W_O read only the second. For sharp weights multiply its `w_q` by a large number.",
     ),
     stub='layer = {"w_q": ..., "w_k": ..., "w_v": ..., "w_o": ...}',
@@ -425,7 +427,7 @@ rows), and yet silencing it leaves every output as it was. Silencing head 2 shal
     wrong={
         "the other head is silent": (
             _exchanged(_busy_layer()),
-            "There is a busy head that nobody hears, and it is the second one. Which index has head 1, the first?",
+            "There is a busy head that nobody hears, but it is the second one. Which index does head 1 have?",
             lambda layer: _readable(layer) is None and _accepts(_exchanged(layer)) is None,
         ),
         "values of zero": (
@@ -435,7 +437,7 @@ rows), and yet silencing it leaves every output as it was. Silencing head 2 shal
         ),
         "zero rows in W_O": (
             _busy_layer(w_o=slice(0, 2)),
-            "Both rows of W_O that meet head 1 are zero. That is pruning it by hand; find rows that are not all zero.",
+            "Both rows of W_O that meet head 1 are zero, so you removed it by hand. Find rows that are not all zero.",
             lambda layer: _is_silent(layer, "w_o", slice(0, 2)),
         ),
         "head 1 still heard": (
@@ -445,22 +447,22 @@ rows), and yet silencing it leaves every output as it was. Silencing head 2 shal
         ),
         "weights nearly even": (
             _busy_layer(sharpness=0.2),
-            "Nobody hears head 1, as it should be, but it is not busy: its weights are nearly even. What makes weights sharp?",
+            "Nobody hears head 1, and that is right. But it is not busy: its weights are nearly even. What makes weights sharp?",
             lambda layer: _readable(layer) is None and _measure(layer)[0] < 0.8 and _measure(layer)[1][0] <= UNHEARD,
         ),
         "nobody heard at all": (
             _busy_layer(w_o=slice(2, 4)),
-            "Now head 2 is silent as well. Only head 1 shall be without effect.",
+            "Now head 2 is silent as well. Only head 1 should have no effect.",
             lambda layer: _readable(layer) is None and _measure(layer)[1].max() <= UNHEARD,
         ),
         "neither busy nor silent": (
             {**_heard_layer(), "w_q": _busy_layer(sharpness=0.2)["w_q"]},
-            "Head 1 is heard, and its weights are nearly even. Take one after the other: first let nobody hear it, then make it sharp.",
+            "Head 1 is heard, and its weights are nearly even. Take one thing at a time: first let nobody hear it, then make it sharp.",
             lambda layer: _readable(layer) is None and _neither_busy_nor_silent(layer),
         ),
     },
     alternatives={"without a single zero": _orthogonal_layer()},
-    success="A sharp map of weights says what a head reads, not whether anyone hears it.",
+    success="A sharp map says what a head reads. It does not say whether anyone hears it.",
     solution=r"""
 Head 1 adds weights · x · ($W_V W_{O,1}$), and the product of two matrices can be 0 though neither is. Here $W_V$ fills only the first
 of the head's two numbers, and $W_O$ reads only the second.
@@ -477,7 +479,7 @@ print("W_V W_O of head 1:\n", layer["w_v"][0] @ layer["w_o"][:2])
 check(...)
 ```
 
-The weights of such a head may look as telling as you like. See for yourself: the map is sharp, and the head adds nothing.
+The map of such a head can look as telling as you like, and the head adds nothing:
 
 ```python
 words = rng.normal(size=(5, 4))

@@ -107,14 +107,14 @@ WIDE_HEADS = Exercise(
     minutes=12,
     difficulty=2,
     statement="""\
-The projections of all heads stand side by side in wide matrices: `w_q` and `w_k` (m, h·d), `w_v` (m, h·e), head by \
-head, and `w_o` is (h·e, m). The function below runs and returns the right shape, yet self-attention should be \
-equivariant, and it is not: put the words of `x` into another order, and other outputs come out. Look at what \
-`cut` does to three words for two heads: in a cell of its own, print `np.arange(12).reshape(3, 4).reshape(2, 3, -1)`. \
-Then mend the function; it shall return the output.""",
+The projections of all heads lie side by side in wide matrices: `w_q` and `w_k` (m, h·d), `w_v` (m, h·e), head by \
+head; `w_o` is (h·e, m). The function below runs and returns the right shape, but it is wrong. Put the words of `x` \
+into another order, and the outputs should only change places. Here other numbers come out. Look at what `cut` does to \
+three words for two heads: in a cell of its own, print `np.arange(12).reshape(3, 4).reshape(2, 3, -1)`. Then fix the \
+function. It should return the output.""",
     hints=(
         "In `wide`, a row belongs to a word. In the result of `cut`, to which words does the first head's second row belong?",
-        "A reshape keeps the numbers in the order in which they lie in memory. Cut only the last axis; the word axis must stay whole.",
+        "A reshape keeps the numbers in the order in which they lie in memory. Cut only the last axis. The word axis must stay whole.",
         "Reshape to (L, h, d) and then exchange the first two axes with `transpose(1, 0, 2)`.",
     ),
     stub="""\
@@ -138,7 +138,7 @@ def wide_heads(x, w_q, w_k, w_v, w_o, num_heads):
         ),
         "every h-th column": (
             _layer(queries=_every_hth, keys=_every_hth, values=_every_hth),
-            "Words stay whole now, but your head 1 takes every h-th column. In the wide matrices the columns of one head are neighbours.",
+            "The words are whole now, but your head 1 takes every h-th column. In the wide matrices the columns of one head are neighbours.",
         ),
         "values still mixed": (
             _layer(values=_rows_mixed),
@@ -154,7 +154,7 @@ def wide_heads(x, w_q, w_k, w_v, w_o, num_heads):
         ),
         "input cut instead": (
             _input_sliced,
-            "Your heads see only their own columns of `x`. What is cut is the *projected* matrix, after the product.",
+            "Your heads see only their own columns of `x`. Cut the *projected* matrix, after the product.",
         ),
         "never cut": (
             lambda x, w_q, w_k, w_v, w_o, num_heads: _layer()(x, w_q, w_k, w_v, w_o, 1),
@@ -166,15 +166,15 @@ def wide_heads(x, w_q, w_k, w_v, w_o, num_heads):
         ),
         "heads attend to heads": (
             _all_three(_words_kept_first, _joined_plainly(0)),
-            "Each word keeps to itself in yours: its heads attend to one another. Print the shape of `weights`; which two axes should be words?",
+            "In your version each word keeps to itself, and its heads attend to one another. Print the shape of `weights`: which two axes should be words?",
         ),
         "heads attend to heads, joined as printed": (
             _all_three(_words_kept_first, lambda heads: heads.transpose(1, 0, 2).reshape(len(heads), -1)),
-            "Each word keeps to itself in yours: its heads attend to one another. Print the shape of `weights`; which two axes should be words?",
+            "In your version each word keeps to itself, and its heads attend to one another. Print the shape of `weights`: which two axes should be words?",
         ),
         "join mended, cut not": (
             _all_three(_rows_mixed, _joined_plainly(1)),
-            "You changed the join. Now every number comes back to its place, but the heads in between still hold rows of mixed words: look at `cut`.",
+            "You changed the join. Now every number comes back to its place, but in between the heads still hold rows of mixed words. Look at `cut`.",
         ),
         "turned before the reshape": (
             _all_three(lambda wide, num_heads: wide.T.reshape(num_heads, len(wide), -1)),
@@ -190,10 +190,10 @@ def wide_heads(x, w_q, w_k, w_v, w_o, num_heads):
         ),
     },
     alternatives={"reshape and transpose": _by_transpose, "a sum over split matrices": _by_split},
-    success="The word axis stays whole; only the columns are cut.",
+    success="The word axis stays whole. Only the columns are cut.",
     solution=r"""
-A reshape never moves a number: it only draws new borders in the row of memory. Cut straight to (h, L, d), the array of three words and
-four columns gives head 1 the numbers of *The* and half of those of *big*.
+A reshape never moves a number. It only draws new borders in the row of memory. If you cut three words of four columns straight to
+(h, L, d), head 1 gets all numbers of *The* and half of the numbers of *big*.
 
 ```python
 wide = np.arange(12).reshape(3, 4)  # words as rows, the columns of two heads side by side
@@ -201,7 +201,7 @@ print("one reshape:\n", wide.reshape(2, 3, 2)[0])
 print("cut the columns, then exchange:\n", wide.reshape(3, 2, 2).transpose(1, 0, 2)[0])
 ```
 
-In the second array each row holds the first two columns of one word. Only `cut` has to be mended; joining already exchanges the axes
+In the second array each row holds the first two columns of one word. Only `cut` needs fixing: the join already exchanges the axes
 before it reshapes.
 
 ```python
