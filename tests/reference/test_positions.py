@@ -10,10 +10,7 @@ from xformer_lib.reference.masks import causal_mask
 from xformer_lib.reference.positions import (
     alibi_bias,
     alibi_slopes,
-    fourier_coefficients,
-    fourier_positions,
     frequencies,
-    gaussian_kernel,
     learned_positions,
     relative_attention,
     relative_index,
@@ -23,50 +20,6 @@ from xformer_lib.reference.positions import (
 )
 
 B, H, I, J, D, E, C = 2, 3, 5, 7, 6, 11, 2
-
-
-class TestGaussian:
-    def test_falls_with_distance_on_both_sides(self):
-        kernel = gaussian_kernel(np.arange(-5, 6), width=1.7)
-        np.testing.assert_allclose(kernel, kernel[::-1])
-        assert kernel[5] == 1.0 and (np.diff(kernel[5:]) < 0).all()
-        assert math.isclose(gaussian_kernel(np.array([1.7]), width=1.7)[0], math.exp(-0.5))
-
-    @pytest.mark.parametrize("terms", [0, 1, 3, 7])
-    def test_dot_products_are_the_cut_series(self, terms):
-        length, width, period = 11, 1.5, 23.0
-        table = fourier_positions(length, terms, width=width, period=period)
-        assert table.shape == (length, 2 * terms + 1)
-        a = fourier_coefficients(terms, width=width, period=period)
-        for i in range(length):
-            for j in range(length):
-                series = sum(a[k] * math.cos(2 * math.pi * k * (i - j) / period) for k in range(terms + 1))
-                assert math.isclose(table[i] @ table[j], series, abs_tol=1e-12)
-
-    def test_coefficients_are_the_integrals(self):
-        width, period = 1.5, 23.0
-        t = (np.arange(20_000) + 0.5) / 20_000 * period - period / 2
-        for k, coefficient in enumerate(fourier_coefficients(4, width=width, period=period)):
-            mean = np.mean(gaussian_kernel(t, width) * np.cos(2 * np.pi * k * t / period))
-            assert math.isclose(coefficient, mean * (2 if k else 1), rel_tol=1e-6)
-
-    def test_error_is_at_most_what_was_cut_off(self):
-        offsets = np.arange(13)
-        a = fourier_coefficients(60, width=2.3, period=26.0)
-        for terms in (1, 2, 4, 8, 16):
-            table = fourier_positions(13, terms, width=2.3, period=26.0)
-            error = np.abs(table @ table[0] - gaussian_kernel(offsets, 2.3)).max()
-            assert error <= a[terms + 1 :].sum() + 1e-7  # 1e-7: the neighbouring bell curve
-
-    @pytest.mark.parametrize("width,period", [(1.0, 24.0), (3.0, 24.0), (6.0, 24.0)])
-    def test_neighbouring_bells_add_what_the_docstring_says(self, width, period):
-        table = fourier_positions(12, 90, width=width, period=period)
-        offsets = np.arange(12)
-        copies = sum(gaussian_kernel(offsets + n * period, width) for n in range(-9, 10))
-        np.testing.assert_allclose(table @ table[0], copies, atol=1e-12)
-        added = (table @ table[0] - gaussian_kernel(offsets, width)).max()
-        assert added <= math.exp(-((period / width) ** 2) / 8) + 1e-12
-        assert width < 6.0 or added > 0.09  # a wide bell is not the plain one
 
 
 class TestSinusoidal:
@@ -248,9 +201,6 @@ ONE = np.ones((3, 4))
 @pytest.mark.parametrize(
     "make,fragment",
     [
-        (lambda: gaussian_kernel(np.arange(3), 0), "width: expected a positive number, got 0; try width=1.0"),
-        (lambda: fourier_coefficients(3, width=1.0, period=-2), "period: expected a positive number, got -2"),
-        (lambda: fourier_positions(9, 3, width=1.0, period=16), "period: expected at least 2 · length = 18, got 16"),
         (lambda: sinusoidal_positions(3, 5), "dim: expected an even number above 0, got 5; sines and cosines"),
         (lambda: sinusoidal_positions(3, 0), "dim: expected an even number above 0, got 0"),
         (lambda: sinusoidal_positions(-1, 4), "length: expected a whole number, 0 or more, got -1; pass the number of rows"),

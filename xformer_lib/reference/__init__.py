@@ -33,10 +33,7 @@ _HOMES = {
     "check_invariant": "permutations",
     "cross_attention": "self_attention",
     "cross_entropy": "transformer",
-    "fourier_coefficients": "positions",
-    "fourier_positions": "positions",
     "frequencies": "positions",
-    "gaussian_kernel": "positions",
     "greedy": "transformer",
     "hard_lookup": "lookup",
     "layer_cost": "self_attention",
@@ -75,10 +72,7 @@ if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_lib.reference.permutations import permutation_matrix as permutation_matrix
     from xformer_lib.reference.positions import alibi_bias as alibi_bias
     from xformer_lib.reference.positions import alibi_slopes as alibi_slopes
-    from xformer_lib.reference.positions import fourier_coefficients as fourier_coefficients
-    from xformer_lib.reference.positions import fourier_positions as fourier_positions
     from xformer_lib.reference.positions import frequencies as frequencies
-    from xformer_lib.reference.positions import gaussian_kernel as gaussian_kernel
     from xformer_lib.reference.positions import learned_positions as learned_positions
     from xformer_lib.reference.positions import relative_attention as relative_attention
     from xformer_lib.reference.positions import relative_index as relative_index

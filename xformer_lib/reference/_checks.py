@@ -17,7 +17,6 @@ __all__ = [
     "check_lengths",
     "check_mask",
     "check_number",
-    "check_offsets",
     "check_order",
     "check_places",
     "check_projections",
@@ -95,13 +94,6 @@ def check_order(order: Any) -> None:
     """Raise ValueError unless the order is a row of whole numbers."""
     if not is_row(order) or not all(is_whole(row) for row in order):
         raise ValueError(f"order: expected whole numbers in a row, got {shown(order)}; write them as in [2, 0, 1]")
-
-
-def check_offsets(name: str, offsets: object) -> None:
-    """Raise ValueError unless offsets are numbers: one, a list or an array of them."""
-    if not is_number(offsets) and not is_row(offsets):
-        raise ValueError(f"{name}: expected an array, got {shown(offsets)}; {conversion(name, offsets)}")
-    check_numbers(name, np.asarray(offsets))
 
 
 def check_even(dim: object) -> None:

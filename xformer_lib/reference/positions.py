@@ -9,16 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from xformer_lib._checks import check_whole
-from xformer_lib.reference._checks import (
-    check_array,
-    check_even,
-    check_mask,
-    check_number,
-    check_offsets,
-    check_places,
-    check_qkv,
-    check_tables,
-)
+from xformer_lib.reference._checks import check_array, check_even, check_mask, check_number, check_places, check_qkv, check_tables
 from xformer_lib.reference.attention import softmax
 from xformer_lib.shapes import Bool, Float, Int
 
@@ -27,9 +18,6 @@ __all__ = [
     "sinusoidal_positions",
     "shift_matrix",
     "learned_positions",
-    "gaussian_kernel",
-    "fourier_coefficients",
-    "fourier_positions",
     "relative_index",
     "relative_attention",
     "rotary",
@@ -38,7 +26,7 @@ __all__ = [
 ]
 
 
-# %% chapter 7: The wavelength grows
+# %% chapter 7: A gentle counter
 def frequencies(dim: int, *, base: float = 10000.0) -> Float[np.ndarray, "pairs"]:
     """ω_k = base^(-2k/dim) in radians a place, one for each pair of columns, k from 0.
 
@@ -50,7 +38,7 @@ def frequencies(dim: int, *, base: float = 10000.0) -> Float[np.ndarray, "pairs"
     return base ** (-2.0 * np.arange(dim // 2) / dim)
 
 
-# %% chapter 7: The wavelength grows
+# %% chapter 7: A gentle counter
 def sinusoidal_positions(
     length: int, dim: int, *, base: float = 10000.0
 ) -> Float[np.ndarray, "i m"]:
@@ -107,61 +95,6 @@ def learned_positions(
             raise ValueError(f"positions: expected places from 0 to {len(table) - 1}, "
                              f"got {place}; train a longer table or shorten the input")
     return table[np.asarray(positions, dtype=np.int64)]
-
-
-# %% chapter 7: Deeper: any bell you like
-def gaussian_kernel(
-    offset: Float[np.ndarray, "*shape"] | Int[np.ndarray, "*shape"], width: float
-) -> Float[np.ndarray, "*shape"]:
-    """Return exp(-offset² / (2 width²)): 1 for the same place, falling with distance.
-
-    >>> gaussian_kernel(np.array([0, 2, 4]), width=2.0).round(2)
-    array([1.  , 0.61, 0.14])
-    """
-    check_offsets("offset", offset)
-    check_number("width", width)
-    return np.exp(-0.5 * (np.asarray(offset) / width) ** 2)
-
-
-# %% chapter 7: Deeper: any bell you like
-def fourier_coefficients(
-    num_terms: int, *, width: float, period: float
-) -> Float[np.ndarray, "terms"]:
-    """a_0 … a_num_terms of Gaussians of this width, one at every multiple of `period`.
-
-    a_r = 2 A exp(-(2πr width / period)² / 2) and a_0 = A, where
-    A = √(2π) width / period.
-
-    >>> fourier_coefficients(2, width=2.0, period=32.0).round(3)
-    array([0.157, 0.29 , 0.23 ])
-    """
-    check_whole("num_terms", num_terms, advice="pass a number such as 8")
-    check_number("width", width)
-    check_number("period", period)
-    angle = 2 * np.pi * np.arange(num_terms + 1) / period
-    falling = np.exp(-0.5 * (angle * width) ** 2)
-    return np.sqrt(2 * np.pi) * width / period * np.where(angle > 0, 2.0, 1.0) * falling
-
-
-# %% chapter 7: Deeper: any bell you like
-def fourier_positions(
-    length: int, num_terms: int, *, width: float, period: float
-) -> Float[np.ndarray, "i c"]:
-    """Return vectors whose dot products are the series of the summed bells, cut off.
-
-    One constant column, then a cosine and a sine for each frequency 2πr / period.
-    At offsets up to period / 2 the neighbouring bells add at most about
-    exp(-(period / width)² / 8): 1e-14 for width = period / 16, 0.14 for period / 4.
-    """
-    check_whole("length", length, advice="pass the number of rows")
-    check_number("period", period)
-    if 2 * length > period:
-        raise ValueError(f"period: expected at least 2 · length = {2 * length}, got "
-                         f"{period}; far places would meet the next bell curve")
-    roots = np.sqrt(fourier_coefficients(num_terms, width=width, period=period))
-    angles = 2 * np.pi / period * np.outer(np.arange(length), np.arange(num_terms + 1))
-    waves = np.stack([np.cos(angles), np.sin(angles)], axis=-1) * roots[:, None]
-    return waves.reshape(length, -1)[:, [0, *range(2, 2 * num_terms + 2)]]
 
 
 # %% chapter 7a: Relative positions

@@ -94,7 +94,7 @@ ROTARY = Exercise(
     difficulty=2,
     statement="""\
 Write `my_rotary(x, positions, base=10000.0)` for an array `x` (L, d) of floats with d even. Row i belongs to place \
-`positions[i]`, from an array of L whole numbers that may start anywhere and come in any order. Columns 2k and 2k+1 form a pair (a, b), and each pair is turned by its own angle \
+`positions[i]`; the L places are whole numbers in any order. Columns 2k and 2k+1 are a pair (a, b). Turn each pair by the angle \
 θ = positions[i] · base^(−2k/d): it becomes (a cos θ − b sin θ, a sin θ + b cos θ). Return an array of the shape of \
 `x`, and leave `x` as it was.""",
     hints=(
@@ -110,16 +110,16 @@ Write `my_rotary(x, positions, base=10000.0)` for an array `x` (L, d) of floats 
     wrong={
         "turned the other way": (
             lambda x, positions, base=10000.0: _rotary(x, -np.asarray(positions), base),
-            "Your pairs turn clockwise. For (1, 0) and a small angle, should the second number become positive or negative?",
+            "Your pairs turn the wrong way, clockwise. For (1, 0) and a small angle, should the second number become positive or negative?",
         ),
         "halves paired": (
             _halves,
-            "You pair each column with one half a width away. In this statement neighbours form a pair: columns 0 and 1, 2 and 3.",
+            "You pair each column with the one half a width away. Here neighbours are a pair: columns 0 and 1, columns 2 and 3.",
         ),
-        "table added": (_table_added, "You add sines and cosines to x. A turn multiplies: what should happen to a row of zeros?"),
+        "table added": (_table_added, "You add sines and cosines to x. A turn multiplies. What should happen to a row of zeros?"),
         "one angle for all pairs": (
             lambda x, positions, base=10000.0: _neighbours(*_turned(x[:, 0::2], x[:, 1::2], np.asarray(positions)[:, None] * 1.0)),
-            "Your first pair is right and the others turn as fast as it. Where does k enter the angle?",
+            "Your first pair is right, but all the others turn just as fast. Where does k enter the angle?",
         ),
         "frequencies from 1": (
             _frequencies_from_one,
@@ -127,23 +127,23 @@ Write `my_rotary(x, positions, base=10000.0)` for an array `x` (L, d) of floats 
         ),
         "row number as place": (
             lambda x, positions, base=10000.0: _rotary(x, np.arange(len(x)), base),
-            "Right when the places are 0, 1, 2, … Is `positions` used?",
+            "Right when the places are 0, 1, 2, … Do you use `positions`?",
         ),
         "half of the pair overwritten": (
             _one_overwritten,
-            "The even columns are right, the odd ones are not: they were computed from the *new* even columns.",
+            "The even columns are right. The odd ones are not: you computed them from the *new* even columns.",
         ),
         "columns left in halves": (
             lambda x, positions, base=10000.0: np.concatenate(_turned(x[:, 0::2], x[:, 1::2], _angles(x, positions, base)), axis=1),
-            "The right numbers in the wrong columns: first all a, then all b. Put each b back beside its a.",
+            "You have the right numbers in the wrong columns: first all a, then all b. Put each b next to its a.",
         ),
         "changed in place": (_in_place, "The result is right, but the caller's x changed. Write into a new array."),
     },
     alternatives={"loops and lists": _by_loops, "complex numbers": _by_complex_numbers, "einsum with blocks": _by_einsum},
-    success="Each pair keeps its length and turns at its own speed, without any table or longest sentence.",
+    success="Each pair keeps its length and turns at its own speed. There is no table and no longest sentence.",
     solution=r"""
-Take the even and the odd columns apart, turn all pairs at once with angles of shape (L, d/2), and put the two results back into the
-even and odd columns of a new array. Both results need both old columns, so nothing may be overwritten in between.
+Take the even and the odd columns apart. Turn all pairs at once with angles of shape (L, d/2), and put the two results into the even
+and odd columns of a new array. Both results need both old columns, so do not overwrite anything in between.
 
 ```python
 def my_rotary(x, positions, base=10000.0):
@@ -203,13 +203,13 @@ MIXED_PAIRS = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-The function below is a rotary encoding written without a reshape: cosine times x plus sine times partner. It should \
-turn the pairs of neighbouring columns, 2k and 2k+1, as in the exercise before, and then scores depend on the offset \
-alone. It keeps to that for d = 2 and not for d = 4. Rows even change their length. Find the fault with a small \
-example and mend it; one line is enough.""",
+The function below writes a rotary encoding as cosine times x plus sine times partner. It should \
+turn the pairs of neighbouring columns, 2k and 2k+1, as in the exercise before. For d = 2 it does. For d = 4 the scores do not depend \
+only on the offset, and rows even change their length. Find the fault with a small \
+example and fix it. One line is enough.""",
     hints=(
         "For d = 4, print the angles of the row at place 1. Which columns have the same one?",
-        "A pair needs two things: one angle for both columns, and each column as the other's partner. The two lines disagree on what a pair is.",
+        "A pair needs two things: one angle for both columns, and each column as the other's partner. Two lines disagree about what a pair is.",
         "`partner` swaps neighbours, so neighbours need one angle: each frequency twice in a row, not the whole list twice.",
     ),
     stub="""\
@@ -224,11 +224,11 @@ def mixed_rotary(x, positions, base=10000.0):
     wrong={
         "angles of halves": (
             _with(_twice, _neighbour),
-            "Still two columns of a pair with two angles: for d = 4, columns 0 and 2 share one, but columns 0 and 1 are partners.",
+            "The two columns of a pair still have two angles: for d = 4, columns 0 and 2 share one, but columns 0 and 1 are partners.",
         ),
         "halves throughout": (
             _with(_twice, _other_half),
-            "Consistent now, and its scores do depend on the offset alone. But your pairs are k and k + d/2; the statement asks for neighbours.",
+            "This is consistent now, and the scores depend only on the offset. But your pairs are k and k + d/2, and we asked for neighbours.",
         ),
         "partners of halves": (
             _with(_each_twice, _other_half),
@@ -236,7 +236,7 @@ def mixed_rotary(x, positions, base=10000.0):
         ),
         "one frequency a column": (
             _with(lambda frequencies: (frequencies[1] / frequencies[0]) ** (np.arange(2 * len(frequencies)) / 2), _neighbour),
-            "Now every column has an angle of its own. How many different angles does a row of d numbers need?",
+            "Now every column has its own angle. How many different angles does a row of d numbers need?",
         ),
         "minus on the wrong column": (
             _with(_each_twice, lambda x: -_neighbour(x)),
@@ -244,27 +244,27 @@ def mixed_rotary(x, positions, base=10000.0):
         ),
         "no minus": (
             _with(_each_twice, lambda x: np.abs(np.sign(x)) * _neighbours(x[:, 1::2], x[:, 0::2])),
-            "Pairs no longer keep their length: a turn has one minus sign. Where did it go?",
+            "Your pairs do not keep their length. A turn has one minus sign: where did it go?",
         ),
         "slowest pair first": (
             _with(lambda frequencies: np.repeat(frequencies[::-1], 2), _neighbour),
-            "Each pair has one angle now, but the first pair turns slowest. Print the frequencies: which of them belongs to columns 0 and 1?",
+            "Each pair has one angle now, but the first pair turns slowest. Print the frequencies. Which of them belongs to columns 0 and 1?",
         ),
         "partners left in halves": (
             _with(_each_twice, _neighbours_in_halves),
-            "The angles are right now. Print `partner` for a row 0, 1, 2, 3: which column does each number stand in?",
+            "The angles are right now. Print `partner` for a row 0, 1, 2, 3. In which column is each number?",
         ),
         "all in halves but x": (
             _with(_twice, _neighbours_in_halves),
-            "You moved the partners to the order of the angles, and x stayed. One of the two lines was right before: which?",
+            "You moved the partners to the order of the angles, but x stayed. One of the two lines was right before. Which?",
         ),
         "one angle for all pairs": (
             _with(lambda frequencies: np.ones(2 * len(frequencies)), _neighbour),
-            "All pairs turn at one speed now. How many different angles does a row of d numbers need?",
+            "All pairs turn at the same speed now. How many different angles does a row of d numbers need?",
         ),
     },
     alternatives={"repeated frequencies": _with(_each_twice, _neighbour), "complex numbers": _by_complex_numbers},
-    success="Angles and partners agree on what a pair is. Libraries differ here, and their weights do not mix.",
+    success="Angles and partners agree on what a pair is. Libraries differ here, so you cannot mix their weights.",
     solution=r"""
 The partners are neighbours, but the angles are laid out for halves: `[frequencies, frequencies]` gives columns 0 and 2 one angle when
 d = 4. Repeating each frequency twice in a row gives it to columns 0 and 1.
@@ -280,8 +280,8 @@ def mixed_rotary(x, positions, base=10000.0):
 check(...)
 ```
 
-Many libraries do pair column $k$ with column $k + d/2$, consistently. That is the same encoding with the columns in another order:
-reorder the columns of queries and keys alike, and every score is the same. But weights trained with one layout are wrong in the other.
+Many libraries pair column $k$ with column $k + d/2$. That is the same encoding with the columns in another order: reorder the columns
+of queries and keys in the same way, and every score is the same. But weights trained with one layout are wrong in the other.
 
 ```python
 def rotary_halves(x, positions):

@@ -50,7 +50,7 @@ SINE = Step(
     wrong={
         "sines added": (
             lambda sin_a, cos_a, sin_b, cos_b: sin_a + sin_b,
-            "The sine is not linear: two angles of a right angle each would give 2.",
+            "You added the sines. For two right angles that gives 2, and no sine is 2.",
         ),
         "minus for plus": (
             lambda sin_a, cos_a, sin_b, cos_b: sin_a * cos_b - cos_a * sin_b,
@@ -58,7 +58,7 @@ SINE = Step(
         ),
         "like with like": (
             lambda sin_a, cos_a, sin_b, cos_b: sin_a * sin_b + cos_a * cos_b,
-            "For a = b your formula gives 1, whatever the angle. Which products belong to a sine?",
+            "For a = b your formula always gives 1. Which products belong to a sine?",
         ),
     },
 )
@@ -75,10 +75,13 @@ COSINE = Step(
             lambda sin_a, cos_a, sin_b, cos_b: cos_a * cos_b + sin_a * sin_b,
             "That is the cosine of the difference. Try a = b: your formula gives 1.",
         ),
-        "cosines added": (lambda sin_a, cos_a, sin_b, cos_b: cos_a + cos_b, "The cosine is not linear: for a = b = 0 you get 2."),
+        "cosines added": (
+            lambda sin_a, cos_a, sin_b, cos_b: cos_a + cos_b,
+            "You added the cosines. For a = b = 0 that gives 2, and no cosine is 2.",
+        ),
         "the sine's formula": (
             lambda sin_a, cos_a, sin_b, cos_b: sin_a * cos_b + cos_a * sin_b,
-            "That is sin(a + b), the step before. What should come out for a = b = 0?",
+            "That is sin(a + b), from the step before. What should come out for a = b = 0?",
         ),
     },
 )
@@ -114,19 +117,19 @@ BLOCK = Step(
     wrong={
         "turned the other way": (
             lambda angle: _block(-angle),
-            "Your matrix takes the angle away, or it is made for pairs with the cosine first. Here the sine comes first.",
+            "Your matrix turns backwards, or it expects the cosine first. Here the sine comes first.",
         ),
         "no minus": (
             lambda angle: np.abs(_block(angle)),
-            "Where did the minus of the cosine's formula go? Your matrix changes the length of the pair.",
+            "Your matrix changes the length of the pair. Where did the minus of the cosine formula go?",
         ),
         "sines on the diagonal": (
             lambda angle: _block(angle)[::-1],
-            "For the angle 0 nothing may change, yet your matrix swaps the two. What stands on the diagonal of a matrix that changes nothing?",
+            "For the angle 0 nothing may change, but your matrix swaps the two numbers. What is on the diagonal of a matrix that changes nothing?",
         ),
         "cosine alone": (
             lambda angle: math.cos(angle) * np.eye(2),
-            "Both numbers shrink and neither helps the other. Each of your first two formulas has two terms.",
+            "Your matrix only makes both numbers smaller. Each of your first two formulas has two terms; where is the second?",
         ),
     },
 )
@@ -148,14 +151,14 @@ UNDO = Step(
     cases=lambda rng: [case(_block(math.pi / 6)), case(_block(float(rng.uniform(0.8, 1.4)))), case(_block(-0.4))],
     counterexample=_undo_lines,
     wrong={
-        "same again": (lambda block: block, "Twice the same turn is a turn by twice the angle. Which way must the second one go?"),
+        "same again": (lambda block: block, "The same turn twice is a turn by twice the angle. Which way must the second turn go?"),
         "all signs changed": (
             lambda block: -block,
-            "That turns by half a circle more. For the angle 0 the block is the identity; what undoes it?",
+            "Your matrix turns by another half circle. For the angle 0 the block is the identity. What undoes it?",
         ),
         "each entry inverted": (
             lambda block: 1 / block,
-            "Dividing 1 by each entry does not invert a matrix. Which block belongs to minus the angle?",
+            "You cannot invert a matrix by dividing 1 by each entry. Which block belongs to minus the angle?",
         ),
     },
 )
@@ -191,7 +194,7 @@ SCORE = Step(
     wrong={
         "sines": (
             lambda frequencies, offset: float(np.sum(np.sin(np.asarray(frequencies) * offset))),
-            "For the offset 0 the score is the squared length of a row. Is your formula's value there 0?",
+            "For the offset 0 the score is the squared length of a row. What does your formula give there?",
         ),
         "mean for sum": (
             lambda frequencies, offset: _score(frequencies, offset) / len(frequencies),
@@ -199,11 +202,11 @@ SCORE = Step(
         ),
         "cosine of the sum": (
             lambda frequencies, offset: math.cos(sum(frequencies) * offset),
-            "You added the angles and took one cosine. Each pair makes a dot product of its own; these are added.",
+            "You added the angles and took one cosine. Each pair has a dot product of its own: add those.",
         ),
         "product over pairs": (
             lambda frequencies, offset: float(np.prod(np.cos(np.asarray(frequencies) * offset))),
-            "The dot product of two rows is a sum over columns, so the pairs add and do not multiply.",
+            "The dot product of two rows is a sum over columns. So add the pairs; do not multiply them.",
         ),
     },
 )
@@ -217,11 +220,14 @@ SHIFT = Exercise(
     minutes=20,
     difficulty=3,
     statement="""\
-Show that one matrix moves every row of the table by the same number of places. Write each step as a function: \
-`sine(sin_a, cos_a, sin_b, cos_b)` is sin(a + b); `cosine(…)`, with the same arguments, is cos(a + b); \
-`block(angle)` is the array (2, 2) that takes the column (sin a, cos a) to (sin(a + angle), cos(a + angle)) for every \
-a; `undo(block)` takes such an array and gives its inverse; `score(frequencies, offset)` takes a \
-list of numbers and one number and gives one number, the dot product of the rows i and i + offset. On paper: say why `block` does not depend on i, and where i drops out of `score`.""",
+Show that one matrix moves every row of the table by the same number of places. Write each step as a function.
+
+- `sine(sin_a, cos_a, sin_b, cos_b)` returns sin(a + b), and `cosine(…)` returns cos(a + b) from the same arguments.
+- `block(angle)` returns the array (2, 2) that takes the column (sin a, cos a) to (sin(a + angle), cos(a + angle)) for every a.
+- `undo(block)` returns the inverse of such an array.
+- `score(frequencies, offset)` returns the dot product of the rows i and i + offset, a number.
+
+On paper: why does `block` not depend on i, and where does i drop out of `score`?""",
     hints=(
         "Rotate the point (cos a, sin a) by the angle b. Where does it land, written in two ways?",
         "sin(a + b) = sin a cos b + cos a sin b gives the first row of the block; the cosine gives the second.",
@@ -230,15 +236,15 @@ list of numbers and one number and gives one number, the dot product of the rows
     stub='steps = {"sine": ..., "cosine": ..., "block": ..., "undo": ..., "score": ...}',
     reference={step.name: step.reference for step in STEPS},
     steps=STEPS,
-    success="One rotation a pair, the same for every place: the shift.",
+    success="A shift is one rotation per pair, the same for every place.",
     solution=r"""
 **Sine and cosine.** Turn the point $(\cos a, \sin a)$ by the angle $b$. It lands on $(\cos(a+b), \sin(a+b))$. A rotation is linear, and it takes $(1, 0)$ to $(\cos b, \sin b)$ and $(0, 1)$ to $(-\sin b, \cos b)$; so the point also lands on $\cos a\,(\cos b, \sin b) + \sin a\,(-\sin b, \cos b)$. Compare the two numbers of both.
 
-**Block.** Read the two formulas, with $b$ the angle of the shift, as the rows of a matrix that acts on $(\sin a, \cos a)$: the first row is $(\cos b, \sin b)$, the second $(-\sin b, \cos b)$. Only $b = \omega\delta$ stands in it. The place $i$ stands in $a = \omega i$ alone, so the block is one for all places.
+**Block.** Read the two formulas, with $b$ the angle of the shift, as the rows of a matrix that acts on $(\sin a, \cos a)$: the first row is $(\cos b, \sin b)$, the second $(-\sin b, \cos b)$. It contains only $b = \omega\delta$. The place $i$ appears only in $a = \omega i$, so one block serves all places.
 
-**Undo.** The inverse is the block of $-b$. The cosine does not notice the sign and the sine changes it, so the two sines swap their places: this is the transpose. A matrix whose transpose is its inverse is a rotation or a reflection; the determinant $\cos^2 b + \sin^2 b = 1$ says that it is a rotation.
+**Undo.** The inverse is the block of $-b$. The cosine stays the same and the sine changes its sign, so the two sines swap places: this is the transpose. A matrix whose transpose is its inverse is a rotation or a reflection; the determinant $\cos^2 b + \sin^2 b = 1$ says that it is a rotation.
 
-**Score.** One pair contributes $\sin\omega i \sin\omega j + \cos\omega i \cos\omega j = \cos(\omega j - \omega i)$, the cosine formula with $b = -\omega i$. Here $i$ drops out: only $\omega(j - i) = \omega\delta$ is left. Add over the pairs.
+**Score.** One pair contributes $\sin\omega i \sin\omega j + \cos\omega i \cos\omega j = \cos(\omega j - \omega i)$, the cosine formula with $b = -\omega i$. Here $i$ drops out: only $\omega(j - i) = \omega\delta$ is left. Then add over the pairs.
 
 *Check your own proof:* it must say that one matrix serves all $i$, and why. "The matrix is orthogonal" alone does not show that it shifts.
 

@@ -15,11 +15,11 @@ WAVELENGTHS = Exercise(
     minutes=4,
     difficulty=1,
     statement="""\
-A table with 8 columns has four pairs of columns, k = 0, 1, 2, 3, and the base is 10000. Write down the wavelength of \
-each pair: after how many places does it come back to the same two numbers? Give them in units of 2π places, so that \
-a pair with frequency 1 has the wavelength 1.""",
+A table with 8 columns has four clock hands, k = 0, 1, 2, 3, and the base is 10000. What is the wavelength of each \
+pair of columns: after how many places does it come back to the same two numbers? Answer in units of 2π places. A pair with \
+frequency 1 then has the wavelength 1.""",
     hints=(
-        "At which place has an angle that starts at 0 and grows by ω each place gone once round?",
+        "An angle starts at 0 and grows by ω at every place. At which place has it gone round once?",
         "The wavelength is 2π/ω, so in units of 2π it is 1/ω. Now ω = 10000^(−2k/8).",
         "1/ω = 10000^(k/4), and the fourth root of 10000 is 10.",
     ),
@@ -29,37 +29,40 @@ a pair with frequency 1 has the wavelength 1.""",
     wrong={
         "counted from 1": Misconception(
             {k: 10.0 ** (k + 1) for k in PAIRS},
-            "Each of your numbers belongs to the next pair. Which k does the first pair have, and what is 10000⁰?",
+            "Each of your numbers belongs to the pair before: you counted from 1. Which k does the first pair have, and what is 10000⁰?",
             whole=True,
         ),
         "frequencies": (
             {k: 10.0**-k for k in PAIRS},
-            "Those are the frequencies: angle for one place. How many places does it take to go once round?",
+            "Those are the frequencies, the angle per place. How many places does a whole turn take?",
         ),
         "largest first": Misconception(
             {k: 10.0 ** (3 - k) for k in PAIRS},
-            "The right four numbers in the wrong order. The frequency falls from pair to pair; what does the wavelength do?",
+            "You have the right four numbers in the wrong order. The frequency falls from pair to pair. What does the wavelength do?",
             whole=True,
         ),
         "factor 2 missing": (
             {k: 10000 ** (k / 8) for k in PAIRS},
-            "Your exponents are k/8. Look at the 2 in the formula: k counts pairs, and 2k of the 8 columns lie before pair k.",
+            "Your exponents are k/8. Look at the 2 in the formula: k counts pairs, and pair k begins at column 2k of 8.",
         ),
         "ends at the base": (
             {k: 10000 ** (k / 3) for k in PAIRS},
-            "Your last wavelength is 10000 · 2π. The formula comes close to it only for wide tables: put k = 3 and 8 columns into it.",
+            "Your last wavelength is 10000 · 2π. The formula comes close to that only for wide tables. Put k = 3 and 8 columns into it.",
         ),
         "evenly spaced": (
             {k: 1 + 333 * k for k in PAIRS},
-            "Those grow by equal steps. In the formula k is an exponent: what grows by equal factors?",
+            "Your wavelengths grow by equal steps. In the formula k is in the exponent, so what does each step do?",
             lambda answer: np.allclose(np.diff([answer[k] for k in PAIRS], n=2), 0, atol=1) and answer[3] > 100,
         ),
-        "in places": ({k: 2 * math.pi * 10.0**k for k in PAIRS}, "Right in places. The question asks for units of 2π places: divide."),
+        "in places": (
+            {k: 2 * math.pi * 10.0**k for k in PAIRS},
+            "Right, counted in places. The question asks for units of 2π places: divide.",
+        ),
     },
     success="A factor of 10 from pair to pair: four clock hands, from seconds to hours.",
     solution=r"""
-The wavelength is $2\pi/\omega_k$, so in units of $2\pi$ it is $1/\omega_k = 10000^{2k/8} = 10^k$. The table stops at 1000, since the
-last pair has $k = 3$ and not 4.
+The wavelength is $2\pi/\omega_k$. In units of $2\pi$ that is $1/\omega_k = 10000^{2k/8} = 10^k$. The table stops at 1000, because
+the last pair has $k = 3$ and not 4.
 
 ```python
 wavelengths = {k: 10000 ** (2 * k / 8) for k in range(4)}
@@ -137,7 +140,7 @@ SINUSOIDAL = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-Write `my_positions(length, dim, base=10000.0)`: an array (length, dim) with one row for each place i = 0, 1, … \
+Write `my_positions(length, dim, base=10000.0)`. It returns an array (length, dim) with one row for each place i = 0, 1, … \
 Columns 2k and 2k+1 hold the sine and the cosine of i · ω_k, where ω_k = base^(−2k/dim) and k runs from 0 to \
 dim/2 − 1. `dim` is even.""",
     hints=(
@@ -162,11 +165,11 @@ dim/2 − 1. `dim` is even.""",
         ),
         "one frequency a column": (
             _one_frequency_a_column,
-            "Your sines are right and your cosines are too slow. A sine and the cosine beside it share one frequency: how many frequencies did you make?",
+            "Your sines are right, but your cosines are too slow. A sine and its cosine share one frequency. How many frequencies did you make?",
         ),
         "halves side by side": (
             _halves,
-            "The right numbers in other columns: all sines, then all cosines. Here each cosine stands beside its sine.",
+            "You have the right numbers in the wrong columns: all sines, then all cosines. Here each cosine comes right after its sine.",
         ),
         "cosine first": (_cosine_first, "Row 0 should be 0, 1, 0, 1, … Which of the two comes first in a pair?"),
         "factor 2 missing": (
@@ -175,7 +178,7 @@ dim/2 − 1. `dim` is even.""",
         ),
         "ends at the base": (
             _spaced(lambda k, dim: -k / max(dim // 2 - 1, 1)),
-            "Your last frequency is exactly 1/base. Put the largest k into the formula: is its exponent −1?",
+            "Your last frequency is exactly 1/base. Put the largest k into the formula. Is the exponent −1?",
         ),
         "frequencies upside down": (
             _spaced(lambda k, dim: 2 * k / dim),
@@ -183,11 +186,11 @@ dim/2 − 1. `dim` is even.""",
         ),
         "places from 1": (
             lambda length, dim, base=10000.0: _waves(_angles(length + 1, dim, base)[1:]),
-            "Your first row is that of place 1. Where do the places start?",
+            "Your first row belongs to place 1. Where do the places start?",
         ),
         "base ignored": (
             lambda length, dim, base=10000.0: _waves(_angles(length, dim, 10000.0)),
-            "Right for the base 10000 only. Is the argument `base` used?",
+            "Right for the base 10000 only. Do you use the argument `base`?",
         ),
     },
     alternatives={"loops and lists": _by_loops, "complex numbers": _by_complex_numbers},
@@ -242,7 +245,7 @@ def _accept_base(answer):
         )
     if half != _half(base):
         return (
-            f"the base fits. At distance {half:g} is the similarity below 0.5, and at every smaller distance not? "
+            f"the base fits. Is distance {half:g} the first one at which the similarity is below 0.5? "
             f"Print the dot products of row 0 with rows 0, 1, 2, …, divided by {DIM // 2}."
         )
     return None
@@ -265,10 +268,9 @@ CHOOSE_BASE = Exercise(
     minutes=12,
     difficulty=2,
     statement="""\
-Your sentences have at most 200 places, your table 32 columns. Choose the base so that the slowest pair would make \
-half a turn in 200 steps: over the places 0 to 199 its cosine then only falls and never meets a value twice. Then \
-measure what the choice does to the similarity of rows, their dot product divided by 16: at which distance is it below \
-0.5 for the first time? Give both, the base within 1 %, and compare with the base 10000. On paper: what does the \
+Your sentences have at most 200 places, and your table has 32 columns. Choose the base so that the slowest pair makes \
+half a turn in 200 steps. Then look at the similarity of rows, their dot product divided by 16: at which distance does it fall below \
+0.5 for the first time? Give both numbers, the base within 1 %, and compare with the base 10000. On paper: what does the \
 small base cost if a text of 500 places comes after all?""",
     hints=(
         "If half a turn takes 200 steps, how long is the whole wave?",
@@ -286,32 +288,32 @@ small base cost if a text of 500 places comes after all?""",
         ),
         "last exponent 1": (
             {"base": WANTED / (2 * math.pi), "half": 8},
-            "Your slowest wave is too short. The last pair has k = 15 of 16, so its exponent is not quite −1: which is it?",
+            "Your slowest wave is too short. The last of 16 pairs has k = 15, so its exponent is not quite −1. What is it?",
             _base_is(WANTED / (2 * math.pi)),
         ),
         "a whole turn": (
             {"base": _base_for(LENGTH), "half": 6},
-            "With your base the slowest pair comes back to its start after 200 steps. Half a turn was asked for.",
+            "With your base the slowest pair makes a whole turn in 200 steps. We asked for half a turn.",
             _base_is(_base_for(LENGTH)),
         ),
         "column as exponent": (
             {"base": _base_for(WANTED, 31 / 32), "half": 8},
-            "You gave the last column an exponent of its own, 31/32. It is the cosine of pair k = 15, with the exponent 2k/32.",
+            "You gave the last column an exponent of its own, 31/32. But it is the cosine of pair k = 15, and its exponent is 2k/32.",
             _base_is(_base_for(WANTED, 31 / 32)),
         ),
         "measured with the old base": (
             {"base": BASE, "half": _half(10000.0)},
-            "The base fits, but the distance is that of the base 10000. Pass your base to the table.",
+            "The base fits, but you measured the distance with the base 10000. Pass your base to the table.",
             lambda answer: _base_is(BASE)(answer) and answer["half"] == _half(10000.0),
         ),
         "last distance above": (
             {"base": BASE, "half": _half(BASE) - 1},
-            "The base fits, and you are one distance off. Print the similarity there, and at its two neighbours.",
+            "The base fits, and the distance is off by one. Print the similarity there and at its two neighbours.",
             lambda answer: _base_is(BASE)(answer) and answer["half"] in (_half(BASE) - 1, _half(BASE) + 1),
         ),
         "similarity not divided": (
             {"base": BASE, "half": _divided_wrongly()[0]},
-            "The base fits. The dot product of a row with itself is 16 here: what did you divide by before you compared with 0.5?",
+            "The base fits. The dot product of a row with itself is 16 here. What did you divide by before you compared with 0.5?",
             lambda answer: _base_is(BASE)(answer) and answer["half"] in _divided_wrongly(),
         ),
         "factor 2 missing": (
@@ -323,8 +325,8 @@ small base cost if a text of 500 places comes after all?""",
     alternatives={"rounded base": {"base": float(round(BASE, 1)), "half": _half(round(BASE, 1))}},
     success="A smaller base spends its waves on near places: the similarity falls sooner.",
     solution=r"""
-Half a turn in 200 steps is a wavelength of 400. The slowest pair has $k = 15$ and the wavelength $2\pi \cdot \text{base}^{30/32}$, so
-base $= (400/2\pi)^{32/30}$, about 84 instead of 10000.
+Half a turn in 200 steps means a wavelength of 400. The slowest pair has $k = 15$ and the wavelength
+$2\pi \cdot \text{base}^{30/32}$. So the base is $(400/2\pi)^{32/30}$, about 84 instead of 10000.
 
 ```python
 def below_half(base):
@@ -340,8 +342,8 @@ check(...)
 ```
 
 With the base 10000, seven of the sixteen pairs make less than a quarter turn within 200 steps. With the smaller base all pairs take
-part, and the similarity falls to a half at a quarter of the distance. The price comes with longer texts: after 400 steps the slowest
-pair has come round. In a text of 500 places, place 402 looks nearer to place 0 than place 9 does.
+part, and the similarity falls to one half at a quarter of the distance. Longer texts pay the price: after 400 steps the slowest pair
+has come round. In a text of 500 places, place 402 looks closer to place 0 than place 9 does.
 
 ```python
 slow = 200 * 10000.0 ** (-2 * np.arange(16) / 32) < 0.5 * math.pi
