@@ -11,7 +11,7 @@ from xformer_lib.shapes import Bool, Int
 __all__ = ["causal_mask", "padding_mask", "target_mask"]
 
 
-# %% chapter 9: Three small functions
+# %% chapter 9: The masks in code
 def causal_mask(length: int, *, device=None) -> Bool[Tensor, "i j"]:
     """Return True where key j is at or before query i."""
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()

@@ -17,10 +17,28 @@ from xformer_lib.nn.masks import padding_mask, target_mask
 from xformer_lib.nn.positions import POSITIONS, attention_positions
 from xformer_lib.shapes import Float, Int
 
-__all__ = ["TransformerConfig", "Transformer", "TokenEmbedding", "Encoder", "Decoder"]
+__all__ = ["TokenEmbedding", "TransformerConfig", "Transformer", "Encoder", "Decoder"]
 
 
-# %% chapter 9: The model on one screen
+# %% chapter 9: The two input layers
+class TokenEmbedding(nn.Module):
+    """Ids to vectors times √m; with the same matrix, vectors to logits.
+
+    Source: Press & Wolf (2017) for the sharing, Vaswani et al. (2017), 3.4, for √m.
+    """
+
+    def __init__(self, vocab_size: int, d_model: int):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(vocab_size, d_model) / math.sqrt(d_model))
+
+    def forward(self, ids: Int[Tensor, "b i"]) -> Float[Tensor, "b i m"]:
+        return F.embedding(ids, self.weight) * math.sqrt(self.weight.shape[1])
+
+    def logits(self, x: Float[Tensor, "b t m"]) -> Float[Tensor, "b t v"]:
+        return F.linear(x, self.weight)
+
+
+# %% chapter 9: In the library
 @dataclass(frozen=True)
 class TransformerConfig:
     """Sizes and choices of a Transformer; one vocabulary serves both languages."""
@@ -48,7 +66,7 @@ class TransformerConfig:
         check_config(self)
 
 
-# %% chapter 9: The model on one screen
+# %% chapter 9: In the library
 class Transformer(nn.Module):
     """``model(source, target_in)`` → logits (b t v), after Vaswani et al. (2017).
 
@@ -92,25 +110,7 @@ class Transformer(nn.Module):
         return self.dropout(self.positions(self.embedding(ids)))
 
 
-# %% chapter 9: In the model
-class TokenEmbedding(nn.Module):
-    """Ids to vectors times √m; with the same matrix, vectors to logits.
-
-    Source: Press & Wolf (2017) for the sharing, Vaswani et al. (2017), 3.4, for √m.
-    """
-
-    def __init__(self, vocab_size: int, d_model: int):
-        super().__init__()
-        self.weight = nn.Parameter(torch.randn(vocab_size, d_model) / math.sqrt(d_model))
-
-    def forward(self, ids: Int[Tensor, "b i"]) -> Float[Tensor, "b i m"]:
-        return F.embedding(ids, self.weight) * math.sqrt(self.weight.shape[1])
-
-    def logits(self, x: Float[Tensor, "b t m"]) -> Float[Tensor, "b t v"]:
-        return F.linear(x, self.weight)
-
-
-# %% chapter 9: A LayerNorm at the end
+# %% chapter 9: In the library
 def layer_options(config: TransformerConfig) -> dict:
     """Return what each encoder and decoder layer of this configuration is built with."""
     d_head = config.d_model // config.num_heads
@@ -120,7 +120,7 @@ def layer_options(config: TransformerConfig) -> dict:
             "positions": attention_positions(config.positions, d_head, config.max_offset)}
 
 
-# %% chapter 9: A LayerNorm at the end
+# %% chapter 9: In the library
 class Encoder(nn.Module):
     """Encoder layers, (b s m) → (b s m); a pre-norm stack ends in a LayerNorm."""
 
@@ -140,7 +140,7 @@ class Encoder(nn.Module):
         return self.norm(x)
 
 
-# %% chapter 9: A LayerNorm at the end
+# %% chapter 9: In the library
 class Decoder(nn.Module):
     """Decoder layers over one memory, (b t m) → (b t m)."""
 

@@ -13,9 +13,9 @@ TIED_MATRIX = Exercise(
     minutes=3,
     difficulty=1,
     statement="""\
-One vocabulary of 8,000 pieces serves both languages, and d_model is 256. A vector for each piece is needed in \
-three places: at the encoder's input, at the decoder's input, and before the softmax over the vocabulary. No place \
-has a bias. How many numbers are learned if the three places share one matrix, and how many if each has its own?""",
+One vocabulary of 8,000 pieces serves both languages, and d_model is 256. Three places need a vector for each piece: the \
+encoder's input, the decoder's input, and the output. No place has a bias. How many numbers are learned if the three share \
+one matrix? And how many if each has its own?""",
     hints=(
         "How large is one matrix that holds a vector for each piece?",
         "Sharing means one matrix, however often it is used.",
@@ -115,10 +115,9 @@ EMBEDDING_SIZE = Exercise(
     minutes=8,
     difficulty=1,
     statement="""\
-The shared matrix `weight` (v, m) has entries of variance 1/m, as suits the softmax at the end; at the input, \
-vectors of that size would drown among the positions. Write `embed(ids, weight, positions)`: for `ids` \
-(b, i) and a table `positions` (max_len, m) with at least i rows, the input of the first layer (b, i, m), scaled as in \
-"Attention Is All You Need". All are tensors (in the web page, arrays).""",
+The entries of the shared matrix `weight` (v, m) have the variance 1/m, as the output wants it. Write \
+`embed(ids, weight, positions)`: the input of the first layer (b, i, m), for `ids` (b, i) and a table `positions` \
+(max_len, m) with at least i rows. Scale it as in "Attention Is All You Need". All are tensors (in the web page, arrays).""",
     hints=(
         "A row of `weight` has variance 1/m in each entry. Which factor makes that 1?",
         "`weight[ids]` has shape (b, i, m). The factor belongs to the word vectors alone.",
@@ -262,10 +261,10 @@ TWO_WAYS = Exercise(
     difficulty=2,
     requires="torch",
     statement="""\
-Write `stack(x, sublayers, norms, order)`, with two lists of functions from (b, i, m) to (b, i, m). With \
-`order="post"`, as in the paper, each of the n sublayers sees `x`, its result is added to `x`, and the sum is \
-normalised. With `order="pre"`, each sees the normalised `x`, and its result is added to `x` itself; `norms` then \
-holds n + 1 functions, not n, and the last one acts on what leaves the stack.""",
+Write `stack(x, sublayers, norms, order)`. Both lists hold functions from (b, i, m) to (b, i, m). With `order="post"`, as in \
+the paper, each sublayer sees `x`, its result is added to `x`, and the sum is normalised. With `order="pre"` each sublayer \
+sees the normalised `x`, and its result is added to `x` itself. `norms` then holds one function more, which acts on what \
+leaves the stack.""",
     hints=(
         "In which of the two orders is there a path from input to output that passes no norm but the last one?",
         "Draw one sublayer in the two orders: one line for `x` itself, one branch. Where does the norm sit?",

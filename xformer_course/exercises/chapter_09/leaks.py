@@ -81,9 +81,9 @@ ONE_WORD_TOO_FAR = Exercise(
     difficulty=2,
     requires="torch",
     statement="""\
-A model trained with the function below reached an almost perfect loss within minutes, and translates nothing but \
-nonsense. Find what its decoder can see in training that it cannot see when it translates. Mend the function so \
-that its logits are those of `model(source, target_in)`.""",
+A model trained with this function reached an almost perfect loss within minutes, and translates nothing but nonsense. What \
+can its decoder see in training that it cannot see later? Fix the function: its logits should be those of \
+`model(source, target_in)`.""",
     hints=(
         "Change one token of `target_in` and look at which logits change. Which is the earliest?",
         "Print the triangle for length 4. May row 0 see column 1?",
@@ -207,10 +207,10 @@ WHO_CHANGES_WHAT = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-Take a `Transformer` with three decoder layers, as `model` of this page, untrained, a source without padding and a \
-`target_in` (1, 6). Give its decoder a narrower mask: each place reads itself and the *one* place before it. For \
-each place p in turn, exchange its token for another word and run the decoder again. Fill a boolean square `changed` \
-(6, 6): `changed[p, t]` says whether the logits at place t moved by more than a rounding error. How far does a word get?""",
+Take this page's untrained `model` with its three decoder layers, a source without padding and a `target_in` (1, 6). Let \
+each decoder place read only itself and the *one* place before it. Exchange the token at each place p in turn and run the \
+decoder again. Fill a boolean square `changed` (6, 6): `changed[p, t]` says whether the logits at place t moved by more \
+than a rounding error. How far does a word get?""",
     hints=(
         "Word 0 changes what the first layer says at places 0 and 1. Where does the second layer hear of it?",
         "The mask is `torch.ones(6, 6).bool().tril().triu(-1)`; `model.decoder(model.embed(target_in), model.encode(source), mask=mask)` gives the vectors before the logits. Dropout must be off.",

@@ -150,10 +150,10 @@ CLOSED_ROWS = Exercise(
     difficulty=3,
     requires="torch",
     statement="""\
-Chapter 8 filled closed scores with the lowest number before softmax. Now write `masked_softmax(scores, mask)` from \
-`exp` and a sum: weights over the last axis, exactly 0 where the boolean `mask` (same shape) is False, and zeros in \
-a row without any True. The check also sends a gradient back: no NaN, in float64, float16 and bfloat16, for scores \
-in the thousands, too. Return a tensor of the dtype of `scores`.""",
+Chapter 8 filled closed scores with the lowest number. Now write `masked_softmax(scores, mask)` from `exp` and a sum: weights \
+over the last axis, exactly 0 where the boolean `mask` (same shape) is False, and zeros in a row without any True. The check \
+also sends a gradient back: no NaN, in float64, float16 and bfloat16, even for scores in the thousands. Return a tensor of \
+the dtype of `scores`.""",
     hints=(
         "What is the sum of the exponentials of a closed row, and what does dividing by it give? And what is the exponential of 2000?",
         "`torch.where` hides a NaN on the way forward; on the way back it comes through, since 0 times NaN is NaN. Keep it from arising on either branch.",
@@ -314,9 +314,9 @@ DECODER_MASK = Exercise(
     minutes=8,
     difficulty=2,
     statement="""\
-Write `decoder_mask(target_in, pad_id)` for a tensor `target_in` (b, t) (in the web page, an array): a boolean one (b, t, t), True where the query \
-(second axis) may attend to the key (third axis). Every query, at a real token or at padding, may attend to the \
-real tokens at or before it, and to nothing else.""",
+Write `decoder_mask(target_in, pad_id)` for a tensor `target_in` (b, t) (in the web page, an array). It returns a boolean one \
+(b, t, t), True where the query (second axis) may attend to the key (third axis). Every query may attend to the real tokens \
+at or before its own place, and to nothing else.""",
     hints=(
         "Two conditions on a pair of query and key. Which of them concerns the key alone?",
         "The triangle has shape (t, t), the real tokens (b, t). Which axis must the second one grow, and where?",

@@ -107,10 +107,9 @@ SHIFT_TARGET = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-Write `shift_target(sentences, pad_id, bos_id, eos_id)`. `sentences` is a list of target sentences, each a list of \
-ids without special ones. Return the pair `(target_in, target_out)` of integer arrays (b, t), filled up with \
-`pad_id` at the end of short rows: what the decoder reads, and what it must say at the same place. It reads from \
-`bos_id` on and must say `eos_id` after the last word.""",
+Write `shift_target(sentences, pad_id, bos_id, eos_id)`. `sentences` is a list of targets, each a list of ids without \
+special ones. Return two integer arrays (b, t): `target_in`, what the decoder reads, and `target_out`, what it must say at \
+the same place. It reads `bos_id` first, and says `eos_id` last. Fill short rows with `pad_id` at the end.""",
     hints=(
         "Before the first word is known, what does the decoder read, and what must it say?",
         "Write the two rows for a sentence of two words, one under the other. Both have three entries.",
@@ -227,9 +226,9 @@ SHAPES_OF_A_PAIR = Exercise(
     minutes=5,
     difficulty=2,
     statement="""\
-A batch of 2 sources with 7 tokens each meets targets of 5 words each, so `target_in` is (2, 6). The model has \
-d_model = 12, 3 heads and a vocabulary of 23. Write down four shapes: the memory that the encoder hands over; the \
-weights of one self-attention in the decoder; the weights of one cross-attention; the logits.""",
+A batch has 2 sources of 7 words each. The targets have 5 words each, so `target_in` is (2, 6). The model has d_model = 12, \
+3 heads and a vocabulary of 23. Write down four shapes: the memory; the weights of one self-attention in the decoder; the \
+weights of one cross-attention; the logits.""",
     hints=(
         "Which of the four shapes depend on the source, which on the target, which on both?",
         "Weights have the axes batch, head, query, key. Who asks in cross-attention, and who answers?",
