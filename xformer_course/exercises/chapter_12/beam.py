@@ -29,7 +29,7 @@ def _beam_step_cases(rng):
         case(np.log(np.array([0.6, 0.4])), small),
         case(*drawn(3, 7)),
         case(long[0] - 800.0, long[1], note="long sentences, whose probability is too small for a float"),
-        case(np.array([-0.1, -9.0, -11.0]), alive[1], note="a beam whose best beginning fathers all that is kept"),
+        case(np.array([-0.1, -9.0, -11.0]), alive[1], note="a beam where all that is kept extends one beginning"),
         case(np.array([-1.0, -np.inf, -np.inf]), alive[1], note="the first step, where only one place is filled"),
     ]
 
@@ -99,7 +99,7 @@ STEP = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-The NumPy array `totals` (k,) holds the log p of the k beginnings in a beam, `log_probs` (k, v) the log p of each next word after each of them. Write `beam_step(totals, log_probs)` for the k likeliest of all k · v extensions, likeliest first. \
+The NumPy array `totals` (k,) holds the log p of the k beginnings in a beam, `log_probs` (k, v) the log p of each next word after each of them. Write `beam_step(totals, log_probs)` for the k most likely of all k · v extensions, the most likely first. \
 Return three arrays (k,): their log p, the row of the beginning each one extends, and the word it adds.""",
     hints=(
         "What is the log p of a beginning with one more word, if probabilities multiply?",
@@ -118,24 +118,24 @@ Return three arrays (k,): their log p, the row of the beginning each one extends
         ),
         "past forgotten": (
             lambda totals, log_probs: _beam_step(np.zeros(len(totals)), log_probs),
-            "You compared the new words alone. What has each beginning cost so far?",
+            "You only compared the new words. What has each beginning cost so far?",
         ),
         "logarithms multiplied": (_multiplied, "You multiplied two logarithms. Probabilities multiply; what do their logarithms do?"),
         "divided by k": (
             _divided_by_k,
-            "The sums are right, the places are not. How many columns has the matrix that you laid out in one row?",
+            "Your sums are right, but the places are wrong. How many columns does the matrix have that you laid out in one row?",
         ),
         "through probabilities": (
             _through_probabilities,
-            "Right for short sentences. The probability of a long one is 0 to the machine: print `np.exp(-800.0)`.",
+            "This works for short sentences. The probability of a long one becomes 0 on the machine: print `np.exp(-800.0)`. Stay with logarithms.",
         ),
-        "least likely": (_likeliest_last, "You kept the least likely. `argsort` puts the smallest first."),
+        "least likely": (_likeliest_last, "You kept the least likely extensions. `argsort` puts the smallest first."),
         "swapped": (_parent_and_word_swapped, "Your parents are words and your words are parents. The quotient is the row."),
     },
     alternatives={"lists": _step_by_list},
     success="With tensors for several sentences, this is `extend` of the library.",
     solution=r"""
-All k · v sums stand in one matrix, and the k largest are looked for in the whole of it, so that one good beginning may father several.
+Put all k · v sums into one matrix and look for the k largest in the whole of it. So one good beginning may have several children.
 `divmod` turns a place in the long row into the beginning and the word.
 
 ```python
@@ -219,10 +219,10 @@ REORDER = Exercise(
     statement="""\
 This beam search keeps a state for each beginning, as a decoder keeps keys and values: `step(states, words)` takes the states (k, m) and newest words (k,), and returns `log_probs` (k, v) and the new states (k, m). \
 At first there is one beginning, with `state` (m,); the other k − 1 rows are copies of it, and −∞ keeps them from being chosen. \
-Every sentence has `length` words, so none ends early. With k = 1 the function is right, with more it is not. Mend it: return the k sentences (k, length), likeliest first.""",
+Every sentence has `length` words, so none ends early. With k = 1 the function is right, with more it is wrong. Fix it: return the k sentences (k, length), the most likely first.""",
     hints=(
         "Take k = 2 and let both new rows extend row 0. Which state belongs to each?",
-        "Print `parents` beside the rows of `said` and of `states`.",
+        "Print `parents` next to the rows of `said` and `states`.",
         "Everything that belongs to a beginning moves with it: its words, its log p, and its state.",
     ),
     stub="""\
@@ -248,7 +248,7 @@ def search(step, state, bos_id, k, length):
         ),
         "words left behind": (
             _searching(words_reordered=False),
-            "Now the states move and the words said before do not: the sentences are glued together from several.",
+            "Now the states move, but the words said before stay behind. Your sentences are glued together from several.",
         ),
         "k equal starts": (
             _searching(one_start=False),
@@ -256,18 +256,18 @@ def search(step, state, bos_id, k, length):
         ),
         "sorted states": (
             _searching(by_rank=True),
-            "The states are in another order, but not in that of the parents: a parent may come twice, another not at all.",
+            "You moved the states, but not to their parents' rows. One parent may come twice, another not at all.",
         ),
         "newest word alone": (
             _searching(summed=False),
-            "You compare extensions by their newest word. What became of the log p of the beginnings?",
+            "You compare extensions only by their newest word. Where did the log p of the beginnings go?",
         ),
     },
     alternatives={"lists of tuples": _search_lists},
     success="In the library, `cache.keep(rows[stay])` moves keys and values in the same way.",
     solution=r"""
-After a step, row n continues the beginning `parents[n]`. Its words are moved and its log p too, but the states stayed in the old order,
-so a row went on with the state of another. With k = 1 there is one row and nothing to move. One line puts it right.
+After a step, row n continues the beginning `parents[n]`. Its words and its log p move there. Its state stayed behind, so each row went on
+with the state of another. With k = 1 there is only one row, and nothing to move. One line fixes it.
 
 ```python
 def search(step, state, bos_id, k, length):

@@ -92,10 +92,10 @@ GREEDY = Exercise(
     difficulty=1,
     statement="""\
 `next_logits(ids)` is a model: it takes the ids of everything said so far, `<bos>` first, and returns one logit for each word of the vocabulary. Write `say(next_logits, bos_id, eos_id, limit)`: \
-begin with `<bos>`, take the likeliest word again and again, and stop at `<eos>` or after `limit` words. Return the list of words without `<bos>` and `<eos>`.""",
+begin with `<bos>`, take the most likely word again and again, and stop at `<eos>` or after `limit` words. Return the list of words without `<bos>` and `<eos>`.""",
     hints=(
         "What does the model have to read before it says the third word?",
-        "Keep one list that begins with `bos_id`; each step asks the model about the whole list and appends `argmax`.",
+        "Keep one list that begins with `bos_id`. Each step asks the model about the whole list and appends the `argmax`.",
         "Look at the new word before you append it: `<eos>` ends the loop, and so does having `limit` words.",
     ),
     stub="def say(next_logits, bos_id, eos_id, limit):\n    return ...",
@@ -103,16 +103,13 @@ begin with `<bos>`, take the likeliest word again and again, and stop at `<eos>`
     cases=_greedy_cases,
     returns=("words",),
     wrong={
-        "words behind the end": (_goes_on, "You take <eos> out and go on behind it. What a model says after <eos> belongs to no sentence."),
-        "newest word only": (
-            _newest_word_only,
-            "The model was asked about the newest word alone. How can it know what it has already said?",
-        ),
+        "words behind the end": (_goes_on, "You take <eos> out and go on. Nothing that a model says after <eos> belongs to the sentence."),
+        "newest word only": (_newest_word_only, "You only told the model the newest word. How can it know what it has already said?"),
         "begin kept": (
             lambda next_logits, bos_id, eos_id, limit: [bos_id, *_greedy(next_logits, bos_id, eos_id, limit)],
-            "Your list begins with <bos>, which is no word of the sentence.",
+            "Your list begins with <bos>, which is not a word of the sentence.",
         ),
-        "end kept": (_keeps_eos, "Your list ends with <eos>, which is no word of the sentence."),
+        "end kept": (_keeps_eos, "Your list ends with <eos>, which is not a word of the sentence."),
         "no limit": (
             lambda next_logits, bos_id, eos_id, limit: _greedy(next_logits, bos_id, eos_id, limit + 40),
             "A sentence went on past the limit. What stops your loop when <eos> does not come?",
@@ -129,8 +126,8 @@ begin with `<bos>`, take the likeliest word again and again, and stop at `<eos>`
     alternatives={"arrays": _with_arrays, "recursion": _by_recursion},
     success="That is all of greedy decoding.",
     solution=r"""
-The model is asked about everything said so far, with `<bos>` in front, because the next word depends on all of it. The new word is
-looked at before it is appended, so that `<eos>` ends the loop and never enters the sentence.
+Ask the model about everything said so far, with `<bos>` in front, because the next word depends on all of it. Look at the new word before
+you append it: then `<eos>` ends the loop and never enters the sentence.
 
 ```python
 def say(next_logits, bos_id, eos_id, limit):

@@ -80,11 +80,11 @@ NUCLEUS = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-Write `nucleus(probabilities, p)` in NumPy. `probabilities` (v,) belong to the v words of a vocabulary and add up to 1; `p` lies between 0 and 1. Keep as few words as possible, the likeliest first, \
-so that together they have a probability of at least `p`. Return the probabilities (v,) to draw from, each word at its old place: 0 for the words that were dropped, and the others enlarged by one factor so that they add up to 1.""",
+Write `nucleus(probabilities, p)` in NumPy. `probabilities` (v,) belong to the v words of a vocabulary and add up to 1; `p` lies between 0 and 1. Keep as few words as possible, the most likely first, \
+until together they have a probability of at least `p`. Return the probabilities (v,) to draw from, each word at its old place: 0 for the words you drop, and the others divided by one number so that they add up to 1.""",
     hints=(
         "Which word is kept first, and when do you know that you have enough?",
-        "`np.argsort(-probabilities)` lists the words, the likeliest first, and `np.cumsum` adds up along that list.",
+        "`np.argsort(-probabilities)` lists the words, the most likely first, and `np.cumsum` adds up along that list.",
         "Count the sums that are still below `p`. One more word than that is needed.",
     ),
     stub="def nucleus(probabilities, p):\n    return ...",
@@ -92,22 +92,19 @@ so that together they have a probability of at least `p`. Return the probabiliti
     cases=_nucleus_cases,
     returns=("probabilities",),
     wrong={
-        "stops too early": (
-            _without_the_last,
-            "What you kept does not reach `p`. The word with which the sum passes `p` belongs to the nucleus.",
-        ),
-        "one too many": (_one_too_many, "Your words reach `p` even without the last one you kept."),
+        "stops too early": (_without_the_last, "Your words do not reach `p`. The word that takes the sum past `p` belongs to the nucleus."),
+        "one too many": (_one_too_many, "You kept one word too many. Your words reach `p` without the last of them."),
         "not shared out": (
             lambda probabilities, p: np.where(_nucleus(probabilities, p) > 0, probabilities, 0.0),
-            "The right words, but they do not add up to 1 any more. Divide by what is left.",
+            "You kept the right words, but their probabilities no longer add up to 1. Divide them by their sum.",
         ),
         "sorted": (
             lambda probabilities, p: np.sort(_nucleus(probabilities, p))[::-1],
-            "The right numbers at the wrong places: word n must keep place n.",
+            "You found the right numbers and put them in the wrong places. Word n must keep place n.",
         ),
         "a threshold": (
             _threshold,
-            "You looked at each word alone. Many small ones may be needed to reach `p` together, and one large one may do.",
+            "You looked at one word at a time. It may take many small ones to reach `p` together, or a single large one.",
         ),
         "a share of the words": (
             lambda probabilities, p: _keep(probabilities, np.argsort(-probabilities)[: max(1, round(p * len(probabilities)))]),
@@ -116,16 +113,18 @@ so that together they have a probability of at least `p`. Return the probabiliti
         "tail kept": (_tail_kept, "You began with the least likely words. `argsort` puts the smallest first."),
         "in the order given": (
             lambda probabilities, p: _keep(probabilities, np.arange(int((np.cumsum(probabilities) < p).sum()) + 1)),
-            "You added up in the order of the vocabulary. Begin with the likeliest word.",
+            "You added up in the order of the vocabulary. Begin with the most likely word.",
         ),
-        "softmax again": (_softmax_again, "These are probabilities already. A second softmax makes them more alike; divide by their sum."),
+        "softmax again": (
+            _softmax_again,
+            "You applied a softmax to probabilities, which makes them more alike. Divide them by their sum instead.",
+        ),
     },
     alternatives={"a loop": _by_loop},
     success="One factor for all: the words that are left keep their proportions.",
     solution=r"""
-List the words, the likeliest first, and add up along the list. All words whose sum is still below `p` are needed, and one more, with
-which the sum passes it. The kept probabilities go back to their old places, and dividing by their sum enlarges all of them by one
-factor.
+List the words, the most likely first, and add up along the list. You need all words whose sum is still below `p`, and one more, which
+takes the sum past `p`. The kept probabilities go back to their old places. Dividing by their sum makes them add up to 1 again.
 
 ```python
 def nucleus(probabilities, p):
