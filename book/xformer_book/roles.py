@@ -10,7 +10,7 @@ import re
 ROLES = {"q": "query", "k": "key", "v": "value"}
 
 # Pages on which q, k and v are queries, keys and values. Chapter 1 has a compact set K, 10, 11 and 14 count words with v.
-PAGES = re.compile(r"chapters/(solutions/)?(0[2-9][ab]?|12[abc]?|13a?)_\w+$|chapters/back/(notation|misconceptions)$")
+PAGES = re.compile(r"chapters/(solutions/)?(0[2-9][ab]?|12[abc]?|13[ab]?)_\w+$|chapters/back/(notation|misconceptions)$")
 
 _TOKEN = re.compile(r"\\[A-Za-z]+\*?|\\.|\s+|.", re.DOTALL)
 _WORDS = {r"\text", r"\textit", r"\textbf", r"\texttt", r"\operatorname", r"\mathrm", r"\mathbb", r"\begin", r"\end"}

@@ -44,7 +44,7 @@ def _cache_cases(rng):
 CACHE = Exercise(
     id="13.5",
     title="The same word at every place",
-    page="13a_engine",
+    page="13b_engine",
     kind="find the bug",
     minutes=10,
     difficulty=2,

@@ -8,7 +8,7 @@ from xformer_course.exercises.exercise import Exercise, case
 
 CROSSING = Exercise(
     id="13.6",
-    page="13b_what_the_clock_says",
+    page="13c_what_the_clock_says",
     title="How long is long",
     kind="predict",
     minutes=8,
@@ -84,7 +84,7 @@ def _slopes_by_loop(sizes, costs):
 
 SLOPES = Exercise(
     id="13.7",
-    page="13b_what_the_clock_says",
+    page="13c_what_the_clock_says",
     title="Exponents between neighbours",
     kind="implement",
     minutes=6,

@@ -106,7 +106,7 @@ def _band_of_whole(q, k, window):
 
 BAND = Exercise(
     id="13.8",
-    page="13b_what_the_clock_says",
+    page="13c_what_the_clock_says",
     title="A band of scores",
     kind="implement",
     minutes=12,
@@ -254,7 +254,7 @@ def _merge_by_rows(first, second):
 
 MERGE = Exercise(
     id="13.9",
-    page="13b_what_the_clock_says",
+    page="13c_what_the_clock_says",
     title="Two halves of a softmax",
     kind="implement",
     minutes=15,
