@@ -13,9 +13,9 @@ REACHABLE = Exercise(
     minutes=5,
     difficulty=2,
     statement="""\
-A table holds four values, points of the plane: (0, 0), (4, 0), (0, 4) and (1, 1). For each of A = (1, 2), B = (3, 3), \
-C = (2, 1.5) and D = (3, 2), say whether some weights, none of them negative and adding up to 1, give this point as the \
-output: `"yes"` or `"no"`.""",
+A table holds four values, points of the plane: (0, 0), (4, 0), (0, 4) and (1, 1). Take the points A = (1, 2), \
+B = (3, 3), C = (2, 1.5) and D = (3, 2). Which of them can be the output, for some weights that are at least 0 and add up \
+to 1? Say `"yes"` or `"no"` for each.""",
     hints=(
         "What shape do all weighted means of the first three values fill? Draw it.",
         "The fourth value lies inside that shape. Can it add anything?",
@@ -26,7 +26,7 @@ output: `"yes"` or `"no"`.""",
     wrong={
         "box around the values": (
             {"A": "yes", "B": "yes", "C": "yes", "D": "yes"},
-            "Every coordinate of your points lies between the smallest and the largest one, but both at once is more. For B, how much weight would (4, 0) need to reach 3, and how much would (0, 4)?",
+            "Each coordinate of your points is between the smallest and the largest value. But both coordinates must fit at once. How much weight would (4, 0) need for B, and how much would (0, 4)?",
         ),
         "only the values themselves": (
             {"A": "no", "B": "no", "C": "no", "D": "no"},
@@ -34,7 +34,7 @@ output: `"yes"` or `"no"`.""",
         ),
         "box cut a little": (
             {"A": "yes", "B": "no", "C": "yes", "D": "yes"},
-            "B is out, and so is every point beyond the line from (4, 0) to (0, 4). Add the coordinates of D, and compare with the points of that line.",
+            "B is out, and so is every point beyond the line from (4, 0) to (0, 4). Add the two coordinates of D. What is their sum on that line?",
         ),
         "shape through the fourth value": (
             {"A": "no", "B": "no", "C": "no", "D": "yes"},
@@ -55,10 +55,10 @@ output: `"yes"` or `"no"`.""",
             lambda answer: answer["C"].strip().casefold() == "no",
         ),
     },
-    success="The answers fill the triangle; the fourth value lies inside and adds nothing.",
+    success="The answers fill the triangle. The fourth value lies inside it and adds nothing.",
     solution=r"""
 The hull is the triangle with the corners (0, 0), (4, 0) and (0, 4), because (1, 1) lies inside it. A point is in the triangle if
-neither coordinate is negative and their sum is at most 4; the three weights can then be solved for, and none is negative.
+neither coordinate is negative and their sum is at most 4. To be sure, solve for the three weights and see whether one is negative.
 
 ```python
 corners = np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]])
@@ -130,13 +130,12 @@ ASK_FOR_BRUSSELS = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-Let the three keys be the rows of the identity matrix, so that a query (a, b, c) has the scores a, b and c, and let the \
-temperature be 1. The values are the capitals in degrees east and north: Paris (2.35, 48.86), London (−0.13, 51.51), \
-Berlin (13.40, 52.52). Find a query that is answered with Brussels, (4.35, 50.85), to within 0.05 degrees in both \
-coordinates, and give its three numbers.""",
+The three keys are the rows of the identity matrix, so a query (a, b, c) has the scores a, b and c. The temperature is 1. \
+The values are Paris (2.35, 48.86), London (−0.13, 51.51) and Berlin (13.40, 52.52), in degrees east and north. Find the \
+three numbers of a query whose answer is Brussels, (4.35, 50.85), to within 0.05 degrees in both coordinates.""",
     hints=(
         "Which weights do you need? Two coordinates and the sum of the weights make three equations.",
-        "`np.linalg.solve` finds the three weights. Softmax takes exponentials of the scores and divides: what undoes an exponential?",
+        "`np.linalg.solve` finds the three weights. Softmax takes exponentials of the scores and divides. What undoes an exponential?",
         "The logarithms of the weights are scores that softmax turns into just these weights.",
     ),
     stub="query = ...",
@@ -145,12 +144,12 @@ coordinates, and give its three numbers.""",
     wrong={
         "weights as the query": (
             _barycentric(BRUSSELS),
-            "Those are the weights that the answer needs. A query holds scores, and softmax still acts on them.",
+            "Those are the weights that the answer needs. But a query holds scores, and softmax still acts on them.",
             lambda answer: _is_near(np.asarray(answer, dtype=float) @ CAPITALS, BRUSSELS),
         ),
         "all scores equal": (
             np.zeros(3),
-            "Equal scores give the mean of the three capitals. That is near Brussels, but not near enough: which capital should count more?",
+            "Equal scores give the mean of the three capitals. That is near Brussels, but not near enough. Which capital should count more?",
             lambda answer: bool(np.ptp(np.asarray(answer, dtype=float)) < 1e-6),
         ),
         "coordinates as the query": (
@@ -170,17 +169,17 @@ coordinates, and give its three numbers.""",
         ),
         "one factor off": (
             np.log10(_barycentric(BRUSSELS)),
-            "The capitals rank as they must, but all differences of your scores are wrong by one common factor. Which logarithm undoes `np.exp`, and is anything multiplied afterwards?",
+            "Your capitals are in the right order, but all differences between your scores are wrong by one factor. Which logarithm undoes `np.exp`? Do you multiply anything afterwards?",
             lambda answer: _points_like(answer, np.log(_barycentric(BRUSSELS))),
         ),
         "capitals in another order": (
             np.log(_barycentric(BRUSSELS))[[2, 1, 0]],
-            "The three numbers are those that are needed, but two or more stand beside the wrong capital. In which order are the values?",
+            "You have the right three numbers, but some of them belong to another capital. In which order are the values?",
             lambda answer: any(_is_near(_where(np.asarray(answer)[list(p)]), BRUSSELS) for p in itertools.permutations(range(3))),
         ),
         "distances as scores": (
             -_distances(),
-            "Your scores follow the distances to Brussels. Weights make a mean of three places, and a mean knows of no distances: write the three equations for the weights.",
+            "Your scores follow the distances to Brussels. But the answer is a mean of three places, and a mean does not know distances. Write down the three equations for the weights.",
             lambda answer: any(
                 _points_like(answer, scores)
                 for scores in (-_distances(), -(_distances() ** 2), 1 / _distances(), -np.log(_distances()), _distances())
@@ -188,7 +187,7 @@ coordinates, and give its three numbers.""",
         ),
         "weights in the wrong order": (
             _barycentric(BRUSSELS)[[2, 0, 1]],
-            "Those are weights, and not beside their capitals. A query holds scores; softmax still acts on them.",
+            "Those are weights, and in another order than the capitals. A query holds scores, and softmax still acts on them.",
             lambda answer: any(
                 _is_near(np.asarray(answer, dtype=float)[list(p)] @ CAPITALS, BRUSSELS) for p in itertools.permutations(range(3))
             ),
@@ -198,10 +197,10 @@ coordinates, and give its three numbers.""",
         "another shift": np.log(_barycentric(BRUSSELS)) + 7.0,
         "rounded, as a list": [round(float(a), 2) for a in np.log(_barycentric(BRUSSELS))],
     },
-    success="Softmax turns logarithms of weights into these weights: with one-hot keys any point inside can be asked for.",
+    success="Softmax turns the logarithms of weights into these weights. So with one-hot keys you can ask for any point inside.",
     solution=r"""
 Two coordinates and the sum of the weights are three equations for three weights. Their logarithms are scores that softmax turns back
-into these weights; adding one number to all three gives another right query.
+into these weights. Add one number to all three, and you have another right query.
 
 ```python
 capitals = np.array([[2.35, 48.86], [-0.13, 51.51], [13.40, 52.52]])

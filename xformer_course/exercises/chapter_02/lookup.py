@@ -19,7 +19,7 @@ TWO_INFINITIES = Exercise(
     statement="""\
 Four keys receive the scores 3, −∞, 3, −∞. Write down the four weights that softmax makes of them.""",
     hints=(
-        "What is the exponential of minus infinity, and what must the four weights add up to?",
+        "What is the exponential of minus infinity? And what must the four weights add up to?",
         "The first and the third key have the same score, so nothing can tell their weights apart.",
         "The exponentials are e³, 0, e³, 0. Divide each by their sum, 2e³.",
     ),
@@ -28,7 +28,7 @@ Four keys receive the scores 3, −∞, 3, −∞. Write down the four weights t
     wrong={
         "first match wins": (
             (1.0, 0.0, 0.0, 0.0),
-            "You chose one of two keys that have the same score. Softmax sees scores alone: what tells the first match from the second?",
+            "You chose one of two keys with the same score. Softmax sees nothing but scores. What could tell the first match from the second?",
         ),
         "everyone gets a share": (
             (0.25, 0.25, 0.25, 0.25),
@@ -41,27 +41,27 @@ Four keys receive the scores 3, −∞, 3, −∞. Write down the four weights t
         ),
         "not a number": (
             (np.nan,) * 4,
-            "Infinity minus infinity would be undefined, but here no infinity is subtracted from another: write down the four exponentials first.",
+            "Infinity minus infinity would be undefined, but you need no such difference here. Write down the four exponentials first.",
         ),
         "infinity taken for 0": (
             (0.4763, 0.0237, 0.4763, 0.0237),
-            "Two keys with the score minus infinity still get something. A score of 0 would do that: what is exp of −10, of −100, of −1000?",
+            "Your two keys with the score minus infinity still get something. What is exp of −10, of −100, of −1000?",
             _far_keys_share,
         ),
         "scores kept": (
             (3.0, -np.inf, 3.0, -np.inf),
-            "Those are scores. A weight is never below 0: what does softmax do to a score first?",
+            "Those are the scores. A weight is never below 0. What does softmax do to a score first?",
             lambda answer: len(answer) == 4 and any(np.isneginf(float(weight)) for weight in answer),
         ),
         "a half for everyone": (
             (0.5, 0.5, 0.5, 0.5),
-            "Add your four weights up. Which two of the keys should go without?",
+            "Add your four weights up. Which two keys should get nothing?",
             lambda answer: len(answer) == 4 and np.ptp([float(weight) for weight in answer]) < 1e-6,
         ),
     },
     alternatives={"array": np.array([0.5, 0.0, 0.5, 0.0]), "list": [1 / 2, 0, 1 / 2, 0]},
     tolerance=1e-3,
-    success="A key that is out of the question gets nothing; keys that match equally well share.",
+    success="A key with the score −∞ gets nothing. Keys that match equally well share.",
     solution=r"""
 The exponential of minus infinity is 0, so two keys drop out. The other two have the same score and share a total of 1, whatever that
 score is.
@@ -136,14 +136,14 @@ LOOKUP = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-Write `my_lookup(query, keys, values, temperature=1.0)` for one query at a time: `query` (d,), `keys` (j, d), \
-`values` (j, e). The score of a key is its dot product with the query. Divide the scores by the temperature, turn them \
-into weights by softmax, and take the mean of the values under these weights. Return the pair `(output, weights)`. \
-All numbers returned must be finite, even for scores in the thousands or a temperature of 0.0001. (`np.exp(1000)` is infinite, \
-and infinity divided by infinity is `nan`. What can you take away from all scores without changing a weight?)""",
+Write `my_lookup(query, keys, values, temperature=1.0)` for one query: `query` (d,), `keys` (j, d), `values` (j, e). \
+The score of a key is its dot product with the query. Divide the scores by the temperature, make weights of them by \
+softmax, take the mean of the values, and return the pair `(output, weights)`. All numbers must be finite, even for scores \
+in the thousands or a temperature of 0.0001. Beware: `np.exp(1000)` is infinite, and infinity divided by infinity is `nan`. \
+What can you subtract from all scores without changing a weight?""",
     hints=(
         "Which shapes do the scores, the weights and the output have, and which product makes each of them?",
-        "`keys @ query` gives one score for each key. Softmax sees only differences: which number, subtracted from all, leaves no exponent above 0?",
+        "`keys @ query` gives one score for each key. Softmax sees only differences. Which number can you subtract from all scores so that no exponent is above 0?",
         "Subtract the largest score, divide by the temperature, take exponentials, divide by their sum; the output is `weights @ values`.",
     ),
     stub="def my_lookup(query, keys, values, temperature=1.0):\n    return ...",
@@ -157,7 +157,7 @@ and infinity divided by infinity is `nan`. What can you take away from all score
         ),
         "temperature without effect": (
             lambda query, keys, values, temperature=1.0: _lookup(query, keys, values),
-            "Two temperatures give the same weights. If you divide the exponentials, the division cancels in the sum: at which step must it happen?",
+            "Two temperatures give you the same weights. If you divide the exponentials, the division cancels. At which step must you divide?",
         ),
         "weights divided": (
             _lookup_by(lambda query, keys, temperature: _weights(keys @ query, 1.0) / temperature),
@@ -165,7 +165,7 @@ and infinity divided by infinity is `nan`. What can you take away from all score
         ),
         "exponentials overflow": (
             _lookup_by(lambda query, keys, temperature: np.exp(keys @ query / temperature) / np.exp(keys @ query / temperature).sum()),
-            "Right for small scores, but not a number for large ones or a low temperature. Print the largest score divided by the temperature, and its exponential.",
+            "This is right for small scores, but `nan` for large scores or a low temperature. Print the largest score divided by the temperature, and its exponential.",
         ),
         "hard choice": (
             _lookup_by(lambda query, keys, temperature: np.eye(len(keys))[np.argmax(keys @ query)]),
@@ -177,7 +177,7 @@ and infinity divided by infinity is `nan`. What can you take away from all score
         ),
         "distances as scores": (
             _lookup_by(lambda query, keys, temperature: _weights(-((keys - query) ** 2).sum(axis=1), temperature)),
-            "You score a key by how near it lies to the query. The statement asks for the dot product; the two rank keys differently when the keys have different lengths.",
+            "You score a key by its distance from the query. The statement asks for the dot product. The two rank keys differently when the keys have different lengths.",
         ),
         "cosines as scores": (
             _lookup_by(
@@ -189,9 +189,9 @@ and infinity divided by infinity is `nan`. What can you take away from all score
         ),
         "root of the width": (
             lambda query, keys, values, temperature=1.0: _lookup(query / np.sqrt(len(query)), keys, values, temperature),
-            "Your scores are smaller by the root of the width, which belongs to chapter 3. Here only the temperature divides them.",
+            "You divide the scores by the root of the width. That comes in chapter 3. Here you divide only by the temperature.",
         ),
-        "keys blended": (_keys_blended, "The weights are right, but the output has the width of a key. Which array should be blended?"),
+        "keys blended": (_keys_blended, "Your weights are right, but your output has the width of a key. Which array should you blend?"),
         "pair swapped": (
             lambda query, keys, values, temperature=1.0: _lookup(query, keys, values, temperature)[::-1],
             "You return the weights first. The output comes first, then the weights.",
@@ -200,8 +200,8 @@ and infinity divided by infinity is `nan`. What can you take away from all score
     alternatives={"loops": _by_loops, "log-sum-exp": _by_logarithms},
     success="Scores, a temperature, weights, a mean: this is a soft lookup.",
     solution=r"""
-One matrix product makes the scores, another one the output; between them stands the softmax of the scores over the temperature.
-Subtracting the largest score first changes no weight, and then no exponent is above 0.
+One matrix product makes the scores, and another makes the output. Between them we divide by the temperature and take softmax. We subtract
+the largest score first: this changes no weight, and then no exponent is above 0.
 
 ```python
 def my_lookup(query, keys, values, temperature=1.0):

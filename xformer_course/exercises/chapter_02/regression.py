@@ -96,12 +96,12 @@ STRAY_REGRESSION = Exercise(
     difficulty=2,
     statement="""\
 The function below estimates y at the number `x` from data points `xs`, `ys`, two arrays of one length. Near the data it \
-is right. Far from them it returns "not a number", although the formula has a value at every `x`. Find out what happens \
-to the kernel, and mend the function so that it follows its formula everywhere.""",
+is right. Far from the data it returns "not a number", although the formula has a value at every `x`. Find out what \
+happens to the kernel, and fix the function: it should follow its formula everywhere.""",
     hints=(
         "Print the kernel for x = 90 with points at 0, 2 and 5. What is the sum that you divide by?",
-        "The kernel is the exponential of a score, and dividing by the sum makes a softmax of it. What may you do to all scores of a softmax?",
-        "Subtract the largest score before the exponential: then the nearest point has a kernel of 1.",
+        "The kernel is the exponential of a score, and you divide by the sum. That is a softmax. What may you do to all scores of a softmax?",
+        "Subtract the largest score before you take the exponential. Then the nearest point has a kernel of 1.",
     ),
     stub="""\
 def kernel_regression(x, xs, ys, bandwidth):
@@ -118,39 +118,39 @@ def kernel_regression(x, xs, ys, bandwidth):
         ),
         "zero far away": (
             _epsilon_below,
-            "No division by 0 any more, but far away the estimate is 0, which need not even lie between the smallest and the largest y. A weighted mean can never do that: do your weights add up to 1?",
+            "You no longer divide by 0, but far away your estimate is 0, even if no y is near 0. A weighted mean never leaves the range of the y. Do your weights add up to 1?",
         ),
         "mean far away": (
             _epsilon_in_kernel,
-            "Far away you return the mean of all y. The formula does not: the quotient of two kernels favours the nearer point, and ever more so the farther away x lies.",
+            "Far away you return the mean of all y. The formula does not: it favours the nearest point, and more so the farther away x is.",
         ),
         "always the nearest": (
             _always_nearest,
-            "You return the y of the nearest point everywhere. Near the data the formula blends several.",
+            "You return the y of the nearest point everywhere. Near the data the formula blends several points.",
         ),
         "first of two nearest": (
             _first_nearest,
-            "Right near the data. Where all kernels round to 0 and two points are almost equally near, the formula still blends them: look at the quotient of their kernels.",
+            "This is right near the data. But far away two points may be almost equally near, and then the formula still blends them. Look at the quotient of their kernels.",
         ),
         "x moved to the data": (
             lambda x, xs, ys, bandwidth: _regression(np.clip(x, xs.min(), xs.max()), xs, ys, bandwidth),
-            "You pull x back to the edge of the data. The estimate then no longer follows the formula outside them.",
+            "You pull x back to the edge of the data. Outside the data your estimate no longer follows the formula.",
         ),
         "smallest score subtracted": (
             _smallest_subtracted,
-            "A shift of the scores is the right idea, but after yours the largest exponent is positive and may overflow. Which score should become 0?",
+            "It is right to shift the scores. But after your shift the largest exponent is positive and may overflow. Which score should become 0?",
         ),
         "another kernel": (
             _heavy_tails,
-            "Your kernel falls off more slowly, so nothing rounds to 0, but near the data the estimate is another one. Keep the kernel and change how it is computed.",
+            "Your kernel falls more slowly, so nothing rounds to 0. But near the data you get a different estimate. Keep the kernel, and change how you compute it.",
         ),
         "the 2 lost": (
             _with_scores(lambda away, h: -(away**2) / h**2),
-            "Finite everywhere now, but near the data the estimate is another one. Compare your exponent with the printed one, factor by factor.",
+            "Your estimate is finite everywhere, but wrong near the data. Compare your exponent with the printed one, factor by factor.",
         ),
         "bandwidth not squared": (
             _with_scores(lambda away, h: -(away**2) / (2 * h)),
-            "Right for a bandwidth of 1. What has the printed exponent below the fraction bar?",
+            "This is right for a bandwidth of 1. Look at the printed exponent: what is below the fraction bar?",
         ),
         "distance not squared": (
             _with_scores(lambda away, h: -np.abs(away) / h),
@@ -158,10 +158,10 @@ def kernel_regression(x, xs, ys, bandwidth):
         ),
     },
     alternatives={"loops": _regression_by_loops, "as a lookup": _regression_by_lookup},
-    success="Near the data it blends, far away the nearest points take over, and it never leaves the range of the data.",
+    success="Near the data it blends. Far away the nearest points take over. It never leaves the range of the y.",
     solution=r"""
-Far away all exponentials round to 0, and 0/0 is not a number. The estimate is a softmax of scores times the `ys`, so the largest score
-may be subtracted from all: the nearest point then has a kernel of 1, and the sum cannot be 0.
+Far away all exponentials round to 0, and 0/0 is not a number. The estimate is a softmax of scores times the `ys`, so we may subtract
+the largest score from all. Then the nearest point has a kernel of 1, and the sum cannot be 0.
 
 ```python
 def kernel_regression(x, xs, ys, bandwidth):
