@@ -112,7 +112,7 @@ def small_language() -> list[str]:
     return sorted(" ".join(start + end) for start in starts for end in ends)
 
 
-# %% chapter 15c: Deeper: the machines in the library
+# %% chapter 15c: The machines in the library
 NUM_SOUNDS, BANDS = 8, 6  # words that can be heard; loudness in six bands of pitch
 SOUNDS = np.random.default_rng(15).normal(size=(NUM_SOUNDS, BANDS))
 
@@ -137,7 +137,7 @@ def record(
     return clean + 0.5 * rng.normal(size=clean.shape), heard
 
 
-# %% chapter 15c: Deeper: the machines in the library
+# %% chapter 15c: The machines in the library
 def recordings(
     n: int, rng: np.random.Generator, *, num_words: int = 6, slow: int = 1
 ) -> tuple[Int[Tensor, "b t"], Float[Tensor, "b j c"], Bool[Tensor, "b j"],

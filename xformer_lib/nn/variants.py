@@ -182,7 +182,7 @@ def write(model: Configured, start: Int[Tensor, "b t"], *, max_len: int,
             for row in rows]
 
 
-# %% chapter 15c: Deeper: the machines in the library
+# %% chapter 15c: The machines in the library
 def patches(images: Float[Tensor, "b y x"], size: int) -> Float[Tensor, "b i p"]:
     """Return squares of size · size pixels, row by row from the top left, each flattened.
 
@@ -196,7 +196,7 @@ def patches(images: Float[Tensor, "b y x"], size: int) -> Float[Tensor, "b i p"]
     return grid.transpose(2, 3).flatten(3).flatten(1, 2)
 
 
-# %% chapter 15c: Deeper: the machines in the library
+# %% chapter 15c: The machines in the library
 class VisionTransformer(nn.Module):
     """Images (b y x) → logits (b c): patches are the words, an encoder reads them.
 
@@ -228,7 +228,7 @@ class VisionTransformer(nn.Module):
         return self.classify(z[:, 0] if self.token is not None else z.mean(dim=1))
 
 
-# %% chapter 15c: Deeper: the machines in the library
+# %% chapter 15c: The machines in the library
 class SeriesReader(nn.Module):
     """Words (b t) ask a time series (b j c): logits (b t a), an answer for each word.
 

@@ -115,10 +115,7 @@ Return `(from_queries, from_keys, scores)`: the projected queries (L_q, a), the 
             lambda q, k, w, w_v: _split()(q, k, w, np.ones_like(w_v)),
             "You add up the hidden numbers with equal weight. What is w_v for?",
         ),
-        "a weight already": (
-            _split(finish=softmax),
-            "Each row adds up to 1, so these are weights. The exercise stops before softmax.",
-        ),
+        "a weight already": (_split(finish=softmax), "Each row adds up to 1, so these are weights. The exercise stops before softmax."),
     },
     alternatives={"einsum": _by_einsum, "pairs in a loop": _by_pairs},
     success="You can keep the projected keys while new queries come in.",

@@ -192,7 +192,10 @@ nothing gets zero weights and a zero output.""",
     cases=_attention_cases,
     returns=("output", "weights"),
     wrong={
-        "no scaling": (_variant(divisor=lambda q, v: 1.0), "Your weights are too sharp. What does the formula do between q kᵀ and softmax?"),
+        "no scaling": (
+            _variant(divisor=lambda q, v: 1.0),
+            "Your weights are too sharp. What does the formula do between q kᵀ and softmax?",
+        ),
         "divided by d_k": (
             _variant(divisor=lambda q, v: q.shape[-1]),
             "Your weights are too even, because you divide by the width itself. What does the formula divide by?",
@@ -226,7 +229,7 @@ nothing gets zero weights and a zero output.""",
             _variant(fill=-1e9),
             "A query that may attend to nothing reads all forbidden keys evenly. A large negative score hides a key only if another score is larger, and here all scores are alike.",
         ),
-        "overflow": (_variant(shift=False), "Large scores give \"not a number\". What did you subtract in exercise 3.2?"),
+        "overflow": (_variant(shift=False), 'Large scores give "not a number". What did you subtract in exercise 3.2?'),
         "forbidden keys in the maximum": (
             _top_of_all,
             "A forbidden key with a large score sets your maximum. Then the exponentials of the allowed keys all round to 0. Over which keys should the maximum run?",

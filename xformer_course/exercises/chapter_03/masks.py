@@ -94,7 +94,10 @@ def leaky_attention(q, k, v, mask):
             _mask_on_values,
             "The output ignores forbidden values, but the weights you return still give them a share, and the rest is too small.",
         ),
-        "infinitely large": (_masked(np.inf), "You get \"not a number\", because the forbidden scores are now the largest of all. Check the sign."),
+        "infinitely large": (
+            _masked(np.inf),
+            'You get "not a number", because the forbidden scores are now the largest of all. Check the sign.',
+        ),
     },
     alternatives={"zero the exponentials": _renormalised, "a huge negative score": _masked(-1e30)},
     success="Forbidden keys weigh exactly 0, and every row adds up to 1.",

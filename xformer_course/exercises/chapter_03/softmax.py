@@ -184,7 +184,10 @@ near −1000 must give finite weights, and so must a matrix whose rows lie far a
             _shares(total=lambda powers, axis: powers.sum(axis=axis, keepdims=True) + 1e-6),
             "The weights add up to a little less than 1. Once the largest exponential is 1, can the sum below be 0 at all?",
         ),
-        "logarithms of weights": (_logarithms, "Your numbers are 0 or less, so they are not weights. They are the logarithms of weights: which step is left?"),
+        "logarithms of weights": (
+            _logarithms,
+            "Your numbers are 0 or less, so they are not weights. They are the logarithms of weights: which step is left?",
+        ),
         "axis lost by the sum": (
             _shares(lambda scores, axis: np.exp(scores - scores.max(axis=axis)), lambda powers, axis: powers.sum(axis=axis)),
             "Your maximum and your sum lose an axis, so they no longer line up with the scores. Print their shapes, and try `keepdims=True`.",

@@ -130,15 +130,15 @@ widths are. Then give each step as a function. The check compares it with a coun
             ),
             cases=lambda rng: [case(2, 1, 3), case(3, 2, 2), case(5, 3, 1)],
             wrong={
-                "linear in the length": (
-                    lambda L, d, e: L * (d + e),
-                    "You gave each word one score. How many keys does each query meet?",
-                ),
+                "linear in the length": (lambda L, d, e: L * (d + e), "You gave each word one score. How many keys does each query meet?"),
                 "scores alone": (
                     lambda L, d, e: L * L * d,
                     "You counted the scores. The weights still have to be multiplied by the values.",
                 ),
-                "d times e": (lambda L, d, e: L * L * d * e, "The two products come one after the other. Do their counts multiply, or do they add up?"),
+                "d times e": (
+                    lambda L, d, e: L * L * d * e,
+                    "The two products come one after the other. Do their counts multiply, or do they add up?",
+                ),
                 "each pair once": (
                     lambda L, d, e: L * (L + 1) // 2 * (d + e),
                     "You counted each pair of words once. Is the score of (i, j) always equal to the score of (j, i)?",

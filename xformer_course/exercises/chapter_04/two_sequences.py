@@ -18,7 +18,9 @@ def _divided_by(divisor):
 
 
 LENGTH_IN_THE_ROOT = "The sides are right now, but the scores are divided by the root of a length. How many products does one score add up?"
-WORDS_IN_THE_ROOT = "The sides are right now, but you divide by the root of a word's width. How wide are the vectors that a score multiplies?"
+WORDS_IN_THE_ROOT = (
+    "The sides are right now, but you divide by the root of a word's width. How wide are the vectors that a score multiplies?"
+)
 
 
 def _cross_by_loops(x, context, w_q, w_k, w_v):
