@@ -15,7 +15,7 @@ from xformer_lib.shapes import Float
 __all__ = ["masked_softmax", "attention", "MultiHeadAttention"]
 
 
-# %% chapter 8: Hiding words
+# %% chapter 8: Rows that may attend to nothing
 def masked_softmax(
     scores: Float[Tensor, "*b i j"], mask: Tensor | None = None
 ) -> Float[Tensor, "*b i j"]:
@@ -27,7 +27,7 @@ def masked_softmax(
     return weights.masked_fill(~mask, 0.0)
 
 
-# %% chapter 8: Hiding words
+# %% chapter 8: Rows that may attend to nothing
 def attention(
     q: Float[Tensor, "*b i d"], k: Float[Tensor, "*b j d"], v: Float[Tensor, "*b j e"],
     *, mask: Tensor | None = None, dropout: float = 0.0,
