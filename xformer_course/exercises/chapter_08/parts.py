@@ -22,13 +22,13 @@ SPLIT = Exercise(
     minutes=8,
     difficulty=2,
     statement="""\
-A projection of all heads at once has shape (b, i, h·d): at each position the d numbers of head 0, then those of \
-head 1, and so on. Write `split_heads(x, num_heads)` in NumPy, which turns it into (b, h, i, d), so that each head \
+One wide projection has made the queries of all heads at once. Its result has shape (b, i, h·d): at each position first the d numbers of head 0, then the d numbers of \
+head 1, and so on. Write `split_heads(x, num_heads)` in NumPy. It turns the array into (b, h, i, d). Then each head \
 can attend by itself.""",
     hints=(
         "Take one position with six numbers and three heads. Which two numbers belong to head 1?",
-        "A reshape keeps the order of the numbers in memory. Which axis may be cut in two without moving any number?",
-        "Cut the last axis, (b, i, h, d), and then exchange the axes i and h.",
+        "A reshape keeps the order of the numbers in memory. Which axis can you cut in two without moving any number?",
+        "Cut the last axis to get (b, i, h, d). Then exchange the axes i and h.",
     ),
     stub="def split_heads(x, num_heads):\n    return ...",
     reference=_split,
@@ -42,11 +42,11 @@ can attend by itself.""",
     wrong={
         "one reshape to the end": (
             lambda x, num_heads: x.reshape(len(x), num_heads, x.shape[1], -1),
-            "The shape is right, but words and heads are mixed: print the first head of a small array and look for numbers of other positions in it. A reshape cannot exchange two axes.",
+            "The shape is right, but words and heads are mixed, because a reshape cannot exchange two axes. Print the first head of a small array: which positions do its numbers come from?",
         ),
         "heads interleaved": (
             lambda x, num_heads: x.reshape(*x.shape[:2], -1, num_heads).transpose(0, 3, 1, 2),
-            "Your head 0 took every h-th number. The numbers of one head stand next to each other.",
+            "Your head 0 took every h-th number. The numbers of one head are next to each other.",
         ),
         "axes not exchanged": (
             lambda x, num_heads: x.reshape(*x.shape[:2], num_heads, -1),
@@ -54,26 +54,26 @@ can attend by itself.""",
         ),
         "heads before the batch": (
             lambda x, num_heads: _split(x, num_heads).transpose(1, 0, 2, 3),
-            "Each head is whole, but the head axis stands before the batch. Which order did the statement ask for?",
+            "Each head is whole, but the head axis comes before the batch. Which order did the statement ask for?",
         ),
         "numbers before positions": (
             lambda x, num_heads: _split(x, num_heads).swapaxes(2, 3),
-            "Head and batch stand right. Look at the last two axes of your shape: which of them counts positions?",
+            "Batch and head are right. Look at the last two axes of your shape. Which of them counts positions?",
         ),
         "heads last": (
             lambda x, num_heads: _split(x, num_heads).transpose(0, 2, 3, 1),
-            "Each head is whole, but its axis stands last. Which order did the statement ask for?",
+            "Each head is whole, but its axis comes last. Which order did the statement ask for?",
         ),
         "numbers before heads": (
             lambda x, num_heads: _split(x, num_heads).transpose(0, 3, 2, 1),
-            "Print the shape: the axis of heads and the axis of their numbers have changed places.",
+            "Print the shape. The axis of heads and the axis of their numbers have changed places.",
         ),
     },
     alternatives={"slices": _split_by_slices},
     success="Cut the last axis, then exchange: no number changes its neighbours within a head.",
     solution=r"""
-A reshape may cut an axis in two, because the numbers keep their order: the last axis becomes (h, d). It may not exchange two axes; that
-is what the transposition is for.
+A reshape may cut an axis in two, because the numbers keep their order: the last axis becomes (h, d). It cannot exchange two axes.
+That is what the transposition is for.
 
 ```python
 def split_heads(x, num_heads):
@@ -85,7 +85,7 @@ def split_heads(x, num_heads):
 check(...)
 ```
 
-The tempting single reshape to (b, h, i, d) has the right shape and the wrong contents. Two words of width 4, two heads: head 0 of the
+A single reshape to (b, h, i, d) is tempting. It has the right shape and the wrong contents. Two words of width 4, two heads: head 0 of the
 second word should hold 4 and 5.
 
 ```python
@@ -137,13 +137,13 @@ DROPOUT = Exercise(
     minutes=6,
     difficulty=1,
     statement="""\
-`draws` are random numbers between 0 and 1, one for each element of `x`. An element whose draw is below `p` is set \
-to zero while training; otherwise it stays, multiplied so that over many draws the output of each element is on average that element. \
-Outside training `x` comes back as it is. The function below loses something. Find it, and mend it.""",
+`draws` are random numbers between 0 and 1, one for each element of `x`. While training, an element is set to zero if its draw is below `p`. \
+Otherwise it stays and is multiplied by a factor, such that over many draws the output of each element is on average that element. \
+Outside training `x` comes back as it is. The function below loses something. Find out what, and fix it.""",
     hints=(
-        "Let x be all ones and p = 0.25. Which mean should the output have, and which has it?",
+        "Let x be all ones and p = 0.25. Which mean should the output have, and which mean does it have?",
         "A share of 1 - p survives. By what must the survivors be multiplied to keep the mean?",
-        "Divide the survivors by 1 - p, while training only.",
+        "Divide the survivors by 1 - p, but only while training.",
     ),
     stub="def dropout(x, p, draws, training):\n    return x * (draws >= p) if training else x",
     reference=_dropout,
@@ -156,19 +156,19 @@ Outside training `x` comes back as it is. The function below loses something. Fi
         ),
         "drops in use too": (
             lambda x, p, draws, training: x * (draws >= p) / (1 - p),
-            "While training it is right. What should come back when `training` is False?",
+            "This is right while training. What should come back when `training` is False?",
         ),
         "divided by the share that is dropped": (
             lambda x, p, draws, training: x * (draws >= p) / p if training else x,
-            "Try p = 0.1 and an x of ones: the mean is now 9. Which share of the elements survives?",
+            "Try p = 0.1 and an x of ones: the mean is 9. Which share of the elements survives?",
         ),
         "scaled down": (
             lambda x, p, draws, training: x * (draws >= p) * (1 - p) if training else x,
-            "The mean fell twice: by the zeros, and by your factor. In which direction must the survivors change?",
+            "The mean fell twice, once by the zeros and once by your factor. In which direction must the survivors change?",
         ),
         "the wrong ones dropped": (
             lambda x, p, draws, training: x * (draws < p) / (1 - p) if training else x,
-            "Look at the element with the smallest draw: it should be zero.",
+            "You keep the elements that should go. Look at the element with the smallest draw: it should be zero.",
         ),
         "scaled outside training": (
             lambda x, p, draws, training: x * (draws >= p) if training else x * (1 - p),
@@ -176,33 +176,33 @@ Outside training `x` comes back as it is. The function below loses something. Fi
         ),
         "dropped at p itself": (
             lambda x, p, draws, training: x * (draws > p) / (1 - p) if training else x,
-            "Right but for a draw that equals p. Read the statement again: which draws set an element to zero?",
+            "Right, except for a draw that equals p. Read the statement again: which draws set an element to zero?",
         ),
         "scaled by this draw": (
             lambda x, p, draws, training: x * (draws >= p) / max((draws >= p).mean(), 1e-12) if training else x,
-            "You divide by the share that *happened* to survive, so one element's fate changes the others. Which share survives on average?",
+            "You divide by the share that *happened* to survive, so the fate of one element changes the others. Which share survives on average?",
         ),
         "mean forced": (
             lambda x, p, draws, training: x * (draws >= p) * (x.mean() / (x * (draws >= p)).mean()) if training else x,
-            "You force the mean of each single draw. It is kept on average, by one factor that depends on p alone. Which share survives on average?",
+            "You force the mean of every single draw. It should hold only on average, with one factor that depends on nothing but p. Which share survives on average?",
         ),
         "p taken for keeping": (
             lambda x, p, draws, training: x * (draws < p) / p if training else x,
-            "You read p as the probability to stay. Look at the element with the smallest draw: what says the statement of a draw below p?",
+            "You read p as the probability to stay. What does the statement say about a draw below p?",
         ),
         "dropped by p, not scaled": (
             lambda x, p, draws, training: x * (draws < p) if training else x,
-            "Look at the element with the smallest draw, which should be zero; and the mean fell.",
+            "The element with the smallest draw should be zero, and yours stays. The mean has fallen as well.",
         ),
         "scaled by 1 + p": (
             lambda x, p, draws, training: x * (draws >= p) * (1 + p) if training else x,
-            "Nearly, for a small p. Try p = 0.5 and an x of ones: which mean is left?",
+            "Nearly right for a small p. Try p = 0.5 and an x of ones. Which mean is left?",
         ),
     },
     alternatives={"loop": _dropout_by_loop},
-    success="The scale belongs to training, so that a model in use has nothing to do.",
+    success="The factor belongs to training. Afterwards the model has nothing to do.",
     solution=r"""
-A share of $1 - p$ survives, so the mean falls to $1 - p$ of what it was. Dividing the survivors by $1 - p$ repairs it, and in use there
+A share of $1 - p$ survives, so the mean falls to $1 - p$ of what it was. Dividing the survivors by $1 - p$ repairs it. After training there
 is nothing to repair.
 
 ```python
@@ -267,12 +267,12 @@ NORM = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-Write, in NumPy, `layer_norm(x, gain, shift, eps=1e-5)` for `x` (b, i, m) and `gain`, `shift` (m,). Each token's m \
-features get mean 0 and variance 1, then each feature is multiplied by its gain and moved by its shift. The variance is \
+Write `layer_norm(x, gain, shift, eps=1e-5)` in NumPy, for `x` (b, i, m) and `gain`, `shift` (m,). The m \
+features of each token get mean 0 and variance 1. Then each feature is multiplied by its gain, and its shift is added. The variance is \
 the mean squared deviation, and `eps` is added to it under the root.""",
     hints=(
         "How many means are there for x of shape (b, i, m)?",
-        "One token is one vector x[b, i, :]. Over which axis run its mean and its variance?",
+        "One token is one vector x[b, i, :]. Over which axis do you take its mean and its variance?",
         "(x - mean) / sqrt(variance + eps), both over the last axis with keepdims=True; then gain and shift.",
     ),
     stub="def layer_norm(x, gain, shift, eps=1e-5):\n    return ...",
@@ -282,11 +282,11 @@ the mean squared deviation, and `eps` is added to it under the root.""",
     wrong={
         "over the sequence": (
             _norm_over(1),
-            "You averaged over the positions. Then a word's output depends on the other words. Which axis is the token?",
+            "You averaged over the positions. Then the output of a word depends on the other words. Which axis holds the features of one token?",
         ),
         "over the batch": (
             _norm_over(0),
-            "You averaged over the sentences of the batch; that is batch normalisation. A token stands for itself here.",
+            "You averaged over the sentences of the batch. That is batch normalisation; here each token is normalised by itself.",
         ),
         "over the sentence": (_norm_over((1, 2)), "One mean for a whole sentence. How many means are there if every token has its own?"),
         "divided by m - 1": (
@@ -297,7 +297,7 @@ the mean squared deviation, and `eps` is added to it under the root.""",
         ),
         "eps beside the root": (
             _norm_of(lambda x, mean, var, gain, shift, eps: gain * (x - mean) / (np.sqrt(var) + eps) + shift),
-            "Right unless the spread is small. Where does the statement add eps, to the variance or to its root?",
+            "Right unless the spread is small. Does the statement add eps to the variance or to its root?",
         ),
         "divided by the variance": (
             _norm_of(lambda x, mean, var, gain, shift, eps: gain * (x - mean) / (var + eps) + shift),
@@ -325,7 +325,7 @@ the mean squared deviation, and `eps` is added to it under the root.""",
         ),
         "divided by the length": (
             _norm_of(lambda x, mean, var, gain, shift, eps: gain * (x - mean) / np.sqrt(var * x.shape[-1] + eps) + shift),
-            "You add the squared deviations and take no mean of them: print the variance of your rows without gain and shift.",
+            "You add up the squared deviations and do not take their mean. Print the variance of your rows without gain and shift.",
         ),
         "eps outside the root": (
             _norm_of(lambda x, mean, var, gain, shift, eps: gain * (x - mean) / np.sqrt(var + eps**2) + shift),
@@ -337,9 +337,9 @@ the mean squared deviation, and `eps` is added to it under the root.""",
         ),
     },
     alternatives={"loop over tokens": _norm_by_loop},
-    success="Nothing in it depends on the other tokens, so it works for any length and any batch.",
+    success="It does not depend on other tokens, so it works for any length and any batch.",
     solution=r"""
-A token is one vector along the last axis, so its mean and variance run over that axis alone. `keepdims=True` keeps an axis of size 1
+A token is one vector along the last axis, so take its mean and variance over that axis. `keepdims=True` keeps an axis of size 1
 for broadcasting.
 
 ```python
@@ -361,9 +361,9 @@ PARAMETERS = Exercise(
     minutes=5,
     difficulty=2,
     statement="""\
-An encoder layer has d_model = 10 and d_ff = 40. Every `nn.Linear`, in attention and in the net, has a bias; each \
-of the two norms has a gain and a shift. How many numbers does it learn in its attention with 2 heads of width 5, how many with 5 heads of width 2, \
-how many in its feed-forward net, and how many in its two norms?""",
+An encoder layer has d_model = 10 and d_ff = 40. Every `nn.Linear` has a bias, and each \
+of the two norms has a gain and a shift. How many numbers does the layer learn in its attention with 2 heads of width 5? How many with 5 heads of width 2? \
+How many in its feed-forward net, and how many in its two norms together?""",
     hints=(
         "Which four matrices does attention learn, and how large is each of them with all heads side by side?",
         "A linear map from n to k numbers has n·k weights and k biases.",
@@ -374,44 +374,44 @@ how many in its feed-forward net, and how many in its two norms?""",
     wrong={
         "no output projection": (
             {"2 heads": 330, "5 heads": 330, "feed-forward": 850, "norms": 40},
-            "Queries, keys and values: three maps. What mixes the heads at the end?",
+            "You counted three maps, for queries, keys and values. What mixes the heads at the end?",
         ),
         "biases forgotten": (
             {"2 heads": 400, "5 heads": 400, "feed-forward": 800, "norms": 40},
-            "The weights are right. Every projection also has a bias.",
+            "The weights are right, but the biases are missing. Every projection has one.",
         ),
         "more heads, more numbers": (
             {"2 heads": 440, "5 heads": 1100, "feed-forward": 850, "norms": 40},
-            "Five heads have more matrices, but narrower ones. How many columns have they together?",
+            "Five heads have more matrices, but narrower ones. How many columns do they have together?",
             lambda answer: answer["5 heads"] > answer["2 heads"],
         ),
         "one norm": (
             {"2 heads": 440, "5 heads": 440, "feed-forward": 850, "norms": 20},
-            "Attention and feed-forward have a norm each. How many numbers has one?",
+            "You counted one norm. Attention and feed-forward have one each.",
         ),
         "one head alone": (
             {"2 heads": 220, "5 heads": 88, "feed-forward": 850, "norms": 40},
-            "With more heads you count fewer numbers: is that one head? How many columns have all of them together?",
+            "With more heads you count fewer numbers. Did you count one head only? How many columns do all heads have together?",
             lambda answer: answer["5 heads"] < answer["2 heads"],
         ),
         "one number for all features": (
             {"2 heads": 440, "5 heads": 440, "feed-forward": 850, "norms": 4},
-            "You gave a norm a single gain and a single shift. In exercise 8.3, which shape have they?",
+            "You gave a norm a single gain and a single shift. Which shape do they have in exercise 8.3?",
             lambda answer: answer["norms"] in (2, 4),
         ),
         "half a feed-forward net": (
             {"2 heads": 440, "5 heads": 440, "feed-forward": 440, "norms": 40},
-            "One of the two maps is counted. The 40 numbers in the middle must get back to 10.",
+            "You counted one of the two maps. The 40 numbers in the middle must get back to 10.",
             lambda answer: answer["feed-forward"] in (400, 410, 440, 450),
         ),
         "a bias of another width": (
             {"2 heads": 440, "5 heads": 440, "feed-forward": 820, "norms": 40},
-            "The weights of your feed-forward net are right. Go through its biases: how many outputs has each of the two maps?",
+            "The weights of your feed-forward net are right, its biases are not. How many outputs does each of the two maps have?",
             lambda answer: answer["feed-forward"] in (810, 820, 840, 880),
         ),
         "one bias a map": (
             {"2 heads": 404, "5 heads": 404, "feed-forward": 802, "norms": 40},
-            "You gave each map a single bias. How many outputs has a map from 10 to 10?",
+            "You gave each map a single bias. How many outputs does a map from 10 to 10 have?",
         ),
         "output without a bias": (
             {"2 heads": 430, "5 heads": 430, "feed-forward": 850, "norms": 40},
@@ -419,7 +419,7 @@ how many in its feed-forward net, and how many in its two norms?""",
         ),
         "a norm too many": (
             {"2 heads": 440, "5 heads": 440, "feed-forward": 850, "norms": 60},
-            "You counted three norms. How many sublayers has an encoder layer?",
+            "You counted three norms. How many sublayers does an encoder layer have?",
         ),
     },
     alternatives={
@@ -431,10 +431,10 @@ how many in its feed-forward net, and how many in its two norms?""",
         }
     },
     tolerance=1e-12,
-    success="Two thirds of an encoder layer are its feed-forward net.",
+    success="The feed-forward net is two thirds of an encoder layer.",
     solution=r"""
-Attention learns four maps from 10 to 10, for any number of heads; the feed-forward net one from 10 to 40 and one back; a norm has a
-gain and a shift for each feature.
+Attention learns four maps from 10 to 10, for any number of heads. The feed-forward net learns one from 10 to 40 and one back. A norm
+has a gain and a shift for each feature.
 
 ```python
 attention = 4 * (10 * 10 + 10)

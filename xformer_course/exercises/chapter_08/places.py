@@ -77,14 +77,14 @@ RELATIVE_BIAS = Exercise(
     minutes=12,
     difficulty=2,
     statement="""\
-`q` (h, i, d) holds queries at the places `start`, `start + 1`, …; keys stand at 0, …, `key_len - 1`. `key_table` \
-(2c + 1, d) holds one vector for each offset t, key place − query place, from -c to c, in row c + t; a farther offset uses the vector of \
--c or c. Write `relative_bias(q, key_table, key_len, start)`: what Shaw et al. add to the scores, each query times \
-the vector of its offset to each key, divided by √d, of shape (h, i, key_len).""",
+`q` (h, i, d) holds queries at the places `start`, `start + 1`, … The keys have the places 0, …, `key_len - 1`. The offset of a pair is the key's place minus the query's place. `key_table` \
+(2c + 1, d) holds one vector for each offset t from -c to c, in row c + t. A farther offset uses the vector of \
+-c or c. Write `relative_bias(q, key_table, key_len, start)`, which Shaw et al. add to the scores: each query times \
+the vector of its offset to each key, divided by √d. Its shape is (h, i, key_len).""",
     hints=(
         "Let start = 5 and key_len = 8, with three queries. What are the offsets j - i in the first row?",
-        "Make the table of offsets (i, key_len) with two calls of np.arange; clip it with np.clip; add c.",
-        "key_table[rows] has shape (i, key_len, d), one vector for each pair; einsum it with q over d.",
+        "Make the table of offsets (i, key_len) with two calls of np.arange. Clip it with np.clip, and add c.",
+        "key_table[rows] has shape (i, key_len, d), one vector for each pair. Multiply it with q over d, with einsum.",
     ),
     stub="def relative_bias(q, key_table, key_len, start):\n    return ...",
     reference=_relative_bias,
@@ -93,31 +93,31 @@ the vector of its offset to each key, divided by √d, of shape (h, i, key_len).
     wrong={
         "queries at place 0": (
             lambda q, key_table, key_len, start: _relative_bias(q, key_table, key_len, 0),
-            "Right as long as start is 0. With five keys kept, at which place does the first query stand?",
+            "Right as long as start is 0. With five keys kept, what is the place of the first query?",
         ),
         "offset backwards": (
             lambda q, key_table, key_len, start: _bias_from(q, key_table, -_offsets(q, key_len, start)),
-            "Your offsets have the wrong sign: is the offset of the *next* word, j = i + 1, equal to 1 in your table?",
+            "Your offsets have the wrong sign. The *next* word, j = i + 1, should have the offset 1.",
         ),
-        "not clipped": (_bias_not_clipped, "Some offsets lie beyond ±c, and there is no row for them. Which vector shall they use?"),
+        "not clipped": (_bias_not_clipped, "Some offsets lie beyond ±c, and there is no row for them. Which vector should they use?"),
         "row t in place of c + t": (
             _bias_rows_not_moved,
-            "A negative row counts from the end in NumPy, so no error was raised. Which row has the offset 0?",
+            "You use the offset as a row number. NumPy counts negative rows from the end, so you get no error. Which row belongs to the offset 0?",
         ),
         "not divided": (
             lambda q, key_table, key_len, start: _relative_bias(q, key_table, key_len, start) * np.sqrt(q.shape[-1]),
-            "Each number is too large by the same factor. The scores were divided by √d; is what you add to them?",
+            "Each number is too large by the same factor. The scores are divided by √d, so this term must be divided as well.",
         ),
         "far keys get nothing": (
             _bias_far_is_nothing,
-            "Near offsets are right. Beyond ±c you add 0; the statement gives these offsets a vector as well.",
+            "Near offsets are right. Beyond ±c you add 0, but the statement gives these offsets a vector as well.",
         ),
     },
     alternatives={"loops": _bias_by_loops, "products first": _bias_by_products},
     success="A table of 2c + 1 rows serves sentences of any length.",
     solution=r"""
-First a table of offsets, one for each pair of a query and a key; queries begin at `start`. Clipping keeps it between -c and c, adding c
-makes row numbers of it, and picking rows gives each pair its vector.
+First make a table of offsets, one for each pair of a query and a key. Queries begin at `start`. Clipping keeps the offsets between -c
+and c, adding c turns them into row numbers, and picking rows gives each pair its vector.
 
 ```python
 def relative_bias(q, key_table, key_len, start):
@@ -132,8 +132,8 @@ def relative_bias(q, key_table, key_len, start):
 check(...)
 ```
 
-The array of vectors is large: one of width d for each pair. It can be avoided, because there are only 2c + 1 different ones. Multiply
-each query with all of them, and then pick the products.
+The array of vectors is large, with one vector of width d for each pair. But only 2c + 1 of them are different. So multiply each query
+with all of these, and then pick the products.
 
 ```python
 def products_first(q, key_table, key_len, start):
@@ -200,13 +200,13 @@ STEP = Exercise(
     difficulty=2,
     statement="""\
 A decoder with rotary positions writes word by word. `kept` (h, n, d) holds the keys of the n words so far, each turned \
-for its place; `q` and `k` (h, 1, d) are the newest word's query and key, as projected. `step` returns the scores of \
-the newest query over all keys, (h, 1, n + 1), and the keys to keep, (h, n + 1, d). The model trained well; word by word, \
-its first word is right and the rest is nonsense. Mend `step`.""",
+for its place. `q` and `k` (h, 1, d) are the query and the key of the newest word, not turned yet. `step` returns the scores of \
+the newest query over all keys, (h, 1, n + 1), and the keys to keep, (h, n + 1, d). The model trained well. But when it writes word by word, \
+its first word is right and the rest is nonsense. Fix `step`.""",
     hints=(
         "The first word is right. What is different for the second one?",
-        "With n keys kept, which place has the newest word, when the first stands at place 0?",
-        "The newest query and the newest key are turned for the place kept.shape[1]; kept keys are left alone.",
+        "The first word has place 0, and n keys are kept. Which place does the newest word have?",
+        "Turn the newest query and the newest key for the place kept.shape[1]. Leave the kept keys alone.",
     ),
     stub="""\
 from xformer_lib.reference.positions import rotary as turn
@@ -226,54 +226,54 @@ def step(q, k, kept):
         ),
         "the key at place 0": (
             lambda q, k, kept: _step_at(q, k, kept, kept.shape[1], 0),
-            "The scores with the kept keys are right, the last one is not. At which place does the newest key stand?",
+            "The scores with the kept keys are right, the last score is not. Which place does the newest key have?",
         ),
         "one place too far": (
             lambda q, k, kept: _step_at(q, k, kept, kept.shape[1] + 1, kept.shape[1] + 1),
-            "The first word stands at place 0, so behind n words stands place n. Where do you put it?",
+            "You are one place too far. The first word has place 0, so after n words the next one has place n.",
         ),
         "the query at place 0": (
             lambda q, k, kept: _step_at(q, k, kept, 0, kept.shape[1]),
-            "The keys to keep are right, the scores are not. For which place did you turn the query?",
+            "The keys to keep are right, the scores are not. For which place do you turn the query?",
         ),
         "kept keys turned again": (
             _step_turned_again,
-            "The kept keys were turned when they were new. What happens to them in your function at every step?",
+            "You turn the kept keys again. They were turned when they were new; what happens to them if every step turns them once more?",
         ),
         "kept without turning": (
             lambda q, k, kept: (_step(q, k, kept)[0], np.concatenate([kept, k], axis=1)),
-            "The scores are right, but look at the last key you keep: the next step takes it as turned already.",
+            "The scores are right, but the last key that you keep is not turned. The next step will take it as turned.",
         ),
         "place from the heads": (
             lambda q, k, kept: _step_at(q, k, kept, len(kept), len(kept)),
-            "Your place is the number of heads. Print the shape of `kept`: which axis counts words?",
+            "You use the number of heads as the place. Print the shape of `kept`. Which axis counts words?",
         ),
         "place from the width": (
             lambda q, k, kept: _step_at(q, k, kept, kept.shape[2], kept.shape[2]),
-            "Your place is the width of a head. Print the shape of `kept`: which axis counts words?",
+            "You use the width of a head as the place. Print the shape of `kept`. Which axis counts words?",
         ),
         "query one place on": (
             lambda q, k, kept: _step_at(q, k, kept, kept.shape[1] + 1, kept.shape[1]),
-            "The keys to keep are right. Query and key belong to the same word: at which place does each of yours stand?",
+            "The keys to keep are right. Query and key belong to the same word. Which place does each of yours have?",
         ),
         "key one place on": (
             lambda q, k, kept: _step_at(q, k, kept, kept.shape[1], kept.shape[1] + 1),
-            "The scores with the kept keys are right. Query and key belong to the same word: at which place does each of yours stand?",
+            "The scores with the kept keys are right. Query and key belong to the same word. Which place does each of yours have?",
         ),
         "on the last kept place": (
             lambda q, k, kept: _step_at(q, k, kept, max(kept.shape[1] - 1, 0), max(kept.shape[1] - 1, 0)),
-            "Your newest word stands where the last kept one stands. The first word has place 0; which has the second?",
+            "Your newest word gets the place of the last kept one. The first word has place 0. Which place does the second have?",
         ),
         "query one place back": (
             lambda q, k, kept: _step_at(q, k, kept, max(kept.shape[1] - 1, 0), kept.shape[1]),
-            "The keys to keep are right. Query and key belong to the same word: at which place does each of yours stand?",
+            "The keys to keep are right. Query and key belong to the same word. Which place does each of yours have?",
         ),
     },
     alternatives={"head by head": _step_by_loop},
-    success="A key is turned once, when it is new; its angle belongs to its place, and that stays.",
+    success="A key is turned once, when it is new. Its place never changes, so its angle does not either.",
     solution=r"""
-Behind n kept keys the newest word has place n, not 0. Its query and its key are turned for this place; the kept keys were turned when
-they were new, and are left alone. The first word is right with the bug as well, since its place *is* 0.
+After n kept keys the newest word has place n, not 0. Turn its query and its key for this place. The kept keys were turned when they
+were new, so leave them alone. With the bug the first word is right as well, because its place *is* 0.
 
 ```python
 from xformer_lib.reference.positions import rotary as turn
@@ -289,8 +289,8 @@ def step(q, k, kept):
 check(...)
 ```
 
-Training does not show this fault: there the whole sentence is turned at once, each row for its own place. A comparison of the cached
-steps with one pass finds it before a user does.
+Training does not show this fault, because there the whole sentence is turned at once, each row for its own place. Compare the steps
+with one pass, and you find the fault before a user does.
 
 ```python
 rng = np.random.default_rng(1)
