@@ -80,10 +80,10 @@ def batches(pairs: Sequence[tuple[Sequence[int], Sequence[int]]], *, max_tokens:
     Raises:
         ValueError: at once, when a pair alone is longer than the budget.
     """
-    lengths = checked_lengths(pairs, max_tokens)
+    lengths = checked_lengths(pairs, max_tokens).tolist()  # [source, target] of each
     order = np.arange(len(pairs)) if rng is None else rng.permutation(len(pairs))
-    order = order[np.lexsort((lengths[order, 0], lengths[order, 1]))]
-    groups = _cut(order.tolist(), lengths.max(axis=1).tolist(), max_tokens)
+    by_length = sorted(order.tolist(), key=lambda row: (lengths[row][1], lengths[row][0]))
+    groups = _cut(by_length, [max(both) for both in lengths], max_tokens)
     if rng is not None:
         groups = [groups[number] for number in rng.permutation(len(groups))]
 

@@ -11,28 +11,28 @@ WASTE = Exercise(
     minutes=4,
     difficulty=1,
     statement="""\
-Four sentences have 4, 10, 5 and 11 pieces. Two go into each batch. How many positions are padding, over both batches, in the given order, and how many after sorting by length?""",
+Four sentences have 4, 10, 5 and 11 pieces. Two go into each batch. How many places are padding, in both batches together: in the given order, and after sorting by length?""",
     hints=(
         "How wide is each batch?",
-        "A batch of two rows has twice as many positions as its longer row has pieces.",
-        "In order the batches are 10 and 11 wide: 42 positions for 30 pieces.",
+        "A batch of two rows has twice as many places as its longer row has pieces.",
+        "In the given order the batches are 10 and 11 wide. That makes 42 places for 30 pieces.",
     ),
     stub='answer = {"in order": ..., "sorted": ...}',
     reference={"in order": 12, "sorted": 2},
     wrong={
-        "positions counted": ({"in order": 42, "sorted": 32}, "These are all positions. How many of them hold a piece of a sentence?"),
+        "positions counted": ({"in order": 42, "sorted": 32}, "These are all the places. How many of them hold a piece of a sentence?"),
         "one width for all": (
             {"in order": 14, "sorted": 14},
             "You padded every row to 11. A batch is only as wide as its own longest row.",
         ),
-        "sorted has none": ({"in order": 12, "sorted": 0}, "Sorted neighbours are alike, and still not equal: write down the two batches."),
+        "sorted has none": ({"in order": 12, "sorted": 0}, "Sorted neighbours are similar, but not equal. Write down the two batches."),
         "one batch forgotten": ({"in order": 6, "sorted": 1}, "That is the padding of one batch. How many batches are there?"),
     },
     alternatives={"floats": {"in order": 12.0, "sorted": 2.0}},
-    success="The same sentences, a sixth of the padding.",
+    success="The same sentences, and a sixth of the padding.",
     solution=r"""
-A batch of two has twice as many positions as its longer row. In order that is 20 + 22 = 42, after sorting 10 + 22 = 32, and in both
-cases 30 positions hold a piece.
+A batch of two has twice as many places as its longer row has pieces. In the given order that is 20 + 22 = 42, and after sorting
+10 + 22 = 32. In both cases 30 places hold a piece.
 
 ```python
 answer = {"in order": 42 - 30, "sorted": 32 - 30}
@@ -134,12 +134,12 @@ BUDGET = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-The function below goes along the `widths` of sentences and returns how many rows each batch gets. No batch may have more than `max_tokens` positions, and a batch is closed only \
-when the next row does not fit. Yet training ran out of memory. Find the batch that is too large, and mend the function. Every width is at most `max_tokens`. Plain Python is enough.""",
+The function below walks along the `widths` of sentences and returns how many rows each batch gets. No batch may have more than `max_tokens` places, and a batch is closed only when the next row does not fit. \
+Yet training ran out of memory. Find the batch that is too large, and fix the function. Every width is at most `max_tokens`. Plain Python is enough.""",
     hints=(
-        "Take widths 2, 6, 2, 2 and a budget of 12. How many positions does each batch of the function have?",
-        "Padding costs memory, too. What is the size of the matrix that holds the batch?",
-        "Keep the longest width of the batch, not the sum: the size is rows times longest.",
+        "Take widths 2, 6, 2, 2 and a budget of 12. How many places does each batch of the function have?",
+        "Padding costs memory as well. What is the size of the matrix that holds the batch?",
+        "Keep the longest width of the batch, not the sum. The size is rows times longest.",
     ),
     stub="""\
 def batch_sizes(widths, max_tokens):
@@ -155,7 +155,7 @@ def batch_sizes(widths, max_tokens):
     cases=_sizes_cases,
     returns=("sizes",),
     wrong={
-        "sum of the widths": (_summed, "The batches are as large as before. You add up the tokens; the matrix also holds the padding."),
+        "sum of the widths": (_summed, "The batches are as large as before. You add up the tokens, but the matrix also holds the padding."),
         "newest row decides": (_newest, "You multiply by the width of the newest row. What if a longer one is already in the batch?"),
         "budget never reached": (
             lambda widths, max_tokens: _sizes(widths, max_tokens - 1),
@@ -166,17 +166,20 @@ def batch_sizes(widths, max_tokens):
             lambda widths, max_tokens: _sizes(widths, max_tokens)[:-1],
             "Add up your sizes: the last sentences are missing.",
         ),
-        "old width kept": (_never_forgets, "Batches after a long row are too small. What should a new batch still know of the one before?"),
+        "old width kept": (
+            _never_forgets,
+            "Batches after a long row are too small. A new batch should forget the width of the batch before it.",
+        ),
         "widest of all decides": (
             _widest_of_all,
-            "No batch is too large now, and most are too small: every batch is cut for the longest sentence of all. Whose width counts?",
+            "No batch is too large now, but most are too small: you cut every batch for the longest sentence of all. Only the longest row of the batch itself counts.",
         ),
     },
     alternatives={"slices": _by_slices},
     success="Rows times longest: that is what the memory sees.",
     solution=r"""
-The function added up the widths, but the matrix is as wide as its longest row everywhere. For widths 1 and 9 and a budget of 10 it made
-one batch, of 2 · 9 = 18 positions. It has to keep the longest width of the batch and multiply.
+The function added up the widths, but every row of the matrix is as wide as the longest one. For widths 1 and 9 and a budget of 10 it
+made one batch, with 2 · 9 = 18 places. It must keep the longest width of the batch, and multiply.
 
 ```python
 def batch_sizes(widths, max_tokens):

@@ -11,18 +11,18 @@ LINKS = Exercise(
     minutes=4,
     difficulty=1,
     statement="""\
-*She does not see them* is *Elle ne les voit pas*. Give for each French word the number of the English word that it translates, counted from 0.""",
+*She does not see them* is *Elle ne les voit pas*. Which English word does each French word translate? Give its number, counted from 0.""",
     hints=(
-        "Write the English words in a row with their numbers 0 to 4. Which of them has no partner in French?",
+        "Write the English words in a row, with their numbers 0 to 4. Which of them has no French partner?",
         "Two French words share one English word, and one word changes its place.",
-        "*ne … pas* is *not*; the pronoun *les* stands before the verb, its English partner after it.",
+        "*ne … pas* is *not*. The pronoun *les* comes before the verb, and its English partner comes after it.",
     ),
     stub='answer = {"Elle": ..., "ne": ..., "les": ..., "voit": ..., "pas": ...}',
     reference={"Elle": 0, "ne": 2, "les": 4, "voit": 3, "pas": 2},
     wrong={
         "word by word": Misconception(
             {"Elle": 0, "ne": 1, "les": 2, "voit": 3, "pas": 4},
-            "You counted along both sentences. Cover the numbers: which English word means *les*?",
+            "You counted along both sentences. Forget the numbers: which English word does *les* translate?",
             recognise=lambda answer: (answer["ne"], answer["les"]) == (1, 2),
             whole=True,
         ),
@@ -32,18 +32,18 @@ LINKS = Exercise(
         ),
         "pronoun left in place": (
             {"Elle": 0, "ne": 2, "les": 3, "voit": 4, "pas": 2},
-            "Look at your partners for *les* and *voit*: which of the two is a verb, in each language?",
+            "Look at your partners for *les* and *voit*. Which of them is a verb, in each language?",
         ),
         "counted from one": Misconception(
             {"Elle": 1, "ne": 3, "les": 5, "voit": 4, "pas": 3},
-            "The partners are right, the numbers begin at 1. Which number has the first word?",
+            "The partners are right, but your numbers begin at 1. The first word has the number 0.",
             whole=True,
         ),
     },
     alternatives={"floats": {"Elle": 0.0, "ne": 2.0, "les": 4.0, "voit": 3.0, "pas": 2.0}},
     success="One English word may have two partners, and *does* has none.",
     solution=r"""
-*not* has two partners, *ne* and *pas*, and *does* has none: French needs no helping verb for a negation. The pronoun *les* stands before its verb, so the links of *them* and *see* cross.
+*not* has two partners, *ne* and *pas*. *does* has none, because French negates without a helping verb. The pronoun *les* comes before its verb, so the links of *them* and *see* cross.
 
 ```python
 answer = {"Elle": 0, "ne": 2, "les": 4, "voit": 3, "pas": 2}
@@ -150,13 +150,12 @@ TOGETHER = Exercise(
     minutes=15,
     difficulty=3,
     statement="""\
-`pairs` is a list of (English, French) sentences, each given as a number; English 3 and French 3 have nothing to do with each other. Pairs that share a sentence on \
-either side must go to the same part of a split, and so must pairs linked through others. Write `groups(pairs)`: for each pair the position of the first pair \
-of its group. Plain Python is enough.""",
+`pairs` is a list of (English, French) sentences. Each sentence is given as a number, and English 3 has nothing to do with French 3. Pairs that share a sentence on either side must go to the same part of a split, \
+and so must pairs that are linked through others. Write `groups(pairs)`: for each pair the position of the first pair of its group. Plain Python is enough.""",
     hints=(
         "By hand: pairs 0 and 1 share their French, pairs 1 and 2 their English. Which of the three may be separated?",
-        "Give each pair its own position as a name, and let two pairs that share a sentence take the smaller name. Is once enough?",
-        "Repeat until no name changes any more, or keep a root for every sentence and join the roots of the two sentences of each pair.",
+        "Give each pair its own position as a name. Two pairs that share a sentence take the smaller name. Is it enough to do that once?",
+        "Repeat it until no name changes.",
     ),
     stub="def groups(pairs):\n    return ...",
     reference=_linked,
@@ -165,12 +164,12 @@ of its group. Plain Python is enough.""",
     wrong={
         "English only": (
             _one_side(0),
-            "Two pairs with the same French stand in different groups. A model that has seen the French has seen the answer.",
+            "Two pairs with the same French are in different groups. A model that has seen the French has seen the answer.",
         ),
-        "French only": (_one_side(1), "Two pairs with the same English stand in different groups. Compare both sides of the pairs."),
+        "French only": (_one_side(1), "Two pairs with the same English are in different groups. Compare both sides of the pairs."),
         "only direct neighbours": (
             lambda pairs: [min(b for b, other in enumerate(pairs) if other[0] == pair[0] or other[1] == pair[1]) for pair in pairs],
-            "Pairs that share a sentence are together, but a group may be a chain: a with b, b with c. Where does c belong?",
+            "Pairs that share a sentence are together, but a group may be a chain: a with b, and b with c. Where does c belong?",
         ),
         "languages mixed up": (
             _languages_mixed,
@@ -178,30 +177,27 @@ of its group. Plain Python is enough.""",
         ),
         "only identical pairs": (
             lambda pairs: [pairs.index(pair) for pair in pairs],
-            "You ask for both sides to be equal. One shared sentence is enough to leak.",
+            "You join pairs only if both sides are equal. One shared sentence is enough to leak.",
         ),
         "one pass only": (
             _one_pass,
-            "You go through the pairs once. When a pair joins two groups that already have names, who tells the pairs before it?",
+            "You go through the pairs once. When a pair joins two groups that have names already, the pairs before it do not hear of it.",
         ),
         "groups numbered in turn": (
             _numbered_in_turn,
-            "The groups are right, and you number them 0, 1, 2, … Which number did the statement ask for?",
+            "The groups are right, but you number them 0, 1, 2, … The statement asks for the position of each group's first pair.",
         ),
-        "positions from 1": (
-            lambda pairs: [name + 1 for name in _linked(pairs)],
-            "The groups are right. Which position has the first pair of a list?",
-        ),
+        "positions from 1": (lambda pairs: [name + 1 for name in _linked(pairs)], "The groups are right. Count positions from 0."),
         "last pair of the group": (
             _named_after_the_last,
-            "The groups are right, but each is named after another of its pairs. Which one did the statement ask for?",
+            "The groups are right, but each is named after another of its pairs. The statement asks for the first one.",
         ),
     },
     alternatives={"matrix power": _by_matrix, "roots": _by_roots},
     success="Nothing in one group is linked to anything in another.",
     solution=r"""
-Each pair starts with its own position as its name. Wherever two pairs share a sentence, both take the smaller name, and this is
-repeated until no name changes, since a name may have to travel along a chain.
+Each pair starts with its own position as its name. Wherever two pairs share a sentence, both take the smaller name. We repeat this until
+no name changes, because a name may have to travel along a chain.
 
 ```python
 def groups(pairs):
@@ -220,8 +216,8 @@ def groups(pairs):
 check(...)
 ```
 
-The loop compares all pairs with all pairs in every round. The chapter's `linked_groups` visits each pair once, by union–find, because
-every sentence knows the way to its root.
+The loop compares all pairs with all pairs in every round. The library's `linked_groups` visits each pair only once;
+[page w3](../w3_data_that_arrives_whole.ipynb#all-groups-in-one-visit) shows how.
 """,
 )
 
@@ -239,10 +235,9 @@ RENAMED = Exercise(
     minutes=5,
     difficulty=2,
     statement="""\
-To the six pairs of this section *one* new pair is added, in turn each of the four below. Does the group of *Many thanks* then have another name, and so perhaps another part? \
-Answer True or False for each.""",
+We add *one* new pair to the six pairs of this section, and try four candidates in turn. Does the group of *Many thanks* get another name, and so perhaps go to another part? Answer True or False for each.""",
     hints=(
-        "Two questions for each newcomer: does it belong to the group at all, and which sentence of the group comes first in the alphabet then?",
+        "Ask two questions for each newcomer. Does it belong to the group at all? And which sentence of the group then comes first in the alphabet?",
         "Case and punctuation do not count, and English names come before French ones. The name so far is `en:manythanks`.",
         "The third newcomer shares a sentence with *two* groups, so it joins them.",
     ),
@@ -252,47 +247,49 @@ answer = {"Cheers! / Merci.": ..., "Thanks a lot. / Merci !": ...,
     reference=_renamed(True, False, True, False),
     wrong={
         "every newcomer renames": Misconception(
-            _renamed(True, True, True, True), "You say that any new pair changes the name. What is a group named after?", whole=True
+            _renamed(True, True, True, True),
+            "You say that any new pair changes the name. But a group is named after one of its sentences. Which one?",
+            whole=True,
         ),
         "no newcomer renames": Misconception(
             _renamed(False, False, False, False),
-            "You say that a name never changes. Sort the English sentences of the group, the new one among them.",
+            "You say that a name never changes. Sort the English sentences of the group, with the new one among them.",
             whole=True,
         ),
         "linked is enough": (
             _renamed(True, True, True, False),
-            "Three of the four join the group, as you say. Which of them come before *Many thanks* in the alphabet?",
+            "Three of the four join the group, that is right. Which of them come before *Many thanks* in the alphabet?",
         ),
         "alphabet without links": (
             _renamed(True, False, True, True),
-            "All that you marked come before *Many thanks*. Does each of them belong to the group?",
+            "All the pairs that you marked come before *Many thanks*. Does each of them belong to the group?",
         ),
         "joined group forgotten": (
             _renamed(True, False, False, False),
-            "One newcomer shares its English with one group and its French with another. What becomes of the two?",
+            "One newcomer shares its English with one group and its French with another. What happens to the two groups?",
         ),
         "alphabet turned round": Misconception(
             _renamed(False, True, False, False),
-            "You marked one that comes after *Many thanks*, and left out one that comes before it. Which sentence gives a group its name?",
+            "You marked a pair that comes after *Many thanks*, and left out one that comes before it. The first in the alphabet gives a group its name.",
             recognise=lambda answer: not answer[NEWCOMERS[0]] and bool(answer[NEWCOMERS[1]]),
             whole=True,
         ),
         "French links alone": (
             _renamed(True, True, False, False),
-            "You marked the two that end in *Merci*. What else can link a pair to the group, and does each of the two change the name?",
+            "You marked the two that end in *Merci*. What else can link a pair to the group? And does each of the two change the name?",
         ),
         "links not looked at": (
             _renamed(False, False, True, True),
-            "Take the newcomers one by one: is it linked to the group, and does it come first in the alphabet? Both must hold.",
+            "Take the newcomers one by one. Is it linked to the group? Does it come first in the alphabet? Both must be true.",
             lambda answer: bool(answer[NEWCOMERS[3]]) and not answer[NEWCOMERS[0]],
         ),
     },
     alternatives={"NumPy booleans": _renamed(*np.array([True, False, True, False])), "ones and zeros": _renamed(1, 0, 1, 0)},
     success="A split belongs to one version of the corpus.",
     solution=r"""
-A group is named after its alphabetically first sentence, here `en:manythanks`. *Cheers* joins by its French and comes before; *Thanks a
-lot* joins and comes after. *I see* joins two groups into one, which is named `en:isee`. *Bless you* comes before, but shares no
-sentence with the group.
+A group is named after its alphabetically first sentence, here `en:manythanks`. *Cheers* joins the group by its French and comes before
+*Many thanks*. *Thanks a lot* joins, but comes after. *I see* joins two groups into one, which is named `en:isee`. *Bless you* comes
+before, but shares no sentence with the group.
 
 ```python
 answer = {"Cheers! / Merci.": True, "Thanks a lot. / Merci !": False,

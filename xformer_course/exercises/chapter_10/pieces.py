@@ -94,11 +94,11 @@ MERGE = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-Write `merge(ids, pair, new_id)`, one step of byte-pair encoding on a list of ids: from left to right, each place where the two numbers of `pair` follow each other in \
-this order becomes `new_id`. A number can be part of one merge only. Return a new list. Plain Python is enough.""",
+Write `merge(ids, pair, new_id)`, one step of byte-pair encoding on a list of ids. Go from left to right. Wherever the two numbers of `pair` follow each other in this order, they become `new_id`. \
+A number can be part of one merge only. Return a new list. Plain Python is enough.""",
     hints=(
         "What should happen to `[7, 7, 7]` and the pair `(7, 7)`?",
-        "After a merge, go on behind both numbers; otherwise move on by one.",
+        "After a merge, go on behind both numbers. Otherwise move on by one.",
         "A `while` loop with a position: compare `ids[position:position + 2]` with the pair, and advance by 2 or by 1.",
     ),
     stub="def merge(ids, pair, new_id):\n    return ...",
@@ -107,21 +107,21 @@ this order becomes `new_id`. A number can be part of one merge only. Return a ne
     returns=("ids",),
     pure=True,
     wrong={
-        "first place only": (_first_only, "Only the first place is merged. Print your answer for a list that holds the pair twice."),
+        "first place only": (_first_only, "You merge only the first place. Print your answer for a list that holds the pair twice."),
         "either order": (_either_order, "You also merge the two numbers the other way round. *ab* and *ba* are different pieces."),
-        "overlapping merges": (_overlapping, "One number was used in two merges. Count what three equal numbers can give."),
-        "last id lost": (_end_lost, "Your list ends too early: the last number has no right neighbour, and it still belongs to the text."),
+        "overlapping merges": (_overlapping, "You used one number in two merges. How many merges can three equal numbers give?"),
+        "last id lost": (_end_lost, "Your list ends too early. The last number has no right neighbour, but it belongs to the text."),
         "second number kept": (
             lambda ids, pair, new_id: [new_id if tuple(ids[p : p + 2]) == tuple(pair) else number for p, number in enumerate(ids)],
-            "The pair is replaced, but its second number is still there. How many numbers does a merge use up?",
+            "You replaced the pair, but its second number is still there. A merge uses up two numbers.",
         ),
         "merged in place": (_merged_in_place, "The result is right, but the caller's list changed. Print `ids` after the call."),
     },
     alternatives={"stack": _by_stack},
-    success="Repeat this for every learned pair, and you have an encoder.",
+    success="Do this for every learned pair in turn, and you have an encoder.",
     solution=r"""
-A merge uses up two numbers, so after one the position advances by two, otherwise by one. The last number has no right neighbour and is
-copied. The chapter's `glue` does the same to pieces and looks back instead of ahead, so that it needs no position.
+A merge uses up two numbers, so the position advances by two after a merge, and otherwise by one. The last number has no right neighbour
+and is copied. In the chapter, Python's `replace` does the walking.
 
 ```python
 def merge(ids, pair, new_id):
@@ -173,10 +173,10 @@ TWINS = Exercise(
     minutes=6,
     difficulty=2,
     statement="""\
-Find two strings of *one* character each that Python says are different and that every tokenizer of this chapter turns into the same ids. Give them as a pair of strings. Plain Python is enough.""",
+Find two strings of *one* character each that are different for Python, but that every tokenizer of this chapter turns into the same ids. Give them as a pair of strings. Plain Python is enough.""",
     hints=(
         "What does the tokenizer do to a text before anything else?",
-        "Form NFC also replaces some characters by another one that looks the same. Unicode has signs of its own for a few units of measurement; µ for micro is one that NFC leaves alone.",
+        "Form NFC also replaces some characters by another one that looks the same. Unicode has its own signs for a few units of measurement. (NFC leaves µ for micro alone.)",
         'The sign for kelvin is `"\\u212a"`. What does `unicodedata.normalize("NFC", "\\u212a")` give, and what does `ascii` print for it?',
     ),
     stub="twins = ...",
@@ -185,7 +185,7 @@ Find two strings of *one* character each that Python says are different and that
     wrong={
         "letter and accent": (
             ("\u00e9", "e\u0301"),
-            "Right, but for the length: a spelling with a separate accent is two characters. Is there a pair in which nothing is composed?",
+            "Right, but too long: a spelling with a separate accent is two characters. Is there a pair in which nothing is composed?",
             lambda answer: (
                 _strings(answer)
                 and answer[0] != answer[1]
@@ -195,12 +195,12 @@ Find two strings of *one* character each that Python says are different and that
         ),
         "equal strings": (
             ("c", "c"),
-            "These are equal for Python, too. Look for two that `==` tells apart.",
+            "These are equal for Python as well. Look for two that `==` tells apart.",
             lambda answer: _strings(answer) and answer[0] == answer[1],
         ),
         "another normal form": (
             ("\uff21", "A"),
-            "Form NFKC would make these two equal. The tokenizer uses NFC, which keeps them apart: compare them in both forms.",
+            "Form NFKC would make these two equal. The tokenizer uses NFC, which keeps them apart. Compare them in both forms.",
             lambda answer: (
                 _strings(answer)
                 and len(set(_form("NFC", answer))) == 2
@@ -210,7 +210,7 @@ Find two strings of *one* character each that Python says are different and that
         ),
         "case folded": (
             ("C", "c"),
-            "A capital is another character, and NFC keeps it. The tokenizer has to give the text back as it was.",
+            "A capital is another character, and NFC keeps it. The tokenizer must give the text back as it was.",
             lambda answer: (
                 _strings(answer)
                 and answer[0] != answer[1]
@@ -220,7 +220,7 @@ Find two strings of *one* character each that Python says are different and that
         ),
         "spaces alike": (
             (" ", "\u00a0"),
-            "Spaces are part of the text, each kind of them. `normalise` tidies them in a corpus; the tokenizer does not.",
+            "Each kind of space is part of the text. `normalise` tidies the spaces of a corpus, but the tokenizer does not.",
             lambda answer: _strings(answer) and answer[0] != answer[1] and answer[0].split() == answer[1].split(),
         ),
         "accent dropped": (
@@ -238,15 +238,15 @@ Find two strings of *one* character each that Python says are different and that
         ),
         "look-alike letters": (
             ("a", "\u0430"),
-            "For the eye they may be twins. Unicode counts two letters, and NFC keeps both: print each with `unicodedata.name`.",
+            "To the eye they may be twins. For Unicode they are two letters, and NFC keeps both. Print each with `unicodedata.name`.",
             _two_others,
         ),
     },
     alternatives={"ångström and ring": ["\u00c5", "\u212b"], "ohm": ("\u2126", "\u03a9")},
     success="They look the same, so they should mean the same to the model.",
     solution=r"""
-The tokenizer brings a text to form NFC first. That composes a letter and its accent, and it also replaces a few signs by the letter
-that they look like: the sign for kelvin becomes *K*, those for ångström and ohm become *Å* and *Ω*.
+The tokenizer first brings a text to form NFC. That composes a letter and its accent. It also replaces a few signs by the letter that
+they look like: the sign for kelvin becomes *K*, the signs for ångström and ohm become *Å* and *Ω*.
 
 ```python
 twins = ("\u212a", "K")

@@ -24,12 +24,11 @@ BEFORE_TRAINING = Exercise(
     minutes=4,
     difficulty=1,
     statement="""\
-An untrained model gives each of the 50 words of its vocabulary the same probability. What is its loss for one word, in nats and to two decimals: with plain cross-entropy, and with label smoothing of 0.1? \
-You may write an expression instead of a number.""",
+An untrained model gives each of its 50 words the same probability. What is its loss per word, in nats and to two decimals, with plain cross-entropy and with label smoothing of 0.1? An expression is fine.""",
     hints=(
-        "Which probability does the wanted word get?",
-        "The loss is −log of that probability. Smoothing takes a mean of −log p over several words: what is −log p of each of them here?",
-        "Every −log p is log 50, and a mean of equal numbers is that number.",
+        "Which probability does the right word get?",
+        "The loss is −log of that probability. Smoothing takes a mean of −log p over all words. What is −log p of each of them here?",
+        "Every −log p is log 50. The mean of equal numbers is that number.",
     ),
     stub='answer = {"plain": ..., "smoothed": ...}',
     reference=UNIFORM,
@@ -43,55 +42,58 @@ You may write an expression instead of a number.""",
             {"plain": math.log10(50), "smoothed": math.log10(50)},
             "You used the logarithm to base 10. A nat uses the natural logarithm, `math.log`.",
         ),
-        "a probability": ({"plain": 1 / 50, "smoothed": 1 / 50}, "That is the probability of the wanted word. The loss is −log of it."),
+        "a probability": (
+            {"plain": 1 / 50, "smoothed": 1 / 50},
+            "That is the probability of the right word. The loss is minus its logarithm.",
+        ),
         "smoothing scales the loss": (
             {"plain": math.log(50), "smoothed": 0.9 * math.log(50)},
-            "You kept 0.9 of the loss for the target. Where is the 0.1 that goes to all words?",
+            "You kept 0.9 of the loss for the target. The other 0.1 goes to all words, and they cost something too.",
         ),
         "smoothing adds to the loss": (
             {"plain": math.log(50), "smoothed": 1.1 * math.log(50)},
-            "The wanted distribution still adds up to 1: what the words get is taken from the target.",
+            "The wanted distribution still adds up to 1. What the other words get is taken from the target.",
         ),
         "no loss yet": (
             {"plain": 0.0, "smoothed": 0.0},
-            "A loss of 0 means probability 1 for the wanted word. Which probability has it here?",
+            "A loss of 0 means probability 1 for the right word. Which probability does it have here?",
         ),
         "share taken for probability": (
             {"plain": math.log(50), "smoothed": -math.log(0.9 + 0.1 / 50)},
-            "You took the logarithm of what the target *wants*. Whose probability stands in the logarithm, and which does the model give?",
+            "You took the logarithm of the *wanted* probability. The logarithm belongs to the probability that the model gives.",
             _smoothed_near(-math.log(0.902), -math.log(0.9)),
         ),
         "entropy of the target": (
             {"plain": math.log(50), "smoothed": 0.702},
-            "That is what the wanted distribution holds by itself, or what is left of the loss without it. Which −log p are averaged?",
+            "That is the entropy of the wanted distribution, or the loss without it. The loss is a mean of −log p. What is −log p of each word here?",
             _smoothed_near(0.702, math.log(50) - 0.702),
         ),
         "part of the words only": (
             {"plain": math.log(50), "smoothed": 0.1 * math.log(50)},
-            "That is the part of one of the shares. Target and all words together: what do the weights add up to?",
+            "That is one share of the loss only. Add the share of the target and the shares of all words: what do the weights add up to?",
             _smoothed_near(0.1 * math.log(50), 0.098 * math.log(50), 0.902 * math.log(50)),
         ),
         "a number for smoothing": (
             {"plain": math.log(50), "smoothed": math.log(50) - 0.1},
-            "Did you add 0.1 or take it away, or put a factor of 0.9 inside the logarithm? 0.1 is a weight: of which numbers does smoothing take a mean?",
+            "It looks as if you added or subtracted 0.1, or put 0.9 inside the logarithm. 0.1 is a weight. Of which numbers does smoothing take a mean?",
             _smoothed_near(math.log(50) - 0.1, math.log(50) + 0.1, 0.9 * math.log(50) + 0.1, -math.log(0.902 / 50)),
         ),
         "minus sign lost": (
             {"plain": -math.log(50), "smoothed": -math.log(50)},
-            "A probability is at most 1, so its logarithm is at most 0. Which sign has a loss?",
+            "A probability is at most 1, so its logarithm is at most 0. Which sign does a loss have?",
             _both_near(-math.log(50)),
         ),
         "perplexity": (
             {"plain": 50.0, "smoothed": 50.0},
-            "Among so many words the model hesitates. The loss is counted in nats: what undoes an exponential?",
+            "That is the perplexity: the model hesitates among 50 words. The loss is in nats. What undoes an exponential?",
             _both_near(50.0),
         ),
     },
     alternatives={"two decimals": {"plain": 3.91, "smoothed": 3.91}},
     success="A first loss far from log v means that something is wrong before training has begun.",
     solution=r"""
-Every word has probability 1/50, so the target costs −log(1/50) = log 50. With smoothing the loss is a mean of −log p over all words
-under the wanted distribution; all these numbers are log 50, and so is their mean.
+Every word has probability 1/50, so the target costs −log(1/50) = log 50. With smoothing, the loss is a weighted mean of −log p over all
+words. All these numbers are log 50, so their mean is log 50 as well.
 
 ```python
 answer = {"plain": math.log(50), "smoothed": math.log(50)}
@@ -129,8 +131,8 @@ SMOOTH_TARGETS = Exercise(
     minutes=8,
     difficulty=1,
     statement="""\
-Write `smoothed_targets(targets, vocab_size, epsilon)`: the wanted distributions as a matrix with one row for each of the n target ids in `targets` and one column for each word. A row gives \
-1 − ε to its target and, besides, shares ε evenly among all words of the vocabulary, the target included.""",
+Write `smoothed_targets(targets, vocab_size, epsilon)`: a matrix of wanted distributions, with one row for each target id in `targets` and one column for each word. \
+In each row the target keeps 1 − ε, and ε is shared evenly among all words, the target included.""",
     hints=(
         "What must each row add up to? Write the row for 4 words, target 2 and ε = 0.2 on paper.",
         "`np.eye(vocab_size)[targets]` gives the rows without smoothing.",
@@ -150,14 +152,14 @@ Write `smoothed_targets(targets, vocab_size, epsilon)`: the wanted distributions
             _others_only,
             "You shared ε among the other words only. The statement shares it among all words, the target included.",
         ),
-        "rows below one": (_target_without_share, "Your rows add up to a little less than 1. Which share is the target still owed?"),
+        "rows below one": (_target_without_share, "Your rows add up to a little less than 1. The target gets its share of ε as well."),
         "no smoothing": (
             lambda targets, vocab_size, epsilon: np.eye(vocab_size)[targets],
-            "These are one-hot rows. Print the entry of a word that is not the target: what should stand there for ε = 0.2?",
+            "These are one-hot rows. Print the entry of a word that is not the target. What should it be for ε = 0.2?",
         ),
         "epsilon for each word": (
             lambda targets, vocab_size, epsilon: (1 - epsilon) * np.eye(vocab_size)[targets] + epsilon,
-            "Every word got the whole of ε. Print the sums of your rows.",
+            "Every word got the whole ε. Print the sums of your rows.",
         ),
         "target and rest swapped": (
             lambda targets, vocab_size, epsilon: epsilon * np.eye(vocab_size)[targets] + (1 - epsilon) / vocab_size,
@@ -169,7 +171,7 @@ Write `smoothed_targets(targets, vocab_size, epsilon)`: the wanted distributions
         ),
         "target not lowered": (
             lambda targets, vocab_size, epsilon: np.eye(vocab_size)[targets] + epsilon / vocab_size,
-            "Your rows add up to more than 1. What the words share must come from somewhere.",
+            "Your rows add up to more than 1. The target must give away the ε that the words share.",
         ),
         "shared by one too few": (
             lambda targets, vocab_size, epsilon: (1 - epsilon) * np.eye(vocab_size)[targets] + epsilon / (vocab_size - 1),
@@ -183,8 +185,8 @@ Write `smoothed_targets(targets, vocab_size, epsilon)`: the wanted distributions
     alternatives={"loop": _smoothed_by_loop},
     success="Each row adds up to 1 and leaves no word without a little probability.",
     solution=r"""
-Row n of `np.eye(vocab_size)[targets]` is 1 at target n and 0 elsewhere. It keeps 1 − ε of that, and every column receives ε divided by
-the number of words: the row adds up to 1 − ε + ε.
+Row n of `np.eye(vocab_size)[targets]` is 1 at target n and 0 elsewhere. We keep 1 − ε of it and add ε divided by the number of words to
+every column. So each row adds up to 1 − ε + ε = 1.
 
 ```python
 def smoothed_targets(targets, vocab_size, epsilon):
@@ -242,11 +244,11 @@ WHICH_MEAN = Exercise(
     minutes=8,
     difficulty=2,
     statement="""\
-A padded batch gives `losses` (b, t), one number for each place, and `real` (b, t), true where the place holds a target token and false at padding. Write `mean_loss(losses, real)`: the mean loss of a \
-token, in which every real token counts the same and padding counts nothing.""",
+`losses` (b, t) holds one loss for each place of a padded batch. `real` (b, t) is true where the place holds a target token and false at padding. Write `mean_loss(losses, real)`: the mean loss per token. \
+Every real token counts the same, and padding does not count.""",
     hints=(
         "A sentence of 1 word and a sentence of 9 words: what share of the mean should each have?",
-        "What do you divide by: places, sentences or real tokens?",
+        "By what do you divide: by places, sentences or real tokens?",
         "Add the losses at real places and divide by the number of real places, once for the whole batch.",
     ),
     stub="def mean_loss(losses, real):\n    return ...",
@@ -261,7 +263,7 @@ token, in which every real token counts the same and padding counts nothing.""",
         ),
         "divided by all places": (
             lambda losses, real: (losses * real).mean(),
-            "You left the padding out of the sum and still counted it. Add a column of padding: the mean should stay.",
+            "You left the padding out of the sum but counted its places. Add a column of padding: the mean should stay the same.",
         ),
         "mean of sentence means": (
             lambda losses, real: ((losses * real).sum(axis=1) / real.sum(axis=1)).mean(),
@@ -269,23 +271,23 @@ token, in which every real token counts the same and padding counts nothing.""",
         ),
         "divided by sentences": (
             lambda losses, real: (losses * real).sum() / len(losses),
-            "That is the loss of a sentence, on average. The statement asks for the loss of a token.",
+            "That is the mean loss per sentence. The statement asks for the loss per token.",
         ),
-        "a sum": (lambda losses, real: (losses * real).sum(), "That is the sum. A mean also divides."),
+        "a sum": (lambda losses, real: (losses * real).sum(), "That is the sum. Divide it by the number of real tokens."),
         "a loss of 0 taken for padding": (
             _nonzero_mean,
-            "A token that was foretold with certainty has the loss 0, and it counts. What says which places are padding?",
+            "A token that was predicted with certainty has the loss 0, and it counts. Ask `real` which places are padding.",
         ),
         "mask turned round": (
             lambda losses, real: losses[~real].mean(),
-            "Only padding counts in your mean. What does `real` say at a place that holds a token?",
+            "Only padding counts in your mean. `real` is true where the place holds a token.",
         ),
     },
     alternatives={"loop": _mean_by_loop},
-    success="Every token counts the same, however its sentence was padded or batched.",
+    success="Every token counts the same, whatever sentence it came from.",
     solution=r"""
-Indexing with the booleans keeps the losses of real tokens, of all sentences in one row. Their mean divides by the number of real
-tokens. A mean of sentence means would give a word of a short sentence more weight, as the second line printed below shows.
+`losses[real]` keeps the losses of the real tokens, all in one row. Their mean divides by the number of real tokens. A mean of sentence
+means would give a word of a short sentence more weight, as the second printed line shows.
 
 ```python
 def mean_loss(losses, real):

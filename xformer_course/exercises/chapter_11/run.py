@@ -33,11 +33,11 @@ ACCUMULATE = Exercise(
     minutes=8,
     difficulty=2,
     statement="""\
-A batch is too large for the memory, so it is computed in parts. `parts` is a list of pairs (gradient, tokens): the gradient of the *mean* loss of that part, and how many target tokens the part has. Write \
-`accumulated(parts)`: the gradient of the mean loss of the whole batch, in which every token counts the same.""",
+`parts` is a list of pairs (gradient, tokens): the gradient of the *mean* loss of one part of a batch, and the number of target tokens in that part. Write `accumulated(parts)`: the gradient of the mean loss of the whole batch. \
+Every token counts the same.""",
     hints=(
-        "One part has 1 token, another 99. Do their gradients deserve the same weight?",
-        "From the gradient of a mean you get the gradient of the sum: multiply by the number of tokens. Sums may be added.",
+        "One part has 1 token, another has 99. Should their gradients have the same weight?",
+        "The gradient of a mean times the number of tokens is the gradient of the sum. Sums may be added.",
         "Σ tokens · gradient, divided by Σ tokens.",
     ),
     stub="def accumulated(parts):\n    return ...",
@@ -47,11 +47,11 @@ A batch is too large for the memory, so it is computed in parts. `parts` is a li
     wrong={
         "sum of means": (
             lambda parts: sum(gradient for gradient, _ in parts),
-            "You added the gradients. With twice as many parts of the same kind the result would double; a mean would not.",
+            "You added the gradients. With twice as many equal parts your result doubles, but a mean stays the same.",
         ),
         "parts count the same": (
             lambda parts: sum(gradient for gradient, _ in parts) / len(parts),
-            "Every part has the same weight in yours, so a token in a small part counts more than one in a large part.",
+            "You gave every part the same weight, so a token in a small part counts more than a token in a large one.",
         ),
         "only the last part": (
             lambda parts: parts[-1][0],
@@ -59,11 +59,11 @@ A batch is too large for the memory, so it is computed in parts. `parts` is a li
         ),
         "never divided": (
             lambda parts: sum(tokens * gradient for gradient, tokens in parts),
-            "That is the gradient of the summed loss. One division is missing.",
+            "That is the gradient of the summed loss. Divide it by the number of all tokens.",
         ),
         "not multiplied": (
             lambda parts: sum(gradient for gradient, _ in parts) / sum(tokens for _, tokens in parts),
-            "The gradients are already those of means, and you divide by the tokens once more. What must come before the sum?",
+            "Each gradient is already the gradient of a mean, and you divide once more. Multiply by the tokens before you add.",
         ),
         "divided by parts": (
             lambda parts: sum(tokens * gradient for gradient, tokens in parts) / len(parts),
@@ -73,8 +73,8 @@ A batch is too large for the memory, so it is computed in parts. `parts` is a li
     alternatives={"weighted average": _averaged},
     success="Parts of any size give the gradient of the whole batch.",
     solution=r"""
-A gradient of a mean times the number of tokens is the gradient of the sum, and sums may be added. Dividing once by all tokens makes it
-the gradient of the mean over the whole batch. We try it on a loss whose gradient we know: half the square of w − x, averaged, has the
+The gradient of a mean times the number of tokens is the gradient of the sum, and sums may be added. Divided by all tokens, it is the
+gradient of the mean over the whole batch. We try it on a loss whose gradient we know: the mean of half the square of w − x has the
 gradient w minus the mean of x.
 
 ```python
@@ -112,11 +112,11 @@ WHAT_TO_KEEP = Exercise(
     minutes=6,
     difficulty=2,
     statement="""\
-A run with dropout, Adam and a schedule is stopped *between* two steps and goes on later, on the same machine, to the same weights bit for bit. Say for each item whether the checkpoint must hold it: `True` if the run \
-cannot go on exactly without it, `False` if it can be computed from the rest or is not needed.""",
+A run with dropout, Adam and a schedule is stopped *between* two steps. Later it goes on, on the same machine, and should reach the same weights bit for bit. What must the checkpoint hold? \
+`True`: the run cannot go on exactly without it. `False`: it can be computed from the rest, or nobody needs it.""",
     hints=(
-        "For each item ask: does the next step read it, and could the next step make it anew?",
-        "Gradients are set to zero before the next step; the schedule is a function of the step number.",
+        "For each item ask: does the next step read it? Could the next step compute it again?",
+        "Gradients are set to zero before the next step. The schedule is a function of the step number.",
         "Four of the six must be kept. Dropout draws random numbers, and Adam remembers past gradients.",
     ),
     stub="""\
@@ -132,7 +132,7 @@ answer = {
         ),
         "dropout forgotten": (
             _right_but("state of the random generator"),
-            "Which elements does dropout remove in the next step? It asks the random generator.",
+            "Which numbers will dropout remove in the next step? It asks the random generator.",
         ),
         "Adam forgotten": (
             _right_but("Adam's two means"),
@@ -140,44 +140,41 @@ answer = {
         ),
         "gradients kept": (
             _right_but("gradients"),
-            "Between two steps the gradients have been used, and the next step sets them to zero first. Does it read them?",
+            "Between two steps the gradients have been used. The next step sets them to zero before it reads anything.",
         ),
-        "rate kept": (
-            _right_but("learning rate"),
-            "The schedule is a function of the step number. Is there anything about the rate that the step number does not say?",
-        ),
+        "rate kept": (_right_but("learning rate"), "The schedule computes the rate from the step number, so the rate need not be kept."),
         "keep everything": (
             {name: True for name in NEEDED},
-            "It would work, and two of these are not needed. Which are made anew in the next step?",
+            "It would work, but two of these are not needed. Which two does the next step compute again?",
         ),
         "rate for the step number": (
             _right_but("learning rate", "step number"),
-            "The rate of this step says nothing of the next one, and Adam's correction counts, too. Which of the two makes the other?",
+            "The rate of this step does not tell the rate of the next one, and Adam's correction needs the step number as well. Which of the two can be computed from the other?",
         ),
         "step number forgotten": (
             _right_but("step number"),
-            "Where in the schedule does the run go on? And what does Adam's correction ask for?",
+            "Where in the schedule should the run go on? And which number does Adam's correction need?",
             lambda answer: not answer["step number"] and all(answer[name] for name in NEEDED if NEEDED[name] and name != "step number"),
         ),
         "several things left out": (
             _right_but("Adam's two means", "state of the random generator"),
-            "More than one thing is missing that the next step reads. Go through it: forward with dropout, Adam's two means, the schedule.",
+            "The next step reads more than one thing that you left out. Go through it: forward with dropout, Adam's two means, the schedule.",
             lambda answer: sum(not answer[name] for name in NEEDED if NEEDED[name]) > 1,
         ),
         "one left out, one too many": (
             _right_but("Adam's two means", "gradients"),
-            "One thing is missing that the next step reads, and one or two are kept that it makes anew. Go through the step line by line.",
+            "You left out something that the next step reads, and kept something that it computes again. Go through the step line by line.",
             lambda answer: (
                 sum(not answer[name] for name in NEEDED if NEEDED[name]) == 1 and any(answer[name] for name in NEEDED if not NEEDED[name])
             ),
         ),
     },
     alternatives={"ones and zeros": {name: int(value) for name, value in NEEDED.items()}},
-    success="And the place in the data: which batches of this epoch are done.",
+    success="It must also know its place in the data: which batches of this epoch are done.",
     solution=r"""
-The next step reads the weights, Adam's means, the step number (for Adam's correction and for the schedule) and the random generator
-(for dropout). It makes the gradients anew, and the rate is a function of the step number. A real run must also know its place in the
-data; there the pass and the batch number are enough, because the order of a pass follows from the seed.
+The next step reads the weights, Adam's means, the step number for Adam's correction and the schedule, and the random generator for
+dropout. It computes the gradients again, and the rate is a function of the step number. A real run must also know its place in the
+data. The number of the pass and of the batch are enough for that, because the order of a pass follows from the seed.
 
 ```python
 answer = {

@@ -19,11 +19,11 @@ ADAM_FIRST = Exercise(
     minutes=5,
     difficulty=2,
     statement="""\
-Two weights start at 0. In the first step of Adam, with rate 0.01, one has the gradient 100 and the other −0.001. Write down both weights after this step, to three decimals.""",
+Two weights start at 0. In Adam's first step, with rate 0.01, one has the gradient 100 and the other −0.001. Where are the two weights after this step, to three decimals?""",
     hints=(
-        "What are the two corrected means after one step, as formulas in g?",
-        "After one step the corrected mean of g is g, and that of g² is g². What is left of g divided by the root of g²?",
-        "g / |g| is the sign of g: only the rate says how far the step goes.",
+        "After one step, what are the two corrected means? Write them as formulas in g.",
+        "The corrected mean of g is g, and the corrected mean of g² is g². What is g divided by the root of g²?",
+        "g / |g| is the sign of g. Only the rate says how far the step goes.",
     ),
     stub='answer = {"gradient 100": ..., "gradient -0.001": ...}',
     reference={"gradient 100": -0.01, "gradient -0.001": 0.01},
@@ -35,7 +35,7 @@ Two weights start at 0. In the first step of Adam, with rate 0.01, one has the g
         ),
         "up instead of down": (
             {"gradient 100": 0.01, "gradient -0.001": -0.01},
-            "The sizes are right. Which way does a weight go to make the loss smaller?",
+            "The sizes are right, the directions are not. A step goes against the gradient.",
         ),
         "sign forgotten": (
             {"gradient 100": -0.01, "gradient -0.001": -0.01},
@@ -43,27 +43,29 @@ Two weights start at 0. In the first step of Adam, with rate 0.01, one has the g
         ),
         "no correction": (
             {"gradient 100": -0.01 * 0.1 / 0.02**0.5, "gradient -0.001": 0.01 * 0.1 / 0.02**0.5},
-            "You used the means as they are. They started at 0, so after one step they are too small; Adam corrects for that.",
+            "You used the means as they are. They started at 0, so after one step they are too small. Adam divides by 1 − βⁿ to correct that.",
             _same_size_but_wrong,
         ),
-        "rate forgotten": ({"gradient 100": -1.0, "gradient -0.001": 1.0}, "That is the direction. The rate says how far."),
+        "rate forgotten": (
+            {"gradient 100": -1.0, "gradient -0.001": 1.0},
+            "The directions are right. The step is as long as the rate, 0.01.",
+        ),
         "gradient added": (
             {"gradient 100": 1.0, "gradient -0.001": -0.00001},
-            "That is rate times gradient, and uphill. Adam divides by the gradient's own running size, and a step makes the loss smaller.",
+            "That is rate times gradient, and uphill. Adam divides by the gradient's own running size, and its step goes against the gradient.",
             lambda answer: abs(float(answer["gradient 100"]) - 1) < 1e-3 and abs(float(answer["gradient -0.001"])) < 1e-3,
         ),
         "square not rooted": (
             {"gradient 100": -0.0001, "gradient -0.001": 10.0},
-            "You divided by the mean of the squares. Try a gradient ten times as large: should the step become ten times smaller?",
+            "You divided by the mean of the squares and forgot the root. With your rule, a gradient ten times as large makes the step ten times smaller.",
             lambda answer: abs(float(answer["gradient 100"])) < 2e-4 and abs(float(answer["gradient -0.001"])) > 1,
         ),
     },
     alternatives={"with epsilon": {"gradient 100": -0.0099999, "gradient -0.001": 0.00999999}},
     success="The first step has the size of the rate, whatever the gradient's size.",
     solution=r"""
-After one step the running means are (1 − β₁) g and (1 − β₂) g². The correction divides by just these factors. What is left is g and g²,
-so the step is rate · g / √(g²): the rate, with the sign of g. The weight goes against the gradient. The size of the gradient has
-cancelled.
+After one step the running means are (1 − β₁) g and (1 − β₂) g². The correction divides by exactly these factors, and g and g² remain. So
+the step is rate · g / √(g²): the rate, with the sign of g. The size of the gradient has cancelled, and the weight goes against its sign.
 
 ```python
 def first_step(g, rate=0.01, beta_1=0.9, beta_2=0.98, epsilon=1e-9):
@@ -114,12 +116,12 @@ FIND_THE_JUMP = Exercise(
     minutes=8,
     difficulty=1,
     statement="""\
-The rate should rise in a straight line to `peak`, which it has at step `warmup`, and from there fall in a straight line to 0 at step `total`; steps count from 1. The function below was written for that. \
-Print it for `peak=0.5, warmup=4, total=12` and look at steps 4 and 5. Then mend it.""",
+The rate should rise in a straight line to `peak` at step `warmup`, and then fall in a straight line to 0 at step `total`. Steps count from 1. \
+Print the function below for `peak=0.5, warmup=4, total=12`, look at steps 4 and 5, and fix it.""",
     hints=(
-        "A straight line that starts at `peak` in step 4 and ends at 0 in step 12: what is its value in step 8?",
+        "Take a straight line from `peak` at step 4 to 0 at step 12. What is its value at step 8?",
         "At step `warmup` the second formula must give `peak` too. Does it?",
-        "Of the `total − warmup` steps of the fall, `total − step` are still to come.",
+        "The fall has `total − warmup` steps, and `total − step` of them are still to come.",
     ),
     stub="""\
 def rate(step, peak, warmup, total):
@@ -132,11 +134,11 @@ def rate(step, peak, warmup, total):
     wrong={
         "the jump is still there": (
             lambda step, peak, warmup, total: peak * (step / warmup if step <= warmup else 1 - step / total),
-            "The rate still drops at once after the warm-up. Put `step = warmup` into the formula of the fall.",
+            "The rate still jumps down right after the warm-up. Put `step = warmup` into the formula of the fall: it should give `peak`.",
         ),
         "does not reach zero": (
             _falls_to_the_wrong_end,
-            "The fall now begins at `peak` but is too slow: print the last step. How many steps does the fall have?",
+            "The fall now begins at `peak` but is too slow. Print the last step. How many steps does the fall have?",
         ),
         "one step late": (
             lambda step, peak, warmup, total: _schedule(step - 1, peak, warmup, total),
@@ -144,11 +146,11 @@ def rate(step, peak, warmup, total):
         ),
         "no fall": (
             lambda step, peak, warmup, total: peak * min(1.0, step / warmup),
-            "The jump is gone, and so is the fall: the last step should have rate 0.",
+            "The jump is gone, but so is the fall. The last step should have rate 0.",
         ),
         "no warm-up left": (
             lambda step, peak, warmup, total: peak * (total - step) / (total - warmup),
-            "The fall is right and the rise is gone: print the first step.",
+            "The fall is right, but the rise is gone. Print the first step.",
         ),
         "peak never reached": (
             lambda step, peak, warmup, total: peak * min(step / warmup, 1 - step / total),
@@ -156,7 +158,7 @@ def rate(step, peak, warmup, total):
         ),
         "steps not counted from the peak": (
             _falling(lambda step, warmup, total: 1 - step / (total - warmup)),
-            "The fall has the right slope and begins too low, below 0 at the end. How many steps after the warm-up is step 5 of the example?",
+            "The fall has the right slope, but it begins too low and ends below 0. Count its steps from the peak, not from the start.",
         ),
         "peak kept a step": (
             _falling(lambda step, warmup, total: (total - step) / (total - warmup - 1)),
@@ -168,15 +170,15 @@ def rate(step, peak, warmup, total):
         ),
         "zero a step early": (
             _falling(lambda step, warmup, total: (total - step - 1) / (total - warmup)),
-            "Print the last two steps: the rate is 0 too early, and then below it. How many steps are still to come at `total`?",
+            "Print the last two steps: the rate is 0 too early, and then negative. How many steps are still to come at `total`?",
         ),
         "root in place of a line": (
             _falling(lambda step, warmup, total: (warmup / step) ** 0.5),
-            "No jump, but a curve that never reaches 0. That is another schedule; the statement asks for a straight line.",
+            "The jump is gone, but this curve never reaches 0. That is another schedule. The statement asks for a straight line.",
         ),
         "curve in place of a line": (
             _falling(lambda step, warmup, total: 0.5 + 0.5 * np.cos(np.pi * (step - warmup) / (total - warmup))),
-            "No jump, and 0 at the end, but in between your rate bends. The statement asks for a straight line.",
+            "The jump is gone and the rate ends at 0, but in between it bends. The statement asks for a straight line.",
         ),
     },
     alternatives={
@@ -184,9 +186,9 @@ def rate(step, peak, warmup, total):
     },
     success="The two lines meet at the peak.",
     solution=r"""
-The fall was written as if it had begun at step 0, so at the end of the warm-up it is already below the peak: from 0.5 at step 4 it
-drops to 0.292 at step 5, where 0.4375 is wanted. It must start where the rise ends: of its `total − warmup` steps, `total − step` are
-still to come.
+The fall was written as if it began at step 0. So at the end of the warm-up it is already far below the peak: the rate drops from 0.5 at
+step 4 to 0.292 at step 5, where we want 0.4375. The fall must start where the rise ends. It has `total − warmup` steps, and
+`total − step` of them are still to come.
 
 ```python
 def rate(step, peak, warmup, total):
@@ -245,11 +247,11 @@ CLIP = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-Write `clip(gradients, largest)`. `gradients` is a list of arrays of any shapes, one for each parameter; their *global norm* is the root of the sum of all squared entries of all arrays. Return the list \
-unchanged if that norm is at most `largest`; otherwise multiply all arrays by the one factor that makes it `largest`.""",
+Write `clip(gradients, largest)`. `gradients` is a list of arrays, one for each parameter. Their *global norm* is the root of the sum of all squared entries. If it is at most `largest`, return the list unchanged. \
+Otherwise multiply all arrays by the one factor that makes the norm `largest`.""",
     hints=(
         "Should the direction of the whole gradient change?",
-        "Compute one norm over all arrays first; only then decide on one factor for all.",
+        "First compute one norm over all arrays. Then decide on one factor for all.",
         "factor = largest / norm where norm > largest, otherwise 1.",
     ),
     stub="def clip(gradients, largest):\n    return ...",
@@ -267,19 +269,19 @@ unchanged if that norm is at most `largest`; otherwise multiply all arrays by th
     wrong={
         "each array alone": (
             lambda gradients, largest: [g * min(1.0, largest / np.linalg.norm(g)) if g.any() else g for g in gradients],
-            "You gave each array a factor of its own, so the direction of the whole changes. How many norms does the statement ask for?",
+            "You gave each array its own factor, so the direction of the whole gradient changes. Compute one norm over all arrays.",
         ),
         "clipped by value": (
             lambda gradients, largest: [np.clip(g, -largest, largest) for g in gradients],
-            "You cut single entries at ±largest, which bends the direction. Multiply all by one factor instead.",
+            "You cut single entries at ±largest, which bends the direction. Multiply everything by one factor instead.",
         ),
         "always scaled": (
             _scaled(_norm, lambda norm, largest: largest / norm),
-            "Small gradients were blown up to the limit. What should happen when the norm is already below it?",
+            "You blew small gradients up to the limit. If the norm is already below it, leave them alone.",
         ),
         "norms added": (
             _scaled(lambda gradients: sum(np.linalg.norm(g) for g in gradients)),
-            "You added the norms of the arrays. Squares are what adds up: try one array of 3 and one of 4.",
+            "You added the norms of the arrays. Add the squares instead: for one array of 3 and one of 4 the norm is 5.",
         ),
         "root forgotten": (
             _scaled(lambda gradients: sum((g**2).sum() for g in gradients)),
@@ -287,14 +289,14 @@ unchanged if that norm is at most `largest`; otherwise multiply all arrays by th
         ),
         "scaled to one": (
             _scaled(_norm, lambda norm, largest: 1 / norm if norm > largest else 1.0),
-            "The norm afterwards is 1, whatever the limit was. Which number should it be?",
+            "Afterwards the norm is 1, whatever the limit was. It should be the limit.",
         ),
     },
     alternatives={"one long vector": _clip_concatenated},
     success="One factor for all: the step gets shorter and keeps its direction.",
     solution=r"""
-One norm over all arrays, then one factor for all: the gradient gets shorter and keeps its direction. Gradients that are short enough
-are left alone, so a norm of 0 divides nothing.
+We compute one norm over all arrays, and then one factor for all of them. The gradient gets shorter and keeps its direction. Short
+gradients are left alone, so nothing is divided by a norm of 0.
 
 ```python
 def clip(gradients, largest):
