@@ -30,25 +30,25 @@ dort    0    0.1    0.1   0.3     0.5
 <eos>   0    0.1    0     0.6     0.3
 ```
 
-Sure links are the–le, cat–chat, black–noir and sleeps–dort. Possible are these four and the–chat, black–chat, the–noir. Links are read off as on this page: one for each row, none for the row of `<eos>` or for a row that looks at `<eos>` most. What is the alignment error rate? By hand; a fraction or three digits.""",
+Sure links are the–le, cat–chat, black–noir and sleeps–dort. Possible are these four and the–chat, black–chat, the–noir. Read the links off as on this page: one for each row, but not for the row of `<eos>` or a row that looks at `<eos>` most. What is the alignment error rate? By hand; a fraction or three digits.""",
     hints=(
         "For which rows does the head propose a link, and for which does it propose none?",
         "Three links are proposed: for *le*, *chat* and *noir*. One is sure, and one more is possible.",
-        "$|A \\cap P|$ counts the sure ones, too, so it is 2; $|A| + |S|$ is 3 + 4.",
+        "$|A \\cap P|$ also counts the sure links, so it is 2; $|A| + |S|$ is 3 + 4.",
     ),
     stub="rate = ...",
     reference=4 / 7,
     wrong={
-        "the hits, not the errors": (3 / 7, "That is the part that is right. A rate of errors is 0 for a perfect head.", _rate(3 / 7)),
+        "the hits, not the errors": (3 / 7, "You counted what is right. An error rate is 0 for a perfect head.", _rate(3 / 7)),
         "possible links not counted": (
             5 / 7,
-            "One proposed link is possible and not sure, and a sure link is possible, too. How large is $|A \\cap P|$?",
+            "You left out a possible link. A sure link also counts as possible. How large is $|A \\cap P|$?",
             _rate(5 / 7),
         ),
-        "the end mark linked": (5 / 8, "You proposed a link for a row or a column of `<eos>`. It is no word.", _rate(5 / 8, 6 / 9)),
+        "the end mark linked": (5 / 8, "You proposed a link for a row or a column of `<eos>`. That is not a word.", _rate(5 / 8, 6 / 9)),
         "the second best for dort": (
             3 / 8,
-            "*dort* looks at `<eos>` most, and then it proposes nothing, not its second best.",
+            "*dort* looks at `<eos>` most. Then it proposes nothing, not even its second best.",
             _rate(3 / 8),
         ),
         "a link for each column": (
@@ -58,22 +58,22 @@ Sure links are the–le, cat–chat, black–noir and sleeps–dort. Possible ar
         ),
         "possible links below the line": (
             7 / 10,
-            "Below the line stands $|A| + |S|$. Nobody is punished for a merely possible link that is not proposed.",
+            "You counted the possible links below the line. The formula has $|A| + |S|$ there: a head may leave a merely possible link out.",
             _rate(7 / 10),
         ),
         "one precision": (
             1 / 3,
-            "You divided by the proposed links alone. What does a head lose by the sure links that it misses?",
+            "You only divided by the proposed links. What does a head lose by the sure links that it misses?",
             _rate(1 / 3),
         ),
     },
     alternatives={"three digits": 0.571, "as a float": 1 - 3 / 7},
     tolerance=1e-3,
-    success="One wrong link, one merely possible, three sure ones missed: an error rate above one half, in a map that looks reasonable.",
+    success="One wrong link, one merely possible, three sure ones missed: more than half is wrong, in a map that looks reasonable.",
     solution=r"""
-The rows of *le*, *chat* and *noir* propose the–le, the–chat and cat–noir; that of *dort* looks at `<eos>` most and proposes nothing.
-Three links are proposed and four are sure. Of the proposed ones one is sure and two are possible, since a sure link is possible as
-well. So the rate is 1 − (1 + 2) / (3 + 4) = 4/7, about 0.571.
+The rows of *le*, *chat* and *noir* propose the–le, the–chat and cat–noir. The row of *dort* looks at `<eos>` most and proposes nothing.
+So three links are proposed, and four are sure. Among the three, one is sure and two are possible, because a sure link is also possible.
+The rate is 1 − (1 + 2) / (3 + 4) = 4/7, about 0.571.
 
 ```python
 rate = 1 - (1 + 2) / (3 + 4)
@@ -152,7 +152,7 @@ JUDGED = Exercise(
     minutes=12,
     difficulty=2,
     statement="""\
-`losses` (n, 2), an array of NumPy, says what each of n heads costs when it alone is silent: column 0 on the first half of the sentences, column 1 on the second. `cost` is a function: `cost(heads)` returns what it costs to silence several heads at once, named by their numbers from 0 to n − 1, on the second half. Each row of `draws` (r, k) names k heads drawn by chance.
+`losses` (n, 2), an array of NumPy, says what each of n heads costs when only that head is silent: column 0 on the first half of the sentences, column 1 on the second. `cost` is a function: `cost(heads)` returns what it costs to silence several heads at once, named by their numbers from 0 to n − 1, on the second half. Each row of `draws` (r, k) names k heads drawn by chance.
 
 Write `judge(losses, cost, draws)`. Choose the k heads that look cheapest on the first half. Return three numbers: what these k cost one by one on the second half, added up; what they cost together; and the share of the r draws whose heads cost no more together than your k do.""",
     hints=(
@@ -167,39 +167,39 @@ Write `judge(losses, cost, draws)`. Choose the k heads that look cheapest on the
     wrong={
         "chosen where it is measured": (
             _wrongly(chosen_by=lambda losses: losses[:, 1]),
-            "You chose on the half on which you measure. Whoever picks the smallest of many noisy numbers picks luck with them.",
+            "You chose on the half on which you measure. If you pick the smallest of many noisy numbers, you pick luck with them.",
         ),
         "chosen on both halves": (
             _wrongly(chosen_by=lambda losses: losses.mean(axis=1)),
-            "The choice has seen the second half as well. Then that half cannot judge it.",
+            "Your choice has seen the second half. Then that half cannot judge it.",
         ),
         "measured where it was chosen": (
             _wrongly(alone_from=0),
-            "The single losses are those of the first half, which made the choice: they are too small by their luck.",
+            "You added up losses from the first half, which made the choice. They are too small by luck; take the second half.",
         ),
-        "the dearest chosen": (_wrongly(dearest=True), "Your heads are the dearest. `argsort` puts the smallest first."),
+        "the dearest chosen": (_wrongly(dearest=True), "You chose the most expensive heads. `argsort` puts the smallest first."),
         "added up for together": (
             _sum_for_together,
-            "You added single losses up. Heads that stand in for each other cost more together: ask `cost`.",
+            "You added up single losses. Heads that do each other's work cost more together: ask `cost`.",
         ),
         "ties left out": (
             _wrongly(strictly=True),
-            "A draw that costs exactly as much is *no more*. One of the draws may be your own choice.",
+            "A draw that costs exactly as much costs no more, so it counts. One of the draws may be your own choice.",
         ),
         "the dearer draws counted": (
             _wrongly(dearer=True),
-            "You counted the draws that cost more. A good choice has few draws that are as cheap, so its share is small.",
+            "You counted the draws that cost more. Count those that cost no more than your choice.",
         ),
         "controls one by one": (
             _wrongly(alone_for_control=True),
-            "Your controls are sums of single losses, your choice a cost together. Compare like with like.",
+            "You compared sums of single losses with a cost together. Ask `cost` for the draws as well.",
         ),
     },
     alternatives={"sorted lists": _by_sorting},
-    success="A small share says that choosing helped. Together far above alone says that the losses did not add up.",
+    success="A small share says that choosing helped. Together far above alone says that losses do not add up.",
     solution=r"""
-The first half chooses and the second half measures, so that the luck of the choice does not enter the result. The control asks what
-chance would have cost, together and on the same half.
+The first half chooses and the second half measures, so the luck of the choice stays out of the result. The control says what heads drawn
+by chance cost, together and on the same half.
 
 ```python
 def judge(losses, cost, draws):

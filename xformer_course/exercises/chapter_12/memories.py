@@ -64,7 +64,7 @@ Now the head may not read *cat*: that score becomes −∞ before the softmax, a
     },
     alternatives={"a capital letter": {"lead": 0.2, "word": "Chat"}},
     tolerance=1e-3,
-    success="*cat* had brought 2 of the lead of 1.8, and without it the lead falls by only 1.6: what the others bring weighs more now. So a vote and a block do not measure the same thing.",
+    success="*cat* had brought 2 of the lead of 1.8, and without it the lead only falls by 1.6, because the others weigh more now. What a word adds and what its block costs are two things.",
     solution=r"""
 Blocking *cat* takes the weight 0.5 away, and softmax shares out 1 among the two that are left. Their scores did not change, so their
 weights keep the ratio 2 to 3 and become 0.4 and 0.6. The head now adds 0.4 · 0.5 + 0.6 · 1 = 0.8. The −0.6 was in the state before the
@@ -184,18 +184,18 @@ Write `exchange_costs(lead, memory, other, pairs)`: for each pair, by how much t
         ),
         "the caller's memory changed": (
             _in_the_callers_memory,
-            "After the call the memory is another one, and each pair was tried with the earlier rows exchanged. Where do you write to?",
+            "Your function changed the caller's memory, so each pair was tried with the earlier rows exchanged. Where do you write to?",
         ),
         "rises for falls": (_patched(sign=-1), "Every number has the wrong sign. A lead that shrinks has a cost above 0."),
         "the row of the same number": (
             _patched(other_row=lambda n, k, u: min(n, u - 1)),
             "You took row n of the other memory. The sentences differ in length: which row belongs to the same piece?",
         ),
-        "pairs turned": (_patched(turned=True), "The two numbers of a pair changed their parts. The first is a row of `memory`."),
+        "pairs turned": (_patched(turned=True), "You swapped the two numbers of a pair. The first is a row of `memory`."),
         "rows of zeros": (_patched(zero=True), "You put zeros in. The question is what the *other* sentence's row does there."),
         "rows taken out": (
             _patched(taken_out=True),
-            "You took the row out. Then nobody can read anything there; put the other sentence's row in its place.",
+            "You took the row out, so nobody can read anything there. Put the other sentence's row in its place.",
         ),
         "leads, not falls": (_patched(plain=True), "You returned the leads after each exchange. By how much did each one fall?"),
     },
