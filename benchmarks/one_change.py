@@ -3,12 +3,13 @@
     python -m benchmarks.one_change --json results/bench-one-change.json [--compile]
 
 The base decodes greedily, one sentence at a time, with the cache, in float32, explicit attention, on one thread. Each line differs from
-it in one thing, the last two in two. *No cache* forgets the keys and values of the words before each step, and nothing else. *Packed steps*
-are what the library does by itself: joined products, the fused kernel, and nothing computed that is not read. *Guess ahead* takes its
-guesses from a table of what came next in 1,500 translations of the fragment. All are taken in turn, once a round, and each round begins with
-another one; the median of the ratios to the base, and their lowest and highest. *Shared keys* compares two models of the shipped one's sizes
-that were never trained, with 4 heads of keys and with 1; both are told the words. Times are those of the processor, summed over its threads.
-``--compile`` also measures torch.compile: processor seconds until the first result, the C++ compiler's included, then the ratio.
+it in one thing, the last two in two. *No cache* forgets the keys and values of the words before each step, and nothing else. *Packed
+steps* are what the library does by itself: joined products, the fused kernel, and nothing computed that is not read. *Guess ahead* takes
+its guesses from a table of what came next in 1,500 translations of the fragment. All are taken in turn, once a round, and each round
+begins with another one; the median of the ratios to the base, and their lowest and highest. *Shared keys* compares two models of the
+shipped one's sizes that were never trained, with 4 heads of keys and with 1; both are told the words. Times are those of the processor,
+summed over its threads. ``--compile`` also measures torch.compile: processor seconds until the first result, the C++ compiler's included,
+then the ratio.
 """
 
 import argparse

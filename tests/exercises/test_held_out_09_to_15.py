@@ -811,7 +811,7 @@ def merged_and_normalised_apart(first, second):
     return peak, np.maximum(total, 1.0), mixed
 
 
-@right("13.2")
+@right("13.3")
 def quantized_by_torch(x):
     torch = pytest.importorskip("torch")
     scale = torch.as_tensor(x).abs().amax(dim=1, keepdim=True) / 127
@@ -825,31 +825,31 @@ def quantized(x, rounding=np.rint, top=127):
     return rounding(x / scale), scale
 
 
-@wrong("13.2", "more than one byte")
+@wrong("13.3", "more than one byte")
 def quantized_as_longer_integers(x):
     whole, scale = quantized(x)
     return whole.astype(np.int32), scale
 
 
-@wrong("13.2")
+@wrong("13.3")
 def quantized_by_cutting(x):
     whole, scale = quantized(x, np.trunc)
     return whole.astype(np.int8), scale
 
 
-@wrong("13.2")
+@wrong("13.3")
 def quantized_to_128(x):
     whole, scale = quantized(x, top=128)
     return np.clip(whole, -128, 127).astype(np.int8), scale
 
 
-@wrong("13.3")
+@wrong("13.4")
 def accepted_to_the_end_of_the_guess(guess, own, eos_id):
-    words = find("13.3").reference(guess, own, eos_id)
+    words = find("13.4").reference(guess, own, eos_id)
     return [*own[: len(words) - 1], eos_id] if words and guess[len(words) - 1 : len(words)] == [eos_id] else words
 
 
-@right("13.3")
+@right("13.4")
 def accepted_into_an_array(guess, own, eos_id):
     place = 0
     while place < len(guess) and guess[place] == own[place] and own[place] != eos_id:
@@ -858,7 +858,7 @@ def accepted_into_an_array(guess, own, eos_id):
 
 
 table(
-    "13.3",
+    "13.4",
     told={
         "the guess alone": lambda guess, own, eos_id: [a for a, _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(guess, own))]
     },

@@ -220,7 +220,7 @@ def renamed(*answers):
 @pytest.mark.parametrize(
     ("id", "answer"),
     [
-        ("13.4", {"words a pass": 1.94, "without end": 2.0, "four ahead": 0.97, "one ahead": 1.2}),
+        ("13.5", {"words a pass": 1.94, "without end": 2.0, "four ahead": 0.97, "one ahead": 1.2}),
         ("10.5", renamed(1, 0, 1, 0)),
         ("10.5", renamed(np.int64(1), False, np.True_, 0.0)),
         ("11.8", {name: np.int64(needed) for name, needed in find("11.8").reference.items()}),

@@ -12,7 +12,7 @@ def _attend(query, keys, values):
 
 
 def _stepwise(*, place=lambda n: n, key_place=True, value_place=True, newest=False, whole=False):
-    """The function of exercise 13.5 with one thing changed."""
+    """The function of exercise 13.1 with one thing changed."""
 
     def step_by_step(x, positions, w_q, w_k, w_v):
         outputs = []
@@ -42,19 +42,19 @@ def _cache_cases(rng):
 
 
 CACHE = Exercise(
-    id="13.5",
-    title="The same word at every place",
-    page="13b_engine",
+    id="13.1",
+    title="Right at first",
     kind="find the bug",
     minutes=10,
     difficulty=2,
     statement="""\
-The function below runs masked self-attention one word at a time and keeps keys and values. `x` (t, m) holds the word vectors, `positions` a vector for each of more than t places. \
-The first output row is right, the later ones are not. Mend it: row n must be what word n, at place n, gets from the words 0 to n, each at its own place.""",
+The NumPy function below runs self-attention with one head. It reads one word at a time and keeps keys and values. `x` (t, m) holds the word vectors. \
+`positions` holds one vector for each place, and there are more than t places; it is added before the projections. The first row of the result is right, and the later ones are wrong. \
+Find the bug and fix it: word n must read the words 0 to n, as if all had been sent at once.""",
     hints=(
-        "Change the order of the first two words. Does the output of the third word change?",
-        "Print what is added to each word.",
-        "When one word arrives alone, its place is not 0: it is the number of words that came before.",
+        "Swap the first two words. Does the output of the third word change? Should it?",
+        "Print the vector that is added to each word.",
+        "A word that arrives alone is not at place 0. Its place is the number of words that came before it.",
     ),
     stub="""\
 def step_by_step(x, positions, w_q, w_k, w_v):
@@ -75,31 +75,34 @@ def step_by_step(x, positions, w_q, w_k, w_v):
     wrong={
         "always place 0": (
             _stepwise(place=lambda n: 0),
-            "Each word gets the vector of place 0, so the words are a bag again. Which place does the third word have?",
+            "You add the vector of place 0 to every word, so the model cannot tell their order. At which place is the third word?",
         ),
         "one place too far": (
             _stepwise(place=lambda n: n + 1),
-            "Now the first row is wrong too: the first word gets the vector of place 1.",
+            "You count one too many: the first word gets the vector of place 1. How many words came before it?",
         ),
-        "keys without places": (_stepwise(key_place=False), "The query knows its place, the keys do not know theirs."),
+        "keys without places": (
+            _stepwise(key_place=False),
+            "Your query knows its place, and your keys do not. Add the position before you make the key.",
+        ),
         "values without places": (
             _stepwise(value_place=False),
-            "Queries and keys have their places, the values have not. All three are projections of one sum.",
+            "Your queries and keys know their places, and your values do not. Make all three from the same sum of word and position.",
         ),
         "nothing kept": (
             _stepwise(newest=True),
-            "Each word attends to itself alone, with a weight of 1. What became of the words before it?",
+            "Each word attends only to itself, with a weight of 1. Where did the earlier keys and values go?",
         ),
         "future seen": (
             _stepwise(whole=True),
-            "The first row changes when the last word changes. What has been kept when the first word is read?",
+            "Your first row changes when the last word changes, so a word reads its future. Which keys exist when the first word is read?",
         ),
     },
     alternatives={"all at once, masked": _by_mask},
-    success="A cache saves what was computed; it cannot know the place of a new word unless you count.",
+    success="The cache keeps the keys. The place of a new word you have to count yourself.",
     solution=r"""
-A word that arrives alone is row 0 of its own array, but not at place 0 of the sentence: `positions[:len(new)]` is always the first
-vector. The place is the number of words already kept.
+A word that arrives alone is row 0 of its own array. It is not at place 0 of the sentence, and `positions[:len(new)]` is always the
+vector of place 0. Count the words that are kept already: that is the place of the new one.
 
 ```python
 def step_by_step(x, positions, w_q, w_k, w_v):

@@ -14,11 +14,11 @@ CROSSING = Exercise(
     minutes=8,
     difficulty=2,
     statement="""\
-A self-attention layer of width m makes 4Lm² products in its projections and 2L²m in its pairs. Its exponent at the \
-length L is the growth of the logarithm of the cost with the logarithm of L: the mean of 1 and 2, each weighted by the \
-share of its term. For m = 96, at which length is the exponent 1.5, and at which is it 1.9?""",
+A self-attention layer of width m makes 4Lm² products in its projections and 2L²m in its pairs. Its exponent at \
+length L is the slope on two logarithmic axes: the mean of 1 and 2, each weighted by the \
+share of its term. Take m = 96. At which length is the exponent 1.5, and at which length is it 1.9?""",
     hints=(
-        "Which share of the products must the pairs have for an exponent of 1.5? And for 1.9?",
+        "For an exponent of 1.5, which share of the products must the pairs have? And for 1.9?",
         "The exponent is 1 plus the share of the pairs. For 1.9 they are nine times the projections.",
         "Solve 2L²m = 4Lm² and 2L²m = 9 · 4Lm² for L.",
     ),
@@ -27,16 +27,22 @@ share of its term. For m = 96, at which length is the exponent 1.5, and at which
     wrong={
         "three projections": (
             {"1.5": 144, "1.9": 1296},
-            "Queries, keys and values make three projections. Which fourth one do the heads share at the end?",
+            "You count three projections, for queries, keys and values. Which fourth one joins the heads at the end?",
         ),
-        "pairs counted once": ({"1.5": 384, "1.9": 3456}, "Every pair of positions is used twice: once for its score, and once for what?"),
+        "pairs counted once": (
+            {"1.5": 384, "1.9": 3456},
+            "You count each pair of positions once, for its score. What is each pair used for a second time?",
+        ),
         "nine tenths of the length": (
             {"1.5": 192, "1.9": 364.8},
-            "The first length is right. For the second, which share of *all* products must the pairs have?",
+            "Your first length is right. For the second one, which share of *all* products must the pairs have?",
         ),
-        "where the length is the width": ({"1.5": 96, "1.9": 864}, "At L = m the two terms are 4m³ and 2m³. Are they equal?"),
+        "where the length is the width": (
+            {"1.5": 96, "1.9": 864},
+            "You set the length equal to the width. There the two terms are 4m³ and 2m³: are they equal?",
+        ),
     },
-    success="The square is there at every length; it takes eighteen widths until the exponent says so.",
+    success="The square is there at every length, but the exponent shows it only after eighteen widths.",
     solution=r"""
 The exponent is $1 + s$, where $s$ is the share of the pairs, $2L^2m / (4Lm^2 + 2L^2m) = L / (2m + L)$. It is $\tfrac12$ at $L = 2m$ and
 $\tfrac9{10}$ at $L = 18m$.
@@ -90,11 +96,11 @@ SLOPES = Exercise(
     minutes=6,
     difficulty=1,
     statement="""\
-Write `exponents(sizes, costs)`: for each two neighbouring sizes the exponent p with which the cost grows between them, as if \
-it were c · size^p there. Sizes rise, but need not double; n points give n - 1 numbers.""",
+Write `exponents(sizes, costs)` with NumPy. For every two neighbouring sizes, return the exponent p with which the cost grows from one to the other, as if \
+the cost were c · size^p between them. The sizes rise, but they need not double. n points give n - 1 numbers.""",
     hints=(
-        "If the cost is c · size^p at two sizes, what is the quotient of the two costs? What happens to c?",
-        "Take the logarithm of both quotients: that of the costs is p times that of the sizes.",
+        "The cost is c · size^p at two sizes. Divide one cost by the other: what happens to c?",
+        "Take logarithms. The logarithm of the costs' quotient is p times the logarithm of the sizes' quotient.",
         "p = (log of the later cost - log of the earlier) / (log of the later size - log of the earlier); np.diff helps.",
     ),
     stub="def exponents(sizes, costs):\n    return ...",
@@ -104,31 +110,31 @@ it were c · size^p there. Sizes rise, but need not double; n points give n - 1 
     wrong={
         "quotients": (
             _slopes_ratio,
-            "These are quotients of costs: 4 where the exponent is 2. With which power of the sizes' quotient do they agree?",
+            "You return quotients of costs: 4 where the exponent is 2. Which power of the sizes' quotient gives the same number?",
         ),
         "logarithms of points": (
             lambda sizes, costs: np.log(np.asarray(costs[1:])) / np.log(np.asarray(sizes[1:])),
-            "You divide the logarithm of a cost by that of its size. A factor c before the power then changes the result.",
+            "You divide the logarithm of a cost by the logarithm of its size, so a factor c changes your result. Compare two neighbours instead.",
         ),
         "upside down": (
             lambda sizes, costs: 1 / _slopes(sizes, costs),
-            "Your numbers are one over the exponents. Which of cost and size stands below the line?",
+            "Your numbers are one over the exponents. Which of cost and size belongs below the fraction line?",
         ),
         "always doubled": (
             lambda sizes, costs: np.diff(np.log2(costs)),
-            "Right where each size is twice the one before. What do you divide by when it is not?",
+            "You are right where each size is twice the one before. What must you divide by when it is not?",
         ),
         "no logarithm": (
             lambda sizes, costs: np.diff(costs) / np.diff(sizes),
-            "That is the slope on ordinary axes: cost for each further unit of size. On which axes is a power a straight line?",
+            "You compute the slope on ordinary axes. On which axes is a power a straight line?",
         ),
         "all from the first point": (
             _slopes_from_first,
-            "The first number is right. Later ones begin at the smallest size, and not at the neighbour.",
+            "Your first number is right. The later ones compare with the smallest size; compare with the neighbour.",
         ),
     },
     alternatives={"loop": _slopes_by_loop},
-    success="Factors in front, such as the speed of a machine, have dropped out.",
+    success="The speed of your machine, a factor in front, has dropped out.",
     solution=r"""
 The quotient of two costs is the quotient of the sizes to the power $p$; the factor in front cancels. Logarithms turn the power into a
 factor.
@@ -144,46 +150,47 @@ check(...)
 )
 
 BALANCE = Exercise(
-    id="13.1",
+    id="13.2",
+    page="13a_five_more_ways",
     title="How many rows fill the processor",
     kind="predict",
     minutes=6,
     difficulty=2,
     statement="""\
-A processor makes 100 billion FLOP a second and its memory hands over 25 billion bytes a second. It multiplies n rows with a \
-matrix of k × o numbers; a product and its addition are two FLOP. Count the reading of the matrix alone, and nothing of the \
-rows. What is the arithmetic intensity of one row with numbers of 4 bytes? From which n on does computing take at least as \
-long as reading: with 4 bytes, and with int8, 1 byte, if the FLOP rate stays?""",
+A processor makes 100 billion FLOP per second, and its memory delivers 25 billion bytes per second. It multiplies n rows by a \
+matrix of k × o numbers. A product and its addition are two FLOP. Count only the bytes of the matrix, not those of the rows. \
+What is the arithmetic intensity, in FLOP per byte, of one row when a number has 4 bytes? What is the smallest n for which computing takes at \
+least as long as reading, with 4 bytes per number? And with int8, 1 byte per number, at the same FLOP rate?""",
     hints=(
-        "How many FLOP does one number of the matrix serve, when there are n rows?",
-        "The limit changes where the FLOP for each byte are as many as 100 / 25.",
-        "4 bytes: 2n / 4 FLOP a byte. 1 byte: 2n. Set both equal to 4.",
+        "There are n rows. In how many FLOP does one number of the matrix take part?",
+        "Computing and reading take equally long when there are 100 / 25 FLOP per byte.",
+        "With 4 bytes there are 2n / 4 FLOP per byte, with 1 byte 2n. Set each equal to 4.",
     ),
     stub='answer = {"intensity of one row": ..., "4 bytes": ..., "1 byte": ...}',
     reference={"intensity of one row": 0.5, "4 bytes": 8, "1 byte": 2},
     wrong={
         "one FLOP a product": (
             {"intensity of one row": 0.25, "4 bytes": 16, "1 byte": 4},
-            "Each product is also added to a sum. How many FLOP are that?",
+            "You count one FLOP per product. Each product is also added to a sum: how many FLOP is that?",
         ),
         "int8 the wrong way": (
             {"intensity of one row": 0.5, "4 bytes": 8, "1 byte": 32},
-            "Smaller numbers arrive faster. Does the memory then fall behind with more rows, or with fewer?",
+            "With int8 you need more rows than with 4 bytes. But smaller numbers arrive sooner: does the processor then need more rows to be busy, or fewer?",
         ),
         "numbers, not bytes": (
             {"intensity of one row": 2, "4 bytes": 2, "1 byte": 2},
-            "The memory hands over bytes. How many of them has one number of the matrix?",
+            "You count numbers, and the memory delivers bytes. How many bytes does one number of the matrix have?",
         ),
         "bytes over FLOP": (
             {"intensity of one row": 2, "4 bytes": 8, "1 byte": 2},
-            "Intensity is FLOP for each byte, and not the other way round.",
+            "Your first answer is bytes per FLOP. Intensity is FLOP per byte.",
         ),
     },
-    success="That is the least n, by the bound; a real product needs more.",
+    success="This is the least that you need. A real product needs more rows.",
     solution=r"""
-Each number of the matrix serves $2n$ FLOP. The balance is $100 / 25 = 4$ FLOP a byte, and the processor is the limit from where the
-intensity reaches it. With four bytes a number that is $2n / 4 = 4$, so 8 rows; with one byte $2n = 4$, so 2. Fewer bytes let fewer rows
-fill the processor.
+Each number of the matrix takes part in $2n$ FLOP. The balance of the machine is $100 / 25 = 4$ FLOP per byte. With four bytes per
+number the intensity is $2n / 4$, and it reaches 4 at 8 rows. With one byte it is $2n$, and 2 rows are enough. Smaller numbers arrive
+sooner, so fewer rows keep the processor busy.
 
 ```python
 balance = 100 / 25

@@ -66,19 +66,20 @@ def _accept_by_count(guess, own, eos_id):
 
 
 ACCEPT = Exercise(
-    id="13.3",
+    id="13.4",
+    page="13a_five_more_ways",
     title="What a pass has gained",
     kind="implement",
     minutes=10,
     difficulty=2,
     statement="""\
-A draft has guessed the words `guess`, a list of k ids. The large model has read them in one pass; `own` is the list of k + 1 \
-ids that it says itself: `own[n]` in the place of `guess[n]`, after the words before it, and the last one after the whole guess. \
-Write `accept(guess, own, eos_id)` in plain Python: the list of all words that this pass adds to the sentence, so that \
-it becomes the one of greedy decoding. The sentence ends with `eos_id`, which belongs to the list; nothing comes behind it. \
+A draft has guessed k words: the list of ids `guess`. The model has read them in one pass and says k + 1 words of its own: the list of ids `own`. \
+`own[n]` is the word that the model would write in the place of `guess[n]`, after the words before it. The last one comes after the whole guess. \
+Write `accept(guess, own, eos_id)` in plain Python. It returns the list of all words that this pass adds to the sentence, so that the sentence \
+becomes the one of greedy decoding. The sentence ends with `eos_id`: that word belongs to the list, and nothing follows it. \
 A guess may be empty.""",
     hints=(
-        "Up to which place did the model read a beginning that is really the sentence's?",
+        "Up to which place did the model read words that really are in the sentence?",
         "The words before the first disagreement are right, and so is one more. Whose is it?",
         "Go through the places of `own`, append own[n], and stop after it if guess[n] is missing or differs, or if it is `eos_id`.",
     ),
@@ -89,47 +90,47 @@ A guess may be empty.""",
     wrong={
         "the model's own word is missing": (
             _without_own,
-            "The accepted words are there. What did the model say at the place where the guess went wrong, and had it read the right beginning?",
+            "You return the accepted words and stop. At the place where the guess went wrong, the model had read a right beginning: use what it said there.",
         ),
         "the guess alone": (
             _guess_alone,
-            "You keep accepted words of the guess and none of the model's. What does a pass give when the first word is wrong, or the guess empty?",
+            "You keep only words of the guess. What should a pass give when the first guess is wrong, or when there is none?",
         ),
         "no word after a full guess": (
             lambda guess, own, eos_id: _accept(guess, own, eos_id)[: len(guess)] if guess else [],
-            "If all of the guess is right, the model has read all of it. There is one more word in `own`.",
+            "When the whole guess is right, you leave out the last word of `own`. The model has read the whole guess, so that word counts.",
         ),
         "all that the model said": (
             lambda guess, own, eos_id: own[: own.index(eos_id) + 1] if eos_id in own else own,
-            "Behind the first disagreement the model had read a word that the sentence does not contain. Do its words there count?",
+            "You also take what the model said after the first disagreement. There it had read a word that is not in the sentence.",
         ),
         "wherever they agree": (
             lambda guess, own, eos_id: [a for a, b in zip(guess, own) if a == b],
-            "You collect the places that agree, also behind one that does not. What had the model read there?",
+            "You collect all places that agree, even after one that does not. What had the model read there?",
         ),
-        "the guess's wrong word": (_guess_kept, "Your list has the right length. Whose word stands at the first disagreement?"),
+        "the guess's wrong word": (_guess_kept, "Your list has the right length. At the first disagreement, whose word should it hold?"),
         "behind the end": (
             lambda guess, own, eos_id: _accept(guess, own, -1),
-            "Your sentence goes on behind `eos_id`. Where must the list end when that word comes?",
+            "Your sentence goes on after `eos_id`. Stop as soon as that word is in the list.",
         ),
         "no end": (
             lambda guess, own, eos_id: [word for word in _accept(guess, own, eos_id) if word != eos_id],
-            "Your list never holds `eos_id`. How would the loop around it know that the sentence is over?",
+            "You drop `eos_id`. How would the loop know that the sentence is over?",
         ),
         "all or nothing": (
             lambda guess, own, eos_id: _accept(guess, own, eos_id) if (guess == own[: len(guess)]) else own[:1],
-            "A guess that is partly right gains only one word with you. Which of its words are certain before the first disagreement?",
+            "You throw the whole guess away when one of its words is wrong. Which of its words are certain before that one?",
         ),
         "compared one place late": (
             _one_late,
-            "You compare `guess[n]` with `own[n + 1]`. Which of the model's words stands in the same place as `guess[n]`?",
+            "You compare `guess[n]` with `own[n + 1]`. Which of the model's words belongs to the same place as `guess[n]`?",
         ),
     },
     alternatives={"counted first": _accept_by_count},
     success="Whatever the draft says, the words are the model's own.",
     solution=r"""
-The model's word at a place is right if all before it is right. So the words of `own` count up to and with the first that differs from
-the guess; where all agree there is one more, after the whole guess. Every word that is appended is the model's own.
+The model's word at a place is right if everything before it is right. So take the words of `own` up to the first one that differs from
+the guess, that one included. If all agree, there is one more after the whole guess. Every word that you append is the model's own.
 
 ```python
 def accept(guess, own, eos_id):
@@ -148,21 +149,22 @@ check(...)
 )
 
 AVERAGE = Exercise(
-    id="13.4",
+    id="13.5",
+    page="13a_five_more_ways",
     title="When guessing pays",
     kind="predict",
     minutes=11,
     difficulty=2,
     statement="""\
-A draft guesses four words a pass. If all words before it were accepted, a word of the guess is accepted with probability one half. \
-How many words does a pass give on average, the model's own included ("words a pass")? How many could it give at most on average, \
-if the guesses were made ever longer ("without end")? Guessing one word takes a quarter of the time of a pass, and a pass takes as long \
-for five words as for one. How many times as fast as greedy decoding is this, with guesses of four words ("four ahead") and of one \
-("one ahead")? Give numbers; three digits are enough.""",
+A draft guesses four words per pass. Each word of the guess is accepted with probability one half, if all words before it were accepted. \
+How many words does a pass give on average, with the model's own word ("words a pass")? What does this average approach when the guesses become longer \
+and longer ("without end")? Guessing one word takes a quarter of the time of a pass, and a pass takes as long \
+for five words as for one. Divide the speed by the speed of greedy decoding: what is it with guesses of four words ("four ahead"), and with guesses of one \
+word ("one ahead")? Three digits are enough.""",
     hints=(
-        "With which probability is the second word of the guess accepted? It needs the first.",
+        "The second word needs the first. With which probability are both accepted?",
         "The average number of accepted words is the sum of the probabilities that the first, the second, ... is accepted: 1/2 + 1/4 + ...",
-        "Words a pass, divided by the price: 1 for the pass and 1/4 for each word of the guess.",
+        "Divide the words per pass by the price: 1 for the pass, and 1/4 for each word of the guess.",
     ),
     stub='answer = {"words a pass": ..., "without end": ..., "four ahead": ..., "one ahead": ...}',
     reference={"words a pass": 1.9375, "without end": 2.0, "four ahead": 0.96875, "one ahead": 1.2},
@@ -170,7 +172,7 @@ for five words as for one. How many times as fast as greedy decoding is this, wi
     wrong={
         "each word by itself": (
             {"words a pass": 3.0, "without end": float("inf"), "four ahead": 1.5, "one ahead": 1.2},
-            "You count half of the four words. But the fourth is of use only if the first three were accepted as well.",
+            "You count half of the four words. But the fourth word helps only if the first three were accepted as well.",
         ),
         "the model's own word is missing": (
             {"words a pass": 0.9375, "without end": 1.0, "four ahead": 0.46875, "one ahead": 0.4},
@@ -178,24 +180,24 @@ for five words as for one. How many times as fast as greedy decoding is this, wi
         ),
         "the guess is free": (
             {"words a pass": 1.9375, "without end": 2.0, "four ahead": 1.9375, "one ahead": 1.5},
-            "The words are right. For the speed, what do four words of the draft cost before the pass begins?",
+            "Your words are right, but in your speed the guess is free. What do four words of the draft cost?",
         ),
         "only the guess is paid": (
             {"words a pass": 1.9375, "without end": 2.0, "four ahead": 1.9375, "one ahead": 6.0},
-            "The words are right. For the speed you pay the guess alone. What does the pass itself cost?",
+            "Your words are right, but in your speed you pay only for the guess. What does the pass itself cost?",
         ),
         "all four or none": (
             {"words a pass": 1.25, "without end": 1.0, "four ahead": 0.625, "one ahead": 1.2},
-            "You let four words count only together. What is gained if the first two are accepted and the third is not?",
+            "You count the four words only if all are accepted. What do you gain if the first two are accepted and the third is not?",
         ),
     },
     alternatives={"three digits": {"words a pass": 1.94, "without end": 2.0, "four ahead": 0.97, "one ahead": 1.2}},
-    success="Guessing four words loses and guessing one wins: the later words are seldom accepted, and each is paid for.",
+    success="Four words ahead lose and one word wins: the later words are rarely accepted, and you pay for each of them.",
     solution=r"""
-The first word of the guess is accepted with probability 1/2, the second with 1/4, since it needs the first, and so on. Each accepted
-word counts one, and the model adds one of its own. So four guesses give 1 + 1/2 + 1/4 + 1/8 + 1/16 = 1.94 words a pass, and guesses
-without end 1 / (1 − 1/2) = 2. Guessing four words costs as much as a pass, so 1.94 words take the time of 2 passes, which is slower
-than no guess at all. One guess costs a quarter: 1.5 words in 1.25 passes.
+The first word of the guess is accepted with probability 1/2. The second needs the first, so it is accepted with probability 1/4, and so
+on. The model adds one word of its own. So four guesses give 1 + 1/2 + 1/4 + 1/8 + 1/16 = 1.94 words per pass, and longer and longer
+guesses approach 1 / (1 − 1/2) = 2. Guessing four words costs as much as a pass, so 1.94 words take the time of 2 passes: it would be
+faster not to guess. One guess costs a quarter of a pass, and gives 1.5 words in the time of 1.25 passes.
 
 ```python
 a, price = 0.5, 0.25

@@ -113,10 +113,10 @@ BAND = Exercise(
     difficulty=2,
     statement="""\
 Queries `q` and keys `k` (L, d), NumPy arrays, belong to one sequence. Write `band_scores(q, k, window)`: the scores (L, 2·window + 1) of each \
-query with its neighbours alone, divided by √d. Column c of row i belongs to the key j = i + c - window; where there is no \
-such key stands minus infinity. Do not make an L × L matrix on the way.""",
+query with its neighbours only, divided by √d. Column c of row i belongs to the key j = i + c - window. If there is no \
+such key, write minus infinity. Do not make an L × L matrix on the way.""",
     hints=(
-        "For L = 3 and window = 1, which three keys do the columns of row 0 stand for? Which of them exists?",
+        "Take L = 3 and window = 1. Which three keys belong to the columns of row 0? Which of them exist?",
         "Pad the keys with `window` rows at both ends: then row i may read the padded rows i to i + 2·window, for every i.",
         "Take those rows by an index i + c (or sliding_window_view), einsum them with q over d, and put -inf where j is outside.",
     ),
@@ -129,32 +129,32 @@ such key stands minus infinity. Do not make an L × L matrix on the way.""",
     wrong={
         "a whole matrix first": (
             _band_of_whole,
-            "The scores are right, and they were cut out of something with L × L entries. How large would it be for a text of 100,000 tokens?",
+            "Your scores are right, but you cut them out of an array with L × L entries. How large would that array be for a text of 100,000 tokens?",
         ),
         "wraps around": (
             _band_wraps,
-            "The first query reads keys from the end of the sequence. What does a negative index, or np.roll, give there?",
+            "Your first query reads keys from the end of the sequence. What does a negative index, or np.roll, give there?",
         ),
-        "zeros outside": (_band_zeros, "A score of 0 still gets a weight. Which score gets none?"),
+        "zeros outside": (_band_zeros, "You write 0 where there is no key. A score of 0 still gets a weight: which score gets none?"),
         "not divided": (
             lambda q, k, window: _band(q, k, window) * np.sqrt(q.shape[1]),
-            "Each score is too large by the same factor. What does chapter 3 divide by?",
+            "All your scores are too large by the same factor. What does chapter 3 divide by?",
         ),
         "columns mirrored": (
             lambda q, k, window: _band(q, k, window)[:, ::-1],
-            "The right numbers, in the opposite order. Which key does column 0 stand for: the one before, or the one after?",
+            "Your numbers are right, but in the opposite order. Does column 0 belong to an earlier key or to a later one?",
         ),
-        "the past only": (_band_past, "Your columns end at the query itself. How many of the 2·window + 1 lie behind it?"),
+        "the past only": (_band_past, "Your columns end at the query itself. How many of the 2·window + 1 keys come after it?"),
         "pushed to the left": (
             _band_left_aligned,
-            "In the first rows the scores stand in the first columns. Which column belongs to the query itself?",
+            "In the first rows you push the scores to the left. Which column belongs to the query itself, in every row?",
         ),
     },
     alternatives={"windows of the padded keys": _band_from_padded},
-    success="L · (2·window + 1) numbers: what grows with the length is one row at a time.",
+    success="L · (2·window + 1) numbers: twice the text now costs twice the memory.",
     solution=r"""
-Row $i$ of the padded keys is key $i - w$, so the $2w + 1$ keys of query $i$ are the padded rows $i$ to $i + 2w$. Columns that stand for
-no key are recognised by $j$ itself.
+Row $i$ of the padded keys is key $i - w$. So the $2w + 1$ keys of query $i$ are the padded rows $i$ to $i + 2w$. Where $j$ is below 0 or
+beyond the end there is no key, and the score becomes minus infinity.
 
 ```python
 def band_scores(q, k, window):
@@ -260,12 +260,12 @@ MERGE = Exercise(
     minutes=15,
     difficulty=3,
     statement="""\
-Two sets of keys have been read by the same i queries, each set for itself. What is known of a set is its `peak` (i,), the \
+The same i queries have read two sets of keys, one set at a time. Of each set you know three NumPy arrays: `peak` (i,), the \
 largest score of each query; `total` (i,), the sum of exp(score - peak); and `mixed` (i, e), the sum of exp(score - peak) · \
-value. Write `merge(first, second)`: the same three of both sets together. Scores may be in the hundreds. A set without keys \
-has the peak minus infinity and zeros for the other two; both sets may be empty.""",
+value. Write `merge(first, second)`: it returns the same three arrays for both sets together. Scores may be in the hundreds. A set without keys \
+has the peak minus infinity, and zeros in the other two. Both sets may be empty.""",
     hints=(
-        "Which peak have both sets together? By which factor is an exponential of the first set then too large or too small?",
+        "What is the peak of both sets together? By which factor is an exponential of the first set then too large?",
         "exp(score - new peak) = exp(score - old peak) · exp(old peak - new peak), and the last factor is never over 1.",
         "Multiply `total` and `mixed` of each set by exp(its peak - new peak) and add. If the new peak is -inf, subtract 0.",
     ),
@@ -276,25 +276,28 @@ has the peak minus infinity and zeros for the other two; both sets may be empty.
     wrong={
         "added as they are": (
             lambda first, second: (np.maximum(first[0], second[0]), first[1] + second[1], first[2] + second[2]),
-            "Each set measured its exponentials from its own peak. From which peak are they measured in your sum?",
+            "You add numbers that were measured from two different peaks. Bring both to the same peak first.",
         ),
-        "totals alone": (_merge_totals_only, "`total` is right. `mixed` holds the same exponentials; what happens to them?"),
+        "totals alone": (_merge_totals_only, "Your `total` is right. `mixed` holds the same exponentials: they need the same factor."),
         "the first stays": (
             _merge_first_stays,
-            "Right while the first peak is the larger one. What if the second set brings a higher score?",
+            "You are right while the first peak is the larger one. What if the second set brings a higher score?",
         ),
-        "empty sets": (_merge_empty_is_nan, "Right as long as there are keys. What is minus infinity less minus infinity?"),
+        "empty sets": (_merge_empty_is_nan, "You are right as long as there are keys. What is minus infinity less minus infinity?"),
         "whole exponentials": (
             _merge_whole_exponentials,
-            "Right for small scores. Print np.exp(800.0): which difference of two peaks could be taken before the exponential?",
+            "You are right for small scores. Print np.exp(800.0), and take the difference of two peaks before the exponential.",
         ),
-        "divided too early": (_merge_means, "Your `mixed` is a mean already. What would the next merge weigh it with?"),
+        "divided too early": (
+            _merge_means,
+            "You have divided `mixed` by `total` already. How would the next merge know how much each mean weighs?",
+        ),
     },
     alternatives={"row by row": _merge_by_rows},
     success="It does not matter where the keys are cut, nor in which order the pieces come.",
     solution=r"""
-Both sets are measured from the new peak: what was measured from an old one shrinks by $e^{\text{old} - \text{new}}$, and `total` and
-`mixed` shrink alike. If both peaks are $-\infty$ there is nothing to shrink, and 0 is subtracted.
+Measure both sets from the new peak. What was measured from an old peak shrinks by the factor $e^{\text{old} - \text{new}}$, in `total`
+and in `mixed` alike. If both peaks are $-\infty$ there is nothing to shrink, so we subtract 0.
 
 ```python
 def merge(first, second):
@@ -309,7 +312,7 @@ def merge(first, second):
 check(...)
 ```
 
-Keys may be cut anywhere and merged in any order, so several processors can each read a part of them.
+You may cut the keys anywhere and merge in any order. So several processors can each read a part of them.
 
 ```python
 rng = np.random.default_rng(0)

@@ -61,18 +61,19 @@ def _rows_as_floats(x):
 
 
 ROWS = Exercise(
-    id="13.2",
-    title="The negative weights are cut",
+    id="13.3",
+    page="13a_five_more_ways",
+    title="Weights lost in rounding",
     kind="find the bug",
     minutes=8,
     difficulty=2,
     statement="""\
-`quantize(x)` should write each row of `x` (n, k) as whole numbers from -127 to 127, int8, times a scale (n, 1), so that the \
-number of largest size in a row becomes 127 or -127. A row of zeros gives zeros, and the scale 1. A model quantised with the \
-version below translates badly: some of its weights have been cut to a fraction of their size. Mend it.""",
+`quantize(x)` should write each row of the NumPy array `x` (n, k) as whole numbers (int8, from -127 to 127) times a scale (n, 1). The \
+number of largest size in a row should become 127 or -127. A row of zeros should give zeros and the scale 1. But a model that was quantised by the \
+version below translates badly: some of its weights shrank to a fraction of their size. Find the bug and fix it.""",
     hints=(
-        "Quantise the row (1, -4) by hand with the code below. Which weight is cut?",
-        "The scale must be large enough for the number that lies farthest from zero, on either side.",
+        "Quantise the row (1, -4) by hand with the code below. Which weight does np.clip change?",
+        "The scale must be large enough for the number that is farthest from zero, on either side.",
         "Take the largest *size* of the row: np.abs(x).max(axis=1, keepdims=True) / 127.",
     ),
     stub="""\
@@ -86,33 +87,36 @@ def quantize(x):
     compare=_in_one_byte,
     returns=("whole", "scale"),
     wrong={
-        "more than one byte": (_rows_as_floats, "The right numbers, and each of them takes more than one byte. Look at their `dtype`."),
+        "more than one byte": (
+            _rows_as_floats,
+            "Your numbers are right, but each of them takes more than one byte. Look at their `dtype`.",
+        ),
         "size without sign": (
             lambda x: _whole(x, x.max(axis=1, keepdims=True) / 127),
-            "Right where the number of largest size is positive. What is the scale of the row (1, -4)?",
+            "You are right where the number of largest size is positive. What is the scale of the row (1, -4)?",
         ),
         "one scale for all": (
             lambda x: _whole(x, np.full((len(x), 1), np.abs(x).max() / 127)),
-            "Rows with small weights lose nearly all their steps to the row with the largest one. How many scales were asked for?",
+            "You use one scale for the whole matrix, so a row of small weights has nearly no steps left. Give each row its own.",
         ),
         "a scale for each column": (
             lambda x: _whole(x, np.abs(x).max(axis=0, keepdims=True) / 127),
-            "Your scales belong to columns. Which axis disappears when each row has one?",
+            "Your scales belong to columns. Over which axis must you take the maximum, so that each row gets one?",
         ),
         "cut off, not rounded": (
             _rows_cut_off,
-            "Your whole numbers are never farther from zero than the weight. Which of 0.4 and 0.6 should become 1?",
+            "You cut the digits after the point instead of rounding. Which of 0.4 and 0.6 should become 1?",
         ),
         "half the range": (
             lambda x: _whole(x, (x.max(axis=1, keepdims=True) - x.min(axis=1, keepdims=True)) / 254),
-            "Your scale follows the distance between the extremes. Zero stays zero here, so which end decides?",
+            "Your scale follows the distance from the least to the greatest number. Zero must stay zero: which of the two ends decides?",
         ),
     },
     alternatives={"loop": _rows_by_loop},
     success="No weight moves by more than half a scale, and the scale is as small as the row allows.",
     solution=r"""
-The scale followed the largest *number*, but the row $(1, -4)$ reaches farther below zero than above. Its $-4$ became $-508$ and was cut
-to $-127$, that is, to $-1$.
+The scale came from the largest *number*, but the row $(1, -4)$ reaches farther below zero than above it. Its $-4$ became $-508$, and
+`clip` made $-127$ of that, which means $-1$. The scale must come from the largest *size*.
 
 ```python
 def quantize(x):

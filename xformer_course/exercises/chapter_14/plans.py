@@ -16,10 +16,10 @@ STATE = Exercise(
     minutes=5,
     difficulty=1,
     statement="""\
-A model of 3 billion parameters is trained with Adam, everything in float32. How many gigabytes (10⁹ bytes) does one device hold for the weights, for the gradients, and for what Adam remembers? And for the last, when \
-eight devices share it evenly?""",
+You train a model of 3 billion parameters with Adam, everything in float32. How many gigabytes (10⁹ bytes) does one device hold for the weights, for the gradients, and for what Adam remembers? And for what Adam \
+remembers, when eight devices share it evenly?""",
     hints=(
-        "How many bytes has one number in float32?",
+        "How many bytes does one number in float32 take?",
         "Adam keeps two running means for every parameter, so twice the weights.",
         "Weights and gradients 3 · 4 gigabytes each; Adam 3 · 8, and an eighth of that when it is shared.",
     ),
@@ -29,29 +29,32 @@ eight devices share it evenly?""",
     wrong={
         "all of it shared": (
             _memory(**{"Adam, sharded over 8": 6.0}),
-            "You share weights and gradients as well. Which of the three was to be shared?",
+            "You share weights and gradients as well. Only what Adam remembers is shared here.",
             lambda answer: float(answer["Adam"]) == 24 and float(answer["Adam, sharded over 8"]) == 6,
         ),
         "two bytes a number": (
             {name: value / 2 for name, value in MEMORY.items()},
-            "You counted two bytes for a number. That is bfloat16; float32 has four.",
+            "You counted two bytes per number. That is bfloat16; float32 takes four.",
         ),
-        "one mean": (_memory(**{"Adam": 12.0, "Adam, sharded over 8": 1.5}), "Adam keeps the mean of the gradient *and* of its square."),
+        "one mean": (
+            _memory(**{"Adam": 12.0, "Adam, sharded over 8": 1.5}),
+            "You counted one mean. Adam keeps the mean of the gradient *and* the mean of its square.",
+        ),
         "eight bytes a number": (
             {name: value * 2 for name, value in MEMORY.items()},
-            "You counted eight bytes for a number. float32 has 32 bits.",
+            "You counted eight bytes per number. float32 has 32 bits.",
         ),
         "sharing copies": (
             _memory(**{"Adam, sharded over 8": 24.0}),
-            "With plain data parallelism every device holds all of it. Here each holds an eighth.",
+            "You let every device hold all of it, as plain data parallelism does. Here each holds an eighth.",
         ),
-        "bits": ({name: value * 8 for name, value in MEMORY.items()}, "Those are bits. A byte has eight."),
+        "bits": ({name: value * 8 for name, value in MEMORY.items()}, "You counted bits. A byte has eight."),
     },
     alternatives={"as whole numbers": {name: int(value) for name, value in MEMORY.items()}},
     success="16 bytes for each parameter, before the first activation.",
     solution=r"""
-Four bytes a number: 12 GB for the weights, as many for the gradients, and twice 12 for Adam's two means. Shared by eight, the last come
-to 3 GB each.
+With four bytes per number there are 12 GB of weights, 12 GB of gradients, and twice 12 GB for Adam's two means. Eight devices that share
+these means hold 3 GB each.
 
 ```python
 weights = 3e9 * 4 / 1e9
@@ -79,11 +82,11 @@ NETWORK = Exercise(
     minutes=6,
     difficulty=2,
     statement="""\
-Write `ring_seconds(parameters, processes, bytes_per_second)`: the seconds that a ring all-reduce of the gradient takes, when gradients are float32, every process sends `bytes_per_second`, and all send at the same time. \
-Delays before a message starts are left out.""",
+In plain Python: write `ring_seconds(parameters, processes, bytes_per_second)`. It returns the seconds that a ring all-reduce of the gradient takes. Gradients are float32, every process sends `bytes_per_second`, and all send at \
+the same time. Leave out the delays before a message starts.""",
     hints=(
         "How many bytes is the gradient, and which share of it is one chunk?",
-        "Each process sends one chunk a move; N − 1 moves collect, N − 1 hand out.",
+        "Each process sends one chunk per move. N − 1 moves collect, and N − 1 moves hand out.",
         "2 · (N − 1) / N · 4 · parameters / bytes_per_second.",
     ),
     stub="def ring_seconds(parameters, processes, bytes_per_second):\n    return ...",
@@ -91,27 +94,30 @@ Delays before a message starts are left out.""",
     cases=_ring_cases,
     returns=("seconds",),
     wrong={
-        "half the way": (lambda p, n, s: (n - 1) / n * 4 * p / s, "That collects the sums. They must also get back to everyone."),
-        "bytes forgotten": (lambda p, n, s: 2 * (n - 1) / n * p / s, "You counted numbers. The network counts bytes."),
+        "half the way": (
+            lambda p, n, s: (n - 1) / n * 4 * p / s,
+            "You count the moves that collect the sums. The sums must also get back to everybody.",
+        ),
+        "bytes forgotten": (lambda p, n, s: 2 * (n - 1) / n * p / s, "You counted numbers, and the network counts bytes."),
         "to one and back": (
             lambda p, n, s: 2 * (n - 1) * 4 * p / s,
-            "That is what one process receives and sends when all send it everything. On a ring a message is an N-th of the gradient.",
+            "You count what one process receives and sends when everybody sends it everything. On a ring, a message is an N-th of the gradient.",
         ),
         "twice the gradient": (
             lambda p, n, s: 2 * 4 * p / s,
-            "Nearly, for many processes. Try one process: what does it send, and to whom?",
+            "You are nearly right for many processes. Try one process: what does it send, and to whom?",
         ),
         "shared by all": (
             lambda p, n, s: 2 * (n - 1) / n**2 * 4 * p / s,
-            "All send at the same time, each over its own line: do not divide by the processes again.",
+            "You divide by the processes twice. All send at the same time, each over its own line.",
         ),
-        "bits": (lambda p, n, s: 2 * (n - 1) / n * 32 * p / s, "The rate is given in bytes, and you counted 32 for each number."),
+        "bits": (lambda p, n, s: 2 * (n - 1) / n * 32 * p / s, "You counted 32 per number, which are bits. The rate is given in bytes."),
     },
     alternatives={"move by move": lambda p, n, s: sum(4 * p / n / s for _ in range(2 * (n - 1)))},
-    success="However many processes: never more than twice the gradient.",
+    success="A process never sends more than twice the gradient, however many there are.",
     solution=r"""
-A chunk is an N-th of the gradient, with 4 bytes a number. A process sends N − 1 of them while the sums are made (exercise 14.2), and N
-− 1 more while the finished ones go round.
+A chunk is an N-th of the gradient, with 4 bytes per number. A process sends N − 1 chunks while the sums are made (exercise 14.2), and
+N − 1 more while the finished chunks go round.
 
 ```python
 def ring_seconds(parameters, processes, bytes_per_second):
@@ -151,12 +157,12 @@ HOURS = Exercise(
     minutes=6,
     difficulty=2,
     statement="""\
-For a large model nearly all operations lie in products with its weights: about 6 for each parameter and token, 2 on the way forward and 4 on the way back. Write `hours(parameters, tokens, devices, peak, utilisation)`: the \
-hours of a training run over `tokens` tokens, when a device could do `peak` operations a second and reaches the share `utilisation` of that.""",
+In a large model nearly all operations are products with its weights: about 6 per parameter and token, 2 on the way forward and 4 on the way back. In plain Python, write `hours(parameters, tokens, devices, peak, utilisation)`: \
+the hours of a training run over `tokens` tokens. A device could do `peak` operations per second, and reaches the share `utilisation` of that.""",
     hints=(
-        "How many operations does the whole run take? It has nothing to do with the devices.",
-        "How many operations a second do all devices reach together?",
-        "6 · parameters · tokens / (devices · peak · utilisation) seconds, and 3,600 seconds an hour.",
+        "How many operations does the whole run take? The devices do not matter for that.",
+        "How many operations per second do all devices reach together?",
+        "6 · parameters · tokens / (devices · peak · utilisation) seconds, and an hour has 3,600 seconds.",
     ),
     page="14a_planning_a_run",
     stub="def hours(parameters, tokens, devices, peak, utilisation):\n    return ...",
@@ -166,24 +172,24 @@ hours of a training run over `tokens` tokens, when a device could do `peak` oper
     wrong={
         "forward only": (
             lambda p, t, d, k, u: 2 * p * t / (d * k * u) / 3600,
-            "That is the way forward. Training also goes back, and takes twice as much for it.",
+            "You count the way forward only. The way back takes twice as much.",
         ),
-        "full speed": (lambda p, t, d, k, u: 6 * p * t / (d * k) / 3600, "You count on the peak. The devices reach a share of it."),
+        "full speed": (lambda p, t, d, k, u: 6 * p * t / (d * k) / 3600, "You divide by the peak. The devices reach only a share of it."),
         "utilisation upside down": (
             lambda p, t, d, k, u: 6 * p * t * u / (d * k) / 3600,
-            "A lower utilisation makes your run shorter. Should it?",
+            "In your formula a lower utilisation makes the run shorter. Should it?",
         ),
-        "seconds": (lambda p, t, d, k, u: 6 * p * t / (d * k * u), "Those are seconds."),
+        "seconds": (lambda p, t, d, k, u: 6 * p * t / (d * k * u), "You return seconds. Divide by 3,600."),
         "hours of all devices": (
             lambda p, t, d, k, u: 6 * p * t / (k * u) / 3600,
-            "Those are the hours that are paid for, of all devices together. How long does the run take?",
+            "You return the hours that are paid for, of all devices together. How long does the run take?",
         ),
-        "minutes": (lambda p, t, d, k, u: 6 * p * t / (d * k * u) / 60, "Those are minutes."),
+        "minutes": (lambda p, t, d, k, u: 6 * p * t / (d * k * u) / 60, "You return minutes. Divide by 60 once more."),
     },
     alternatives={"in two lines": lambda p, t, d, k, u: (p * t * 6 / 3600) / (k * d * u)},
-    success="Multiply by devices and by the price of an hour, and you have the bill.",
+    success="Multiply by the devices and by the price of an hour, and you have the bill.",
     solution=r"""
-The operations of the run over what all devices reach together are seconds.
+Divide the operations of the run by what all devices reach together. That gives seconds, and an hour has 3,600.
 
 ```python
 def hours(parameters, tokens, devices, peak, utilisation):
@@ -207,9 +213,9 @@ TRADE = Exercise(
     minutes=6,
     difficulty=2,
     statement="""\
-Let a run need S = S₀ · (1 + B₀/B) steps with batches of B tokens, where S₀ is the least number of steps, reached with endless batches, and B₀ the critical batch. The fewest tokens, reached with the smallest batches, \
-are E₀ = S₀ · B₀. How many times S₀ and E₀ does a run take at B = B₀? And at B = 4 · B₀?""",
-    hints=("Tokens are steps times tokens a step.", "E = S · B. Divide by S₀ · B₀.", "S / S₀ = 1 + B₀/B and E / E₀ = 1 + B/B₀."),
+A run needs S = S₀ · (1 + B₀/B) steps with batches of B tokens. S₀ is the least number of steps, reached with endless batches, and B₀ is the critical batch. The fewest tokens, reached with the smallest batches, \
+are E₀ = S₀ · B₀. A run at B = B₀ takes how many times S₀ steps, and how many times E₀ tokens? And a run at B = 4 · B₀?""",
+    hints=("Tokens are steps times tokens per step.", "E = S · B. Divide by S₀ · B₀.", "S / S₀ = 1 + B₀/B and E / E₀ = 1 + B/B₀."),
     page="14a_planning_a_run",
     stub="""\
 answer = {"steps": ..., "tokens": ...,
@@ -218,47 +224,47 @@ answer = {"steps": ..., "tokens": ...,
     wrong={
         "nothing lost": Misconception(
             {"steps": 1.0, "tokens": 1.0, "steps, batch 4 times critical": 0.25, "tokens, batch 4 times critical": 1.0},
-            "With four times the batch you expect a quarter of the steps, without end. The formula has a 1 in it.",
+            "You expect a quarter of the steps with four times the batch, without end. The formula has a 1 in it.",
             whole=True,
         ),
         "steps and tokens exchanged": (
             {**CRITICAL, "steps, batch 4 times critical": 5.0, "tokens, batch 4 times critical": 1.25},
-            "A larger batch saves steps and costs tokens. Yours does the reverse.",
+            "In your answer a larger batch costs steps and saves tokens. It is the other way round.",
         ),
         "tokens do not change": (
             {**CRITICAL, "tokens": 1.0, "tokens, batch 4 times critical": 1.0},
-            "Steps times tokens a step: does the first fall as fast as the second grows?",
+            "You let the tokens stay the same. Do the steps really fall as fast as the batch grows?",
         ),
         "tokens against the steps": (
             {**CRITICAL, "tokens, batch 4 times critical": 4.0},
-            "The batch is four times as large, and the steps are 1.25 times the least, not once.",
+            "You multiply the batch by the least number of steps. The steps are 1.25 times the least.",
         ),
         "steps at four": (
             {**CRITICAL, "steps, batch 4 times critical": 0.5},
-            "You let the steps shrink below the least. S₀ is reached with endless batches only.",
+            "You let the steps shrink below the least. Only endless batches reach S₀.",
             lambda answer: float(answer["steps, batch 4 times critical"]) < 1,
         ),
         "one part lost": (
             {**CRITICAL, "steps": 1.0},
-            "At the critical batch both stand above their least. Put B = B₀ into the formula: the 1 is still there.",
+            "At the critical batch both steps and tokens are above their least. Put B = B₀ into the formula: the 1 is still there.",
             lambda answer: float(answer["steps"]) <= 1 or float(answer["tokens"]) <= 1,
         ),
         "tokens in proportion": (
             {**CRITICAL, "tokens, batch 4 times critical": 8.0},
-            "You let the tokens grow as the batch does. The steps fall meanwhile: multiply one by the other.",
+            "You let the tokens grow as the batch does. The steps fall at the same time: multiply one by the other.",
         ),
         "batch left out of the tokens": (
             {**CRITICAL, "tokens, batch 4 times critical": 1.25},
-            "Tokens are steps times tokens a step. How large is a step here, measured in B₀?",
+            "You return the steps again. Tokens are steps times tokens per step: how large is a step here, measured in B₀?",
         ),
         "larger batch, more steps": (
             {**CRITICAL, "steps, batch 4 times critical": 4.0},
-            "More steps with larger batches? Put B = 4 · B₀ into the formula.",
+            "You expect more steps with larger batches. Put B = 4 · B₀ into the formula.",
             lambda answer: float(answer["steps, batch 4 times critical"]) > 2,
         ),
     },
     alternatives={"fractions of integers": {**CRITICAL, "steps, batch 4 times critical": 5 / 4, "tokens": 2}},
-    success="At the critical batch steps and tokens both stand at twice their least. A larger batch trades tokens for steps, a smaller one steps for tokens.",
+    success="At the critical batch a run takes twice the least steps and twice the least tokens. A larger batch pays tokens to save steps.",
     solution=r"""
 S / S₀ = 1 + B₀/B and, since E = S · B, E / E₀ = 1 + B/B₀. Put in B = B₀, then B = 4 B₀.
 

@@ -41,11 +41,11 @@ SHARED = Exercise(
     minutes=8,
     difficulty=1,
     statement="""\
-`sums` holds, for each process, the gradient of the *summed* loss of its rows, and `tokens` how many target tokens these rows have. The function should return the gradient of the mean loss of a token of the whole batch, \
-in which every token counts the same. A process may be without tokens. Try the function below with `sums = [6.0, 8.0]` and `tokens = [3, 1]`, then mend it.""",
+`sums` holds one gradient for each process: that of the *summed* loss of its rows. `tokens` says how many target tokens these rows have. The function should return the gradient of the mean loss per token over the whole \
+batch, so that every token counts the same. A process may have no tokens. Try the function below with `sums = [6.0, 8.0]` and `tokens = [3, 1]`. Then find the bug and fix it.""",
     hints=(
-        "How much does one token of the first process weigh in the result of the stub, and how much one of the second?",
-        "Sums over different tokens may be added. Which single division remains then?",
+        "In the result of the stub, how much does one token of the first process weigh? And one of the second?",
+        "Sums over different tokens may be added. Which single division is left?",
         "Σ sums / Σ tokens. A process without tokens adds zeros to both sums.",
     ),
     stub=SHARED_STUB,
@@ -55,35 +55,35 @@ in which every token counts the same. A process may be without tokens. Try the f
     wrong={
         "mean of means": (
             lambda sums, tokens: sum(total / count for total, count in zip(sums, tokens, strict=True)) / len(sums),
-            "Every process has the same weight, so a token among few counts more than one among many; and a process without tokens divides by zero.",
+            "You give every process the same weight, so a token among few counts more than a token among many. And a process without tokens divides by zero.",
         ),
         "mean over busy processes": (
             _mean_over_busy,
-            "Processes without tokens are left out, but the others still weigh the same, whether they hold one token or a thousand.",
+            "You leave out processes without tokens, but the others still weigh the same, whether they have one token or a thousand.",
         ),
         "never divided": (
             lambda sums, tokens: sum(sums),
-            "That is the gradient of the summed loss: it grows with the batch. One division is missing.",
+            "You return the gradient of the summed loss, and it grows with the batch. One division is missing.",
         ),
         "divided by processes": (
             lambda sums, tokens: sum(sums) / len(sums),
-            "The sum is right. A mean over tokens divides by the tokens; how many processes shared them does not matter.",
+            "Your sum is right, but you divide by the processes. A mean over tokens divides by the tokens.",
         ),
         "divided twice": (
             lambda sums, tokens: sum(sums) / len(sums) / sum(tokens),
-            "You divide by the tokens and by the number of processes. Is there a mean over processes left to take?",
+            "You divide twice, by the tokens and by the processes. Only the tokens count.",
         ),
         "all as large as the largest": (
             lambda sums, tokens: sum(sums) / (len(tokens) * max(tokens)),
-            "You divide as if every process had as many tokens as the fullest one. Padding is no token.",
+            "You divide as if every process had as many tokens as the fullest one. Padding does not count.",
         ),
         "weighted twice": (
             lambda sums, tokens: sum(total * count for total, count in zip(sums, tokens, strict=True)) / sum(tokens),
-            "You multiply by the tokens. The loss of a process is summed over them already: does a token among many count more in yours?",
+            "You multiply by the tokens, but the loss of a process is already summed over them. So a token among many counts too much.",
         ),
         "means added": (
             lambda sums, tokens: sum(total / count for total, count in zip(sums, tokens, strict=True) if count),
-            "You add the means of the processes. With twice as many processes of the same kind the result would double.",
+            "You add the means of the processes. With twice as many such processes your result would double.",
         ),
         "means added, empty ones too": (
             lambda sums, tokens: sum(total / count for total, count in zip(sums, tokens, strict=True)),
@@ -91,18 +91,18 @@ in which every token counts the same. A process may be without tokens. Try the f
         ),
         "busy processes divided by all": (
             lambda sums, tokens: sum(total / count for total, count in zip(sums, tokens, strict=True) if count) / len(sums),
-            "No division by zero any more, but every process still weighs the same, whether it holds one token or a thousand.",
+            "You no longer divide by zero, but every process still weighs the same, whether it has one token or a thousand.",
         ),
         "first process's tokens": (
             lambda sums, tokens: sum(sums) / tokens[0],
-            "The sum is right, and you divide by the tokens of one process. How many have all of them?",
+            "Your sum is right, but you divide by the tokens of one process. How many tokens do all of them have?",
         ),
     },
     alternatives={"means over means": lambda sums, tokens: np.mean(sums, axis=0) / np.mean(tokens)},
-    success="However the rows are shared, the step is the same.",
+    success="You may share the rows out as you like: the step stays the same.",
     solution=r"""
-With `sums = [6, 8]` and `tokens = [3, 1]` the stub gives (2 + 8) / 2 = 5, where 14 / 4 = 3.5 is right: the one token of the second
-process weighs as much as three of the first. Gradients of sums may be added; one division remains, by all tokens.
+With `sums = [6, 8]` and `tokens = [3, 1]` the stub gives (2 + 8) / 2 = 5, but 14 / 4 = 3.5 is right. In the stub the one token of the
+second process weighs as much as three of the first. Add up the sums, and divide once, by all tokens.
 
 ```python
 def shared_gradient(sums, tokens):
@@ -189,8 +189,9 @@ RING = Exercise(
     minutes=15,
     difficulty=3,
     statement="""\
-Write `reduce_scatter(vectors)`, the first half of the ring. Process p of N starts with `vectors[p]`, all of one length, cut into N chunks by `np.array_split`. In move k = 0, …, N − 2 every process p sends chunk \
-(p − k) mod N, as it then stands, to process p + 1 (the last one to process 0), which adds it to its own. Return a list: for each p the one chunk that is complete there at the end.""",
+Write `reduce_scatter(vectors)` with NumPy: the first half of the ring. Process p of N starts with `vectors[p]`. All vectors have one length, and each is cut into N chunks by `np.array_split`. In move k = 0, …, N − 2 every \
+process p sends chunk (p − k) mod N, as it is at that moment, to process p + 1 (the last process sends to process 0). The receiver adds it to its own chunk of that number. Return a list that holds, for each p, the one chunk that \
+is complete there at the end.""",
     hints=(
         "With two processes there is one move. Which chunk of which process is complete after it?",
         "Keep the chunks in a list of lists, `chunks[p][c]`. After move k, chunk (p − k) mod N of process p + 1 has k + 2 summands.",
@@ -209,35 +210,29 @@ Write `reduce_scatter(vectors)`, the first half of the ring. Process p of N star
     wrong={
         "chunk p on process p": (
             _own_chunk,
-            "The sums are right, and lie one place off. Follow two processes through their one move: which chunk was sent to whom?",
+            "Your sums are right, but one process off. Follow two processes through their one move: which chunk went to whom?",
         ),
-        "turned the other way": (_chunk_before, "The sums are right; the ring turns from p to p + 1, and yours the other way."),
-        "nothing added": (
-            _not_added,
-            "In the chunk that you return each process still has its own numbers. What arrives must be added to it; and does your last move take place?",
-        ),
+        "turned the other way": (_chunk_before, "Your sums are right, but your ring turns the other way. Send from p to p + 1."),
+        "nothing added": (_not_added, "Each process returns its own numbers. Add what arrives, and check that your last move takes place."),
         "mean instead of sum": (
             lambda vectors: [part / len(vectors) for part in _right_chunk(vectors)],
-            "A reduction adds. Who divides, and by what, is decided later.",
+            "You return the mean. A reduce-scatter only adds; dividing comes later.",
         ),
         "everything everywhere": (
             _everything,
-            "Each process should end with one complete chunk. All chunks everywhere takes the second half of the ring.",
+            "You return all chunks everywhere. In this half of the ring each process ends with one complete chunk.",
         ),
-        "replaced instead of added": (
-            _replaced,
-            "Each chunk travelled all the way and arrived as it left. On arrival it is added to what is there.",
-        ),
+        "replaced instead of added": (_replaced, "You replace the chunk that is there. Add to it what arrives."),
         "one place too far": (
             _two_places_on,
-            "You return a chunk that is not complete: it still lacks summands. After the last move, which chunk has just arrived at process p?",
+            "You return a chunk that still lacks a summand. After the last move, which chunk has just arrived at process p?",
         ),
     },
     alternatives={"sum, then deal out": _right_chunk},
     success="Every process has sent N − 1 chunks, each an N-th of the whole.",
     solution=r"""
-Each chunk starts its journey at the process of its own number and collects one summand at every stop; after N − 1 moves it has all of
-them, one place before where it began.
+Each chunk starts at the process of its own number and collects one summand at every stop. After N − 1 moves it has all of them, one
+process before the place where it began.
 
 ```python
 def reduce_scatter(vectors):
@@ -253,8 +248,8 @@ def reduce_scatter(vectors):
 check(...)
 ```
 
-No copies are needed: in one move a process sends chunk p − k and receives chunk p − k − 1, and these are different as soon as there are
-two processes.
+You need no copies. In one move a process sends chunk p − k and receives chunk p − k − 1, and these two are different as soon as there
+are two processes.
 """,
 )
 

@@ -73,11 +73,11 @@ HEADS = Exercise(
     minutes=12,
     difficulty=2,
     statement="""\
-In NumPy: write `head_shares(x, w_q, w_k, w_v, w_o, devices)`. `x` has shape (n, m), a row for each word, `w_q`, `w_k` and `w_v` hold one matrix for each head, (h, m, d), and `w_o` (h·d, m) projects the concatenated heads, head 0 \
-first. There is no mask, and scores are divided by √d. Device r holds the heads from r·h/devices up to, not including, (r + 1)·h/devices, with the weights that they need and no others; `devices` divides h. Return a list: \
-for each device the array (n, m) that it hands to the one all-reduce, so that their sum is the output of the layer.""",
+In NumPy: write `head_shares(x, w_q, w_k, w_v, w_o, devices)`. `x` (n, m) has a row for each word. `w_q`, `w_k` and `w_v` (h, m, d) hold one matrix for each head. `w_o` (h·d, m) projects the concatenated heads, head 0 \
+first. There is no mask, and scores are divided by √d. Device r holds the heads from r·h/devices up to, but not including, (r + 1)·h/devices. It has only the weights that these heads need. `devices` divides h. Return a list with, \
+for each device, the array (n, m) that it gives to the all-reduce. Their sum is the output of the layer.""",
     hints=(
-        "Which rows of `w_o` does head 0 meet, when the heads lie side by side?",
+        "The heads lie side by side. Which rows of `w_o` does head 0 meet?",
         "A device concatenates its own heads, (n, d · heads of the device), and multiplies by as many rows of `w_o`.",
         "With k = h // devices heads each: `w_q[r * k:(r + 1) * k]` and `w_o[r * k * d:(r + 1) * k * d]`.",
     ),
@@ -88,7 +88,7 @@ for each device the array (n, m) that it hands to the one all-reduce, so that th
     wrong={
         "everything everywhere": (
             lambda x, w_q, w_k, w_v, w_o, devices: [sum(_head_shares(x, w_q, w_k, w_v, w_o, 1)) for _ in range(devices)],
-            "Every device returns the whole output. Then the all-reduce counts it once for each device, and nobody has saved anything.",
+            "Every device of yours returns the whole output. The all-reduce then counts it once per device, and nobody has saved anything.",
         ),
         "mean instead of sum": (
             lambda x, w_q, w_k, w_v, w_o, devices: [share / devices for share in _head_shares(x, w_q, w_k, w_v, w_o, devices)],
@@ -96,36 +96,39 @@ for each device the array (n, m) that it hands to the one all-reduce, so that th
         ),
         "heads dealt out in turn": (
             _in_turn,
-            "The sum is right, but device 0 should hold the first heads, one after another, not every N-th.",
+            "Your sum is right, but you deal the heads out in turn. Device 0 should hold the first heads, one after another.",
         ),
         "rows of W_O dealt out in turn": (
             _rows_in_turn,
-            "The heads are right, the rows of `w_o` are not: those of one head lie next to each other.",
+            "Your heads are right, but you deal the rows of `w_o` out in turn. The rows of one head lie next to each other.",
         ),
-        "everybody takes the first rows": (_first_rows, "Device 0 is right. The others meet the rows of `w_o` that belong to device 0."),
+        "everybody takes the first rows": (
+            _first_rows,
+            "Your device 0 is right. The others also take the rows of `w_o` that belong to device 0.",
+        ),
         "the whole W_O": (
             lambda x, w_q, w_k, w_v, w_o, devices: [_heads(x, w_q, w_k, w_v, own) @ w_o for own in _groups(w_q, devices)],
-            "A device has fewer than h heads, so its concatenation is narrower than `w_o` is high. Which rows does it need?",
+            "You multiply by the whole `w_o`. A device has fewer than h heads: which rows does it need?",
         ),
-        "scores not divided": (_unscaled, "The scores are not divided by √d."),
+        "scores not divided": (_unscaled, "You do not divide the scores by √d."),
         "scores divided by the model's width": (
             _scaled_by_model,
-            "You divide the scores by the root of the width of `x`. What counts is the width of a head's queries.",
+            "You divide the scores by the root of the width of `x`. Take the width of a head's queries.",
         ),
         "W_O forgotten": (
             lambda x, w_q, w_k, w_v, w_o, devices: [_heads(x, w_q, w_k, w_v, own) for own in _groups(w_q, devices)],
-            "Those are the heads, side by side. Each device also multiplies by its own rows of `w_o`.",
+            "You return the heads, side by side. Each device also multiplies by its own rows of `w_o`.",
         ),
         "already summed": (
             lambda x, w_q, w_k, w_v, w_o, devices: sum(_head_shares(x, w_q, w_k, w_v, w_o, devices)),
-            "That is the sum, which the all-reduce makes. What does each device hand to it? Return a list.",
+            "You return the sum, which is the all-reduce's work. Return a list with what each device gives to it.",
         ),
     },
     alternatives={"head by head": _head_by_head},
-    success="One message for each device and layer, as large as the output, however many heads there are.",
+    success="One message per device and layer, as large as the output, however many heads there are.",
     solution=r"""
-Side by side, the heads meet the rows of `w_o` in order, d rows for each head. So a device with k heads in a row needs k · d rows in a
-row, and the sum over all rows of the product falls apart into one sum for each device.
+The heads lie side by side and meet the rows of `w_o` in order, d rows for each head. So a device with k neighbouring heads needs k · d
+neighbouring rows. The product is a sum over all rows, and that sum falls apart into one sum per device.
 
 ```python
 def one_head(x, w_q, w_k, w_v):
@@ -147,8 +150,7 @@ def head_shares(x, w_q, w_k, w_v, w_o, devices):
 check(...)
 ```
 
-The sum over two devices is the layer's output, as the reference of [chapter 6](../06_multi_head_attention.ipynb) computes it in one
-place.
+The sum over two devices is the output of the layer, as [chapter 6](../06_multi_head_attention.ipynb) computes it in one place.
 
 ```python
 from xformer_lib.reference import multi_head_attention
@@ -191,12 +193,12 @@ TIMES = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-In plain Python: a pipeline has stages that are not equally fast. Stage k takes `seconds[k]` for one micro-batch, and takes them in order, one at a time; sending takes no time, and what waits before a stage has room. Write \
-`finished(seconds, parts)`: the seconds until the last of `parts` micro-batches has left the last stage, on the way forward alone.""",
+The stages of a pipeline are not equally fast. Stage k takes `seconds[k]` for one micro-batch, and works on one at a time, in order. Sending takes no time, and any number may wait before a stage. In plain Python, write \
+`finished(seconds, parts)`: the seconds until the last of `parts` micro-batches has left the last stage. Count only the way forward.""",
     hints=(
         "How long does a single micro-batch take? And two, when all stages are equally fast?",
-        "In which distance do micro-batches leave the slowest stage, once the first has come through?",
-        "The first one takes the sum of all stages; each further one leaves as much later as the slowest stage takes.",
+        "After the first micro-batch has passed, how many seconds apart do the others leave the slowest stage?",
+        "The first one takes the sum of all stages. Each further one leaves later by the time of the slowest stage.",
     ),
     stub="def finished(seconds, parts):\n    return ...",
     reference=_finished,
@@ -205,32 +207,38 @@ In plain Python: a pipeline has stages that are not equally fast. Stage k takes 
     wrong={
         "one after another": (
             lambda s, p: p * sum(s),
-            "A stage may take the next micro-batch while the others work. That is the point of it.",
+            "You let one micro-batch go through before the next begins. A stage may take the next one while the others work.",
         ),
         "all as slow as the slowest": (
             lambda s, p: (len(s) + p - 1) * max(s),
-            "You count every stage as the slowest one. The first micro-batch passes the quick stages quickly.",
+            "You count every stage as the slowest one. The first micro-batch passes the fast stages quickly.",
         ),
-        "the pipe is never empty": (lambda s, p: p * max(s), "That is what the slowest stage works. What happens before it and after it?"),
-        "one part too many": (lambda s, p: sum(s) + p * max(s), "Try a single micro-batch: it takes the sum of the stages, and not more."),
+        "the pipe is never empty": (
+            lambda s, p: p * max(s),
+            "You count only the work of the slowest stage. What happens before it and after it?",
+        ),
+        "one part too many": (
+            lambda s, p: sum(s) + p * max(s),
+            "You count one micro-batch too many. A single one takes the sum of the stages, and no more.",
+        ),
         "the last stage decides": (
             lambda s, p: sum(s) + (p - 1) * s[-1],
-            "Micro-batches leave the last stage no quicker than the slowest one lets them through.",
+            "You let the last stage decide. It cannot be faster than the slowest stage lets micro-batches through.",
         ),
         "the first stage decides": (
             lambda s, p: sum(s) + (p - 1) * s[0],
-            "Micro-batches enter in the rhythm of the first stage. In which rhythm do they leave?",
+            "You let the first stage decide. Micro-batches enter in its rhythm: in which rhythm do they leave?",
         ),
         "all as quick as the average": (
             lambda s, p: (len(s) + p - 1) * sum(s) / len(s),
-            "With equal stages this would be right. A slow stage holds up more than the quick ones make good.",
+            "You take the average stage, which is right only if all are equal. A slow stage holds up more than the fast ones win back.",
         ),
     },
     alternatives={"as a timetable": _finished_by_table},
-    success="One slow stage sets the rhythm for all, so layers are dealt out by their seconds and not by their number.",
+    success="One slow stage sets the rhythm for all. So deal the layers out by their seconds, and not by their number.",
     solution=r"""
-The first micro-batch takes the sum of all stages. Behind the slowest stage the others leave in its rhythm, since it never waits once it
-has begun, and what comes after it is quicker.
+The first micro-batch takes the sum of all stages. The slowest stage never waits once it has begun, so the others leave it in its rhythm,
+and the stages after it are faster.
 
 ```python
 def finished(seconds, parts):
@@ -241,7 +249,7 @@ print(finished([1.0, 1.0, 1.0, 1.0], 4), finished([1.0, 1.0, 2.0, 1.0], 4))
 check(...)
 ```
 
-One stage of twice the time takes the pipeline from 7 seconds to 11. All four slow would take 14: one alone costs 4 of those 7 seconds.
+One stage that takes twice as long brings the pipeline from 7 seconds to 11. If all four were slow it would take 14.
 """,
 )
 
