@@ -104,6 +104,12 @@ def test_unknown_names_list_the_valid_ones():
         load_corpus("multi30k", "dev")
 
 
+def test_an_accent_written_as_a_sign_of_its_own_makes_no_other_sentence():
+    composed, decomposed = "L'été.", "L'e\u0301te\u0301."
+    assert composed != decomposed
+    assert corpora.sentence_keys(("Summer.", composed)) == corpora.sentence_keys(("summer", decomposed)) == ("en:summer", "fr:lété")
+
+
 # ---------------------------------------------------------------- the real corpora
 
 
