@@ -48,7 +48,10 @@ them as they were.""",
     returns=("matrix",),
     pure=True,
     wrong={
-        "no scale": (lambda weight, a, b, alpha: weight + b @ a, "The pair is added whole. What stands before it in the layer's formula?"),
+        "no scale": (
+            lambda weight, a, b, alpha: weight + b @ a,
+            "You add the pair without its factor. Which factor does the layer's formula have?",
+        ),
         "alpha without r": (
             lambda weight, a, b, alpha: weight + alpha * (b @ a),
             "You multiply by alpha, but the layer multiplies by alpha / r.",
@@ -63,13 +66,13 @@ them as they were.""",
         ),
         "the pair alone": (
             lambda weight, a, b, alpha: alpha / len(a) * (b @ a),
-            "The frozen matrix is gone. It still does most of the work.",
+            "The frozen matrix is gone, but it does most of the work.",
         ),
         "factors turned round": (
             lambda weight, a, b, alpha: weight + alpha / len(a) * (a.T @ b.T),
             "Your product has the shape (m, out). The columns of `weight` belong to x: which factor meets x first?",
         ),
-        "changed in place": (_in_place, "The matrix is right, but the caller's `weight` changed, too. Look for `+=`."),
+        "changed in place": (_in_place, "The matrix is right, but the caller's `weight` changed as well. Look for `+=`."),
     },
     alternatives={
         "einsum": lambda weight, a, b, alpha: weight + np.einsum("or,rm->om", b, a) * alpha / a.shape[0],
@@ -77,10 +80,10 @@ them as they were.""",
             (np.eye(weight.shape[1]) @ weight.T + alpha / len(a) * (np.eye(weight.shape[1]) @ a.T) @ b.T).T
         ),
     },
-    success="After merging, the fine-tuned layer costs exactly what the old one did.",
+    success="After merging, the fine-tuned layer costs exactly as much as the old one.",
     page="15a_one_body_other_tasks",
     solution=r"""
-(x Aᵀ) Bᵀ is x (B A)ᵀ, so the pair is the matrix B A, of the shape of the frozen one. The rank is the number of rows of A.
+(x Aᵀ) Bᵀ is x (B A)ᵀ, so the pair is the matrix B A, with the shape of the frozen matrix. The rank is the number of rows of A.
 
 ```python
 def merged(weight, a, b, alpha):

@@ -16,13 +16,13 @@ THIRD = Exercise(
     minutes=6,
     difficulty=1,
     statement="""\
-A decoder layer of our library has d_model = 256 and d_ff = 1,024. Each attention has four square projections with a \
-bias; the feed-forward net has two matrices with a bias; each residual has a LayerNorm with a gain and a shift for \
-every feature. How many numbers are learned in such a layer, and how many are left when cross-attention and its \
-residual are taken out?""",
+A decoder layer of our library has d_model = 256 and d_ff = 1,024. Each attention has four square matrices with a \
+bias. The feed-forward net has two matrices with a bias. Each residual has a LayerNorm with a gain and a shift for \
+every feature. How many numbers are learned in such a layer? And how many are left without cross-attention and its \
+residual?""",
     hints=(
         "Count one attention first: four matrices of which shape, and four biases of which length?",
-        "A decoder layer has two attentions, one feed-forward net and three residuals. What goes?",
+        "A decoder layer has two attentions, one feed-forward net and three residuals. Which of them go?",
         "One attention is 4 · (256² + 256); the feed-forward net is 2 · 256 · 1,024 + 1,024 + 256; a LayerNorm is 2 · 256.",
     ),
     stub='answer = {"with": ..., "without": ...}',
@@ -30,19 +30,19 @@ residual are taken out?""",
     wrong={
         "biases forgotten": (
             {"with": 8 * 256**2 + 2 * 256 * 1024 + 3 * NORM, "without": 4 * 256**2 + 2 * 256 * 1024 + 2 * NORM},
-            "The matrices are counted right. Every projection and both layers of the net also have a bias.",
+            "You counted the matrices right. Every projection and both layers of the net also have a bias.",
         ),
         "norms forgotten": (
             {"with": WITH - 3 * NORM, "without": WITHOUT - 2 * NORM},
-            "Attentions and net are right. Each residual brings a LayerNorm along.",
+            "Attentions and net are right. Each residual also has a LayerNorm.",
         ),
         "its norm stays": (
             {"with": WITH, "without": WITHOUT + NORM},
-            "The first is right. With cross-attention its residual goes too, and that holds a LayerNorm.",
+            "The first number is right. The residual of cross-attention also goes, and it has a LayerNorm.",
         ),
         "three matrices an attention": (
             {"with": WITH - 2 * (256**2 + 256), "without": WITHOUT - (256**2 + 256)},
-            "You counted three projections an attention. What happens to the heads after they are joined?",
+            "You counted three projections per attention. What happens to the heads after they are joined?",
         ),
         "the other way round": Misconception(
             {"with": WITHOUT, "without": WITH}, "Both numbers are right, under each other's name.", whole=True
@@ -124,8 +124,8 @@ and it writes one word for ever. Mend the function: the mean of −log p of the 
 left out.""",
     hints=(
         "What is the easiest way to make this loss small, for a model that sees the token at its own place?",
-        "The logits at place t should be compared with the token at place t + 1. What has the last place to say?",
-        "Use `logits[:, :-1]` and `ids[:, 1:]`: same number of places, shifted by one.",
+        "The logits at place t should be compared with the token at place t + 1. What does the last place have to say?",
+        "Use `logits[:, :-1]` and `ids[:, 1:]`: the same number of places, shifted by one.",
     ),
     stub="""\
 def loss_of(logits, ids, pad_id):
@@ -158,7 +158,7 @@ def loss_of(logits, ids, pad_id):
         ),
         "a mean of means": (
             lambda logits, ids, pad_id: sum(_loss(logits[b : b + 1], ids[b : b + 1], pad_id) for b in range(len(ids))) / len(ids),
-            "You average each row first, so a token of a short row counts more than one of a long row.",
+            "You average each row first, so a token of a short row counts more than a token of a long row.",
         ),
     },
     alternatives={"one token at a time": _one_by_one},
@@ -166,8 +166,8 @@ def loss_of(logits, ids, pad_id):
     page="15a_one_body_other_tasks",
     solution=r"""
 The logits at place t have read the token at place t, so copying it made the loss small. When such a model writes, it copies its last
-token, and `<bos>` follows `<bos>` for ever. The token asked is the next one: the last place has nothing to say, and the first token is
-never asked.
+token, and `<bos>` follows `<bos>` for ever. Each place should say the next token. So the last place has nothing to say, and the first
+token is never asked.
 
 ```python
 def loss_of(logits, ids, pad_id):
@@ -236,7 +236,7 @@ queries, True = may attend. Every place may read the first `prefix` places, and 
         ),
         "one column too many": (
             _of(lambda past, early: past | np.append(True, early[:-1])[None]),
-            "Column `prefix` is open too: that is the first word of the target. Counting begins at 0.",
+            "Column `prefix` is also open, and that is the first word of the target. Counting begins at 0.",
         ),
     },
     alternatives={
@@ -246,8 +246,8 @@ queries, True = may attend. Every place may read the first `prefix` places, and 
     success="One stack now reads the source like an encoder and writes the target like a decoder.",
     page="15a_one_body_other_tasks",
     solution=r"""
-The causal mask is the lower triangle. Whatever the query, the keys of the prefix are known, so their columns are opened; rows would let
-the source read the target.
+The causal mask is the lower triangle. Every query may read the keys of the prefix, so we open their columns. Open rows would let the
+source read the target.
 
 ```python
 def prefix_mask(length, prefix):

@@ -94,19 +94,22 @@ places, −∞ for all others. Leave `logits` as they were.""",
             lambda logits, k, p: _keep(logits, logits.shape[-1], p),
             "Your rows keep more than k words. First k, then p among those k.",
         ),
-        "p forgotten": (lambda logits, k, p: _keep(logits, k, 2.0), "You keep k words in every row, also where fewer reach p together."),
+        "p forgotten": (
+            lambda logits, k, p: _keep(logits, k, 2.0),
+            "You keep k words in every row, even where fewer words reach p together.",
+        ),
         "probabilities of before": (
             lambda logits, k, p: _keep(logits, k, p, again=False),
             "You add up probabilities of the *whole* vocabulary. After the first cut the k words share everything: softmax once more.",
         ),
         "stopped too early": (
             _short,
-            "You drop the word with which the sum passes p. Without it the kept ones stay below p; where the first alone passes p, nothing is left.",
+            "You drop the word with which the sum passes p. Without it the kept words stay below p, and if the first word passes p, nothing is left.",
         ),
-        "lost their places": (_in_order, "The right numbers come back sorted. A word's logit belongs to its old column."),
+        "lost their places": (_in_order, "You return the right numbers, but sorted. A word's logit belongs in its old column."),
         "probabilities returned": (
             lambda logits, k, p: _keep(logits, k, p).softmax(dim=-1),
-            "You return probabilities. The statement wants logits, −∞ for what is dropped.",
+            "You return probabilities. Return logits, with −∞ for the dropped words.",
         ),
         "zero for the dropped": (
             lambda logits, k, p: _keep(logits, k, p).masked_fill(_keep(logits, k, p) == -math.inf, 0.0),
@@ -117,8 +120,8 @@ places, −∞ for all others. Leave `logits` as they were.""",
     success="Both cuts act on every row at once, so a whole batch of texts can be written together.",
     page="15a_one_body_other_tasks",
     solution=r"""
-Sort every row. A word stays if its rank is below k and if the probabilities *before* it are below p: so the word that passes p is kept,
-and the first word always is. Setting the others to −∞ before the softmax shares everything among the k. At the end `scatter` puts the
+Sort every row. A word stays if its rank is below k and if the probabilities *before* it are below p. So the word that passes p is
+kept, and so is the first word. Setting the others to −∞ before the softmax shares everything among the k. At the end `scatter` puts the
 values back at their places.
 
 ```python

@@ -14,13 +14,13 @@ BY_HAND = Exercise(
     minutes=8,
     difficulty=1,
     statement="""\
-A token is the vector (2, 2, 2, 6). Write down what LayerNorm makes of it (subtract the mean, divide by the root of the mean \
-square of what is left) and what RMSNorm makes of it (divide by the root of the mean square), both with gains of 1, without \
-shift or epsilon. Then one number inside a SwiGLU: the gate's projection says −1, the other says 4; `"gated"` is \
-silu(−1) · 4 with silu(z) = z / (1 + e^(−z)). Three decimals are enough; no library is needed.""",
+A token is the vector (2, 2, 2, 6). What does LayerNorm make of it (subtract the mean, divide by the root of the \
+mean square of what is left)? And RMSNorm (divide by the root of the mean square)? All gains are 1, without shift or \
+epsilon. Then one number inside a SwiGLU: the gate's projection says −1, the other says 4; `"gated"` is silu(−1) · 4 \
+with silu(z) = z / (1 + e^(−z)). Three decimals are enough, by hand.""",
     hints=(
         "What is the mean of the four numbers, and what is the mean of their squares?",
-        "The mean is 3 and the deviations are −1, −1, −1, 3; the squares of the token itself have a mean of 48 / 4.",
+        "The mean is 3 and the deviations are −1, −1, −1, 3. The squares of the token itself have the mean 48 / 4.",
         "LayerNorm divides the deviations by √3, RMSNorm the token by √12; silu(−1) is −1 / (1 + 2.718).",
     ),
     stub='answer = {"LayerNorm": [..., ..., ..., ...], "RMSNorm": [..., ..., ..., ...], "gated": ...}',
@@ -32,15 +32,15 @@ silu(−1) · 4 with silu(z) = z / (1 + e^(−z)). Three decimals are enough; no
         ),
         "by the length": (
             {**RIGHT, "RMSNorm": [0.289, 0.289, 0.289, 0.866]},
-            "You divided by the vector's length √48. The root is taken of the *mean* square, so that a wide token keeps numbers near 1.",
+            "You divided by the length of the vector, √48. Take the root of the *mean* square: then a wide token keeps numbers near 1.",
         ),
         "no root": (
             {**RIGHT, "RMSNorm": [0.167, 0.167, 0.167, 0.5]},
-            "You divided by the mean square, 12. Doubling the token would then halve the answer instead of leaving it alone.",
+            "You divided by the mean square, 12, without the root. If you double the token, your answer is halved. It should stay the same.",
         ),
         "the mean went, too": (
             {**RIGHT, "RMSNorm": LAYER},
-            "Both of your norms subtract the mean. RMSNorm leaves it in: all of its numbers are positive here.",
+            "Both of your norms subtract the mean. RMSNorm leaves it in, so all its numbers are positive here.",
         ),
         "names exchanged": Misconception(
             {**RIGHT, "LayerNorm": RMS, "RMSNorm": LAYER},
@@ -48,18 +48,15 @@ silu(−1) · 4 with silu(z) = z / (1 + e^(−z)). Three decimals are enough; no
             whole=True,
         ),
         "a sigmoid as gate": ({**RIGHT, "gated": 1.076}, "You multiplied by 1 / (1 + e). silu(z) is z times that number, and z is −1."),
-        "a closed gate": (
-            {**RIGHT, "gated": 0.0},
-            "A ReLU would be closed at −1. silu bends more gently: it is z / (1 + e^(−z)), which is not 0 there.",
-        ),
+        "a closed gate": ({**RIGHT, "gated": 0.0}, "max(0, z) is closed at −1. silu bends more gently: z / (1 + e^(−z)) is not 0 there."),
         "e without its sign": ({**RIGHT, "gated": -2.924}, "For z = −1 the exponent −z is +1, so the denominator is 1 + 2.718."),
     },
     alternatives={"more decimals": {"LayerNorm": [-(3**-0.5)] * 3 + [3**0.5], "RMSNorm": [3**-0.5] * 3 + [3**0.5], "gated": -1.07577}},
     tolerance=2e-3,
-    success="The two agree up to the sign of the small entries; on a token whose mean is 0 they agree entirely.",
+    success="Here the two agree up to the sign of the small entries. On a token whose mean is 0 they agree entirely.",
     solution=r"""
 The mean of (2, 2, 2, 6) is 3, so LayerNorm sees the deviations −1, −1, −1, 3 with a mean square of 3. RMSNorm sees the token itself,
-with a mean square of 48 / 4 = 12. So divide by $\sqrt 3$ and by $\sqrt{12}$. The gate is $\operatorname{silu}(-1) = -1 / (1 + e) =
+with a mean square of 48 / 4 = 12. So we divide by $\sqrt 3$ and by $\sqrt{12}$. The gate is $\operatorname{silu}(-1) = -1 / (1 + e) =
 -0.269$, and times 4 it gives −1.076.
 
 ```python

@@ -68,14 +68,14 @@ is never heard gets 0.""",
     wrong={
         "only the peak": (
             lambda weights, heard: (heard[weights.argmax(axis=1)] == np.arange(len(weights))).astype(float),
-            "You look only at the largest weight of each row: right or wrong, not how much.",
+            "You look only at the largest weight of each row. That says right or wrong, but not how much.",
         ),
         "a mean weight": (_mean_weight, "You divide by the number of frames, so long words look worse. A share is a sum."),
         "columns made to add to one": (
             lambda weights, heard: _share(weights / weights.sum(axis=0, keepdims=True), heard),
-            "You rescaled the columns. It is the rows, the words, that share out a weight of 1.",
+            "You rescaled the columns. The rows, which are the words, share out a weight of 1.",
         ),
-        "pauses forgiven": (_without_pauses, "You left the pauses out before sharing. Weight on a pause is lost, not handed back."),
+        "pauses forgiven": (_without_pauses, "You left the pauses out and rescaled. Weight on a pause is lost."),
         "largest weight": (
             lambda weights, heard: (weights * (heard[None] == np.arange(len(weights))[:, None])).max(axis=1),
             "You take one frame of each word. A word may be heard in several.",
@@ -89,8 +89,8 @@ is never heard gets 0.""",
     success="Compare it with the floor: the part of all frames that belong to the word.",
     page="15c_pixels_and_sounds",
     solution=r"""
-Compare the frames, as a row, with the words' numbers, as a column: a boolean square of who sounds where. The sum of the weights it
-keeps is each word's share; −1 equals no word.
+Compare the frames, as a row, with the words' numbers, as a column. That gives a boolean table of who sounds where. The weights that it
+keeps add up to each word's share. −1 equals no word.
 
 ```python
 def own_share(weights, heard):

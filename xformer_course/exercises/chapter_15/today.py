@@ -116,12 +116,12 @@ MIXTURE = Exercise(
     difficulty=3,
     requires="torch",
     statement="""\
-In PyTorch, write `mixture(x, router, experts)` for tokens `x` (n, m), a matrix `router` (m, e) and a list of e functions from \
-(…, m) to (…, m). The softmax of `x @ router` gives each token e probabilities. Only the expert with the largest one \
-reads the token, and what it returns is multiplied by that probability. Return (n, m).""",
+In PyTorch, write `mixture(x, router, experts)` for tokens `x` (n, m), a matrix `router` (m, e) and a list of e \
+functions from (…, m) to (…, m). The softmax of `x @ router` gives each token e probabilities. Only the expert with \
+the largest probability reads the token, and its answer is multiplied by that probability. Return (n, m).""",
     hints=(
-        "How many experts does one token pass through? And different tokens?",
-        "Over which axis must the probabilities of one token add up to 1? Which of them reaches the output?",
+        "How many experts does one token pass? May another token pass another expert?",
+        "Over which axis must the probabilities of one token add up to 1? Which probability reaches the output?",
         "`gate, chosen = (x @ router).softmax(dim=-1).max(dim=-1)`; then, for each expert, the rows where `chosen` is its number.",
     ),
     stub="def mixture(x, router, experts):\n    return ...",
@@ -132,14 +132,14 @@ reads the token, and what it returns is multiplied by that probability. Return (
     returns=("output", "readers"),
     tolerance=1e-8,
     wrong={
-        "all experts blended": (_soft, "Every expert reads every token here: right as a mixture, but nothing is saved."),
+        "all experts blended": (_soft, "Every expert reads every token. That is a mixture, but it saves no work."),
         "everything computed, one kept": (
             _one_of_all,
-            "The output is right, but every expert read every token, and most of what they returned was thrown away. Which tokens should an expert be given?",
+            "The output is right, but every expert read every token, and you threw most answers away. Which tokens should an expert read?",
         ),
         "no gate": (
             _mixture_variant(lambda gates, logits, best: 1.0),
-            "The right experts, but their answers are not multiplied by the probability. Through what would the router get a gradient?",
+            "You chose the right experts, but you do not multiply their answers by the probability. Then how does the router get a gradient?",
         ),
         "gate without softmax": (
             _mixture_variant(lambda gates, logits, best: logits[best]),
@@ -153,9 +153,9 @@ reads the token, and what it returns is multiplied by that probability. Return (
         ),
     },
     alternatives={"grouped by expert": _grouped},
-    success="Parameters grow with the number of experts; the work for one token does not.",
+    success="Parameters grow with the number of experts. The work for one token does not.",
     solution=r"""
-Each expert gets the rows that chose it, all at once. The probability stays as a factor: through it the router gets a gradient.
+Each expert gets the rows that chose it, all at once. The probability stays as a factor, and through it the router gets a gradient.
 
 ```python
 def mixture(x, router, experts):
@@ -187,19 +187,19 @@ For each of five models say what a place may read in *self*-attention, padding a
 encoder–decoder, and we ask for its encoder; ViT names what is in an image; Whisper writes down what it hears, and \
 we ask for its decoder.""",
     hints=(
-        "Which of them must say a word that stands to the right of what they have read?",
-        "A mask for the future is needed where the future is the answer. Where is the whole input known from the start?",
+        "Which models must say a word to the right of the words that they have read?",
+        "You need a mask for the future where the future is the answer. Where is the whole input known from the start?",
         "Two of the five write from left to right; the other three get everything at once.",
     ),
     stub='answer = {"BERT": ..., "GPT-3": ..., "T5 encoder": ..., "ViT": ..., "Whisper decoder": ...}',
     reference=MODELS,
     wrong={
-        "everything past": ({name: PAST for name in MODELS}, "Where the whole input is there from the start, nothing need be hidden."),
+        "everything past": ({name: PAST for name in MODELS}, "Where the whole input is there from the start, you need not hide anything."),
         "everything open": (
             {name: ALL for name in MODELS},
             "Two of the five write from left to right. What would they see of the word they must say?",
         ),
-        "BERT as a writer": ({**MODELS, "BERT": PAST}, "BERT's missing word stands in the middle of the sentence. Which side of it helps?"),
+        "BERT as a writer": ({**MODELS, "BERT": PAST}, "BERT's missing word is in the middle of the sentence. Which side of it helps?"),
         "Whisper hears everything": (
             {**MODELS, "Whisper decoder": ALL},
             "Whisper's *encoder* hears everything, and cross-attention reads that. Its decoder writes words.",
@@ -211,10 +211,10 @@ we ask for its decoder.""",
         ),
     },
     alternatives={"upper case": {name: kind.upper() for name, kind in MODELS.items()}},
-    success="The mask follows from the task: hide what is to be said.",
+    success="The mask follows from the task: hide the answer.",
     page="15a_one_body_other_tasks",
     solution=r"""
-Hide what is to be said. BERT, T5's encoder and ViT have their whole input from the start; GPT-3 and Whisper's decoder say the next
+Hide the answer. BERT, T5's encoder and ViT have their whole input from the start; GPT-3 and Whisper's decoder say the next
 token.
 
 ```python

@@ -90,18 +90,21 @@ without any real token gives zeros, and whatever stands at the padding, even NaN
             "You divide by the right count, but the padded vectors are still in the sum.",
         ),
         "first token only": (lambda x, mask: x[:, 0], "You return the first vector of each row. What happens to the others?"),
-        "the mask upside down": (lambda x, mask: _mean(x, ~mask), "You averaged just the padding. True means: a real token."),
+        "the mask upside down": (lambda x, mask: _mean(x, ~mask), "You averaged only the padding. True means a real token."),
         "empty rows": (
             lambda x, mask: _replaced(x, mask).sum(axis=1) / np.asarray(mask).sum(axis=1, keepdims=True),
-            "All is right but for a row without any real token: 0 divided by 0.",
+            "Everything is right except a row without any real token: 0 divided by 0.",
         ),
-        "NaN times zero": (_by_product, "All is right until the padding holds a NaN: 0 · NaN is NaN. Replace instead of multiplying."),
+        "NaN times zero": (
+            _by_product,
+            "Everything is right until the padding holds a NaN: 0 · NaN is NaN. Replace it instead of multiplying.",
+        ),
     },
     alternatives={"as attention with equal weights": _as_attention, "loop": _by_loop},
-    success="It is attention with equal weights on the real tokens, and nothing on the rest.",
+    success="This is attention with equal weights on the real tokens and nothing on the rest.",
     page="15a_one_body_other_tasks",
     solution=r"""
-Replace what stands at the padding by zeros, add, and divide by the number of real tokens; `clamp` saves the empty row from 0/0.
+Replace the padding by zeros, add, and divide by the number of real tokens. `clamp` saves the empty row from 0/0.
 Replacing is safer than multiplying by 0, because 0 · NaN is NaN.
 
 ```python

@@ -73,7 +73,7 @@ inside each. `size` divides both sides.""",
         "column by column": (_ordered((0, 3, 1, 2, 4)), "Each square is right, but they come column by column."),
         "pixels turned": (
             _ordered((0, 1, 3, 2, 4), pixels_swapped=True),
-            "The squares are in the right order; inside each, rows and columns are exchanged.",
+            "The squares are in the right order, but inside each, rows and columns are exchanged.",
         ),
         "a sieve": (
             _ordered((0, 2, 4, 1, 3)),
@@ -82,15 +82,15 @@ inside each. `size` divides both sides.""",
         "overlapping": (_overlapping, "Your squares begin at every pixel, not at every `size`-th."),
         "one number a square": (
             lambda images, size: _patches(images, size).mean(axis=-1, keepdims=True),
-            "You averaged the pixels of each square. A word keeps all its numbers here.",
+            "You averaged the pixels of each square. Here a word keeps all its numbers.",
         ),
     },
     alternatives={"loop": _by_loop, "windows": _by_windows},
-    success="From here on an image is a sequence, and the encoder need not know.",
+    success="Now an image is a sequence, and the encoder need not know.",
     page="15c_pixels_and_sounds",
     solution=r"""
-Splitting each side in two gives the axes (b, row of squares, y inside, column of squares, x inside). The two that count squares must
-stand together, and so must the two inside; then flattening is safe.
+Splitting each side in two gives the axes (b, row of squares, y inside, column of squares, x inside). The two axes that count squares
+must be neighbours, and so must the two inside. Then flattening is safe.
 
 ```python
 def patches(images, size):

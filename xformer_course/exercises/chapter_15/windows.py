@@ -24,9 +24,9 @@ WINDOW = Exercise(
     minutes=9,
     difficulty=2,
     statement="""\
-Write `sink_mask(length, window, sinks)`: a boolean mask (length, length), rows are queries, True = may attend. Each place \
-may read the last `window` places, itself included, and also the first `sinks` places of the row; it never reads a \
-later place. NumPy or torch, as you like.""",
+Write `sink_mask(length, window, sinks)`: a boolean mask (length, length), rows are queries, True = may attend. Each \
+place may read the last `window` places, itself included, and also the first `sinks` places of the row. It never \
+reads a later place. NumPy or torch, as you like.""",
     hints=(
         "With `window` = 2 and `sinks` = 0, which two places does the last one read?",
         "Three conditions on the query's place i and the key's place j: not in the future, near enough, or among the first.",
@@ -46,11 +46,11 @@ later place. NumPy or torch, as you like.""",
     wrong={
         "one place too many": (
             _variant(lambda i, j, w, s: (j <= i) & ((i - j <= w) | (j < s))),
-            "Your window holds window + 1 places. A place counts itself among the `window` of them.",
+            "Your window holds window + 1 places. A place itself is one of the `window` places.",
         ),
         "sinks in the future": (
             _variant(lambda i, j, w, s: (j <= i) & (i - j < w) | (j < s)),
-            "Your sinks are open for places before them, too: with two sinks, place 0 reads place 1. The future stays closed.",
+            "Places before a sink can read it: with two sinks, place 0 reads place 1. The future must stay closed.",
         ),
         "no sinks": (
             _variant(lambda i, j, w, s: (j <= i) & (i - j < w)),
@@ -62,7 +62,7 @@ later place. NumPy or torch, as you like.""",
         ),
         "both conditions at once": (
             _variant(lambda i, j, w, s: (j <= i) & (i - j < w) & (j < s)),
-            "A key is open in your mask if it is near *and* among the first. One of the two is enough.",
+            "In your mask a key is open if it is near *and* among the first. One of the two is enough.",
         ),
         "sinks as queries": (
             _variant(lambda i, j, w, s: (j <= i) & ((i - j < w) | (i < s))),
@@ -70,11 +70,11 @@ later place. NumPy or torch, as you like.""",
         ),
         "sinks taken from the window": (
             _variant(lambda i, j, w, s: (j <= i) & ((i - j < w - s) | (j < s))),
-            "Your window shrinks with the number of sinks. The sinks come besides the `window` places.",
+            "Your window shrinks with the number of sinks. The sinks come on top of the `window` places.",
         ),
         "rows and columns exchanged": (
             _variant(lambda i, j, w, s: (i <= j) & ((j - i < w) | (i < s))),
-            "This is the mask turned over: its places look forward. Rows are queries.",
+            "Your mask is turned over: its places look forward. Rows are queries.",
         ),
     },
     alternatives={
@@ -85,8 +85,8 @@ later place. NumPy or torch, as you like.""",
     },
     success="However long the text grows, a place now reads window + sinks keys at most.",
     solution=r"""
-Three conditions on the places i of the query and j of the key: not in the future, and near enough *or* among the first. The sinks come
-last, inside the brackets, so that the future stays closed for them as well.
+There are three conditions on the places i of the query and j of the key: not in the future, and near enough *or* among the first. The
+sinks are inside the brackets, so the future stays closed for them as well.
 
 ```python
 def sink_mask(length, window, sinks):
