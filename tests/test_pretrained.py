@@ -163,7 +163,8 @@ def test_the_card_says_of_whom_it_counts_the_neighbours(name, card, record):
     percent, language = record["data"]["percent_one_word_from_training"], MODELS[name][1]
     assert f"of the {sentences:,} different {language} test sentences, {percent:.1f} % differ" in card
     assert name == "fr-en" or re.search(
-        rf"Of the {pairs:,} test pairs[^;.]*, it is {100 * stats['leaks']['test_one_word_apart']['tatoeba']:.1f} %, the number of chapter 10",
+        rf"Of the {pairs:,} test pairs[^;.]*, "
+        rf"it is {100 * stats['leaks']['test_one_word_apart']['tatoeba']:.1f} %, the number of chapter 10",
         card,
     )
 

@@ -1,12 +1,31 @@
-"""Every page: no loader for remote kernels, a description of its own, no error when opened from a folder."""
+"""Every page: no loader for remote kernels, a description of its own, its promise in small, no error when opened from a folder."""
 
 import re
 from html import escape
 from pathlib import Path
 
 from docutils import nodes
+from sphinx.transforms import SphinxTransform
 
 FONT_PRELOAD = re.compile(r'\s*<link rel="preload" as="font"[^>]*>')
+
+
+PROMISES = ("Afterwards you can", "You need", "Time")
+
+
+class MarkPromise(SphinxTransform):
+    """Give the paragraphs that say what a page promises, needs and takes, and the list of the first, the class ``promise``."""
+
+    default_priority = 902
+
+    def apply(self, **_):
+        for paragraph in self.document.findall(nodes.paragraph):
+            first = paragraph.children[0] if paragraph.children else None
+            if isinstance(first, nodes.strong) and first.astext().rstrip(":") in PROMISES:
+                paragraph["classes"].append("promise")
+                after = paragraph.next_node(descend=False, siblings=True)
+                if isinstance(after, nodes.bullet_list):
+                    after["classes"].append("promise")
 
 
 def drop_thebe(app, config):
@@ -47,6 +66,7 @@ def drop_font_preloads(app, exception):
 
 
 def setup(app):
+    app.add_transform(MarkPromise)
     app.connect("config-inited", drop_thebe, priority=900)
     app.connect("config-inited", settle)
     app.connect("html-page-context", describe, priority=900)

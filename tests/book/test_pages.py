@@ -201,6 +201,14 @@ def test_no_page_begins_with_set_up(articles):
     assert folded > 30
 
 
+def test_a_promise_is_small(articles):
+    marked = [page for page in articles.values() if len(page.soup.select("p.promise")) == 3 and page.soup.select_one("ul.promise")]
+    assert len(marked) > 40
+    for page in marked:
+        words = " ".join(one.get_text(" ") for one in page.soup.select("article .promise")).split()
+        assert len(words) < 140, (page.name, len(words))
+
+
 def test_figures_are_described(articles):
     for page in articles.values():
         for image in page.soup.select("article img"):
