@@ -159,16 +159,16 @@ def model_with_a_frozen_table_of_places(vocab_size, d_model, num_heads, d_ff, nu
     model = blank_cell(vocab_size, d_model, num_heads, d_ff, num_layers)
     angles = torch.arange(10.0)[:, None] / 10000 ** (torch.arange(0, d_model, 2) / d_model)
     table = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)
-    model.places = torch.nn.Parameter(table, requires_grad=False)
-    model.embed = lambda ids: model.table(ids) * d_model**0.5 + model.places[: ids.shape[1]]
+    model.kept = torch.nn.Parameter(table, requires_grad=False)
+    model.embed = lambda ids, _: model.embedding(ids) * d_model**0.5 + model.kept[: ids.shape[1]]
     return model
 
 
 @wrong("9.9")
 def model_that_normalises_the_memory_again(*sizes):
     model = blank_cell(*sizes)
-    for layer in model.decoder:
-        whole, norm = layer.forward, layer.norms[0]
+    for layer in model.decoder.layers:
+        whole, norm = layer.forward, layer.norms["self"]
         layer.forward = lambda x, mask, memory, read, whole=whole, norm=norm: whole(x, mask, norm(memory), read)
     return model
 

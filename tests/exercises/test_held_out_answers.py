@@ -339,9 +339,9 @@ def test_a_complaint_about_the_model_ends_in_one_full_stop(spoil):
         if spoil == "a matrix too many":
             model.more = torch.nn.Linear(5, 3)
         elif spoil == "layers out of sight":
-            layers = list(model.encoder)
-            del model.encoder
-            model.__dict__["encoder"] = layers
+            layers = list(model.encoder.layers)
+            del model.encoder.layers
+            model.encoder.__dict__["layers"] = layers
         return list(model.parameters()) if spoil == "no model" else model
 
     result = judged("9.9", build)

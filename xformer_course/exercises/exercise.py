@@ -128,6 +128,7 @@ class Exercise(WithWrongAnswers):
             sentence on the difference.
         probe: `probe(function)` gives the function that is run in its place, on the reference and
             the misconceptions alike: a gradient, say, beside the value.
+        examine: `examine(answer, rng)`, asked before the usual check: a `Verdict`, or None to leave the answer to it.
         pure: Whether changing an input array in place is a mistake here.
         requires: A package the check needs besides NumPy: "" or "torch".
         success: A sentence added to the praise: what the answer shows.
@@ -153,6 +154,7 @@ class Exercise(WithWrongAnswers):
     tolerance: float = 1e-9
     compare: Callable[[Any, Any], str | None] | None = None
     probe: Callable[[Callable], Callable] | None = None
+    examine: Callable[[Any, Any], Any] | None = None
     pure: bool = False
     requires: str = ""
     success: str = ""

@@ -3,6 +3,8 @@
 import copy
 import dis
 import inspect
+import linecache
+import os
 import types
 import warnings
 from collections.abc import Callable, Iterable
@@ -15,6 +17,7 @@ import numpy as np
 from xformer_course.exercises.comparison import describe, is_plain, is_tensor
 from xformer_course.exercises.exercise import Case
 
+_OURS = (os.path.dirname(os.path.dirname(__file__)) + os.sep, os.path.dirname(os.__file__) + os.sep)
 TRIVIAL = {"RESUME", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST", "NOP", "COPY_FREE_VARS"}
 
 
@@ -114,7 +117,40 @@ def explain_error(error: BaseException, function: Callable) -> str:
         words = ""
     text = type(error).__name__ + (f": {words[:200]}" if words else "")
     line = line_reached(error, function)
-    return text if line is None else f"{text} (line {line} of your function)"
+    inner = None if line is not None and _last_frame_is(error, function) else place_reached(error)
+    return text + (inner or ("" if line is None else f" (line {line} of your function)"))
+
+
+def _last_frame_is(error: BaseException, function: Any) -> bool:
+    """Whether the error came from the function's own lines, and not from something that it called."""
+    frames = [frame for frame in _frames(error) if _is_the_learners(frame.tb_frame.f_code.co_filename)]
+    code = inspect.unwrap(function).__code__ if inspect.isfunction(function) else None
+    return not frames or frames[-1].tb_frame.f_code is code
+
+
+def _frames(error: BaseException) -> list[types.TracebackType]:
+    frames, trace = [], error.__traceback__
+    while trace is not None:
+        frames.append(trace)
+        trace = trace.tb_next
+    return frames
+
+
+def _is_the_learners(filename: str) -> bool:
+    """Whether code is neither the course's, nor an installed package's, nor Python's own."""
+    return not filename.startswith((*_OURS, "<frozen")) and "site-packages" not in filename and "dist-packages" not in filename
+
+
+def place_reached(error: BaseException) -> str | None:
+    """The innermost line of the learner's own code that an error came through, with its text where Python has it."""
+    frames = [frame for frame in _frames(error) if _is_the_learners(frame.tb_frame.f_code.co_filename)]
+    if not frames:
+        return None
+    code = frames[-1].tb_frame.f_code
+    number = line_of(code, frames[-1].tb_lasti)
+    text = linecache.getline(code.co_filename, number).strip()
+    name = getattr(code, "co_qualname", code.co_name).rpartition("<locals>.")[2]
+    return f" (line {number - code.co_firstlineno + 1} of your {name}{': ' + text if text else ''})"
 
 
 def line_reached(error: BaseException, function: Any) -> int | None:

@@ -1,10 +1,8 @@
 """Chapter 09, the last exercise: a whole Transformer from a blank cell. Torch is imported where it is used."""
 
-import numpy as np
-
-from xformer_course.exercises.exercise import Complaint, Exercise, case
-
-NAMES = ("vocab_size", "d_model", "num_heads", "d_ff", "num_layers")
+from xformer_course.exercises.chapter_09 import locate
+from xformer_course.exercises.chapter_09.retyped import retyped
+from xformer_course.exercises.exercise import Exercise, case
 
 
 def _cases(rng):
@@ -14,200 +12,25 @@ def _cases(rng):
         return int(rng.choice([19, 23, 29]))  # no width, and no multiple of one
 
     return [
-        case(words(), 12, 1, 31, 1, note="one sentence, one head, one layer"),
-        case(words(), 12, 3, 31, 1, note="one sentence, three heads, one layer"),
-        case(words(), 16, 2, 37, 2, note="three sentences with padding, two layers"),
+        case(words(), 12, 1, 31, 1, note="one head, one layer"),
+        case(words(), 12, 3, 31, 1, note="three heads, one layer"),
+        case(words(), 16, 2, 37, 2, note="two layers, and padding on both sides"),
     ]
-
-
-def _ids(vocab_size, rng, *lengths):
-    import torch
-
-    return torch.tensor([[*rng.integers(3, vocab_size, size=n).tolist(), *([0] * (max(lengths) - n))] for n in lengths])
-
-
-# ---------------------------------------------------------------- weights, by shape and order
-
-
-def _drawn(sizes, rng):
-    """Matrices in the order in which the page creates them: tables, attentions, and both halves of the feed-forward nets."""
-    m, f, layers = sizes["d_model"], sizes["d_ff"], sizes["num_layers"]
-    tables = [rng.normal(size=(sizes["vocab_size"], m)) / np.sqrt(m) for _ in range(3)]
-    attentions = [rng.normal(size=(m, m)) / np.sqrt(m) for _ in range(12 * layers)]
-    inner = [rng.normal(size=(f, m)) / np.sqrt(m) for _ in range(2 * layers)]
-    outer = [rng.normal(size=(m, f)) / np.sqrt(f) for _ in range(2 * layers)]
-    return tables, attentions, inner, outer
-
-
-def _fill(model, sizes, rng):
-    """Give a model the drawn matrices; gains become unequal numbers, offsets 0, and what is frozen stays: a table of places."""
-    import torch
-
-    m, f, v, layers = sizes["d_model"], sizes["d_ff"], sizes["vocab_size"], sizes["num_layers"]
-    tables, attentions, inner, outer = _drawn(sizes, rng)
-    rooms = {(v, m): tables, (f, m): inner, (m, f): outer}
-    for name, parameter in model.named_parameters():
-        shape = tuple(parameter.shape)
-        if not parameter.requires_grad:
-            continue
-        if len(shape) == 1:
-            values = np.linspace(0.5, 1.5, *shape) if bool((parameter == 1).all()) else np.zeros(shape)
-        elif shape in rooms and rooms[shape]:
-            values = rooms[shape].pop(0)
-        elif len(shape) == 2 and shape[1] == m and shape[0] in (m, 2 * m, 3 * m) and len(attentions) >= shape[0] // m:
-            values = np.concatenate([attentions.pop(0) for _ in range(shape[0] // m)])
-        else:
-            raise Complaint(
-                f"your model owns a parameter {name} of shape {shape}, one more than the page's has of this "
-                "shape, or one that it has not at all. The model of the page owns an embedding (v, m), for each "
-                "attention four matrices (m, m), for each feed-forward net one (f, m) and one (m, f), and vectors"
-            )
-        with torch.no_grad():
-            parameter.copy_(torch.from_numpy(values))
-    if len(tables) == 3 or attentions or inner or outer:
-        owned = (3 - len(tables), 12 * layers - len(attentions), 2 * layers - len(inner), 2 * layers - len(outer))
-        raise Complaint(
-            "your model owns {} tables (v, m), {} matrices of attention, {} and {} of feed-forward nets; expected at least 1, then {}, {} and {}. A list of layers is found only inside nn.ModuleList".format(
-                *owned, 12 * layers, 2 * layers, 2 * layers
-            )
-        )
 
 
 def _with_given_weights(build):
     """The logits of what ``build`` makes, with weights copied into it by shape and order; padded places are left out."""
 
-    def logits(*values):
-        import torch
+    def logits(*sizes):
+        import numpy as np
 
-        sizes = dict(zip(NAMES, values, strict=True))
-        rng = np.random.default_rng(values)
-        sources, targets = ((5,), (7,)) if sizes["num_layers"] == 1 else ((4, 7, 2), (5, 3, 1))
-        source, target_in = (_ids(sizes["vocab_size"], rng, *lengths) for lengths in (sources, targets))
-        with torch.random.fork_rng(devices=[]):
-            model = build(*values)
-        if not isinstance(model, torch.nn.Module):
-            raise Complaint(f"`build` returned {type(model).__name__}; return the model itself, a torch.nn.Module")
-        model = model.double().eval()
-        _fill(model, sizes, rng)
-        with torch.no_grad():
-            given = model(source, target_in)
-        wanted = (*target_in.shape, sizes["vocab_size"])
-        if not isinstance(given, torch.Tensor) or tuple(given.shape) != wanted:
-            shape = tuple(given.shape) if isinstance(given, torch.Tensor) else type(given).__name__
-            raise Complaint(f"logits: expected shape (b, t, v) = {wanted}, got {shape}")
-        return given * (target_in != 0)[..., None]
+        rng = np.random.default_rng(sizes)
+        lengths = ((5, 4), (7, 3)) if sizes[4] == 1 else ((4, 7, 2), (5, 3, 1))
+        sources, targets = (locate.rows_of(sizes[0], rng, *rows, left=rng.random() < 0.5) for rows in lengths)
+        setting = locate.Setting(sizes, sources, targets, int(rng.integers(2**31)), "")
+        return locate.Tried(build, setting).logits(5)
 
     return logits
-
-
-# ---------------------------------------------------------------- the model, with one thing left out
-
-
-def _retyped(
-    *,
-    scale="head",
-    causal=True,
-    source_padding=True,
-    encoder_padding=True,
-    memory_padding=True,
-    root=True,
-    order="pre",
-    last_norm=True,
-    positions="beside",
-    tied=True,
-    kink="relu",
-    over_keys=True,
-    memory_read=True,
-    one_head=False,
-    joint=False,
-):
-    """``build`` as a learner may write it; each argument leaves one thing out."""
-
-    def build(vocab_size, d_model, num_heads, d_ff, num_layers):
-        import torch
-        from torch import nn
-
-        m, heads = d_model, 1 if one_head else num_heads
-        divisors = {"head": (m // heads) ** 0.5, "model": m**0.5, "no": 1.0, "no root": m // heads}
-        kinks = {"relu": torch.relu, "gelu": torch.nn.functional.gelu, "no": lambda inner: inner}
-
-        class Attention(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.parts = nn.ModuleList([nn.Linear(m, 3 * m)] if joint else [nn.Linear(m, m) for _ in "qkv"])
-                self.out = nn.Linear(m, m)
-
-            def forward(self, x, read, mask):
-                if joint:
-                    weight = self.parts[0].weight.chunk(3)
-                    q, k, v = (given @ w.t() for given, w in zip((x, read, read), weight, strict=True))
-                else:
-                    q, k, v = (part(given) for part, given in zip(self.parts, (x, read, read), strict=True))
-                q, k, v = (y.unflatten(-1, (heads, -1)).transpose(1, 2) for y in (q, k, v))
-                scores = q @ k.transpose(-2, -1) / divisors[scale]
-                weights = scores.masked_fill(~mask[:, None], -1e30).softmax(dim=-1 if over_keys else -2)
-                return self.out((weights @ v).transpose(1, 2).flatten(2))
-
-        class Layer(nn.Module):
-            def __init__(self, cross):
-                super().__init__()
-                self.attentions = nn.ModuleList(Attention() for _ in range(1 + cross))
-                self.first, self.second = nn.Linear(m, d_ff), nn.Linear(d_ff, m)
-                self.norms = nn.ModuleList(nn.LayerNorm(m) for _ in range(2 + cross))
-
-            def around(self, n, x, f):
-                return x + f(self.norms[n](x)) if order == "pre" else self.norms[n](x + f(x))
-
-            def forward(self, x, mask, memory=None, memory_mask=None):
-                x = self.around(0, x, lambda x: self.attentions[0](x, x, mask))
-                if memory is not None:
-                    x = self.around(
-                        1, x, lambda x: self.attentions[1](x, memory if memory_read else x, memory_mask if memory_read else mask)
-                    )
-                inner = lambda x: self.second(kinks[kink](self.first(x)))
-                return self.around(len(self.norms) - 1, x, inner)
-
-        class Model(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.table = nn.Embedding(vocab_size, m)
-                self.encoder = nn.ModuleList(Layer(0) for _ in range(num_layers))
-                self.decoder = nn.ModuleList(Layer(1) for _ in range(num_layers))
-                ends = order == "pre" and last_norm
-                self.ends = nn.ModuleList(nn.LayerNorm(m) if ends else nn.Identity() for _ in range(2))
-                if not tied:
-                    self.output = nn.Linear(m, vocab_size, bias=False)
-
-            def embed(self, ids):
-                x = self.table(ids) * (m**0.5 if root else 1.0)
-                if not positions:
-                    return x
-                place = torch.arange(ids.shape[1])[:, None].double()
-                angles = place / 10000 ** (torch.arange(0, m, 2) / m).double()
-                places = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)
-                if positions == "in halves":
-                    places = torch.cat([angles.sin(), angles.cos()], dim=-1)
-                return x + places * (m**0.5 if positions == "scaled" else 1.0)
-
-            def forward(self, source, target_in):
-                hidden = (source != 0)[:, None, :] if source_padding else torch.ones_like(source)[:, None, :].bool()
-                length = target_in.shape[1]
-                past = torch.ones(length, length, dtype=torch.bool)
-                past = (past.tril() if causal else past) & (target_in != 0)[:, None, :]
-                read = hidden if memory_padding else torch.ones_like(hidden)
-                hidden = hidden if encoder_padding else torch.ones_like(hidden)
-                x, y = self.embed(source), self.embed(target_in)
-                for layer in self.encoder:
-                    x = layer(x, hidden)
-                x = self.ends[0](x)
-                for layer in self.decoder:
-                    y = layer(y, past, x, read)
-                y = self.ends[1](y)
-                return y @ self.table.weight.t() if tied else self.output(y)
-
-        return Model()
-
-    return build
 
 
 def _library(vocab_size, d_model, num_heads, d_ff, num_layers):
@@ -226,6 +49,234 @@ def _library(vocab_size, d_model, num_heads, d_ff, num_layers):
     )
 
 
+# name: (what is changed in `retyped`, what is said about it); where two do the same, the first is told
+HYPOTHESES = {
+    # the embedding, the positions and the output
+    "embedding not scaled": (
+        {"root": "no"},
+        "Your words are too faint beside their positions. By which factor does the page multiply the embedding, and why?",
+    ),
+    "only the source scaled": (
+        {"root": "source"},
+        "You scale the embedding of the source, and not that of the target. Both go into a stack.",
+    ),
+    "only the target scaled": (
+        {"root": "target"},
+        "You scale the embedding of the target, and not that of the source. Both go into a stack.",
+    ),
+    "no positions": (
+        {"positions": ""},
+        "Your model does not know the order of its words. Exchange two source words: do the logits change?",
+    ),
+    "positions in the source alone": (
+        {"positions": "source"},
+        "The target's words get no positions. Which of the two embeddings goes through another function?",
+    ),
+    "positions in the target alone": (
+        {"positions": "target"},
+        "The source's words get no positions. Which of the two embeddings goes through another function?",
+    ),
+    "sines and cosines in halves": (
+        {"positions": "in halves"},
+        "Your positions have all sines first, then all cosines. What does the statement say of their columns?",
+    ),
+    "places scaled too": (
+        {"positions": "scaled"},
+        "You multiply words and positions together, so the positions stay as loud as before. What does the factor belong to?",
+    ),
+    "places from one": (
+        {"positions": "from one"},
+        "Your first position has the number 1. At position 0 every sine is 0: print the first row.",
+    ),
+    "another base": (
+        {"positions": "other base"},
+        "Your angles have another base. Print the angles of position 1, and compare them with chapter 7.",
+    ),
+    "clocks too fast": (
+        {"positions": "other clocks"},
+        "Your slow clocks run too fast. A pair of columns shares one angle: by what is its exponent divided?",
+    ),
+    "tables not tied": ({"output": "own"}, "Your logits come from a matrix of their own. Which matrix does the page use for them?"),
+    "probabilities": ({"output": "softmax"}, "Your model returns probabilities. Logits come before the softmax: the loss takes it."),
+    "logits scaled too": ({"output": "scaled"}, "You multiply the logits by √m as well. The factor belongs to the input alone."),
+    "target shifted twice": (
+        {"shift": True},
+        "Your model shifts the target once more. `target_in` begins with its start word already: the caller has shifted it.",
+    ),
+    "post-norm": ({"norm": "post", "ends": "none"}, "Your norm comes after the sum, as in the paper. Where does pre-norm put it?"),
+    "post-norm with norms at the end": (
+        {"norm": "post"},
+        "Your norm comes after the sum, as in the paper, and your stacks end in one more. Where does pre-norm put it?",
+    ),
+    "no norm at the end": (
+        {"ends": "none"},
+        "Your stacks pass on the bare sum, which nothing has normalised. What does a pre-norm stack end with?",
+    ),
+    "no norm after the decoder": (
+        {"ends": "encoder"},
+        "Your encoder ends in a LayerNorm and your decoder does not. What turns into logits?",
+    ),
+    "no norm after the encoder": (
+        {"ends": "decoder"},
+        "Your decoder ends in a LayerNorm and your encoder does not. What does cross-attention read?",
+    ),
+    "no plus": ({"plus": "no"}, "A sublayer's result replaces its input. It should be added: without the plus a word forgets itself."),
+    "plus the normed": ({"plus": "norm(x)"}, "You add to the normalised x. The straight way carries x itself, as it was before the norm."),
+    # the feed-forward nets
+    "no kink": ({"kink": "no"}, "Your feed-forward net is one matrix in disguise. What comes between its two halves?"),
+    "another kink": (
+        {"kink": "gelu"},
+        "Your feed-forward net bends smoothly. Which function comes between its two halves in the statement?",
+    ),
+    "kinked twice": (
+        {"kink": "twice"},
+        "Your net cuts off its own result: it can only add numbers of 0 or more. After which half does the kink come?",
+    ),
+    # attention
+    "scores not scaled": ({"scale": "no"}, "Your attention leaves out one division. What keeps the scores of wide heads from growing?"),
+    "scaled by the model's width": (
+        {"scale": "model"},
+        "Right for one head. With more, your weights are too even: how wide are the vectors that one head multiplies?",
+    ),
+    "scaled without the root": (
+        {"scale": "no root"},
+        "Your weights are too even: you divide the scores by the width itself. What does the page divide by?",
+    ),
+    "softmax over queries": (
+        {"over": "queries"},
+        "Your weights add up to 1 down the columns. Whose attention is shared out, a query's or a key's?",
+    ),
+    "softmax over heads": (
+        {"over": "heads"},
+        "Your heads share one softmax. Print the sum of the weights over the keys: it should be 1 for each head.",
+    ),
+    "one head": ({"heads": "one"}, "Right for one head. Give every head an axis of its own before the scores, not after."),
+    "heads cut without transposing": (
+        {"split": "untransposed"},
+        "Right for one head. Your heads get slices of the sentence, not slices of each vector. Which axis must move before (b, h, i, d)?",
+    ),
+    "heads joined without transposing": (
+        {"join": "untransposed"},
+        "Right for one head. You join the heads while their axis still comes before the words, so words are mixed. Which axis must go back first?",
+    ),
+    "heads joined in turns": (
+        {"join": "backwards"},
+        "Right for one head. Your heads are shuffled into each other. After joining, the first d numbers should all be the first head's.",
+    ),
+    "K and V swapped": (
+        {"making": "qvko"},
+        "Your second matrix makes values and your third makes keys. The statement has the order W_Q, W_K, W_V, W_O.",
+    ),
+    "Q and K swapped": (
+        {"making": "kqvo"},
+        "Your first matrix makes keys and your second makes queries. The statement has the order W_Q, W_K, W_V, W_O.",
+    ),
+    "W_O made first": ({"making": "oqkv"}, "You make W_O before the other three. The check fills them in the order W_Q, W_K, W_V, W_O."),
+    # masks
+    "mask upside down": (
+        {"hide": "inverted"},
+        "Your attention hides what it may read, and reads the rest. `masked_fill` fills where its mask is True.",
+    ),
+    "hidden scores of 0": ({"hide": "zero"}, "You give a hidden key the score 0, and e⁰ is 1, not 0. Which score becomes a weight of 0?"),
+    "hidden after softmax": (
+        {"hide": "afterwards"},
+        "You hide keys after the softmax, so they have had their share already, and your rows no longer add up to 1.",
+    ),
+    "rows of minus infinity": (
+        {"hide": "-inf"},
+        "With padding on the left, the first row of a mask is closed from end to end, and its softmax over −∞ gives nan. Which number hides as well, and is finite?",
+    ),
+    "the future open": (
+        {"causal": None},
+        "Your decoder sees the words that it is to say. Change the last token of `target_in`: which logits move?",
+    ),
+    "one word too far": (
+        {"causal": 1},
+        "Your triangle is one diagonal too large: each place reads the next word. `target_in` is already shifted by one.",
+    ),
+    "one word too few": (
+        {"causal": -1},
+        "Your triangle is one diagonal too small: a place cannot read its own word, and the first reads nothing.",
+    ),
+    "triangle upside down": (
+        {"causal": "upside down"},
+        "Each place reads itself and all that follows. Print the mask for length 4, with the queries as rows.",
+    ),
+    "padding of the target read": (
+        {"target_padding": False},
+        "Right while padding comes last, for then it lies in the future. With padding on the left your decoder reads it. Which keys are real?",
+    ),
+    "padding of the source read": (
+        {"encoder_padding": False, "memory_padding": False},
+        "Right without padding, wrong with it. Which of the three attentions read source places, and what hides there?",
+    ),
+    "padding of the memory read": (
+        {"memory_padding": False},
+        "With padding the decoder goes astray: which places may cross-attention read?",
+    ),
+    "padding read in the encoder": (
+        {"encoder_padding": False},
+        "Right without padding. Cross-attention closes it, but which places does the encoder itself read?",
+    ),
+    "encoder under the triangle": (
+        {"causal_encoder": True},
+        "Your encoder hides the future. The source is there from the first step on: who may read it whole?",
+    ),
+    "cross-attention under the triangle": (
+        {"causal_cross": True},
+        "Your cross-attention hides source words that come later. Target place 2 has no reason to stop at source word 2.",
+    ),
+    # who reads what
+    "memory not read": (
+        {"memory": "not read"},
+        "Change the source: your logits do not move. From where do cross-attention's keys and values come?",
+    ),
+    "memory normed again": (
+        {"memory": "normed again"},
+        "Your decoder normalises the memory once more. The norm belongs to x; the memory left its own norm already.",
+    ),
+    "a memory for each layer": (
+        {"memory": "each layer"},
+        "Your decoder's first layer reads what the encoder's first layer left. All decoder layers read the same memory, the finished one.",
+    ),
+    "cross-attention first": (
+        {"layer": "cross self net"},
+        "Your decoder layer reads the memory before its own words. Which of the two attentions comes first?",
+    ),
+    "net first": ({"layer": "net self cross"}, "Your layers begin with the feed-forward net. What comes first, the net or attention?"),
+    # the order of making
+    "decoder made first": (
+        {"first": "decoder"},
+        "You make the decoder before the encoder, and the check fills matrices in the order of making.",
+    ),
+    "cross-attention made first": (
+        {"inner": "cross"},
+        "In a decoder layer you make cross-attention before self-attention, and the check fills matrices in the order of making.",
+    ),
+    # in training
+    "dropout always on": (
+        {"dropout": "always"},
+        "Asked twice, your model answers twice differently, even after `eval()`. Is there a dropout that does not know when training is over?",
+    ),
+    "dropout on the embedding": (
+        {"dropout": "embedding"},
+        "In training mode your embedding drops numbers. The statement wants no dropout.",
+    ),
+    "dropout in the layers": (
+        {"dropout": "layers"},
+        "In training mode something in your layers drops numbers. The statement wants no dropout.",
+    ),
+    "one norm for all": (
+        {"shared_norm": True},
+        "All logits are right, but some places share a LayerNorm. In training each needs gains of its own.",
+    ),
+}
+
+
+def _examine(answer, rng):
+    return locate.examine(answer, rng, HYPOTHESES)
+
+
 RETYPE = Exercise(
     id="9.9",
     title="Close the page and retype it",
@@ -234,20 +285,30 @@ RETYPE = Exercise(
     difficulty=3,
     requires="torch",
     statement="""\
-Close this page and chapter 8. With `torch` alone, write the whole Transformer. \
-`build(vocab_size, d_model, num_heads, d_ff, num_layers)` returns it (`num_layers` in each stack); \
-`model(source, target_in)`, ids (b, s) and (b, t) with 0 as padding, gives logits (b, t, v):
+Close this page and chapter 8. Write the whole Transformer with `torch` alone. `build(vocab_size, d_model, num_heads, d_ff, num_layers)` \
+returns it; `model(source, target_in)` takes ids (b, s) and (b, t), where 0 is padding, and gives logits (b, t, v).
 
-- pre-norm, a LayerNorm ending both stacks, max(0, ·) in the feed-forward net, no dropout;
-- one `nn.Embedding` for all three uses, times √m at the input; sine in even columns, its cosine in the next;
-- no place reads padding, no decoder place a later one.
+- *Layers:* pre-norm, `nn.LayerNorm` with its eps of 1e-5; max(0, ·) between the two `nn.Linear` of the net; no dropout.
+- *Stacks:* `num_layers` layers each, and a LayerNorm at the end of each.
+- *Ends:* one `nn.Embedding` for source, target and output; times √m at the input. Positions have sines in even columns and their \
+cosines next to them.
+- *Masks:* nobody reads padding, wherever it is; no target place reads a later one; no nan.
+- *Order of making:* encoder, then decoder; self-attention, then cross-attention; W_Q, W_K, W_V, W_O. The check copies its own matrices \
+in this order, sets biases to 0, and switches your parts on one by one.
 
-The check fills both models with equal matrices, of one shape in the order of making: encoder before decoder, self-attention before \
-cross-attention, W_Q, W_K, W_V, W_O, each an `nn.Linear`. Biases become 0; rows have at most ten ids.""",
+There are three steps on the way. Each can be checked alone: give the check a dict, such as `{"attention": Attention}`.
+
+1. `Attention(d_model, num_heads)`, key `"attention"`; called with `x` (b, i, m), `read` (b, j, m) and a boolean `mask` (b, i, j), it gives (b, i, m).
+2. `Layer(d_model, num_heads, d_ff)`, key `"layer"`: an encoder layer, called with `x` and `mask`.
+3. `Stack(num_layers, d_model, num_heads, d_ff)`, key `"stack"`: the encoder, called in the same way.""",
     hints=(
-        "Begin at the top: which two lines does `forward` have, and which two methods do they call?",
-        "One class each for attention, feed-forward net, encoder layer, decoder layer and the model is enough. Print every shape.",
-        "Compare with the library as you go: `xformer_lib.nn` has each of these classes, and `state_dict()` copies weights across.",
+        "Begin with attention and its step. Four lines do the work: project and split, score and hide, softmax and mix, join. "
+        "Which shape has each of them?",
+        "One class each for attention, encoder layer, decoder layer, stack and model is enough. The triangle and the padding are "
+        "booleans; `&` joins them. `~mask` is what `masked_fill` wants.",
+        "Compare with `xformer_lib.nn.Transformer` yourself. Names differ, so copy by order: `[p for p in model.parameters() if p.dim() == 2]` "
+        "gives the matrices of either model, in the same order; copy them pair by pair with `mine.data.copy_(theirs)`, and set the vectors "
+        "called `bias` to 0 in both. Then compare the embeddings, one layer, `encode`, and at last the logits.",
     ),
     stub="""\
 # your classes, from memory
@@ -259,79 +320,14 @@ def build(vocab_size, d_model, num_heads, d_ff, num_layers):
     cases=_cases,
     returns=("logits",),
     probe=_with_given_weights,
+    examine=_examine,
     tolerance=1e-5,
-    wrong={
-        "scores not scaled": (
-            _retyped(scale="no"),
-            "Your attention leaves out one division. What keeps the scores of wide heads from growing?",
-        ),
-        "the future open": (
-            _retyped(causal=False),
-            "Your decoder sees the words that it is to say. Change the last token of `target_in`: which logits move?",
-        ),
-        "padding of the source read": (
-            _retyped(source_padding=False),
-            "Right without padding, wrong with it. Which of the three attentions read source places, and what hides there?",
-        ),
-        "embedding not scaled": (
-            _retyped(root=False),
-            "Your words are too faint beside their places. By which factor does the page multiply the embedding, and why?",
-        ),
-        "post-norm": (_retyped(order="post"), "Your norm stands behind the sum, as in the paper. In which place does pre-norm have it?"),
-        "no norm at the end": (
-            _retyped(last_norm=False),
-            "The sum on the straight way leaves your stacks as it is. What does a pre-norm stack end with?",
-        ),
-        "no positions": (
-            _retyped(positions=""),
-            "Your model does not know the order of its words. Exchange two source words: do the logits change?",
-        ),
-        "tables not tied": (_retyped(tied=False), "Your logits come from a matrix of their own. Which matrix does the page use for them?"),
-        "no kink": (_retyped(kink="no"), "Your feed-forward net is one matrix in disguise. What stands between its two halves?"),
-        "softmax over queries": (
-            _retyped(over_keys=False),
-            "Your weights add up to 1 down the columns. Whose attention is shared out, a query's or a key's?",
-        ),
-        "memory not read": (
-            _retyped(memory_read=False),
-            "Change the source: your logits do not move. From where do cross-attention's keys and values come?",
-        ),
-        "one head": (_retyped(one_head=True), "Right for one head. Give every head an axis of its own before the scores, not after."),
-        "scaled by the model's width": (
-            _retyped(scale="model"),
-            "Right for one head. With more, your weights are too even: how wide are the vectors that one head multiplies?",
-        ),
-        "scaled without the root": (
-            _retyped(scale="no root"),
-            "Your weights are too even: the scores are divided by the width itself. What does the page divide by?",
-        ),
-        "padding of the memory read": (
-            _retyped(memory_padding=False),
-            "Your encoder is right. With padding the decoder goes astray: which places may cross-attention read?",
-        ),
-        "padding read in the encoder": (
-            _retyped(encoder_padding=False),
-            "Right without padding. Cross-attention closes it, but which places does the encoder itself read?",
-        ),
-        "sines and cosines in halves": (
-            _retyped(positions="in halves"),
-            "Your places have all sines first, then all cosines. What does the statement say of their columns?",
-        ),
-        "places scaled too": (
-            _retyped(positions="scaled"),
-            "Words and places are multiplied together, so the places stay as loud as before. What does the factor belong to?",
-        ),
-        "another kink": (
-            _retyped(kink="gelu"),
-            "Your feed-forward net bends smoothly. Which function stands between its two halves in the statement?",
-        ),
-    },
-    alternatives={"from a blank cell": _retyped(), "q, k and v in one matrix": _retyped(joint=True)},
+    wrong={name: (retyped(**changes), diagnosis) for name, (changes, diagnosis) in HYPOTHESES.items()},
+    alternatives={"from a blank cell": retyped(), "q, k and v in one matrix": retyped(joint=True)},
     success="You have written a Transformer. The library's own is the same to five digits.",
     solution=r'''
-Three short classes, from the inside out. Where they differ from the library's, they are plainer: one kind of positions, one order of
-norm and plus, masks made where they are used. Attention first: project, give every head its axis, score, hide, mix, join. It hides with
-−1e9 and not with −∞: `exp` makes 0 of both, but in a row where all is hidden −∞ would give NaN.
+We write it from the inside out. Attention comes first: project, give every head its axis, score, hide, mix, join. It hides with
+−1e9 and not with −∞: `exp` makes 0 of both, but in a row where everything is hidden −∞ gives nan.
 
 ```python
 from torch import nn
@@ -354,11 +350,13 @@ class Attention(nn.Module):
         return self.w_o((weights @ v).transpose(1, 2).flatten(2))
 ```
 
+Is the first step right? Hand it to the check as `{"attention": Attention}` before you go on.
+
 ```python
 class Layer(nn.Module):
     """An encoder layer, or with a memory to read a decoder layer; pre-norm."""
 
-    def __init__(self, d_model, num_heads, d_ff, reads_memory):
+    def __init__(self, d_model, num_heads, d_ff, reads_memory=False):
         super().__init__()
         self.self_attention = Attention(d_model, num_heads)
         self.cross_attention = Attention(d_model, num_heads) if reads_memory else None
@@ -373,8 +371,36 @@ class Layer(nn.Module):
         return x + self.feed_forward(self.norms[-1](x))
 ```
 
-The model's `forward` is that of the page, with `encode` and `decode` written out, and with what they need: the scaled embedding with
-its places, and the two masks.
+A stack is its layers and a norm. The same class serves both sides.
+
+```python
+class Stack(nn.Module):
+    def __init__(self, num_layers, d_model, num_heads, d_ff, reads_memory=False):
+        super().__init__()
+        layers = [Layer(d_model, num_heads, d_ff, reads_memory) for _ in range(num_layers)]
+        self.layers = nn.ModuleList(layers)
+        self.norm = nn.LayerNorm(d_model)
+
+    def forward(self, x, mask, memory=None, memory_mask=None):
+        for layer in self.layers:
+            x = layer(x, mask, memory, memory_mask)
+        return self.norm(x)
+```
+
+Positions are a small module with a table that is not learned: a buffer.
+
+```python
+class Positions(nn.Module):
+    def __init__(self, d_model, max_len=256):
+        super().__init__()
+        angles = torch.arange(max_len)[:, None] / 10000 ** (torch.arange(0, d_model, 2) / d_model)
+        self.register_buffer("table", torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1))
+
+    def forward(self, x):
+        return x + self.table[:x.shape[1]]
+```
+
+The model puts them together, and makes the two masks.
 
 ```python
 class Model(nn.Module):
@@ -382,30 +408,21 @@ class Model(nn.Module):
         super().__init__()
         self.d_model = d_model
         self.embedding = nn.Embedding(vocab_size, d_model)
-        self.encoder, self.decoder = (nn.ModuleList(Layer(d_model, num_heads, d_ff, reads) for _ in range(num_layers))
-                                      for reads in (False, True))
-        self.encoder_norm, self.decoder_norm = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
+        self.positions = Positions(d_model)
+        self.encoder = Stack(num_layers, d_model, num_heads, d_ff)
+        self.decoder = Stack(num_layers, d_model, num_heads, d_ff, reads_memory=True)
 
     def embed(self, ids):
-        places = torch.arange(ids.shape[1])[:, None]
-        angles = places / 10000 ** (torch.arange(0, self.d_model, 2) / self.d_model)
-        table = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)
-        return self.embedding(ids) * math.sqrt(self.d_model) + table
+        return self.positions(self.embedding(ids) * math.sqrt(self.d_model))
 
     def forward(self, source, target_in):
         real_source = (source != 0)[:, None, :]
         length = target_in.shape[1]
         past = torch.ones(length, length, dtype=torch.bool).tril() & (target_in != 0)[:, None, :]
 
-        memory = self.embed(source)
-        for layer in self.encoder:
-            memory = layer(memory, real_source)
-        memory = self.encoder_norm(memory)
-
-        x = self.embed(target_in)
-        for layer in self.decoder:
-            x = layer(x, past, memory, real_source)
-        return self.decoder_norm(x) @ self.embedding.weight.T
+        memory = self.encoder(self.embed(source), real_source)
+        x = self.decoder(self.embed(target_in), past, memory, real_source)
+        return x @ self.embedding.weight.T
 ```
 
 ```python
