@@ -93,7 +93,7 @@ def _message(exercise: Exercise, verdict: Verdict) -> str:
         text = text[:-1] + (f" ({verdict.text})." if verdict.text else ".")
         return f"{text} {exercise.success}".strip()
     if verdict.status == "not attempted" and not verdict.text:
-        todo = "mend the function" if exercise.kind == "find the bug" else "replace the dots"
+        todo = "fix the function" if exercise.kind == "find the bug" else "replace the dots"
         verdict = Verdict("not attempted", f'{todo} and run the cell again; hint("{exercise.id}") helps.')
     return f"{text} {verdict.text[:1].upper()}{verdict.text[1:]}"
 

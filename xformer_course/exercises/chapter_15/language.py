@@ -120,7 +120,7 @@ BUG = Exercise(
     statement="""\
 A language model reads `ids` (b, t), which begin with `<bos>`, and gives `logits` (b, t, v): those at place t come \
 from the tokens up to and including t. Trained with the function below, its loss fell to almost zero in a minute, \
-and it writes one word for ever. Mend the function: the mean of −log p of the tokens that are really asked, padding \
+and it writes one word for ever. Fix the function: the mean of −log p of the tokens that are really asked, padding \
 left out.""",
     hints=(
         "What is the easiest way to make this loss small, for a model that sees the token at its own place?",
