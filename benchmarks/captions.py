@@ -44,6 +44,21 @@ def system(name: str, run: str, english: list[str], french: list[str]) -> dict:
     }
 
 
+def short_and_long(english: list[str]) -> list[int]:
+    """The captions of up to 8 and of 19 words and more, by their numbers."""
+    return [n for n, text in enumerate(english) if not 8 < len(text.split()) < 19]
+
+
+def ladder(english: list[str], french: list[str]) -> dict:
+    """BLEU's counts of the shortest and the longest captions, for each seed of the families of page 12c."""
+    found, chosen = {}, short_and_long(english)
+    for family in ("gru", "gru-attention", "transformer"):
+        files = sorted((ROOT / "results" / "ladder").glob(f"{family}-seed*.json"))
+        said = [json.loads(path.read_text(encoding="utf-8"))["hypotheses"] for path in files]
+        found[family] = [bleu_counts(one, french)[chosen].T.tolist() for one in said]
+    return {"captions": chosen, "counts": found}
+
+
 def words(text: str) -> list[str]:
     return re.findall(r"\w+", text.lower())
 
@@ -72,6 +87,7 @@ def measure() -> dict:
         "split": "test",
         "source_words": [len(text.split()) for text in english],
         "systems": [system(name, run, english, french) for name, run in RUNS.items()],
+        "ladder": ladder(english, french),
         "commonness": unmasking(RUNS["short run"], french),
     }
 
