@@ -150,11 +150,11 @@ The entries of the shared matrix `weight` (v, m) have the variance 1/m, as the o
         ),
         "positions appended": (
             _appended,
-            "Your vectors are twice as wide: the positions stand beside the words. The first layer expects width m.",
+            "Your vectors are twice as wide: you put the positions next to the words. The first layer expects width m.",
         ),
         "positions looked up by id": (
             lambda ids, weight, positions: weight[ids] * math.sqrt(weight.shape[1]) + positions[ids % len(positions)],
-            "Each word brings its own row of `positions`, wherever it stands. What should choose the row?",
+            "Each word brings its own row of `positions`, wherever the word is. What should choose the row?",
         ),
         "no positions": (
             lambda ids, weight, positions: weight[ids] * math.sqrt(weight.shape[1]),

@@ -284,10 +284,10 @@ def so_far(stage):
     """Up to where the model is right, as a sentence and a space."""
     if stage == 0:
         return ""
-    if stage == 1:
-        return f"{PARTS[0][0].upper()}{PARTS[0][1:]} are right. "
-    right = f"{', '.join(PARTS[:stage])} are right"
-    return f"{right[0].upper()}{right[1:]}. "
+    first = "the embedding, the positions"
+    right = [first, "the output", *PARTS[1:stage]]
+    words = f"{', '.join(right[:-1])} and {right[-1]}"
+    return f"{words[0].upper()}{words[1:]} are right. "
 
 
 def unnamed(stage, place, tried, got, wanted):

@@ -19,11 +19,14 @@ NEWS = Exercise(
     difficulty=2,
     page=PAGE,
     statement="""\
-A causal model was trained on rows of at most 12 letters, places 0 to 11, and is tested on rows of 30. How many things \
-does the test show it that no row of training could: rows of a learned table with 30 rows; vectors of relative positions \
-with one for each offset from −4 to 4, where farther offsets use the outer ones; and offsets i − j between a place and the \
-places that it may look at, as rotary sees them? And which is the first place of a test row at which rotary meets a new \
-offset?""",
+A causal model was trained on rows of at most 12 letters, places 0 to 11. We test it on rows of 30. How many of these does the \
+test show for the first time?
+
+- `"learned"`: rows of a learned table;
+- `"relative"`: vectors of relative positions, one for each offset from −4 to 4, where farther offsets use the outer ones;
+- `"rotary"`: offsets i − j between a place and the places that it may look at.
+
+And which is the first place of a test row at which rotary meets a new offset?""",
     hints=(
         "Which places, and which offsets, does a row of 12 letters have?",
         "Places 0 to 11 and, looking only back, offsets 0 to 11. A row of 30 has both up to 29; what does clipping do with them?",
@@ -130,10 +133,10 @@ SLOWED = Exercise(
     difficulty=2,
     page=PAGE,
     statement="""\
-Write `slowed(places, dim, factor, how)`, in NumPy, for an array of n places: the angles, one row for each of the n \
-places and one column for each of the dim/2 pairs, of rotary positions for texts `factor` times as long as in training. A \
-clock k has the frequency base^(−2k/dim), k from 0. With `how="interpolate"` the base is 10000 and every place is divided by `factor`. With \
-`how="base"` places stay, and the base is 10000 · factor^(dim/(dim − 2)).""",
+Write `slowed(places, dim, factor, how)`, in NumPy: the angles of rotary positions for texts `factor` times as long as in training. \
+`places` is an array of n places. Return one row for each place and one column for each of the dim/2 pairs. Pair k has the \
+frequency base^(−2k/dim), k from 0. With `how="interpolate"` the base is 10000, and every place is divided by `factor`. With \
+`how="base"` the places stay, and the base is 10000 · factor^(dim/(dim − 2)).""",
     hints=(
         "What differs between the two ways: the places, or the frequencies?",
         "Fix `places` and `base` first, one of them changed; the same last line then serves both.",

@@ -191,7 +191,7 @@ the dtype of `scores`.""",
         ),
         "not low enough": (
             _filled(-1e3),
-            "Right for open rows. A closed row holds one number everywhere, however low, and softmax makes even weights of it: what shall they be?",
+            "Right for open rows. A closed row holds one number everywhere, however low, and softmax makes even weights of it. What should they be?",
         ),
         "mask ignored": (
             lambda scores, mask: scores.softmax(dim=-1),
@@ -354,7 +354,7 @@ at or before its own place, and to nothing else.""",
         "True for hidden": (_decoder_mask_of(lambda past, real: ~(past & real)), "Turned round: True means *may attend*."),
         "counted instead of looked at": (
             _decoder_mask_by_lengths,
-            "Right while padding comes last. You counted the real tokens of a sentence; what if padding stands before them?",
+            "Right while padding comes last. You counted the real tokens of a sentence; what if padding comes before them?",
         ),
         "zeros and ones": (
             _decoder_mask_of(lambda past, real: (past & real).astype(int)),

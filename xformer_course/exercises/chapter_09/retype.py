@@ -188,7 +188,7 @@ HYPOTHESES = {
     ),
     "the future open": (
         {"causal": None},
-        "Your decoder sees the words that it is to say. Change the last token of `target_in`: which logits move?",
+        "Your decoder sees the words that it must guess. Change the last token of `target_in`: which logits move?",
     ),
     "one word too far": (
         {"causal": 1},
@@ -210,10 +210,7 @@ HYPOTHESES = {
         {"encoder_padding": False, "memory_padding": False},
         "Right without padding, wrong with it. Which of the three attentions read source places, and what hides there?",
     ),
-    "padding of the memory read": (
-        {"memory_padding": False},
-        "With padding the decoder goes astray: which places may cross-attention read?",
-    ),
+    "padding of the memory read": ({"memory_padding": False}, "Right without padding. Which source places may cross-attention read?"),
     "padding read in the encoder": (
         {"encoder_padding": False},
         "Right without padding. Cross-attention closes it, but which places does the encoder itself read?",

@@ -139,7 +139,7 @@ the same place. It reads `bos_id` first, and says `eos_id` last. Fill short rows
         ),
         "eos after the padding": (
             _eos_after_padding,
-            "In short rows eos stands behind the padding. It should follow the last word: when do you fill up?",
+            "In short rows your eos comes after the padding. It should follow the last word: when do you fill up?",
         ),
         "padding in front": (
             _shifted(_with_bos, _with_eos, left=True),
@@ -189,7 +189,7 @@ the same place. It reads `bos_id` first, and says `eos_id` last. Fill short rows
     success="At every place the decoder has read all words before the one it must say.",
     solution=r"""
 At the first place nothing has been said, so the decoder reads bos and must say the first word; at the last it reads the last word and
-must say eos. Both arrays begin as padding, and each row is written over it with its special id, so that eos stands directly behind the
+must say eos. Both arrays begin as padding, and each row is written over it with its special id, so eos comes directly after the
 last word.
 
 ```python
@@ -268,7 +268,7 @@ weights of one cross-attention; the logits.""",
         ),
         "five words, five places": (
             {"memory": (2, 7, 12), "self": (2, 3, 5, 5), "cross": (2, 3, 5, 7), "logits": (2, 5, 23)},
-            "Five words stand in each target. What else must be said, and how long is `target_in`?",
+            "Each target has five words. What else must be said, and how long is `target_in`?",
             lambda answer: _any_shape(answer, lambda key, shape: 5 in shape),
         ),
         "memory cut into heads": (
@@ -287,17 +287,17 @@ weights of one cross-attention; the logits.""",
         ),
         "outputs for weights": (
             {"memory": (2, 7, 12), "self": (2, 6, 12), "cross": (2, 6, 12), "logits": (2, 6, 23)},
-            "That is what attention puts out, a vector for each query. A weight stands between a query and a key.",
+            "That is what attention puts out, a vector for each query. A weight belongs to a query and a key.",
             lambda answer: any(answer[key][-1] in (4, 12) for key in ("self", "cross")),
         ),
         "batch left out": (
             {"memory": (7, 12), "self": (3, 6, 6), "cross": (3, 6, 7), "logits": (6, 23)},
-            "Those are the shapes for a single pair. How many sentences stand in the batch?",
+            "Those are the shapes for a single pair. How many sentences has the batch?",
             lambda answer: _any_shape(answer, lambda key, shape: shape == SHAPES_OF_A_PAIR.reference[key][1:]),
         ),
         "axes in another order": (
             {"memory": (2, 12, 7), "self": (2, 6, 6, 3), "cross": (2, 6, 7, 3), "logits": (2, 6, 23)},
-            "The right sizes, in another order. Weights have the axes batch, head, query, key; vectors stand in the last axis.",
+            "The right sizes, in another order. Weights have the axes batch, head, query, key; vectors lie along the last axis.",
             lambda answer: _any_shape(
                 answer,
                 lambda key, shape: shape != SHAPES_OF_A_PAIR.reference[key] and sorted(shape) == sorted(SHAPES_OF_A_PAIR.reference[key]),
