@@ -83,7 +83,7 @@ ONE_WORD_TOO_FAR = Exercise(
     statement="""\
 A model trained with this function reached an almost perfect loss within minutes, and translates nothing but nonsense. What \
 can its decoder see in training that it cannot see later? Fix the function: its logits should be those of \
-`model(source, target_in)`.""",
+`model(source, target_in)`. You can try it on this page's `model`, whose padding has the id 0.""",
     hints=(
         "Change one token of `target_in` and look at which logits change. Which is the earliest?",
         "Print the triangle for length 4. May row 0 see column 1?",
@@ -91,7 +91,8 @@ can its decoder see in training that it cannot see later? Fix the function: its 
     ),
     stub="""\
 def logits_for(model, source, target_in):
-    length, pad_id = target_in.shape[1], model.config.pad_id
+    pad_id = 0
+    length = target_in.shape[1]
     past = torch.ones(length, length, dtype=torch.bool).tril(diagonal=1)
     mask = past & (target_in != pad_id)[:, None, :]
     memory_mask = (source != pad_id)[:, None, :]
@@ -152,7 +153,8 @@ said: in training the decoder copies it, in translating it is not there. The mai
 
 ```python
 def logits_for(model, source, target_in):
-    length, pad_id = target_in.shape[1], model.config.pad_id
+    pad_id = 0
+    length = target_in.shape[1]
     past = torch.ones(length, length, dtype=torch.bool).tril()
     mask = past & (target_in != pad_id)[:, None, :]
     memory_mask = (source != pad_id)[:, None, :]
