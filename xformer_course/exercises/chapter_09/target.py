@@ -226,9 +226,9 @@ SHAPES_OF_A_PAIR = Exercise(
     minutes=5,
     difficulty=2,
     statement="""\
-A batch has 2 sources of 7 words each. The targets have 5 words each, so `target_in` is (2, 6). The model has d_model = 12, \
-3 heads and a vocabulary of 23. Write down four shapes: the memory; the weights of one self-attention in the decoder; the \
-weights of one cross-attention; the logits.""",
+A batch has 2 pairs. `source` is (2, 7), `<eos>` included. The targets have 5 words each, so `target_in` is (2, 6). The model \
+has d_model = 12, 3 heads and a vocabulary of 23. Write down four shapes: the memory; the weights of one self-attention in the \
+decoder; the weights of one cross-attention; the logits.""",
     hints=(
         "Which of the four shapes depend on the source, which on the target, which on both?",
         "Weights have the axes batch, head, query, key. Who asks in cross-attention, and who answers?",
