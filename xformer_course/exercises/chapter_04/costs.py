@@ -51,7 +51,7 @@ def _count_crossing(m, d, e):
 
 def _product_line(words, rows, inner, columns):
     count = _counted(lambda: _ones(rows, inner) @ _ones(inner, columns))
-    return f"{words}: ({rows}, {inner}) times ({inner}, {columns}), counted {count} products"
+    return f"{words}: ({rows}, {inner}) times ({inner}, {columns}), counted {count} multiplications"
 
 
 def _projection_lines(length, m, d, e):
@@ -61,7 +61,7 @@ def _projection_lines(length, m, d, e):
 def _crossing_lines(m, d, e):
     found = _count_crossing(m, d, e)
     return "\n".join(
-        f"L = {length}: counted {_count_projections(length, m, d, e)} products in projections, {_count_pairs(length, d, e)} in pairs"
+        f"L = {length}: counted {_count_projections(length, m, d, e)} multiplications in projections, {_count_pairs(length, d, e)} in pairs"
         for length in (found - 1, found)
     )
 
@@ -73,16 +73,16 @@ COSTS = Exercise(
     minutes=15,
     difficulty=3,
     statement="""\
-What does a self-attention cost, in products of two numbers? A sentence has L words of width m, queries and keys have width d, values have \
-width e. Leave out softmax and the division by √d. Show on paper why the pairs overtake the projections at some length, whatever the \
-widths are. Then give each step as a function. The check compares it with a count over small arrays.
+What does a self-attention cost, in multiplications? A sentence has L words of width m, queries and keys have width d, values have width e. \
+Leave out softmax and the division by √d. Show on paper why the pairs overtake the projections at some length, whatever the widths are. \
+Then give each step as a function. The check compares it with a count over small arrays.
 
-- `projections(L, m, d, e)`: all products that make Q, K and V
-- `pairs(L, d, e)`: all products in the scores and in the blending of values
+- `projections(L, m, d, e)`: all multiplications that make Q, K and V
+- `pairs(L, d, e)`: all multiplications in the scores and in the blending of values
 - `crossing(m, d, e)`: the smallest L for which `pairs` is *larger* than `projections`""",
     hints=(
-        "How many products does a matrix product (a, b) times (b, c) take?",
-        "Count three projections and two products between words. Then compare one formula with L in it and one with L².",
+        "How many multiplications does a matrix product (a, b) times (b, c) take?",
+        "Count three projections and two matrix products between words. Then compare one formula with L in it and one with L².",
         "pairs > projections means L²(d + e) > L·m·(2d + e); divide by L, and take the next whole number after the quotient.",
     ),
     stub='steps = {"projections": ..., "pairs": ..., "crossing": ...}',
@@ -94,7 +94,7 @@ widths are. Then give each step as a function. The check compares it with a coun
     steps=(
         Step(
             name="projections",
-            claim="the products that make Q, K and V",
+            claim="the multiplications that make Q, K and V",
             reference=lambda L, m, d, e: L * m * (2 * d + e),
             truth=_count_projections,
             counterexample=_projection_lines,
@@ -104,7 +104,7 @@ widths are. Then give each step as a function. The check compares it with a coun
                     lambda L, m, d, e: L * m * (d + e),
                     "You left out one projection. Which three arrays does attention take?",
                 ),
-                "parameters, not products": (
+                "parameters, not multiplications": (
                     lambda L, m, d, e: m * (2 * d + e),
                     "That is how many numbers the layer *learns*. Every word meets each of them once.",
                 ),
@@ -122,7 +122,7 @@ widths are. Then give each step as a function. The check compares it with a coun
         ),
         Step(
             name="pairs",
-            claim="the products in the scores and in the blending of values",
+            claim="the multiplications in the scores and in the blending of values",
             reference=lambda L, d, e: L * L * (d + e),
             truth=_count_pairs,
             counterexample=lambda length, d, e: "\n".join(
@@ -137,7 +137,7 @@ widths are. Then give each step as a function. The check compares it with a coun
                 ),
                 "d times e": (
                     lambda L, d, e: L * L * d * e,
-                    "The two products come one after the other. Do their counts multiply, or do they add up?",
+                    "The two matrix products come one after the other. Do their counts multiply, or do they add up?",
                 ),
                 "each pair once": (
                     lambda L, d, e: L * (L + 1) // 2 * (d + e),
@@ -150,7 +150,7 @@ widths are. Then give each step as a function. The check compares it with a coun
                 "blending alone": (lambda L, d, e: L * L * e, "You counted the blending. Before it, every query had to meet every key."),
                 "the division counted": (
                     lambda L, d, e: L * L * (d + e + 1),
-                    "You counted one product too many per pair. The division of a score is left out here.",
+                    "You counted one multiplication too many per pair. The division of a score is left out here.",
                 ),
                 "width of a query twice": (
                     lambda L, d, e: 2 * L * L * d,
@@ -176,7 +176,7 @@ widths are. Then give each step as a function. The check compares it with a coun
                 ),
                 "the width itself": (
                     lambda m, d, e: m + 1,
-                    "You compared one projection with one product between words. There are three of the first and two of the second.",
+                    "You compared one projection with one matrix product between words. There are three of the first and two of the second.",
                 ),
                 "compared at equal widths": (
                     lambda m, d, e: 3 * m // 2 + 1,
@@ -191,7 +191,7 @@ widths are. Then give each step as a function. The check compares it with a coun
     ),
     success="Whatever the widths are, there is a length beyond which the square wins.",
     solution=r"""
-A matrix product (a, b) times (b, c) has a·c entries of b products each. The projections are $(L, m)$ times $(m, d)$ twice, and $(L, m)$
+A matrix product (a, b) times (b, c) has a·c entries of b multiplications each. The projections are $(L, m)$ times $(m, d)$ twice, and $(L, m)$
 times $(m, e)$ once:
 
 $$
