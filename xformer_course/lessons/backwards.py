@@ -18,7 +18,7 @@ from xformer_lib.training import translation_loss
 __all__ = ["ALPHABET", "random_row", "spelled", "share_right", "train_backwards"]
 
 
-# %% chapter 12c: A test for the vector alone
+# %% chapter 12c: A test for the vector
 ALPHABET = "abcdefghij"  # letter n has the id n + 3; 0 pads, 1 begins and 2 ends a row
 
 
@@ -40,7 +40,7 @@ def share_right(model: TranslationModel, length: int, rows: int = 100) -> float:
     return float(np.mean([out == row[::-1] for out, row in zip(written, asked)]))
 
 
-# %% chapter 12c: A test for the vector alone
+# %% chapter 12c: A test for the vector
 def train_backwards(kind: type[nn.Module], width: int, seed: int) -> nn.Module:
     """Return a translator of that kind and width that has learned to write rows of 2 to 10 letters backwards.
 
