@@ -87,11 +87,14 @@ confirms, where an n-gram that the reference has k times confirms at most k occu
     cases=_clipped_cases,
     returns=("hits", "total"),
     wrong={
-        "not clipped": (_not_clipped, "A word that is said three times and wanted once was counted three times. Repeating it would pay."),
-        "each kind once": (_each_once, "Each different n-gram was counted once, in the hits and in the total. Occurrences count."),
+        "not clipped": (
+            _not_clipped,
+            "You counted a word three times that is said three times and wanted once. Then repeating it would pay. Count it once.",
+        ),
+        "each kind once": (_each_once, "You counted each different n-gram once. Count every occurrence, in the hits and in the total."),
         "kinds against occurrences": (
             _kinds_against_all,
-            "The total counts occurrences, the hits only kinds: one that is said twice and wanted twice gives one hit.",
+            "Your total counts occurrences, but your hits only count kinds. An n-gram that is said twice and wanted twice gives two hits.",
         ),
         "recall": (
             lambda hypothesis, reference, n: (_clipped(hypothesis, reference, n)[0], len(_ngrams(reference, n))),
@@ -99,7 +102,7 @@ confirms, where an n-gram that the reference has k times confirms at most k occu
         ),
         "words run together": (
             _run_together,
-            "Your n-grams are strings without a seam: *ab c* and *a bc* look the same. How else can n words be kept together?",
+            "You glued the words of an n-gram together, so *ab c* and *a bc* look the same. How else can you keep n words together?",
         ),
         "words for n-grams": (
             lambda hypothesis, reference, n: (_clipped(hypothesis, reference, n)[0], len(hypothesis)),
@@ -109,7 +112,7 @@ confirms, where an n-gram that the reference has k times confirms at most k occu
     alternatives={"crossing out": _crossing_out, "intersection": _by_intersection},
     success="hits / total, over all sentences of a corpus, is the modified precision of BLEU.",
     solution=r"""
-Count the n-grams of both sides. One that is said a times and wanted b times adds the smaller of the two to the hits, so that repeating
+Count the n-grams of both sides. An n-gram that is said a times and wanted b times adds the smaller of the two to the hits. So repeating
 a word does not pay.
 
 ```python

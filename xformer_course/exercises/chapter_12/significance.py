@@ -66,7 +66,7 @@ BOOTSTRAP = Exercise(
     difficulty=2,
     statement="""\
 Two systems translated the same n sentences. `first` and `second` (n, 2) hold hits and total for each sentence, as in exercise 12.11; the score of several sentences is all their hits divided by all their totals. \
-Each row of `draws` (samples, n) names the sentences of one sample, some more than once. Write `win_rate(first, second, draws)`: the part of the samples in which the second system scores higher. A tie is no win.""",
+Each row of `draws` (samples, n) names the sentences of one sample, some more than once. Write `win_rate(first, second, draws)`: the share of the samples in which the second system scores higher. A tie does not count as a win.""",
     hints=(
         "Which sentences does the first system get in sample 0, and which the second?",
         "`first[draw]` (n, 2) are the rows of one sample. Sum over axis 0, then divide once.",
@@ -79,25 +79,28 @@ Each row of `draws` (samples, n) names the sentences of one sample, some more th
     wrong={
         "not paired": (
             _rate(_of_sums, order=lambda draw: len(draw) - 1 - draw),
-            "The two systems got different sentences in a sample. Then one may win because its sentences are easier.",
+            "Your two systems got different sentences in a sample. Then one may win because its sentences are easier. Use the same rows for both.",
         ),
         "mean of quotients": (
             _rate(lambda rows: (rows[:, 0] / rows[:, 1]).mean()),
             "You averaged the sentences' precisions. As in BLEU, add up first and divide once.",
         ),
-        "ties won": (_rate(_of_sums, ties=True), "A system beats itself in all of your samples. A tie is no win."),
+        "ties won": (_rate(_of_sums, ties=True), "In your samples a system beats itself. A tie does not count as a win."),
         "the first one's wins": (
             lambda first, second, draws: _win_rate(second, first, draws),
             "You counted the samples that the first system wins. The question is about the second.",
         ),
-        "sentences won": (_sentences_won, "You counted sentences that are won. A sample is won or lost as a whole, by its sums."),
-        "hits alone": (_rate(lambda rows: rows[:, 0].sum()), "You compared hits. Who says more has more of them; divide by the totals."),
+        "sentences won": (_sentences_won, "You counted sentences. A sample is won or lost as a whole, by its sums."),
+        "hits alone": (
+            _rate(lambda rows: rows[:, 0].sum()),
+            "You compared hits. A system that says more has more of them. Divide by the totals.",
+        ),
     },
     alternatives={"all samples at once": _vectorised},
     success="A win rate of 0.95 or more is what Koehn (2004) called significant.",
     solution=r"""
-One draw names the sentences of one sample, and both systems are scored on exactly these. Hits and totals are added up first and divided
-once, as in BLEU. The win rate is the mean of "larger".
+One draw names the sentences of one sample. Score both systems on exactly these: add up hits and totals first and divide once, as in BLEU.
+The win rate is the share of samples in which the second quotient is larger.
 
 ```python
 def win_rate(first, second, draws):
