@@ -58,7 +58,7 @@ def laboratory() -> Explorable:
         name="laboratory",
         label="A Transformer to take apart and train in the page",
         caption="Choose a task and an experiment, or switch parts off yourself, and press the button: the NumPy Transformer of page 9b is trained here, in your "
-        "browser, while you watch. The run before stays in the figure, dashed. Under <em>Change the code</em> you edit the model itself.",
+        "browser, while you watch. The previous run stays in the figure, dashed. Under <em>Change the code</em> you edit the model itself.",
         data={
             "tasks": [
                 {

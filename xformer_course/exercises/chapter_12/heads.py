@@ -152,7 +152,7 @@ JUDGED = Exercise(
     minutes=12,
     difficulty=2,
     statement="""\
-`losses` (n, 2), an array of NumPy, says what each of n heads costs when only that head is silent: column 0 on the first half of the sentences, column 1 on the second. `cost` is a function: `cost(heads)` returns what it costs to silence several heads at once, named by their numbers from 0 to n − 1, on the second half. Each row of `draws` (r, k) names k heads drawn by chance.
+`losses` (n, 2), an array of NumPy, says what each of n heads costs when only that head is silent: column 0 on the first half of the sentences, column 1 on the second. `cost` is a function: `cost(heads)` returns what it costs to silence several heads at once, named by their numbers from 0 to n − 1, on the second half. Each row of `draws` (r, k) names k heads drawn at random.
 
 Write `judge(losses, cost, draws)`. Choose the k heads that look cheapest on the first half. Return three numbers: what these k cost one by one on the second half, added up; what they cost together; and the share of the r draws whose heads cost no more together than your k do.""",
     hints=(
@@ -199,7 +199,7 @@ Write `judge(losses, cost, draws)`. Choose the k heads that look cheapest on the
     success="A small share says that choosing helped. Together far above alone says that losses do not add up.",
     solution=r"""
 The first half chooses and the second half measures, so the luck of the choice stays out of the result. The control says what heads drawn
-by chance cost, together and on the same half.
+at random cost, together and on the same half.
 
 ```python
 def judge(losses, cost, draws):

@@ -168,7 +168,7 @@ const start = ({ stage, data, say }) => {
           s("line", { x1: 0, x2: 34, y1: 6, y2: 6, stroke: COLOURS[n + 2 - runs.length], "stroke-width": 3, "stroke-dasharray": newest ? null : "6 4" }),
         );
         const now = run.losses.length ? `loss ${kit.number(points.loss(run).at(-1)[1])}, ${kit.number(points.right(run).at(-1)[1], 0)}\u00a0% right` : "begins";
-        return h("li", {}, line, h("span", {}, `${newest ? "This run" : "The run before"}: ${run.words} (${now})`), newest ? null : keeper);
+        return h("li", {}, line, h("span", {}, `${newest ? "This run" : "The previous run"}: ${run.words} (${now})`), newest ? null : keeper);
       }),
     );
   };
