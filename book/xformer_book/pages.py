@@ -8,8 +8,6 @@ from docutils import nodes
 from sphinx.transforms import SphinxTransform
 
 FONT_PRELOAD = re.compile(r'\s*<link rel="preload" as="font"[^>]*>')
-
-
 PROMISES = ("Afterwards you can", "You need", "Time")
 
 
@@ -20,7 +18,7 @@ class MarkPromise(SphinxTransform):
 
     def apply(self, **_):
         for paragraph in self.document.findall(nodes.paragraph):
-            first = paragraph.children[0] if paragraph.children else None
+            first = next((child for child in paragraph.children if child.astext()), None)
             if isinstance(first, nodes.strong) and first.astext().rstrip(":") in PROMISES:
                 paragraph["classes"].append("promise")
                 after = paragraph.next_node(descend=False, siblings=True)

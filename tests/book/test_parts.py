@@ -229,7 +229,7 @@ def test_the_ten_weeks_add_up():
         every += listed
         total += lists[0][1]
     assert len(set(every)) == len(every)
-    assert f"take {total} minutes together" in text and f", {total // 60} of exercises" in text
+    assert f"take {total} minutes" in text and f", {total // 60} of exercises" in text
 
 
 def test_commands_for_teachers_are_commands():
