@@ -67,7 +67,7 @@ def laboratory() -> Explorable:
                     "asks": asks,
                     "rows": rows,
                     "examples": list(examples),
-                    "words": sorted(TASKS["fragment"]().english, key=str.lower) if kind is Fragment else [],
+                    "words": TASKS[kind.name]().vocabulary,
                     "parts": asdict(kind.settings),
                 }
                 for kind, title, asks, rows, examples in _TASKS

@@ -61,6 +61,7 @@ class Task:
     settings: Parts  # with which it is learned in seconds
     example: str
     every: int  # steps between two tests on held-out rows
+    vocabulary: tuple[str, ...] = ()  # the words that a reader's text may have, where it is made of words
 
     def __init__(self, pairs: list[tuple[list[int], list[int]]], names: list[str]):
         self.names = names  # of the ids
@@ -128,7 +129,7 @@ class Fragment(Task):
         texts = [(self.words(one.source), self.words(one.target)) for one in examples]
         found = sorted({word for pair in texts for words in pair for word in words})
         self.place = {word: number for number, word in enumerate(found, start=3)}
-        self.english = {word for source, _ in texts for word in source}
+        self.vocabulary = tuple(sorted({word for source, _ in texts for word in source}, key=str.lower))
         pairs = [(self.ids(source), self.ids(target)) for source, target in texts]
         super().__init__(pairs, ["<pad>", "<bos>", "<eos>", *found])
         self.answers = {tuple(source): target for source, target in pairs}
@@ -143,7 +144,7 @@ class Fragment(Task):
 
     def read(self, text):
         words = self.words(text.strip().rstrip(".!?")) if split_words(text.strip().rstrip(".!?")) else []
-        unknown = [word for word in words if word not in self.english]
+        unknown = [word for word in words if word not in self.vocabulary]
         if unknown or not 1 <= len(words) <= 10:
             what = f"{unknown[0]!r}, which this small grammar does not have" if unknown else f"{len(words)} words"
             told = f"It has never seen the word “{unknown[0]}”." if unknown else "It reads sentences of one to ten words."
