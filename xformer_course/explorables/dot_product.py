@@ -35,7 +35,7 @@ def scaled_dot_product() -> Explorable:
         name="scaled-dot-product",
         label="Scaled dot-product attention: numbers of Q, K and V to change, and each step up to the output",
         caption="Choose a cell of any step: its sum is written out, and frames show what it was made of. Then change a number "
-        "(arrow keys: 0.1); what now reads otherwise is underlined. A number of Q moves one row of weights, a number of K the row of "
+        "(arrow keys: 0.1); numbers that changed are underlined. A number of Q moves one row of weights, a number of K the row of "
         "every query without a 0 in that column, a number of V no weight. Set K, big, describes to 4: describes? gives big 0.73, "
         "and 0.85 without the division.",
         data={
