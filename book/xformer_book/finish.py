@@ -70,6 +70,7 @@ MENDED = (
         r'title="light/dark" aria-label="light/dark"',
         'title="Light, dark or as the system" aria-label="Light, dark or as the system"',
     ),
+    ("hidden code", r'<summary aria-label="Toggle hidden content">', "<summary>"),
     ("references", r' role="doc-biblioentry"', ' role="listitem"'),
     ("table of contents", r'<nav class="bd-toc-nav page-toc">', '<nav class="bd-toc-nav page-toc" aria-label="On this page">'),
     ("icon fonts", r'\s*<link[^>]*href="[^"]*vendor/fontawesome/[^"]*"[^>]*>', ""),

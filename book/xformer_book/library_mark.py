@@ -108,6 +108,7 @@ class FoldSetUpAndClaims(SphinxTransform):
             if "tag_bootstrap" in cell["classes"]:
                 cell.parent.remove(cell)
             elif is_plain_set_up(cell):
+                cell["classes"] = [name for name in cell["classes"] if name != "tag_hide-input"]
                 fold(cell, '<details class="imports"><summary>Imports</summary>')
             elif "tag_claims" in cell["classes"]:
                 block = next(cell.findall(nodes.literal_block))

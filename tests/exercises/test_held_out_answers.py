@@ -31,7 +31,7 @@ def must_be_told(id, answer, words):
 def test_a_mean_of_sizes_is_asked_for_its_measure():
     sizes = spreads(lambda rng, shape: rng.normal(size=shape), measure=lambda scores: abs(scores).mean())
     must_not_pass("3.4", sizes, "one factor at every width")
-    must_be_told("3.4", sizes, "standard deviation")
+    must_be_told("3.4", sizes, "`std`")
 
 
 def test_means_are_still_told_of_means():
