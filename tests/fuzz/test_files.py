@@ -296,13 +296,16 @@ UNPICKLES = re.compile(
 )
 
 
+TENSORS_ALONE = re.compile(r"torch\.load\([^\n]*?, weights_only=True\)")  # runs nothing that is in the file
+
+
 def test_no_line_of_the_course_can_unpickle():
-    """The library, the tools, the benchmarks and every code cell of every chapter."""
+    """The library, the tools, the benchmarks and every code cell of every chapter; a chapter may load tensors and nothing else."""
     paths = [path for folder in ("xformer_lib", "tools", "benchmarks", "book") for path in sorted((ROOT / folder).rglob("*.py"))]
     sources = {str(path): path.read_text(encoding="utf-8") for path in paths if "vendor" not in path.parts}
     for path in sorted((ROOT / "chapters").rglob("*.ipynb")):
         cells = nbformat.read(path, as_version=4).cells
-        sources[str(path)] = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
+        sources[str(path)] = TENSORS_ALONE.sub("", "\n".join(cell.source for cell in cells if cell.cell_type == "code"))
     assert len(sources) > 100
     assert {path: UNPICKLES.findall(source) for path, source in sources.items() if UNPICKLES.search(source)} == {}
     assert UNPICKLES.search("model = torch.load(path)") and UNPICKLES.search("import pickle")
