@@ -48,7 +48,7 @@ def steps(jobs):
 def pytest_with_notebooks(jobs):
     tests = [sys.executable, "-m", "pytest", "--quiet", "--numprocesses", str(jobs), "--dist", "loadfile"]
     tests += ["--nbval", "--nbval-current-env", "--nbval-cell-timeout", "900", "--nbval-kernel-startup-timeout", "300"]
-    return [*tests, "--nbval-sanitize-with", "tests/notebooks/sanitize.cfg", "-rs"]
+    return [*tests, "--nbval-sanitize-with", "tests/notebooks/sanitize.cfg", "-rsfE"]  # what failed is named last
 
 
 def checks(jobs):
@@ -67,7 +67,7 @@ def checks(jobs):
 
 def library(jobs):
     """The tests of `xformer_lib` and `xformer_course`: no make, no book, no notebook is run."""
-    tests = [sys.executable, "-m", "pytest", "--quiet", "--numprocesses", str(jobs), "--dist", "loadfile", "-rs", "--durations", "15"]
+    tests = [sys.executable, "-m", "pytest", "--quiet", "--numprocesses", str(jobs), "--dist", "loadfile", "-rsfE", "--durations", "15"]
     return [*tests, "tests", "xformer_lib", "xformer_course", *(f"--ignore=tests/{name}" for name in BESIDE)]
 
 

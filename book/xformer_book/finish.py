@@ -138,14 +138,15 @@ def close_parts(match):
     return f'<details class="contents-part"{opened}><summary class="caption">{title}</summary>\n{match["pages"]}</details>\n'
 
 
-def reach_wide_tables(text):
-    """A table may scroll sideways on a phone, so the keyboard reaches each that has two columns or more."""
+def reach_wide_parts(text):
+    """What may scroll sideways on a phone is reached by keyboard: figures of class ``scrolls``, tables of two columns or more."""
 
     def reach(match):
         wide = len(re.findall(r"<t[hd]\b", match["row"])) >= 2 and "tabindex" not in match["row"].split(">", 1)[0]
         stop = ' tabindex="0"' if wide else ""
         return f'<table class="{match["classes"]}"{stop}{match["row"]}'
 
+    text = re.sub(r'<figure(?= class="[^"]*\bscrolls\b)', '<figure tabindex="0"', text)
     # The still picture of an explorable scrolls in a box; its script makes boxes that see to this themselves.
     return TABLE.sub(reach, text).replace('<div class="xf-scroll">', '<div class="xf-scroll" tabindex="0">')
 
@@ -167,7 +168,7 @@ def finish(text, icons, styled, done):
     done["pages below"] += times
     text, times = CLOSED.subn(close_parts, text)
     done["parts of the contents"] += times
-    text = reach_wide_tables(EMPTY_HEADING.sub("<td></td>", text))
+    text = reach_wide_parts(EMPTY_HEADING.sub("<td></td>", text))
     return run_scripts_later(leave_out_unused(lighter_code(text, styled)))
 
 

@@ -111,10 +111,12 @@ def test_a_failed_build_is_left_alone(tmp_path):
     assert (tmp_path / "index.html").read_text() == PAGE
 
 
-def test_a_table_is_reached_by_keyboard():
+def test_what_scrolls_is_reached_by_keyboard():
     row = "<tr>" + "<th><p>one</p></th>" * 2 + "</tr><tr><td>1</td></tr></table>"
-    assert finish.reach_wide_tables(f'<table class="table">{row}') == f'<table class="table" tabindex="0">{row}'
+    assert finish.reach_wide_parts(f'<table class="table">{row}') == f'<table class="table" tabindex="0">{row}'
     narrow = f'<table class="table">{row.replace("<th><p>one</p></th>", "", 1)}'
     figure = f'<table class="xf-weights">{row}'
-    assert finish.reach_wide_tables(narrow) == narrow and finish.reach_wide_tables(figure) == figure
-    assert finish.reach_wide_tables('<div class="xf-scroll">') == '<div class="xf-scroll" tabindex="0">'
+    assert finish.reach_wide_parts(narrow) == narrow and finish.reach_wide_parts(figure) == figure
+    assert finish.reach_wide_parts('<div class="xf-scroll">') == '<div class="xf-scroll" tabindex="0">'
+    assert finish.reach_wide_parts('<figure class="align-default scrolls">') == '<figure tabindex="0" class="align-default scrolls">'
+    assert finish.reach_wide_parts('<figure class="align-default">') == '<figure class="align-default">'
