@@ -68,6 +68,7 @@ def test_limits_let_good_cells_pass():
     described = {"mystnb": {"figure": {"caption": "Weights sum to one."}, "image": {"alt": "Four rows."}}}
     good = [
         ran("\n".join(["x = 1"] * 25)),
+        ran("class A:\n" + "\n".join(["    x = 1"] * 40)),
         nbformat.v4.new_markdown_cell("word " * 220),
         ran("plot()", outputs=[PICTURE], metadata=described),
     ]
