@@ -9,7 +9,7 @@ from xformer_lib.reference.multi_head import multi_head_attention
 WORDS = ("The", "big", "yellow", "cat")
 COLUMNS = ("article", "adjective", "noun", "size", "colour", "animal")
 TITLES = ("head 1: things and descriptions", "head 2: articles and colours", "head 3: asks nothing")
-ANSWERS = (("size", "colour", "animal"), ("article", "looks", "alive"), ("nouns", "sizes", "animals"))
+ANSWERS = (("size", "colour", "animal"), ("article", "adjective", "animal"), ("noun", "size", "animal"))
 GOES_TO = ((3, 4, 5), (0, 1, 5), (2, 3, 5))  # the column that W_O sends each answer to
 X = np.array([[1, 0, 0, 0, 0, 0], [0, 1, 0, 1, 0, 0], [0, 1, 0, 0, 1, 0], [0, 0, 1, 0, 0, 1]])
 W_Q = np.zeros((3, 6, 2))
@@ -19,7 +19,7 @@ W_Q[1, [0, 1], 0] = W_Q[1, 2, 1] = 1  # the third head's query is zero: it reads
 W_K[0, 1, 0], W_K[0, 2, 1], W_K[0, 4, 1] = 2, 3, 1
 W_K[1, 0, 1] = W_K[1, 4, 0] = 4
 W_V[0, [3, 4, 5], [0, 1, 2]] = 1
-W_V[1, [0, 3, 4, 5], [0, 1, 1, 2]] = 1
+W_V[1, [0, 1, 5], [0, 1, 2]] = 1
 W_V[2, [2, 3, 5], [0, 1, 2]] = 1
 W_O[np.arange(9), np.ravel(GOES_TO)] = 1
 QUERY = 3

@@ -100,8 +100,8 @@ SELF = Exercise(
     minutes=10,
     difficulty=1,
     statement="""\
-Do for every word what we did for *cat*. Write `my_self_attention(x, w_q, w_k, w_v, mask=None)` in NumPy: `x` is (L, m), `w_q` and `w_k` are (m, d), \
-`w_v` is (m, e), and `mask` is None or boolean (L, L), True = may attend, with at least one True per row. Return the pair `(output, weights)`. \
+Do for every word what we did for *cat*. Write `my_self_attention(x, w_q, w_k, w_v, mask=None)` in NumPy: `x` is (i, m), `w_q` and `w_k` are (m, d), \
+`w_v` is (m, e), and `mask` is None or boolean (i, i), True = may attend, with at least one True per row. Return the pair `(output, weights)`. \
 You may call `scaled_dot_product_attention(q, k, v, mask=mask)`.""",
     hints=(
         "How many arrays does attention take, and from which single array do you make them here?",

@@ -52,7 +52,7 @@ def _cross_cases(rng):
             np.array([[10.0], [1.0]]),
             note="two sequences that happen to have the same shape",
         ),
-        case(*inputs(5, 4, 7, 4, 3, 2), note="L_q = 5, L_k = 7"),
+        case(*inputs(5, 4, 7, 4, 3, 2), note="5 words read 7"),
         case(*inputs(3, 6, 8, 5, 2, 4), note="different lengths and different widths"),
         case(*inputs(11, 2, 3, 4, 5, 7), note="more queries than keys"),
     ]
@@ -65,7 +65,7 @@ CROSS = Exercise(
     minutes=8,
     difficulty=1,
     statement="""\
-This function should let each row of `x` (L_q, m) read the rows of `context` (L_k, c), with `w_q` (m, d), `w_k` (c, d) and `w_v` (c, e). On two \
+This function should let each row of `x` (i, m) read the rows of `context` (j, c), with `w_q` (m, d), `w_k` (c, d) and `w_v` (c, e). On two \
 sequences of the same shape it runs, and its output is wrong. On others it stops with an error. Find the bug and fix it. The function returns \
 the pair `(output, weights)`.""",
     hints=(
@@ -102,7 +102,7 @@ def faulty_cross_attention(x, context, w_q, w_k, w_v):
         ),
         "roles exchanged": (
             lambda x, context, w_q, w_k, w_v: attend(context @ w_q, x @ w_k, x @ w_v),
-            "Now `context` asks and `x` is read. Whose rows should the output have, for L_q = 3 and L_k = 8?",
+            "Now `context` asks and `x` is read. If 3 words read 8, how many rows should the output have?",
         ),
         "scale lost": (
             lambda x, context, w_q, w_k, w_v: attend(x @ w_q, context @ w_k, context @ w_v, divisor=1.0),

@@ -186,15 +186,15 @@ MULTI_HEAD = Exercise(
     minutes=15,
     difficulty=2,
     statement="""\
-Write `my_multi_head(x, context, w_q, w_k, w_v, w_o, mask=None)`. Queries come from `x` (L_q, m), keys and values \
-from `context` (L_k, m). The projections have a head axis: `w_q` and `w_k` (h, m, d), `w_v` (h, m, e); `w_o` is (h·e, \
-m). `mask` is None or boolean (L_q, L_k), True = may attend, and holds for all heads; every row of it has a \
-True. You may call chapter 3's `scaled_dot_product_attention`, with `mask=mask`. Return `(output, weights)` of shapes (L_q, m) and \
-(h, L_q, L_k).""",
+Write `my_multi_head(x, context, w_q, w_k, w_v, w_o, mask=None)`. Queries come from `x` (i, m), keys and values \
+from `context` (j, m). The projections have a head axis: `w_q` and `w_k` (h, m, d), `w_v` (h, m, e); `w_o` is (h·e, \
+m). `mask` is None or boolean (i, j), True = may attend, and holds for all heads; every row of it has a \
+True. You may call chapter 3's `scaled_dot_product_attention`, with `mask=mask`. Return `(output, weights)` of shapes (i, m) and \
+(h, i, j).""",
     hints=(
         "If there were only one head, which function of chapter 3 would do almost all of the work?",
         "Go through the heads in a loop: three projections, one attention each. Collect outputs and weights in two lists.",
-        "`np.concatenate(outputs, axis=1)` is (L_q, h·e) and meets `w_o`; `np.stack(maps)` is (h, L_q, L_k).",
+        "`np.concatenate(outputs, axis=1)` is (i, h·e) and meets `w_o`; `np.stack(maps)` is (h, i, j).",
     ),
     stub="def my_multi_head(x, context, w_q, w_k, w_v, w_o, mask=None):\n    return ...",
     reference=_multi_head,
@@ -227,7 +227,7 @@ True. You may call chapter 3's `scaled_dot_product_attention`, with `mask=mask`.
         "self-attention only": (_variant(keys="x", values="x"), "You never read `context`. Who asks, and who is asked?"),
         "joined by a reshape": (
             _variant(join=lambda heads: heads.reshape(heads.shape[1], -1)),
-            "The weights are right. But a reshape of (h, L_q, e) puts numbers of different words into one row: which axis must lie next to e first?",
+            "The weights are right. But a reshape of (h, i, e) puts numbers of different words into one row: which axis must lie next to e first?",
         ),
         "heads interleaved": (
             _variant(join=lambda heads: heads.transpose(1, 2, 0).reshape(heads.shape[1], -1)),

@@ -104,7 +104,7 @@ ROWS = Step(
     wrong={
         "heads counted from 1": (
             lambda n, e: np.arange((n - 1) * e, n * e),
-            "You are one head early. The first head is head 0: which rows does it meet?",
+            "You are one head early. The first head has the index 0: which rows does it meet?",
         ),
         "a step of one": (lambda n, e: np.arange(n, n + e), "You moved on by n rows. How many rows do the n heads before this one take?"),
         "one row a head": (lambda n, e: np.array([n]), "A head has e numbers, and each number meets its own row."),
@@ -161,7 +161,7 @@ CONTRIBUTION = Step(
         ),
         "the block before": (
             lambda heads, w_o, n: heads[n] @ w_o[(n - 1) * heads.shape[2] : n * heads.shape[2]],
-            "You are one head early: the first head is head 0. Which rows did your first step name?",
+            "You are one head early: the first head has the index 0. Which rows did your first step name?",
         ),
     },
 )
@@ -223,7 +223,7 @@ WITHOUT = Step(
         ),
         "one block for every head": (
             lambda full, heads, w_o, n: full - heads[n] @ w_o[: heads.shape[2]],
-            "You take away what the head would say through the rows of head 0. Which rows are its own?",
+            "You take away what the head would say through the rows of the first head. Which rows are its own?",
         ),
     },
 )
@@ -237,14 +237,14 @@ SUM_OF_HEADS = Exercise(
     minutes=15,
     difficulty=2,
     statement="""\
-Prove that [head_0 … head_{h−1}] W_O is a sum with one term for each head. `heads` is (h, L, e) and `w_o` (h·e, m); \
-heads count from 0. Write one function per step: `rows(n, e)`, the numbers of the rows of W_O that meet head n; \
+Prove that [head_1 … head_h] W_O is a sum with one term for each head. `heads` is (h, i, e) and `w_o` (h·e, m); \
+in code, n counts heads from 0. Write one function per step: `rows(n, e)`, the numbers of the rows of W_O that meet head n; \
 `contribution(heads, w_o, n)`, what head n adds; `output(heads, w_o)`, the sum; `without(full, heads, w_o, n)`, the \
-output (L, m) that is left of `full` when the numbers of head n are set to 0. Each is compared with the joined \
+output (i, m) that is left of `full` when the numbers of head n are set to 0. Each is compared with the joined \
 product. On paper, write one entry of the product as a sum over the h·e columns, and mark where you regroup it.""",
     hints=(
         "Entry (i, c) of a product is a sum over the columns of the left factor. Which of these columns belong to head n?",
-        "The joined row has e numbers of head 0, then e of head 1, and so on: column n·e + a of it is number a of head n.",
+        "The joined row has e numbers of the first head, then e of the second, and so on. With n from 0, column n·e + a of it is number a of head n.",
         "Split the sum over h·e columns into h sums of e terms. Each is an entry of head_n times rows n·e to (n+1)·e − 1 of W_O; silencing a head removes its term.",
     ),
     stub='steps = {"rows": ..., "contribution": ..., "output": ..., "without": ...}',
@@ -261,7 +261,7 @@ product. On paper, write one entry of the product as a sum over the h·e columns
     },
     success="A head can be taken out of the sum, and the rest stays.",
     solution=r"""
-**Rows.** In the joined row $H$, the numbers of the heads before head $n$ take $n\,e$ places, so number $a$ of head $n$ is column $n e + a$. In $H W_O$ column $c$ of $H$ meets row $c$ of $W_O$.
+**Rows.** Count heads from 0, as the code does. In the joined row $H$, the heads before head $n$ take $n\,e$ places, so number $a$ of head $n$ is column $n e + a$. In $H W_O$ column $c$ of $H$ meets row $c$ of $W_O$.
 
 **Contribution and output.** Entry $(i, o)$ of the product is a sum over the $h\,e$ columns. *Regroup it* by heads:
 
@@ -412,7 +412,7 @@ BUSY_HEAD = Exercise(
     difficulty=3,
     statement="""\
 Can you remove a head with sharp weights at no cost? Build a layer of two heads for words of width 4: a dict with \
-`w_q`, `w_k`, `w_v` of shape (2, 4, 2) and `w_o` of shape (4, 4). Head 1, the first, should look busy: for sentences \
+`w_q`, `w_k`, `w_v` of shape (2, 4, 2) and `w_o` of shape (4, 4). Head 1, with the index 0, should look busy: for sentences \
 of five words drawn from `rng.normal`, the largest weight in a row of its map is at least 0.8 on average. Still, \
 nobody hears it: the outputs stay the same when it is silenced. None of its four matrices may be all zeros (of `w_o` \
 it has the first two rows). Silencing head 2 should change the outputs.""",

@@ -109,13 +109,13 @@ WIDE_HEADS = Exercise(
     statement="""\
 The projections of all heads lie side by side in wide matrices: `w_q` and `w_k` (m, h·d), `w_v` (m, h·e), head by \
 head; `w_o` is (h·e, m). The function below runs and returns the right shape, but it is wrong. Put the words of `x` \
-into another order, and the outputs should only change places. Here other numbers come out. Look at what `cut` does to \
-three words for two heads: in a cell of its own, print `np.arange(12).reshape(3, 4).reshape(2, 3, -1)`. Then fix the \
-function. It should return the output.""",
+into another order, and the outputs should only change places. Here other numbers come out. To see what `cut` does to \
+three words for two heads, print `np.arange(12).reshape(3, 4).reshape(2, 3, -1)`. Then fix the function. It returns \
+the output.""",
     hints=(
         "In `wide`, a row belongs to a word. In the result of `cut`, to which words does the first head's second row belong?",
         "A reshape keeps the numbers in the order in which they lie in memory. Cut only the last axis. The word axis must stay whole.",
-        "Reshape to (L, h, d) and then exchange the first two axes with `transpose(1, 0, 2)`.",
+        "Reshape to (i, h, d) and then exchange the first two axes with `transpose(1, 0, 2)`.",
     ),
     stub="""\
 def wide_heads(x, w_q, w_k, w_v, w_o, num_heads):
@@ -150,7 +150,7 @@ def wide_heads(x, w_q, w_k, w_v, w_o, num_heads):
         ),
         "joined without exchange": (
             _layer(join=lambda heads: heads.reshape(heads.shape[1], -1)),
-            "The cut is right now. Joining must undo it: does your last reshape start from (L, h, e)?",
+            "The cut is right now. Joining must undo it: does your last reshape start from (i, h, e)?",
         ),
         "input cut instead": (
             _input_sliced,
@@ -193,7 +193,7 @@ def wide_heads(x, w_q, w_k, w_v, w_o, num_heads):
     success="The word axis stays whole. Only the columns are cut.",
     solution=r"""
 A reshape never moves a number. It only draws new borders in the row of memory. If you cut three words of four columns straight to
-(h, L, d), head 1 gets all numbers of *The* and half of the numbers of *big*.
+(h, i, d), head 1 gets all numbers of *The* and half of the numbers of *big*.
 
 ```python
 wide = np.arange(12).reshape(3, 4)  # words as rows, the columns of two heads side by side
