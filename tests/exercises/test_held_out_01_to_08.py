@@ -467,12 +467,12 @@ def split_by_loops(x, num_heads):
     return [[[row[h * len(row) // num_heads : (h + 1) * len(row) // num_heads] for row in one] for h in range(num_heads)] for one in x]
 
 
-@wrong("8.3")
+@wrong("8.2")
 def norm_without_its_eps(x, gain, shift, eps=1e-5):
     return gain * (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5) + shift
 
 
-@right("8.3")
+@right("8.2")
 def norm_by_torch(x, gain, shift, eps=1e-5):
     torch = pytest.importorskip("torch")
     x, gain, shift = (torch.as_tensor(one, dtype=torch.float64) for one in (x, gain, shift))

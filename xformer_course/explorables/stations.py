@@ -112,12 +112,12 @@ _STEPS = (
         "",
     ),
     (
-        "the second encoder layer",
+        "two more encoder layers",
         "encoder-forward",
         "b s m",
-        "the same, with matrices of its own",
+        "the same, twice, with matrices of their own",
         "Layers can be stacked because they keep the shape.",
-        "encoder.layers.1",
+        "encoder.layers.2",
         "",
     ),
     (
@@ -260,12 +260,12 @@ def _picture() -> str:
         cells = (step["formula"], f"({', '.join(parts)})", f"({numbers})")
         rows.append(f'<tr><th scope="row">{escape(step["name"])}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in cells)}</tr>')
     head = "".join(f'<th scope="col">{word}</th>' for word in ("station", "formula", "shape", "for our pair"))
-    title = f"{PAIRS[0][0]} → {PAIRS[0][1]}: every station and its shape"
+    title = f"{PAIRS[0][0]} → {PAIRS[0][1]}: every station and its shape (biases of attention left out)"
     return f'<div class="xf-scroll"><table><caption>{title}</caption><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
 
 
 def architecture() -> Explorable:
-    """The model of chapter 9: width 20, 4 heads, 2 encoder and 3 decoder layers, 23 words, and its three pairs.
+    """The model of chapter 9: width 20, 4 heads, 3 encoder and 3 decoder layers, 23 words, and its three pairs.
 
     >>> architecture().data["steps"][-1]["name"]
     'probabilities'

@@ -30,7 +30,7 @@ class PositionwiseFeedForward(nn.Module):
         return self.w_2(self.dropout(self.w_1(x).relu()))
 
 
-# %% chapter 8: The plus: residuals
+# %% chapter 8: The encoder layer
 class Residual(nn.Module):
     """Around a sublayer f: x + f(norm(x)) with norm="pre", norm(x + f(x)) with "post".
 

@@ -4,4 +4,4 @@ from xformer_course.exercises.chapter_08.parts import DROPOUT, NORM, PARAMETERS,
 from xformer_course.exercises.chapter_08.places import RELATIVE_BIAS, STEP
 from xformer_course.exercises.exercise import Chapter
 
-CHAPTER = Chapter(number=8, title="Layers", slug="08_layers", exercises=(SPLIT, DROPOUT, NORM, PARAMETERS, RELATIVE_BIAS, STEP))
+CHAPTER = Chapter(number=8, title="Layers", slug="08_layers", exercises=(SPLIT, NORM, DROPOUT, PARAMETERS, RELATIVE_BIAS, STEP))

@@ -131,7 +131,7 @@ def _dropout_by_loop(x, p, draws, training):
 
 
 DROPOUT = Exercise(
-    id="8.2",
+    id="8.3",
     title="The layer that changes the mean",
     kind="find the bug",
     minutes=6,
@@ -261,7 +261,7 @@ def _norm_by_loop(x, gain, shift, eps=1e-5):
 
 
 NORM = Exercise(
-    id="8.3",
+    id="8.2",
     title="Normalise one token",
     kind="implement",
     minutes=10,
@@ -396,7 +396,7 @@ How many in its feed-forward net, and how many in its two norms together?""",
         ),
         "one number for all features": (
             {"2 heads": 440, "5 heads": 440, "feed-forward": 850, "norms": 4},
-            "You gave a norm a single gain and a single shift. Which shape do they have in exercise 8.3?",
+            "You gave a norm a single gain and a single shift. Which shape do they have in exercise 8.2?",
             lambda answer: answer["norms"] in (2, 4),
         ),
         "half a feed-forward net": (

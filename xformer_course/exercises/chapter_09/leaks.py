@@ -208,9 +208,8 @@ WHO_CHANGES_WHAT = Exercise(
     difficulty=2,
     statement="""\
 Take this page's untrained `model` with its three decoder layers, a source without padding and a `target_in` (1, 6). Let \
-each decoder place read only itself and the *one* place before it. Exchange the token at each place p in turn and run the \
-decoder again. Fill a boolean square `changed` (6, 6): `changed[p, t]` says whether the logits at place t moved by more \
-than a rounding error. How far does a word get?""",
+each decoder place read only itself and the *one* place before it. Exchange the token at each place p in turn. Fill a \
+boolean square `changed` (6, 6): `changed[p, t]` says whether the logits at place t moved. How far does a word get?""",
     hints=(
         "Word 0 changes what the first layer says at places 0 and 1. Where does the second layer hear of it?",
         "The mask is `torch.ones(6, 6).bool().tril().triu(-1)`; `model.decoder(model.embed(target_in), model.encode(source), mask=mask)` gives the vectors before the logits. Dropout must be off.",

@@ -314,15 +314,15 @@ DECODER_MASK = Exercise(
     minutes=8,
     difficulty=2,
     statement="""\
-Write `decoder_mask(target_in, pad_id)` for a tensor `target_in` (b, t) (in the web page, an array). It returns a boolean one \
-(b, t, t), True where the query (second axis) may attend to the key (third axis). Every query may attend to the real tokens \
-at or before its own place, and to nothing else.""",
+Write `target_mask(target_in, pad_id)` for a tensor `target_in` (b, t) (in the web page, an array). It returns a boolean one \
+(b, t, t), True where the query (second axis) may attend to the key (third axis): to the real tokens at or before its own \
+place, and to nothing else.""",
     hints=(
         "Two conditions on a pair of query and key. Which of them concerns the key alone?",
         "The triangle has shape (t, t), the real tokens (b, t). Which axis must the second one grow, and where?",
         "`(target_in != pad_id)[:, None, :]` has shape (b, 1, t) and says for every query which keys are real; join it to the triangle by `&`.",
     ),
-    stub="def decoder_mask(target_in, pad_id):\n    return ...",
+    stub="def target_mask(target_in, pad_id):\n    return ...",
     reference=_decoder_mask,
     cases=_decoder_mask_cases,
     returns=("mask",),
@@ -368,13 +368,13 @@ The triangle (t, t) is a condition on query and key and is the same for every se
 so it gets a new axis for the queries, (b, 1, t). Joined by `&`, the two broadcast to (b, t, t).
 
 ```python
-def decoder_mask(target_in, pad_id):
+def target_mask(target_in, pad_id):
     length = target_in.shape[1]
     past = torch.ones(length, length, dtype=torch.bool).tril()
     return past & (target_in != pad_id)[:, None, :]
 
 
-print(decoder_mask(torch.tensor([[1, 12, 15, 0]]), pad_id=0).int())
+print(target_mask(torch.tensor([[1, 12, 15, 0]]), pad_id=0).int())
 check(...)
 ```
 """,

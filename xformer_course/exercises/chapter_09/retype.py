@@ -282,22 +282,23 @@ RETYPE = Exercise(
     difficulty=3,
     requires="torch",
     statement="""\
-Close this page and chapter 8. Write the whole Transformer with `torch` alone. `build(vocab_size, d_model, num_heads, d_ff, num_layers)` \
+Close this page and chapter 8. Write the Transformer with `torch` alone. `build(vocab_size, d_model, num_heads, d_ff, num_layers)` \
 returns it; `model(source, target_in)` takes ids (b, s) and (b, t), where 0 is padding, and gives logits (b, t, v).
 
 - *Layers:* pre-norm, `nn.LayerNorm` with its eps of 1e-5; max(0, ·) between the two `nn.Linear` of the net; no dropout.
-- *Stacks:* `num_layers` layers each, and a LayerNorm at the end of each.
+- *Stacks:* `num_layers` layers each, then a LayerNorm.
 - *Ends:* one `nn.Embedding` for source, target and output; times √m at the input. Positions have sines in even columns and their \
 cosines next to them.
 - *Masks:* nobody reads padding, wherever it is; no target place reads a later one; no nan.
-- *Order of making:* encoder, then decoder; self-attention, then cross-attention; W_Q, W_K, W_V, W_O. The check copies its own matrices \
-in this order, sets biases to 0, and switches your parts on one by one.
 
-There are three steps on the way. Each can be checked alone: give the check a dict, such as `{"attention": Attention}`.
+Three steps on the way can be checked alone, in a dict such as `{"attention": Attention}`:
 
 1. `Attention(d_model, num_heads)`, key `"attention"`; called with `x` (b, i, m), `read` (b, j, m) and a boolean `mask` (b, i, j), it gives (b, i, m).
 2. `Layer(d_model, num_heads, d_ff)`, key `"layer"`: an encoder layer, called with `x` and `mask`.
-3. `Stack(num_layers, d_model, num_heads, d_ff)`, key `"stack"`: the encoder, called in the same way.""",
+3. `Stack(num_layers, d_model, num_heads, d_ff)`, key `"stack"`: the encoder, called in the same way.
+
+The check sets biases to 0 and copies its own matrices into yours, in the order of their making: encoder before decoder, \
+self-attention before cross-attention, and W_Q, W_K, W_V, W_O.""",
     hints=(
         "Begin with attention and its step. Four lines do the work: project and split, score and hide, softmax and mix, join. "
         "Which shape has each of them?",
