@@ -220,14 +220,14 @@ SHIFT = Exercise(
     minutes=20,
     difficulty=3,
     statement="""\
-Show that one matrix moves every row of the table by the same number of places. Write each step as a function.
+Show that one matrix moves every row of the table by the same number of places. Each step is a function.
 
-- `sine(sin_a, cos_a, sin_b, cos_b)` returns sin(a + b), and `cosine(…)` returns cos(a + b) from the same arguments.
-- `block(angle)` returns the array (2, 2) that takes the column (sin a, cos a) to (sin(a + angle), cos(a + angle)) for every a.
-- `undo(block)` returns the inverse of such an array.
-- `score(frequencies, offset)` returns the dot product of the rows i and i + offset, a number.
+- `sine` and `cosine` take sin a, cos a, sin b, cos b. They return sin(a + b) and cos(a + b).
+- `block(angle)` returns the 2 × 2 array that turns (sin a, cos a) into (sin(a + angle), cos(a + angle)) for every a.
+- `undo(block)` returns the array that turns back, the inverse of the block.
+- `score(frequencies, offset)` returns the dot product of rows i and i + offset.
 
-On paper: why does `block` not depend on i, and where does i drop out of `score`?""",
+On paper: where did i go, in `block` and in `score`?""",
     hints=(
         "Rotate the point (cos a, sin a) by the angle b. Where does it land, written in two ways?",
         "sin(a + b) = sin a cos b + cos a sin b gives the first row of the block; the cosine gives the second.",

@@ -16,8 +16,8 @@ WAVELENGTHS = Exercise(
     difficulty=1,
     statement="""\
 A table with 8 columns has four clock hands, k = 0, 1, 2, 3, and the base is 10000. What is the wavelength of each \
-pair of columns: after how many places does it come back to the same two numbers? Answer in units of 2π places. A pair with \
-frequency 1 then has the wavelength 1.""",
+pair of columns: after how many places does it come back to the same two numbers? Answer in units of 2π places, which makes \
+the numbers round: a pair with frequency 1 has the wavelength 1.""",
     hints=(
         "An angle starts at 0 and grows by ω at every place. At which place has it gone round once?",
         "The wavelength is 2π/ω, so in units of 2π it is 1/ω. Now ω = 10000^(−2k/8).",

@@ -16,10 +16,9 @@ THIRD = Exercise(
     minutes=6,
     difficulty=1,
     statement="""\
-A decoder layer of our library has d_model = 256 and d_ff = 1,024. Each attention has four square matrices with a \
-bias. The feed-forward net has two matrices with a bias. Each residual has a LayerNorm with a gain and a shift for \
-every feature. How many numbers are learned in such a layer? And how many are left without cross-attention and its \
-residual?""",
+A decoder layer of our library has d_model = 256 and d_ff = 1,024. Each attention has four square matrices, the \
+feed-forward net has two, all with a bias. Each residual has a LayerNorm with a gain and a shift for every feature. How \
+many numbers are learned in such a layer? And how many without cross-attention and its residual?""",
     hints=(
         "Count one attention first: four matrices of which shape, and four biases of which length?",
         "A decoder layer has two attentions, one feed-forward net and three residuals. Which of them go?",

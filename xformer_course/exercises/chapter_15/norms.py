@@ -14,10 +14,9 @@ BY_HAND = Exercise(
     minutes=8,
     difficulty=1,
     statement="""\
-A token is the vector (2, 2, 2, 6). What does LayerNorm make of it (subtract the mean, divide by the root of the \
-mean square of what is left)? And RMSNorm (divide by the root of the mean square)? All gains are 1, without shift or \
-epsilon. Then one number inside a SwiGLU: the gate's projection says −1, the other says 4; `"gated"` is silu(−1) · 4 \
-with silu(z) = z / (1 + e^(−z)). Three decimals are enough, by hand.""",
+A token is the vector (2, 2, 2, 6). What do LayerNorm and RMSNorm make of it? All gains are 1, without shift or \
+epsilon. Then one number inside a SwiGLU: the gate's projection says −1, the other says 4; `"gated"` is silu(−1) · 4. \
+Three decimals are enough, by hand.""",
     hints=(
         "What is the mean of the four numbers, and what is the mean of their squares?",
         "The mean is 3 and the deviations are −1, −1, −1, 3. The squares of the token itself have the mean 48 / 4.",

@@ -117,8 +117,8 @@ MIXTURE = Exercise(
     requires="torch",
     statement="""\
 In PyTorch, write `mixture(x, router, experts)` for tokens `x` (n, m), a matrix `router` (m, e) and a list of e \
-functions from (…, m) to (…, m). The softmax of `x @ router` gives each token e probabilities. Only the expert with \
-the largest probability reads the token, and its answer is multiplied by that probability. Return (n, m).""",
+functions from (…, m) to (…, m). The softmax of `x @ router` gives each token e probabilities. Only the most likely expert \
+reads the token, and its answer is multiplied by its probability. Return (n, m).""",
     hints=(
         "How many experts does one token pass? May another token pass another expert?",
         "Over which axis must the probabilities of one token add up to 1? Which probability reaches the output?",
