@@ -32,14 +32,13 @@ def rotated(x, positions, base=10000.0):
     return np.stack([turned.real, turned.imag], axis=2).reshape(x.shape)
 
 
-def arcs_of(heads):
-    return [tuple(sorted((word, head))) for word, head in enumerate(heads) if head is not None]
-
-
 @wrong("1.1")
-def crossings_of_neighbours_alone(heads):
-    arcs = arcs_of(heads)
-    return sum(a < c < b < d or c < a < d < b for (a, b), (c, d) in itertools.pairwise(arcs))
+def shares_of_the_heads_that_come_later_alone(heads):
+    table = np.eye(len(heads))
+    for word, head in enumerate(heads):
+        if head is not None and head > word:
+            table[word, [word, head]] = 0.5
+    return table
 
 
 @wrong("2.2")

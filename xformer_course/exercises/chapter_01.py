@@ -1,6 +1,4 @@
-"""Exercises of chapter 01: crossing arcs, two directions, gradients through time, what a stack of layers sees."""
-
-import itertools
+"""Exercises of chapter 01: a table of shares, two directions, gradients through time, what a stack of layers sees."""
 
 import numpy as np
 
@@ -9,16 +7,8 @@ from xformer_course.exercises.exercise import Chapter, Exercise, case
 HEARING = [1, 2, None, 2, 1, 6, 4, 3]
 
 
-def _arcs(heads):
-    return [(min(head, word), max(head, word)) for word, head in enumerate(heads) if head is not None]
-
-
-def _crossings(heads):
-    return sum(a < c < b < d or c < a < d < b for (a, b), (c, d) in itertools.combinations(_arcs(heads), 2))
-
-
 def _random_tree(rng, length):
-    """Each word's head among the words placed before it in a random order, so that arcs may cross."""
+    """Each word's head among the words placed before it in a random order, so the root may be anywhere."""
     order = rng.permutation(length)
     heads = [None] * length
     for place in range(1, length):
@@ -26,139 +16,129 @@ def _random_tree(rng, length):
     return heads
 
 
-def _tangled(length):
-    """Two fans that interleave: word 0 heads the odd places, word 1 the even ones."""
-    return [None] + [0 if word % 2 else 1 for word in range(1, length)]
+def _half_and_half(heads):
+    table = np.zeros((len(heads), len(heads)))
+    for word, head in enumerate(heads):
+        table[word, word] += 0.5
+        table[word, word if head is None else head] += 0.5
+    return table
 
 
-def _only_rightward(heads):
-    arcs = [(head, word) for word, head in enumerate(heads) if head is not None]
-    return sum(a < c < b < d or c < a < d < b for (a, b), (c, d) in itertools.combinations(arcs, 2))
+def _shares(own, of_head, of_root):
+    """A wrong table: what each word takes of itself and of its head, and what the root takes of itself."""
+
+    def table_of(heads):
+        table = np.zeros((len(heads), len(heads)))
+        for word, head in enumerate(heads):
+            if head is None:
+                table[word, word] = of_root
+            else:
+                table[word, word], table[word, head] = own, of_head
+        return table
+
+    return table_of
 
 
-def _arcs_that_cross(heads):
-    arcs = _arcs(heads)
-    return sum(any(a < c < b < d or c < a < d < b for c, d in arcs) for a, b in arcs)
+def _none_as_index(heads):
+    table = 0.5 * np.eye(len(heads))
+    for word, head in enumerate(heads):
+        table[word, head] = 0.5  # for the root, all of its row
+    return table
 
 
-def _pairs_of_arcs(arcs, count):
-    """A wrong answer from how arcs are made, and from which pairs of them count."""
-    return lambda heads: sum(count(a, b, c, d) for (a, b), (c, d) in itertools.combinations(arcs(heads), 2))
+def _heads_one_place_early(heads):
+    return _half_and_half([None if head is None else head - 1 for head in heads])
 
 
-def _crossings_by_inside(heads):
-    arcs, count = _arcs(heads), 0
-    for i, (a, b) in enumerate(arcs):
-        for c, d in arcs[:i]:
-            if len({a, b, c, d}) == 4 and (a < c < b) != (a < d < b):
-                count += 1
-    return count
+def _needs(heads):
+    return np.eye(len(heads))[[word if head is None else head for word, head in enumerate(heads)]]
 
 
-def _crossings_by_ends(heads):
-    count = 0
-    for four in itertools.combinations(range(len(heads)), 4):
-        first, second = (four[0], four[2]), (four[1], four[3])
-        count += first in _arcs(heads) and second in _arcs(heads)
-    return count
+def _in_lists(heads):
+    rows = [[0.0] * len(heads) for _ in heads]
+    for word, head in enumerate(heads):
+        rows[word][word] = 1.0 if head is None else 0.5
+        if head is not None:
+            rows[word][head] = 0.5
+    return rows
 
 
-CROSSINGS = Exercise(
+HALVES = Exercise(
     id="1.1",
-    title="Arcs that cross",
+    title="Half itself, half its head",
     kind="implement",
     minutes=10,
-    difficulty=2,
+    difficulty=1,
     statement="""\
-`heads` holds for each word the position of its head, and `None` for the root, as in the sentence above. Write \
-`crossings(heads)`: the number of *pairs* of arcs that cross when all arcs are drawn above the sentence. Arcs that \
-share an end do not cross, and neither do arcs of which one lies under the other.""",
+`heads` holds for each word the place of its head, counted from 0, and `None` for the root. Write `half_and_half(heads)`: \
+the table $A$ with which each word takes half of its own numbers and half of its head's. The root takes all of its own. For \
+*The big yellow cat* the heads are `[3, 3, 3, None]`, and the row of *big* is 0, 0.5, 0, 0.5.""",
     hints=(
-        "Draw two arcs over four different words. In which orders of the four ends do they cross?",
-        "Forget the direction first: write each arc as (left, right). `itertools.combinations(arcs, 2)` gives each pair of arcs once.",
-        "Arcs (a, b) and (c, d) cross when a < c < b < d or c < a < d < b.",
+        "Which row belongs to word number `word`? At which two places of this row is there a number?",
+        "Begin with `np.zeros((len(heads), len(heads)))`, and go through the words with `enumerate(heads)`.",
+        "`table[word, word]` and `table[word, head]` are 0.5 each. If `head is None`, `table[word, word]` is 1.",
     ),
-    stub="def crossings(heads):\n    return ...",
-    reference=_crossings,
+    stub="def half_and_half(heads):\n    return ...",
+    reference=_half_and_half,
     cases=lambda rng: [
-        case([1, None, 1]),
-        case([2, 3, None, 2]),
+        case([1, None]),
+        case([3, 3, 3, None]),
         case(HEARING),
-        case(_tangled(7)),
-        *(case(_random_tree(rng, length)) for length in (9, 11, 13)),
+        case([None], note="a single word, the root"),
+        *(case(_random_tree(rng, length)) for length in (5, 9, 12)),
     ],
-    returns=("crossings",),
+    returns=("A",),
     wrong={
-        "touching counted": (
-            lambda heads: sum(a < c <= b < d or c < a <= d < b for (a, b), (c, d) in itertools.combinations(_arcs(heads), 2)),
-            "You also count arcs that share an end. Two arcs that meet at a word touch, but they do not cross. Look at `<=`.",
+        "columns read": (
+            lambda heads: _half_and_half(heads).T,
+            "You gave each word that reads a column. It should have a row. Compare your second row with the row of *big*.",
         ),
-        "nested counted": (
-            lambda heads: sum(max(a, c) < min(b, d) for (a, b), (c, d) in itertools.combinations(_arcs(heads), 2)),
-            "You count every pair that overlaps. An arc that lies entirely under another one does not cross it.",
+        "None as an index": (
+            _none_as_index,
+            "The whole row of the root is 0.5. In NumPy, `table[word, None]` is all of that row. Treat the root by itself.",
         ),
-        "only arcs to the right": (
-            _only_rightward,
-            "You miss some crossings. Is the head always to the left of its word? Print an arc whose head comes later.",
+        "half a root": (_shares(0.5, 0.5, 0.5), "Only half of the root is left. It has no head, so it takes all of its own numbers."),
+        "no row for the root": (
+            _shares(0.5, 0.5, 0.0),
+            "The row of the root is 0 everywhere, so the root would lose its numbers. It takes all of its own.",
         ),
-        "one order missed": (
-            lambda heads: sum(a < c < b < d for (a, b), (c, d) in itertools.combinations(_arcs(heads), 2)),
-            "You miss some crossings. When two arcs cross, must the one that you look at first also begin first?",
+        "all of the head": (_needs, "Each word takes all of its head and nothing of itself. *Big* should stay half *big*."),
+        "one and one": (_shares(1.0, 1.0, 1.0), "Add up a row: most of yours give 2. A word takes half of each."),
+        "places from 1": (
+            _heads_one_place_early,
+            "Your heads are one place too far to the left. The places in `heads` count from 0 already.",
         ),
-        "arcs instead of pairs": (
-            _arcs_that_cross,
-            "You count the arcs that cross some other arc. We want pairs: two arcs that cross each other are one pair.",
+        "read in both directions": (
+            lambda heads: np.maximum(_half_and_half(heads), _half_and_half(heads).T),
+            "You let each head read its words as well. Only the word reads its head.",
         ),
-        "every pair twice": (
-            lambda heads: 2 * _crossings(heads),
-            "You have twice too many. You meet each pair twice, once from either side.",
-        ),
-        "any shared end counted": (
-            _pairs_of_arcs(_arcs, lambda a, b, c, d: a <= c <= b <= d or c <= a <= d <= b),
-            "You also count arcs that share an end, whichever end it is. Two arcs that meet at a word do not cross. Look at each `<=`.",
-        ),
-        "arcs of one head counted": (
-            _pairs_of_arcs(_arcs, lambda a, b, c, d: a <= c < b <= d or c <= a < d <= b),
-            "You count arcs that begin, or end, at the same word. One of them lies under the other. Look at each `<=`.",
-        ),
-        "only arcs to the left": (
-            _pairs_of_arcs(
-                lambda heads: [(word, head) for word, head in enumerate(heads) if head is not None],
-                lambda a, b, c, d: a < c < b < d or c < a < d < b,
-            ),
-            "You miss some crossings. Is the head always to the right of its word? Print an arc whose head comes earlier.",
-        ),
-        "the other order missed": (
-            _pairs_of_arcs(_arcs, lambda a, b, c, d: c < a < d < b),
-            "You miss some crossings. When two arcs cross, must the one that you look at last begin first?",
-        ),
+        "heads alone": (_shares(0.0, 0.5, 1.0), "The half of the head is there. Where is the half of the word itself?"),
     },
-    alternatives={"one end inside": _crossings_by_inside, "choose four words": _crossings_by_ends},
-    success="A tree with a crossing is called non-projective: you cannot cut its sentence into nested spans.",
+    alternatives={"two tables": lambda heads: (np.eye(len(heads)) + _needs(heads)) / 2, "in lists": _in_lists},
+    success="One rule, and a table for every sentence. Each row adds up to 1.",
     solution=r"""
-Only the ends of an arc matter, so we write each arc as (left, right). Two arcs cross when their four ends alternate: the second arc has
-one end strictly inside the first arc and the other end strictly outside.
+Row `word` says what this word takes: a half at its own place and a half at the place of its head. The root keeps everything.
 
 ```python
-def crossings(heads):
-    arcs = [
-        (min(head, word), max(head, word))
-        for word, head in enumerate(heads)
-        if head is not None
-    ]
-    pairs = itertools.combinations(arcs, 2)
-    return sum(a < c < b < d or c < a < d < b for (a, b), (c, d) in pairs)
+def half_and_half(heads):
+    table = np.zeros((len(heads), len(heads)))
+    for word, head in enumerate(heads):
+        if head is None:
+            table[word, word] = 1.0
+        else:
+            table[word, word] = 0.5
+            table[word, head] = 0.5
+    return table
 
 
 check(...)
 ```
 
-The sentence about the hearing has one crossing. Without *today* it has none.
+With this table *The* is half itself and half *cat*:
 
 ```python
-hearing = [1, 2, None, 2, 1, 6, 4, 3]
-print(crossings(hearing), crossings(hearing[:-1]))
-assert (crossings(hearing), crossings(hearing[:-1])) == (1, 0)
+X = np.array([[1.0, 0.0], [2.0, 0.0], [3.0, 0.0], [4.0, 5.0]])
+print(half_and_half([3, 3, 3, None]) @ X)
 ```
 """,
 )
@@ -172,59 +152,67 @@ def _read(x, w_h, w_x):
     return np.array(states)
 
 
-def _both(x, w_h, w_x):
-    return np.concatenate([_read(x, w_h, w_x), _read(x[::-1], w_h, w_x)[::-1]], axis=1)
+def _carry(x, w):
+    h, states = np.zeros(x.shape[1]), []
+    for word in x:
+        h = w * h + word
+        states.append(h)
+    return np.array(states)
+
+
+def _both(x, w):
+    return np.concatenate([_carry(x, w), _carry(x[::-1], w)[::-1]], axis=1)
 
 
 def _both_cases(rng):
-    def inputs(length, m, d):
-        return rng.normal(size=(length, d)), rng.normal(size=(m, m)) / np.sqrt(m), rng.normal(size=(d, m))
+    def words(length, d):
+        return rng.normal(size=(length, d))
 
-    return [case(*inputs(3, 2, 1)), case(*inputs(5, 4, 2)), case(*inputs(8, 3, 7)), case(*inputs(4, 5, 6))]
+    return [case(words(3, 2), 0.5), case(words(5, 4), 0.9), case(words(8, 3), 0.7), case(words(4, 5), -0.5)]
 
 
 def _pieces(combine):
     """A wrong answer from the two readings, before the second is turned back."""
-    return lambda x, w_h, w_x: combine(_read(x, w_h, w_x), _read(x[::-1], w_h, w_x))
+    return lambda x, w: combine(_carry(x, w), _carry(x[::-1], w))
 
 
 def _beside(*parts):
     return np.concatenate(parts, axis=1)
 
 
-def _both_by_loop(x, w_h, w_x):
-    length, m = len(x), len(w_h)
-    states = np.zeros((length, 2 * m))
-    forward, backward = np.zeros(m), np.zeros(m)
+def _both_by_loop(x, w):
+    length, d = x.shape
+    states = np.zeros((length, 2 * d))
+    forward, backward = np.zeros(d), np.zeros(d)
     for t in range(length):
-        forward = np.tanh(forward @ w_h + x[t] @ w_x)
-        backward = np.tanh(backward @ w_h + x[length - 1 - t] @ w_x)
-        states[t, :m], states[length - 1 - t, m:] = forward, backward
+        forward = w * forward + x[t]
+        backward = w * backward + x[length - 1 - t]
+        states[t, :d], states[length - 1 - t, d:] = forward, backward
     return states
 
 
 BOTH = Exercise(
     id="1.2",
-    title="Two directions, one of them lost",
+    title="Two directions, one of them wrong",
     kind="find the bug",
     minutes=8,
     difficulty=2,
     statement="""\
-A bidirectional layer gives each word t one row of 2m numbers: first the state after reading the words 1 to t from \
-the left, then the state after reading the words L to t from the right. To keep it short, both directions share their \
-weights. The function below runs, and the shape is right. But only the first half of each row holds the right \
-numbers. Find what is lost, and fix it.""",
+A bidirectional layer gives each word t one row of 2d numbers: first the state after reading the words 1 to t from \
+the left, then the state after reading the words L to t from the right. Here a word is a row of d numbers, \
+$h_t = w\\,h_{t-1} + x_t$ carries each of the d along, and both directions share $w$. The function below runs, and the \
+shape is right. But only the first half of each row is what it should be. Find the mistake, and fix it.""",
     hints=(
         "Look at row 0 of the faulty result. Which words has its second half read? Which words should it have read?",
         "`read(x[::-1])` gives its states in the order of reading. Which word does its first row belong to?",
         "Turn the rows of the second reading round again, `[::-1]`, before you put them next to the first.",
     ),
     stub="""\
-def both_directions(x, w_h, w_x):
+def both_directions(x, w):
     def read(sentence):
-        h, states = np.zeros(len(w_h)), []
+        h, states = np.zeros(x.shape[1]), []
         for word in sentence:
-            h = np.tanh(h @ w_h + word @ w_x)
+            h = w * h + word
             states.append(h)
         return np.array(states)
 
@@ -243,7 +231,7 @@ def both_directions(x, w_h, w_x):
         ),
         "columns turned": (
             _pieces(lambda left, right: _beside(left, right[:, ::-1])),
-            "You reversed the m numbers inside each state. Which axis counts the words?",
+            "You reversed the d numbers inside each state. Which axis counts the words?",
         ),
         "both turned": (
             _pieces(lambda left, right: _beside(left[::-1], right[::-1])),
@@ -259,11 +247,11 @@ def both_directions(x, w_h, w_x):
         ),
         "added up": (
             _pieces(lambda left, right: left + right[::-1]),
-            "You add the two states, so a row has m numbers and nobody can tell left from right. The statement wants 2m.",
+            "You add the two states, so a row has d numbers and nobody can tell left from right. The statement wants 2d.",
         ),
         "one under the other": (
             _pieces(lambda left, right: np.concatenate([left, right[::-1]])),
-            "You have 2L rows of m numbers. Which axis should grow?",
+            "You have 2L rows of d numbers. Which axis should grow?",
         ),
         "forward reading turned": (
             _pieces(lambda left, right: _beside(left, left[::-1])),
@@ -271,10 +259,10 @@ def both_directions(x, w_h, w_x):
         ),
         "both axes turned": (
             _pieces(lambda left, right: _beside(left, right[::-1, ::-1])),
-            "Now the words are in the right rows. But you reversed the m numbers of each state as well. How many axes does your `[::-1]` touch?",
+            "Now the words are in the right rows. But you reversed the d numbers of each state as well. How many axes does your `[::-1]` touch?",
         ),
         "features of words turned": (
-            lambda x, w_h, w_x: _beside(_read(x, w_h, w_x), _read(x[:, ::-1], w_h, w_x)[::-1]),
+            lambda x, w: _beside(_carry(x, w), _carry(x[:, ::-1], w)[::-1]),
             "You reversed the numbers inside each word before the second reading. Which axis of x counts the words?",
         ),
         "halves exchanged, not turned": (
@@ -284,7 +272,7 @@ def both_directions(x, w_h, w_x):
     },
     alternatives={
         "one loop": _both_by_loop,
-        "flip and hstack": lambda x, w_h, w_x: np.hstack([_read(x, w_h, w_x), np.flip(_read(np.flip(x, 0), w_h, w_x), 0)]),
+        "flip and hstack": lambda x, w: np.hstack([_carry(x, w), np.flip(_carry(np.flip(x, 0), w), 0)]),
     },
     success="Every row has now seen the whole sentence: its left part and its right part, each in a state of its own.",
     solution=r"""
@@ -292,11 +280,11 @@ def both_directions(x, w_h, w_x):
 and each state is back at its word.
 
 ```python
-def both_directions(x, w_h, w_x):
+def both_directions(x, w):
     def read(sentence):
-        h, states = np.zeros(len(w_h)), []
+        h, states = np.zeros(x.shape[1]), []
         for word in sentence:
-            h = np.tanh(h @ w_h + word @ w_x)
+            h = w * h + word
             states.append(h)
         return np.array(states)
 
@@ -615,4 +603,4 @@ assert distances == set(range(16))
 """,
 )
 
-CHAPTER = Chapter(number=1, title="Motivation", slug="01_motivation", exercises=(CROSSINGS, BOTH, GRADIENT, FIELD, REACH))
+CHAPTER = Chapter(number=1, title="Motivation", slug="01_motivation", exercises=(HALVES, BOTH, GRADIENT, FIELD, REACH))

@@ -137,10 +137,10 @@ LOOKUP = Exercise(
     difficulty=2,
     statement="""\
 Write `my_lookup(query, keys, values, temperature=1.0)` for one query: `query` (d,), `keys` (j, d), `values` (j, e). \
-The score of a key is its dot product with the query. Divide the scores by the temperature, make weights of them by \
-softmax, take the mean of the values, and return the pair `(output, weights)`. All numbers must be finite, even for scores \
-in the thousands or a temperature of 0.0001. Beware: `np.exp(1000)` is infinite, and infinity divided by infinity is `nan`. \
-What can you subtract from all scores without changing a weight?""",
+Divide the dot products of query and keys by the temperature, make weights of them by softmax, take the mean of the \
+values, and return the pair `(output, weights)`. All numbers must be finite, even for scores in the thousands or a \
+temperature of 0.0001. Beware: `np.exp(1000)` is infinite, and infinity divided by infinity is `nan`. What can you subtract \
+from all scores without changing a weight?""",
     hints=(
         "Which shapes do the scores, the weights and the output have, and which product makes each of them?",
         "`keys @ query` gives one score for each key. Softmax sees only differences. Which number can you subtract from all scores so that no exponent is above 0?",
