@@ -244,8 +244,7 @@ WHICH_MEAN = Exercise(
     minutes=8,
     difficulty=2,
     statement="""\
-`losses` (b, t) holds one loss for each place of a padded batch. `real` (b, t) is true where the place holds a target token and false at padding. Write `mean_loss(losses, real)`: the mean loss per token. \
-Every real token counts the same, and padding does not count.""",
+`losses` (b, t) holds one loss for each place of a padded batch. `real` (b, t) is true where the place holds a target token and false at padding. Write `mean_loss(losses, real)`: the mean loss per real token.""",
     hints=(
         "A sentence of 1 word and a sentence of 9 words: what share of the mean should each have?",
         "By what do you divide: by places, sentences or real tokens?",

@@ -112,8 +112,8 @@ WHAT_TO_KEEP = Exercise(
     minutes=6,
     difficulty=2,
     statement="""\
-A run with dropout, Adam and a schedule is stopped *between* two steps. Later it goes on, on the same machine, and should reach the same weights bit for bit. What must the checkpoint hold? \
-`True`: the run cannot go on exactly without it. `False`: it can be computed from the rest, or nobody needs it.""",
+A run with dropout, Adam and a schedule is stopped *between* two steps. Later it goes on and should reach the same weights bit for bit. What must the checkpoint hold? \
+`True`: the run cannot go on exactly without it. `False`: it can be computed, or nobody needs it.""",
     hints=(
         "For each item ask: does the next step read it? Could the next step compute it again?",
         "Gradients are set to zero before the next step. The schedule is a function of the step number.",
