@@ -1,4 +1,4 @@
-"""Exercises of chapter 12: decoding, beam search, scores, significance, drawing; those of pages 12a, 12b and 12c."""
+"""Exercises of chapter 12: decoding, beam search, scores, significance, drawing; those of pages 12a, 12b, 12c and 12i."""
 
 from xformer_course.exercises.chapter_12 import beam, decoding, drawing, heads, memories, scores, significance, worth
 from xformer_course.exercises.exercise import Chapter

@@ -217,9 +217,9 @@ REORDER = Exercise(
     minutes=15,
     difficulty=3,
     statement="""\
-This beam search keeps a state for each beginning, as a decoder keeps keys and values: `step(states, words)` takes the states (k, m) and newest words (k,), and returns `log_probs` (k, v) and the new states (k, m). \
-At first there is one beginning, with `state` (m,); the other k − 1 rows are copies of it, and −∞ keeps them from being chosen. \
-Every sentence has `length` words, so none ends early. With k = 1 the function is right, with more it is wrong. Fix it: return the k sentences (k, length), the most likely first.""",
+This beam search keeps a state for each beginning: `step(states, words)` takes the states (k, m) and newest words (k,), and returns `log_probs` (k, v) and the new states (k, m). \
+At first there is one beginning, with `state` (m,); the other k − 1 rows are copies, and −∞ keeps them from being chosen. \
+Every sentence has `length` words. With k = 1 the function is right, with more it is wrong. Fix it: return the k sentences (k, length), the most likely first.""",
     hints=(
         "Take k = 2 and let both new rows extend row 0. Which state belongs to each?",
         "Print `parents` next to the rows of `said` and `states`.",

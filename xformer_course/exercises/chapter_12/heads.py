@@ -1,4 +1,4 @@
-"""Chapter 12, exercises of page 12b: the alignment error rate of a head, and a dozen of heads judged by a control."""
+"""Chapter 12, exercises of pages 12b and 12i: the alignment error rate of a head, and a dozen of heads judged by a control."""
 
 from dataclasses import dataclass
 
@@ -146,7 +146,7 @@ def _by_sorting(losses, cost, draws):
 
 JUDGED = Exercise(
     id="12.8",
-    page="12b_what_attention_shows",
+    page="12i_what_a_head_is_worth",
     title="Chosen on one half, judged on the other",
     kind="implement",
     minutes=12,
