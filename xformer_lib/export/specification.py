@@ -51,7 +51,7 @@ def empty_specification(config: TransformerConfig) -> Any:
     if config.positions == "alibi":
         raise ValueError(
             "positions: expected sinusoidal, learned, rotary, relative or none, got alibi; CTranslate2 has it in decoders alone, "
-            "take --format onnx or torch"
+            "take onnx or torch"
         )
     kind = dict(
         pre_norm=config.norm == "pre",

@@ -60,6 +60,7 @@ for one in found:
     print(tokenizer.decoder.decode(one.hypotheses[0]))
 ```
 
+Beams of four that search as long as those of xformer: `beam_size=4, patience=2`.
 The model reads at most $max_len pieces, `<eos>` included, and writes at most $limit.
 """
 
