@@ -225,7 +225,7 @@ def test_ctranslate2_computes_these_kinds(kind, tmp_path):
 
 
 @pytest.mark.errors
-def test_what_cannot_be_exported_is_refused(tmp_path):
+def test_what_cannot_be_exported_is_refused(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="^positions: expected .*, got alibi; .* take onnx or torch"):
         export_ctranslate2(tiny("alibi"), tmp_path)
     with pytest.raises(ValueError, match="^words: expected 31 different ones, got 31, 1 different; "):
@@ -237,8 +237,12 @@ def test_what_cannot_be_exported_is_refused(tmp_path):
     watched.encoder.register_forward_hook(print)
     with pytest.raises(ValueError, match="^model: expected a Transformer without hooks, "):
         export_ctranslate2(watched, tmp_path)
-    with pytest.raises(ValueError, match='^format: expected "onnx", "ctranslate2" or "torch", got "onxx"; '):
+    with pytest.raises(ValueError, match='^format: expected "onnx", "ctranslate2" or "torch", got .onxx.; '):
         export_model(FOLDER / "en-fr", "onxx", tmp_path / "out")
+    monkeypatch.setattr("xformer_lib._needs.is_missing", lambda package: package in ("onnxscript", "ctranslate2"))
+    for export, package in ((export_onnx, "onnxscript"), (export_ctranslate2, "ctranslate2")):
+        with pytest.raises(ImportError, match=f"^{package}: not installed here; pip install {package}$"):
+            export(tiny("none"), tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
