@@ -7,7 +7,6 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from xformer_lib import __version__
 from xformer_lib.export.programs import OPSET, export_onnx, export_torch
 from xformer_lib.export.specification import export_ctranslate2
 from xformer_lib.export.tokenizer import export_tokenizer, vocabulary
@@ -44,7 +43,7 @@ def export_model(folder: str | Path, format: str, out: str | Path) -> None:
         else:
             (export_onnx if format == "onnx" else export_torch)(whole, made)
         export_tokenizer(tokenizer, made / "tokenizer.json")
-        about = {"format": format, "opset": OPSET if format == "onnx" else None, "xformer_lib": __version__, **asdict(model.config)}
+        about = {"format": format, "opset": OPSET if format == "onnx" else None, **asdict(model.config)}
         (made / "export.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
         (made / "README.md").write_text(Template(USAGE[format]).substitute(about, limit=model.config.max_len - 1), encoding="utf-8")
         if out.exists():

@@ -24,20 +24,20 @@ def export_ctranslate2(model: Transformer, folder: str | Path, *, words: Sequenc
         ValueError: for a model that is not a plain `Transformer`, and for positions "alibi".
     """
     _needs.check(("ctranslate2",))
-    model = ready_for_export(model)
-    config = model.config
+    ready: Any = ready_for_export(model)
+    config = ready.config
     words = [str(number) for number in range(config.vocab_size)] if words is None else list(words)
     if len(set(words)) != config.vocab_size or len(words) != config.vocab_size:
         raise ValueError(
             f"words: expected {config.vocab_size} different ones, got {len(words)}, {len(set(words))} different; give each id one"
         )
     spec = empty_specification(config)
-    fill(spec, model)
+    fill(spec, ready)
     spec.register_source_vocabulary(words)
     spec.register_target_vocabulary(words)
     spec.config.bos_token = spec.config.decoder_start_token = words[config.bos_id]
     spec.config.eos_token, spec.config.unk_token = words[config.eos_id], words[Tokenizer.unk_id]
-    spec.config.layer_norm_epsilon = model.decoder.layers[0].residuals[0].norm.eps
+    spec.config.layer_norm_epsilon = ready.decoder.layers[0].residuals[0].norm.eps
     spec.validate()
     spec.optimize()
     Path(folder).mkdir(parents=True, exist_ok=True)
