@@ -19,7 +19,7 @@ from xformer_lib.data.corpora import load_corpus, normalise
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.decoding import beam_search, greedy
 from xformer_lib.engine import accelerate
-from xformer_lib.export import export_ctranslate2, export_model, export_onnx, export_tokenizer
+from xformer_lib.export import export_ctranslate2, export_model, export_onnx, export_tokenizer, export_torch
 from xformer_lib.nn import Transformer, TransformerConfig
 from xformer_lib.pretrained import FOLDER
 from xformer_lib.training.checkpoint import load_model
@@ -119,12 +119,12 @@ PROGRAMS = {"onnx": (onnx_program, "onnx"), "torch": (torch_program, "pt2")}
 
 @pytest.mark.parametrize("form, name", PROGRAMS_OF)
 def test_programs_find_the_same_words(form, name, exported, monkeypatch):
-    load, suffix = PROGRAMS[form]
+    ours, (load, suffix) = wanted(name), PROGRAMS[form]
     programs = [load(exported(name, form) / f"{part}.{suffix}") for part in ("encoder", "step")]
     for search in ("greedy_search", "beam"):
         monkeypatch.setattr(f"xformer_lib.decoding.{search}.start_decoding", lambda model, source, engine: ProgramSteps(*programs, source))
     found = decode(name, "of another kind")
-    assert [equal(*pair) for pair in zip(found, wanted(name))] == [320, 320]
+    assert [equal(*pair) for pair in zip(found, ours)] == [320, 320]
 
 
 @pytest.mark.parametrize("name", ["en-fr", "fr-en"])
@@ -193,11 +193,12 @@ def tiny(kind):
 
 
 @pytest.mark.parametrize("kind", in_ci([*KINDS], ["relative"]))
-def test_onnx_runtime_computes_every_kind_of_model(kind, tmp_path):
+@pytest.mark.parametrize("form, export", [("onnx", export_onnx), ("torch", export_torch)])
+def test_programs_compute_every_kind_of_model(form, export, kind, tmp_path):
     """Batches of one and more, sources of one word and more, with padding: the first step, which has no words behind it, and the next."""
-    model = tiny(kind)
-    export_onnx(model, tmp_path)
-    encoder, step, decoder = (onnx_program(tmp_path / f"{name}.onnx") for name in ("encoder", "step", "decoder"))
+    (load, suffix), model = PROGRAMS[form], tiny(kind)
+    export(model, tmp_path)
+    encoder, step, *decoder = (load(tmp_path / f"{name}.{suffix}") for name in ("encoder", "step", "decoder")[: 3 if form == "onnx" else 2])
     for batch, source_len in ((1, 1), (1, 5), (3, 7)):
         source, target = torch.randint(3, 31, (batch, source_len)), torch.randint(3, 31, (batch, 6))
         source[1:, 4:] = 0
@@ -205,7 +206,8 @@ def test_onnx_runtime_computes_every_kind_of_model(kind, tmp_path):
         steps = ProgramSteps(encoder, step, source)
         found = [steps.next_logits(target[:, : n + 1]) for n in range(6)]
         torch.testing.assert_close(torch.stack(found, 1), logits, rtol=1e-4, atol=1e-4)
-        torch.testing.assert_close(decoder(target, steps.memory, source)[0], logits, rtol=1e-4, atol=1e-4)
+        for score in decoder:
+            torch.testing.assert_close(score(target, steps.memory, source)[0], logits, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "alibi"])

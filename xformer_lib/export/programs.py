@@ -14,7 +14,7 @@ from torch.export import Dim
 
 from xformer_lib import _needs
 from xformer_lib._checks import shown
-from xformer_lib.engine.decode import is_known, parts_of
+from xformer_lib.engine.decode import CachedSteps, is_known, parts_of
 from xformer_lib.engine.modules import accelerate
 from xformer_lib.nn._trees import second_tree
 from xformer_lib.nn.masks import padding_mask
@@ -56,6 +56,15 @@ class GivenCache:
         return self.k, self.v
 
 
+class GivenSteps(CachedSteps):
+    """`engine.CachedSteps` that has read its source in another program."""
+
+    def __init__(self, model: Transformer, source: Int[Tensor, "b s"], caches: list):
+        self.model, self.layers, self.caches = model, model.decoder.layers, caches
+        self.mask = padding_mask(source, model.config.pad_id)
+        self.memory = model.embedding(source)  # its shape alone is looked at: its keys and values are given
+
+
 class StepProgram(nn.Module):
     """One new word per sentence → logits of the next (b v), and keys and values of all words so far (l b h t+1 d).
 
@@ -70,32 +79,15 @@ class StepProgram(nn.Module):
     def forward(
         self, token: Int[Tensor, "b 1"], source: Int[Tensor, "b s"], cross_keys: Kept, cross_values: Kept, keys: Kept, values: Kept
     ) -> tuple[Float[Tensor, "b v"], Kept, Kept]:
-        model = self.model
-        mask = padding_mask(source, model.config.pad_id)
+        model, layers = self.model, range(len(self.model.decoder.layers))
+        own = [GivenCache(keys[n], values[n], grows=True) for n in layers]
+        read = [GivenCache(cross_keys[n], cross_values[n], grows=False) for n in layers]
+        steps = GivenSteps(model, source, list(zip(own, read)))
         x = model.positions(model.embedding(token), keys.shape[3])
-        memory = x.expand(-1, source.shape[1], -1)  # its shape alone is looked at: its keys and values are given
-        caches = []
-        for number, layer in enumerate(model.decoder.layers):
-            own = GivenCache(keys[number], values[number], grows=True)
-            read = GivenCache(cross_keys[number], cross_values[number], grows=False)
-            x = run_layer(layer, x, memory, mask, own, read)
-            caches.append(own)
+        for number in layers:
+            x = steps.run_layer(number, x, None)
         logits = model.embedding.logits(model.decoder.norm(x))[:, 0]
-        return logits, torch.stack([cache.k for cache in caches]), torch.stack([cache.v for cache in caches])
-
-
-def run_layer(layer: Any, x: Float[Tensor, "b 1 m"], memory, mask, own: GivenCache, read: GivenCache) -> Float[Tensor, "b 1 m"]:
-    """Run one layer as `engine.CachedSteps` does."""
-
-    def self_attention(x):
-        return layer.self_attention(x, x, x, cache=own)[0]
-
-    def cross_attention(x):
-        return layer.cross_attention(x, memory, memory, mask=mask, cache=read)[0]
-
-    x = layer.residuals[0](x, self_attention)
-    x = layer.residuals[1](x, cross_attention)
-    return layer.residuals[2](x, layer.feed_forward)
+        return logits, torch.stack([cache.k for cache in own]), torch.stack([cache.v for cache in own])
 
 
 class DecoderProgram(nn.Module):
@@ -208,4 +200,7 @@ def export_torch(model: Transformer, folder: str | Path) -> None:
     for name in ("encoder", "step"):
         module, inputs, _ = parts[name]
         examples, axes = zip(*inputs.values())
-        torch.export.save(torch.export.export(module.eval(), examples, dynamic_shapes=axes), Path(folder) / f"{name}.pt2")
+        torch.export.save(
+            torch.export.export(module.eval(), examples, dynamic_shapes=axes, prefer_deferred_runtime_asserts_over_guards=True),
+            Path(folder) / f"{name}.pt2",
+        )
