@@ -1,6 +1,7 @@
 """A folder with all that another engine needs: the model, its tokenizer, its sizes, and how to use them."""
 
 import json
+import shutil
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
@@ -26,7 +27,7 @@ def export_model(folder: str | Path, format: str, out: str | Path) -> None:
 
     Raises:
         FileExistsError: where ``out`` holds files, or is one.
-        ImportError: without the package that writes the format.
+        ImportError: without the package that writes the format, or where torch is too old for programs.
         ValueError: for another format, and for a model that the format cannot hold.
     """
     check_choice("format", format, tuple(USAGE), "onnx is for ONNX Runtime")
@@ -36,8 +37,7 @@ def export_model(folder: str | Path, format: str, out: str | Path) -> None:
     whole: Any = model
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=f"{out.name}.") as place:
-        made = Path(place) / "export"
-        made.mkdir()
+        made = Path(place)
         if format == "ctranslate2":
             export_ctranslate2(whole, made, words=vocabulary(tokenizer))
         else:
@@ -46,9 +46,9 @@ def export_model(folder: str | Path, format: str, out: str | Path) -> None:
         about = {"format": format, "opset": OPSET if format == "onnx" else None, **asdict(model.config)}
         (made / "export.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
         (made / "README.md").write_text(Template(USAGE[format]).substitute(about, limit=model.config.max_len - 1), encoding="utf-8")
-        if out.exists():
-            out.rmdir()
-        made.rename(out)
+        out.mkdir(exist_ok=True)
+        for path in made.iterdir():
+            shutil.move(path, out)
 
 
 def check_empty(out: Path) -> None:

@@ -5,6 +5,7 @@ import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,12 @@ def ready_for_export(model: Any) -> Transformer:
     return copy.deepcopy(model).float().cpu().eval().requires_grad_(False)
 
 
+def check_torch() -> None:
+    """Raise ImportError where torch cannot yet leave the sizes open that these programs need."""
+    if "prefer_deferred_runtime_asserts_over_guards" not in signature(torch.export.export).parameters:
+        raise ImportError(f"torch: expected a newer one to export programs, got {torch.__version__}; pip install --upgrade torch")
+
+
 def programs(model: Transformer) -> dict[str, tuple[nn.Module, dict[str, tuple[Tensor, dict]], list[str]]]:
     """Return for each program its module, its inputs by name (an example, the axes that are open), and its outputs' names."""
     config = model.config
@@ -167,10 +174,12 @@ def export_onnx(model: Transformer, folder: str | Path) -> None:
     Decoder: target_in (b t), memory, source → logits (b t v). Ids are int64, the rest float32; l layers, h heads of keys.
 
     Raises:
-        ImportError: without onnx or onnxscript.
+        ImportError: without onnx or onnxscript, or where torch is too old.
         ValueError: for a model that is not a plain `Transformer`.
     """
     _needs.check(("onnx", "onnxscript"))
+    check_torch()
+    Path(folder).mkdir(parents=True, exist_ok=True)
     for name, (module, inputs, outputs) in programs(ready_for_export(model)).items():
         examples, axes = zip(*inputs.values())
         with without_remarks():
@@ -194,13 +203,15 @@ def export_torch(model: Transformer, folder: str | Path) -> None:
     Inputs and outputs are those of `export_onnx`, in its order.
 
     Raises:
+        ImportError: where torch is too old.
         ValueError: for a model that is not a plain `Transformer`.
     """
+    check_torch()
     parts = programs(ready_for_export(model))
+    Path(folder).mkdir(parents=True, exist_ok=True)
     for name in ("encoder", "step"):
         module, inputs, _ = parts[name]
         examples, axes = zip(*inputs.values())
-        torch.export.save(
-            torch.export.export(module.eval(), examples, dynamic_shapes=axes, prefer_deferred_runtime_asserts_over_guards=True),
-            Path(folder) / f"{name}.pt2",
-        )
+        # relative positions with grouped heads have a condition on sizes that always holds and that torch cannot prove
+        program = torch.export.export(module.eval(), examples, dynamic_shapes=axes, prefer_deferred_runtime_asserts_over_guards=True)
+        torch.export.save(program, Path(folder) / f"{name}.pt2")
