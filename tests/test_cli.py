@@ -358,6 +358,9 @@ def test_a_commit_is_that_of_the_library_or_unknown(tmp_path, monkeypatch):
         ("evaluate nowhere", "run: no nowhere/config.json", "name the folder"),
         ("evaluate --beam-size -3", "--beam-size: ", "1 is greedy"),
         ("evaluate --json folder", "--json: expected a file", "name a file in it"),
+        ("export --format pdf --out new", "format: ", "onnx is for ONNX Runtime"),
+        ("export --format onnx --out deep", "out: expected a new folder or an empty one", "name another"),
+        ("export nowhere --format torch --out new", "run: no nowhere/config.json", "name the folder"),
         ("grade x.ipynb --csv folder", "--csv: expected a file", "name a file in it"),
     ],
 )

@@ -98,6 +98,7 @@ def test_the_commands_in_their_order(folder):
         ["runs/mine"],
         ["en-fr"],
         ["runs/small"],
+        ["runs/small"],
         [],
         [],
     ]

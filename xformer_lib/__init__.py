@@ -15,7 +15,7 @@ from xformer_lib._lazy import import_part
 
 __version__ = "0.9.0"
 
-_PARTS = ("data", "decoding", "engine", "evaluation", "inspection", "nn", "pretrained", "reference", "speculation", "training")
+_PARTS = ("data", "decoding", "engine", "evaluation", "export", "inspection", "nn", "pretrained", "reference", "speculation", "training")
 
 __all__ = ["__version__", "load_pretrained", *_PARTS]
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_lib import decoding as decoding
     from xformer_lib import engine as engine
     from xformer_lib import evaluation as evaluation
+    from xformer_lib import export as export
     from xformer_lib import inspection as inspection
     from xformer_lib import nn as nn
     from xformer_lib import pretrained as pretrained

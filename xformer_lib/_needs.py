@@ -5,7 +5,7 @@ Written by hand. The extras are those of ``pyproject.toml``; a test holds both t
 
 from importlib import util
 
-__all__ = ["COMMANDS", "CPU_INDEX", "EXTRAS", "command", "is_missing", "missing", "with_advice"]
+__all__ = ["COMMANDS", "CPU_INDEX", "EXTRAS", "check", "command", "is_missing", "missing", "with_advice"]
 
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 
@@ -15,12 +15,15 @@ EXTRAS = {
     "train": _TRAIN,
     "course": (*_TRAIN, "matplotlib", "scikit-learn"),
     "grade": ("ipykernel", "jupyter-client", "psutil"),
+    "onnx": (*_TRAIN, "onnx", "onnxscript", "onnxruntime"),
+    "ctranslate2": (*_TRAIN, "ctranslate2"),
 }
 # what a command of `xformer` cannot do without
 COMMANDS = {
     "train": ("torch", "tokenizers", "safetensors", "tqdm", "filelock"),
     "translate": ("torch", "tokenizers", "safetensors", "tqdm"),
     "evaluate": ("torch", "tokenizers", "safetensors", "sacrebleu", "tqdm"),
+    "export": ("torch", "tokenizers", "safetensors"),
     "grade": EXTRAS["grade"],
 }
 # modules that are not called as their packages are
@@ -34,6 +37,13 @@ def is_missing(package: str) -> bool:
 
 def missing(packages: tuple[str, ...]) -> list[str]:
     return [package for package in packages if is_missing(package)]
+
+
+def check(packages: tuple[str, ...]) -> None:
+    """Raise ImportError with the pip command for all of these packages that are lacking, not only the first."""
+    lacking = missing(packages)
+    if lacking:
+        raise ImportError(f"{', '.join(lacking)}: not installed here; {command(lacking)}")
 
 
 def command(packages: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""The command ``xformer``: train, evaluate, translate, grade, key, doctor.
+"""The command ``xformer``: train, evaluate, translate, export, grade, key, doctor.
 
 A mistake of the user ends in one line on standard error, after the usage where argparse does not understand the call, and with exit
 status 2; ``XFORMER_TRACEBACK=1`` shows where it arose. Ctrl-C ends with exit status 130, and a training run with a checkpoint.
@@ -25,7 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout.reconfigure(encoding="utf-8")  # Windows would give a pipe or a file something else
     options = build_parser().parse_args(arguments)
     try:
-        check_packages(options.command)
+        _needs.check(_needs.COMMANDS.get(options.command, ()))
         status: int = options.run(options)
         print(end="", flush=True)
         return status
@@ -51,13 +51,6 @@ def in_words(error: Exception) -> str:
         return str(error)
     first = (str(error).strip() or "without words").splitlines()[0]
     return f"{type(error).__name__}: {first}; if nothing here explains it, XFORMER_TRACEBACK=1 shows where it arose"
-
-
-def check_packages(command: str) -> None:
-    """Raise ImportError with the pip command for all packages that a command lacks, not only the first."""
-    missing = _needs.missing(_needs.COMMANDS.get(command, ()))
-    if missing:
-        raise ImportError(f"{', '.join(missing)}: not installed here; {_needs.command(missing)}")
 
 
 def discard_output() -> None:

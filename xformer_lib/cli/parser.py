@@ -9,7 +9,7 @@ from xformer_lib import __version__
 
 __all__ = ["build_parser", "say"]
 
-ABOUT = "The command xformer: train, evaluate, translate, grade, key, doctor."
+ABOUT = "The command xformer: train, evaluate, translate, export, grade, key, doctor."
 GRADE_STATUS = "Exit status: 0 when every exercise is passed, 1 when one is open, 2 when nothing could be graded."
 MODEL_HELP = "folder of a run, or en-fr or fr-en, which come with the library (default: en-fr)"
 
@@ -72,6 +72,12 @@ def build_parser() -> argparse.ArgumentParser:
     translate.add_argument("--int8", action="store_true", help="round the weights to eight bits: a quarter of the memory")
     add_search(translate)
     translate.set_defaults(run=runner("translate"))
+
+    export = commands.add_parser("export", help="write a model for ONNX Runtime, CTranslate2 or torch, with tokenizer and instructions")
+    export.add_argument("model", nargs="?", help=MODEL_HELP)
+    export.add_argument("--format", required=True, help="onnx, ctranslate2 or torch")
+    export.add_argument("--out", required=True, metavar="FOLDER", help="where it is written: a new folder, or an empty one")
+    export.set_defaults(run=runner("export"))
 
     grade = commands.add_parser("grade", help="grade a learner's notebook, or a folder of them", epilog=GRADE_STATUS)
     grade.add_argument("path", help="a notebook, or a folder that is searched for notebooks")
