@@ -83,10 +83,10 @@ NETWORK = Exercise(
     difficulty=2,
     statement="""\
 In plain Python: write `ring_seconds(parameters, processes, bytes_per_second)`. It returns the seconds that a ring all-reduce of the gradient takes. Gradients are float32, every process sends `bytes_per_second`, and all send at \
-the same time. Leave out the delays before a message starts.""",
+the same time. Ignore the delay before each message starts.""",
     hints=(
-        "How many bytes is the gradient, and which share of it is one chunk?",
-        "Each process sends one chunk per move. N − 1 moves collect, and N − 1 moves hand out.",
+        "How many bytes does the gradient have, and what share of it is one chunk?",
+        "Each process sends one chunk per move. N − 1 moves collect the sums, and N − 1 moves hand them out.",
         "2 · (N − 1) / N · 4 · parameters / bytes_per_second.",
     ),
     stub="def ring_seconds(parameters, processes, bytes_per_second):\n    return ...",
@@ -109,9 +109,9 @@ the same time. Leave out the delays before a message starts.""",
         ),
         "shared by all": (
             lambda p, n, s: 2 * (n - 1) / n**2 * 4 * p / s,
-            "You divide by the processes twice. All send at the same time, each over its own line.",
+            "You divide by the processes twice. All send at the same time, each over its own link.",
         ),
-        "bits": (lambda p, n, s: 2 * (n - 1) / n * 32 * p / s, "You counted 32 per number, which are bits. The rate is given in bytes."),
+        "bits": (lambda p, n, s: 2 * (n - 1) / n * 32 * p / s, "You counted 32 per number, but those are bits. The rate is given in bytes."),
     },
     alternatives={"move by move": lambda p, n, s: sum(4 * p / n / s for _ in range(2 * (n - 1)))},
     success="A process never sends more than twice the gradient, however many there are.",
