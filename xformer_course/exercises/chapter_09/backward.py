@@ -1,4 +1,4 @@
-"""Exercises of page 9b: the way back through softmax, LayerNorm, attention and a tied matrix, and a check of gradients."""
+"""Exercises of page 9b: the backward pass through softmax, LayerNorm, attention and a tied matrix, and a check of gradients."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -38,12 +38,12 @@ SOFTMAX = Exercise(
     difficulty=2,
     statement="""\
 `weights` (…, j) came from `softmax(scores)` along the last axis, and `d_weights`, of the same shape, is the gradient of a loss at the \
-weights. Write `softmax_backward(weights, d_weights)`: the gradient at the scores, of that shape, for any number of axes before the last. \
+weights. Write `softmax_backward(weights, d_weights)`: the gradient at the scores, of the same shape, for any number of axes before the last. \
 The scores themselves are not needed.""",
     hints=(
         "If one score rises a little, which weights move, and in which direction?",
         "The weight i moves by w_i (1 - w_i) times the change of its own score, and by -w_i w_j times the change of another score j.",
-        "Score j collects w_j d_j from its own weight, and -w_j w_i d_i from every weight i, its own too: w_j stands before a bracket.",
+        "Score j collects w_j d_j from its own weight, and -w_j w_i d_i from every weight i, including its own. So w_j comes out as a common factor.",
     ),
     stub="def softmax_backward(weights, d_weights):\n    return ...",
     reference=_softmax_backward,
@@ -65,7 +65,7 @@ The scores themselves are not needed.""",
         ),
         "a plain mean": (
             lambda weights, d_weights: weights * (d_weights - d_weights.mean(axis=-1, keepdims=True)),
-            "You compare with a mean, and it must be a mean. Which share does each key have in it?",
+            "You compare with a mean, and rightly so. But what share should each key have in it?",
         ),
         "not times the weight": (
             lambda weights, d_weights: d_weights - (weights * d_weights).sum(axis=-1, keepdims=True),
@@ -77,14 +77,14 @@ The scores themselves are not needed.""",
         ),
         "summed over the rows": (
             lambda weights, d_weights: weights * (d_weights - (weights * d_weights).sum(axis=0, keepdims=True)),
-            "Right for one row. With several, you add up numbers of different rows: along which axis do the weights add up to 1?",
+            "Right for one row. With several, you add up numbers from different rows: along which axis do the weights add up to 1?",
         ),
     },
     alternatives={"by the Jacobian": _by_jacobian},
     success="One line, and no Jacobian was stored.",
     solution=r"""
 Let score $j$ rise by $\varepsilon$. Its weight gains $w_j \varepsilon$, and since the total grows by the factor $1 + w_j \varepsilon$, every weight $w_i$
-loses $w_i w_j \varepsilon$. Each change counts $d_{w_i}$ times, so $d_{s_j} = w_j d_{w_j} - w_j \sum_i w_i d_{w_i}$.
+loses $w_i w_j \varepsilon$. Each change moves the loss $d_{w_i}$ times as far, so $d_{s_j} = w_j d_{w_j} - w_j \sum_i w_i d_{w_i}$.
 
 ```python
 def softmax_backward(weights, d_weights):
@@ -142,11 +142,11 @@ NORM = Exercise(
     difficulty=3,
     statement="""\
 LayerNorm without gain and bias is y = (x - mean) / σ with σ = √(variance + 1e-5); mean and variance (the mean of squares, not divided by \
-m - 1) are those of the last axis of `x` (…, m). Write `layer_norm_backward(x, d_y)`: the gradient at `x`, given the one at y, both of \
+m - 1) are taken over the last axis of `x` (…, m). Write `layer_norm_backward(x, d_y)`: the gradient at `x`, given the gradient at y; both have \
 the shape of `x`.""",
     hints=(
-        "Which two changes of a token does LayerNorm not feel?",
-        "What points along (1, …, 1), and what points along y itself, must be taken away from the gradient.",
+        "Which two changes to a token can LayerNorm not feel?",
+        "Take away from the gradient what points along (1, …, 1), and what points along y itself.",
         "The part of a row d along a direction u whose mean square is 1 is u · mean(u · d). Take it for u = 1 and for u = y, then divide by σ.",
     ),
     stub="def layer_norm_backward(x, d_y):\n    return ...",
@@ -160,7 +160,7 @@ the shape of `x`.""",
     wrong={
         "only divided": (
             lambda x, d_y: _norm_backward(x, d_y, mean=0.0, along=0.0),
-            "You treated mean and σ as constants. They are made of x, and move with it.",
+            "You treated the mean and σ as constants. They are computed from x, and move with it.",
         ),
         "mean forgotten": (
             lambda x, d_y: _norm_backward(x, d_y, mean=0.0),
@@ -264,7 +264,7 @@ ATTENTION = Exercise(
     statement="""\
 One head: `q` (i, d), `k` (j, d), `v` (j, e), a boolean `mask` (i, j), True = may attend. Forward, the output is softmax(q kᵀ / √d) v, where a \
 closed cell has weight 0 and a query that may attend to nothing gets zeros. Write `attention_backward(q, k, v, mask, d_out)`: the gradients \
-`(d_q, d_k, d_v)`, given the one at the output, `d_out` (i, e). You may compute the weights again.""",
+`(d_q, d_k, d_v)`, given the gradient at the output, `d_out` (i, e). You may compute the weights again.""",
     hints=(
         "The output is a product of two matrices. What does each of them get? The shapes leave only one way to multiply.",
         "d_v = weightsᵀ d_out and d_weights = d_out vᵀ. Then comes exercise 9.13, and then another product.",
@@ -282,7 +282,7 @@ closed cell has weight 0 and a query that may attend to nothing gets zeros. Writ
     wrong={
         "scale forgotten on the way back": (
             lambda *given: _attention_backward(*given, scale_back=False),
-            "d_v is right; d_q and d_k are √d times too long. The scores were divided on the way forward: by what is the gradient multiplied?",
+            "d_v is right; d_q and d_k are √d times too long. The scores were divided in the forward pass: by what must the gradient be multiplied?",
         ),
         "scale forgotten everywhere": (
             lambda *given: _attention_backward(*given, scale=1.0),
@@ -308,7 +308,7 @@ closed cell has weight 0 and a query that may attend to nothing gets zeros. Writ
             _closed_row_nan,
             "A query that may attend to nothing has spoilt the gradients of all keys. Print the weights of its row: what is 0 / 0?",
         ),
-        "keys and values exchanged": (_keys_and_values_exchanged, "The second and the third array stand in each other's place."),
+        "keys and values exchanged": (_keys_and_values_exchanged, "The second and the third array have changed places."),
     },
     alternatives={"query by query": _attention_by_query},
     success="The product rule twice, softmax in between.",
@@ -377,7 +377,7 @@ A tied matrix E (v, m) is used twice: at the input, `x = √m · E[ids]` for `id
 `embedding_gradient(ids, d_x, x_out, d_logits)`: the gradient at E, of shape (v, m).""",
     hints=(
         "E is used twice. What happens to its two gradients?",
-        "A word that stands in the input three times has used its row three times.",
+        "A word that occurs three times in the input has used its row three times.",
         "`np.add.at(gradient, ids, …)` adds for every occurrence. For the output, find the product of `d_logits` and `x_out` with shape (v, m).",
     ),
     stub="def embedding_gradient(ids, d_x, x_out, d_logits):\n    return ...",
@@ -393,19 +393,19 @@ A tied matrix E (v, m) is used twice: at the input, `x = √m · E[ids]` for `id
     wrong={
         "once for each word": (
             _once_for_each_id,
-            "Right where no word comes twice. `gradient[ids] += …` writes each row once, with the last of its values.",
+            "Right where no word occurs twice. `gradient[ids] += …` writes each row once, with the last of its values.",
         ),
         "written over": (
             _written_over,
-            "In the rows of words that were read, the part of the output is gone. `gradient[ids] = …` replaces what was there.",
+            "In the rows of the words that were read, the output's part is gone. `gradient[ids] = …` replaces what was there.",
         ),
         "the input forgotten": (
             lambda *given: _embedding_gradient(*given, inputs=0.0),
-            "You have the part of the output. What did E do at the input?",
+            "You have the output's part. What did E do at the input?",
         ),
         "the output forgotten": (
             lambda *given: _embedding_gradient(*given, outputs=0.0),
-            "You have the part of the input. A word that stands in no source was still a candidate at the output.",
+            "You have the input's part. A word that occurs in no source was still a candidate at the output.",
         ),
         "not times √m": (
             lambda *given: _embedding_gradient(*given, root=False),
@@ -413,13 +413,13 @@ A tied matrix E (v, m) is used twice: at the input, `x = √m · E[ids]` for `id
         ),
         "√m at the output, too": (
             lambda *given: _embedding_gradient(*given, outputs=given[1].shape[-1] ** 0.5),
-            "The logits are x_out times E as it is. Where does √m belong?",
+            "The logits are x_out times E, without √m. Where does √m belong?",
         ),
     },
     alternatives={"by one-hot rows": _by_one_hot},
     success="Used twice, paid twice.",
     solution=r"""
-Both uses add to one array. At the input the gradient goes to the rows that were read, once for each time; at the output it is a product of two
+Both uses add to one array. At the input the gradient goes to the rows that were read, once for each occurrence; at the output it is a product of two
 matrices, summed over all places.
 
 ```python
@@ -516,7 +516,7 @@ def _pairs(rng):
     sideways[1, 3] = 1.0
     return [
         (lambda a: a @ w, lambda d: d @ w.T, x, ""),
-        (lambda a: np.maximum(0, a), lambda d: d, row, "a switch that lets everything through"),
+        (lambda a: np.maximum(0, a), lambda d: d, row, "a gate that lets everything through"),
         (_softmax, lambda d: _softmax_backward(weights, d), row, ""),
         (np.sin, lambda d: (d * np.cos(block))[::-1], block, "the blocks exchanged"),
         (_softmax, lambda d: weights * (1 - weights) * d, row, "wrong off the diagonal"),
@@ -539,9 +539,9 @@ GRADIENTS = Exercise(
     statement="""\
 `forward(x)` returns an array. `backward(d_y)` takes a gradient at that array and claims to return the gradient at this `x`, but it may be wrong. \
 Write `check_gradient(forward, backward, x)`: True if the claim holds, False if not. Some faults show in a single place of x; others hide when \
-`d_y` is special, such as all ones. `x` is in float64 and must be afterwards as it was.""",
+`d_y` is special, such as all ones. `x` is in float64 and must be left as it was.""",
     hints=(
-        "You need one number that depends on x. The output has many: weigh them with an array r. What is d_y then?",
+        "You need one number that depends on x. The output has many: weight them by an array r. What is d_y then?",
         "With r = 1 everywhere, the rows of a softmax add up to 1, and every slope is 0: a wrong backward may look right. Draw r at random.",
         "For each place: up by 1e-5, down by 1e-5, the difference of (forward(x) * r).sum() over 2e-5. Compare with `backward(r)` by `np.allclose(…, atol=1e-6)`.",
     ),
@@ -555,9 +555,9 @@ Write `check_gradient(forward, backward, x)`: True if the claim holds, False if 
     wrong={
         "weighed with ones": (
             _summed_up,
-            "With all weights 1, some outputs add up to the same sum whatever x is. A wrong backward then looks right: weigh with random numbers.",
+            "With all weights 1, some outputs add up to the same sum whatever x is. A wrong backward then looks right: use random weights.",
         ),
-        "one place": (_first_place_alone, "You looked at one place of x. A fault may be in another one: look at all."),
+        "one place": (_first_place_alone, "You looked at one place of x. A fault may be in another: look at them all."),
         "one sum": (_total_alone, "You compared the sums over all places, in which two mistakes can cancel. Compare place by place."),
         "too small a nudge": (
             _with(by=1e-16),
@@ -565,18 +565,18 @@ Write `check_gradient(forward, backward, x)`: True if the claim holds, False if 
         ),
         "too large a nudge": (
             _with(by=0.1),
-            "Right for a straight line, but you call a right backward of a curve wrong. On the way of your nudge the curve bends: print both.",
+            "Right for a straight line, but you call the right backward of a curve wrong. Over the length of your nudge the curve bends: print both.",
         ),
         "too wide a tolerance": (
             _with(atol=1e-2),
-            "You call a backward right that is 0.3 % too long everywhere. Print the largest difference of your two arrays, for a right one, too.",
+            "You call a backward right that is 0.3 % too long everywhere. Print the largest difference between your two arrays, for a right one, too.",
         ),
-        "shapes alone": (_same_shape, "You only asked for the shape. Two gradients of one shape need not be equal."),
+        "shapes alone": (_same_shape, "You checked only the shape. Two gradients of the same shape need not be equal."),
     },
     alternatives={"random directions": _by_directions},
     success="This function finds more faults than any reading of formulas.",
     solution=r"""
-A random $r$ makes one number of the output, $\sum y\, r$, and $r$ itself is its gradient at $y$. Then every place of $x$ is moved up and down.
+A random $r$ turns the output into one number, $\sum y\, r$, and $r$ itself is the gradient of that number at $y$. Then every place of $x$ is moved up and down.
 
 ```python
 def check_gradient(forward, backward, x):

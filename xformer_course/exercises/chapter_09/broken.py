@@ -14,15 +14,15 @@ WHY = Exercise(
     statement="""\
 Five models are to learn words backwards, and each has one fault: *no causal mask*; *no positions*; *padding in the loss*, which counts \
 padded places as if they were letters; *scaled twice*, scores divided by d instead of √d; *wrong shift*, where the decoder reads at each \
-place the very letter that it has to write there. `broken("A")` to `broken("E")` give them, untrained and with equal first weights, and \
+place the very letter that it has to write there. `broken("A")` to `broken("E")` give them, untrained and with the same initial weights, and \
 `broken("healthy")` one without a fault. Each has `model`, a `Transformer` of this page; `train()`, 200 steps, which returns their losses; \
 `write_words(words)`; `batch(n)`, sources and targets of n words; `logits(source, target)` as in training; and \
 `loss(source, target)`. Find out by experiments which model has which fault.""",
     hints=(
         "Train all six and let them write. Which two have a loss that is too good? What, then, may they have seen?",
-        "Change the second letter of a target and see at which places `logits` moves. Swap two letters of a source. Take the padded columns of a "
-        "target away and see whether `loss` changes.",
-        "The last one is seen before training: after a call of `logits`, `model.decoder[0].cross_attention.f.weights` has the weights. Compare "
+        "Change the second letter of a target and see at which places `logits` moves. Swap two letters of a source. Cut the padded columns off a "
+        "target and see whether `loss` changes.",
+        "The last fault shows before training: after a call of `logits`, `model.decoder[0].cross_attention.f.weights` has the weights. Compare "
         "how large they are with those of the healthy model.",
     ),
     stub='answer = {"A": ..., "B": ..., "C": ..., "D": ..., "E": ...}',
@@ -50,7 +50,7 @@ place the very letter that it has to write there. `broken("A")` to `broken("E")`
     success="Five faults, and none of them raised an error.",
     solution=r"""
 Four questions separate them. The first is asked of the target: if its second letter changes, at which places do the logits move? In a
-healthy model from the third place on, because the letter is read one place later.
+healthy model they move from the third place on, because the letter is read one place later.
 
 ```python
 from xformer_course.lessons.broken import broken
@@ -93,7 +93,7 @@ for letter, patient in patients.items():
     print(patient, "order", notices_order(patient), " padding", counts_padding(patient))
 ```
 
-*C* does not notice order, and *A* counts padding. *E* is left, and its attention tells: it is flatter than that of the healthy model.
+*C* does not notice order, and *A* counts padding. *E* is left, and its attention gives it away: it is flatter than that of the healthy model.
 
 ```python
 def largest_weights(patient):

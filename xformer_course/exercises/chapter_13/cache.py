@@ -49,8 +49,8 @@ CACHE = Exercise(
     difficulty=2,
     statement="""\
 The NumPy function below runs self-attention with one head. It reads one word at a time and keeps keys and values. `x` (t, m) holds the word vectors. \
-`positions` holds one vector for each place, and there are more than t places; it is added before the projections. The first row of the result is right, and the later ones are wrong. \
-Find the bug and fix it: word n must read the words 0 to n, as if all had been sent at once.""",
+`positions` holds one vector for each place, and there are more than t places; each word gets its vector added before the projections. The first row of the result is right, and the later ones are wrong. \
+Find the bug and fix it: word n must read words 0 to n, as if all the words had been sent at once.""",
     hints=(
         "Swap the first two words. Does the output of the third word change? Should it?",
         "Print the vector that is added to each word.",
@@ -83,11 +83,11 @@ def step_by_step(x, positions, w_q, w_k, w_v):
         ),
         "keys without places": (
             _stepwise(key_place=False),
-            "Your query knows its place, and your keys do not. Add the position before you make the key.",
+            "Your query knows its place, but your keys do not. Add the position before you make the key.",
         ),
         "values without places": (
             _stepwise(value_place=False),
-            "Your queries and keys know their places, and your values do not. Make all three from the same sum of word and position.",
+            "Your queries and keys know their places, but your values do not. Make all three from the same sum of word and position.",
         ),
         "nothing kept": (
             _stepwise(newest=True),
@@ -99,7 +99,7 @@ def step_by_step(x, positions, w_q, w_k, w_v):
         ),
     },
     alternatives={"all at once, masked": _by_mask},
-    success="The cache keeps the keys. The place of a new word you have to count yourself.",
+    success="The cache keeps the keys. You have to count the place of a new word yourself.",
     solution=r"""
 A word that arrives alone is row 0 of its own array. It is not at place 0 of the sentence, and `positions[:len(new)]` is always the
 vector of place 0. Count the words that are kept already: that is the place of the new one.

@@ -18,7 +18,7 @@ A self-attention layer of width m makes 4Lm² products in its projections and 2L
 length L is the slope on two logarithmic axes: the mean of 1 and 2, each weighted by the \
 share of its term. Take m = 96. At which length is the exponent 1.5, and at which length is it 1.9?""",
     hints=(
-        "For an exponent of 1.5, which share of the products must the pairs have? And for 1.9?",
+        "For an exponent of 1.5, what share of the products must the pairs have? And for 1.9?",
         "The exponent is 1 plus the share of the pairs. For 1.9 they are nine times the projections.",
         "Solve 2L²m = 4Lm² and 2L²m = 9 · 4Lm² for L.",
     ),
@@ -27,7 +27,7 @@ share of its term. Take m = 96. At which length is the exponent 1.5, and at whic
     wrong={
         "three projections": (
             {"1.5": 144, "1.9": 1296},
-            "You count three projections, for queries, keys and values. Which fourth one joins the heads at the end?",
+            "You count three projections, for queries, keys and values. What is the fourth, which joins the heads at the end?",
         ),
         "pairs counted once": (
             {"1.5": 384, "1.9": 3456},
@@ -35,14 +35,14 @@ share of its term. Take m = 96. At which length is the exponent 1.5, and at whic
         ),
         "nine tenths of the length": (
             {"1.5": 192, "1.9": 364.8},
-            "Your first length is right. For the second one, which share of *all* products must the pairs have?",
+            "Your first length is right. For the second one, what share of *all* products must the pairs have?",
         ),
         "where the length is the width": (
             {"1.5": 96, "1.9": 864},
             "You set the length equal to the width. There the two terms are 4m³ and 2m³: are they equal?",
         ),
     },
-    success="The square is there at every length, but the exponent shows it only after eighteen widths.",
+    success="The square is there at every length, but the exponent shows it only beyond eighteen widths.",
     solution=r"""
 The exponent is $1 + s$, where $s$ is the share of the pairs, $2L^2m / (4Lm^2 + 2L^2m) = L / (2m + L)$. It is $\tfrac12$ at $L = 2m$ and
 $\tfrac9{10}$ at $L = 18m$.
@@ -97,10 +97,10 @@ SLOPES = Exercise(
     difficulty=1,
     statement="""\
 Write `exponents(sizes, costs)` with NumPy. For every two neighbouring sizes, return the exponent p with which the cost grows from one to the other, as if \
-the cost were c · size^p between them. The sizes rise, but they need not double. n points give n - 1 numbers.""",
+the cost were c · size^p between them. The sizes increase, but they need not double. n points give n - 1 numbers.""",
     hints=(
         "The cost is c · size^p at two sizes. Divide one cost by the other: what happens to c?",
-        "Take logarithms. The logarithm of the costs' quotient is p times the logarithm of the sizes' quotient.",
+        "Take logarithms. The logarithm of the ratio of the costs is p times the logarithm of the ratio of the sizes.",
         "p = (log of the later cost - log of the earlier) / (log of the later size - log of the earlier); np.diff helps.",
     ),
     stub="def exponents(sizes, costs):\n    return ...",
@@ -110,7 +110,7 @@ the cost were c · size^p between them. The sizes rise, but they need not double
     wrong={
         "quotients": (
             _slopes_ratio,
-            "You return quotients of costs: 4 where the exponent is 2. Which power of the sizes' quotient gives the same number?",
+            "You return ratios of costs: 4 where the exponent is 2. Which power of the ratio of the sizes gives the same number?",
         ),
         "logarithms of points": (
             lambda sizes, costs: np.log(np.asarray(costs[1:])) / np.log(np.asarray(sizes[1:])),
@@ -136,7 +136,7 @@ the cost were c · size^p between them. The sizes rise, but they need not double
     alternatives={"loop": _slopes_by_loop},
     success="The speed of your machine, a factor in front, has dropped out.",
     solution=r"""
-The quotient of two costs is the quotient of the sizes to the power $p$; the factor in front cancels. Logarithms turn the power into a
+The ratio of two costs is the ratio of the sizes to the power $p$; the factor in front cancels. Logarithms turn the power into a
 factor.
 
 ```python
@@ -157,7 +157,7 @@ BALANCE = Exercise(
     minutes=6,
     difficulty=2,
     statement="""\
-A processor makes 100 billion FLOP per second, and its memory delivers 25 billion bytes per second. It multiplies n rows by a \
+A processor does 100 billion FLOP per second, and its memory delivers 25 billion bytes per second. It multiplies n rows by a \
 matrix of k × o numbers. A product and its addition are two FLOP. Count only the bytes of the matrix, not those of the rows. \
 What is the arithmetic intensity, in FLOP per byte, of one row when a number has 4 bytes? What is the smallest n for which computing takes at \
 least as long as reading, with 4 bytes per number? And with int8, 1 byte per number, at the same FLOP rate?""",
@@ -186,7 +186,7 @@ least as long as reading, with 4 bytes per number? And with int8, 1 byte per num
             "Your first answer is bytes per FLOP. Intensity is FLOP per byte.",
         ),
     },
-    success="This is the least that you need. A real product needs more rows.",
+    success="This is the least you need. A real product needs more rows.",
     solution=r"""
 Each number of the matrix takes part in $2n$ FLOP. The balance of the machine is $100 / 25 = 4$ FLOP per byte. With four bytes per
 number the intensity is $2n / 4$, and it reaches 4 at 8 rows. With one byte it is $2n$, and 2 rows are enough. Smaller numbers arrive

@@ -76,7 +76,7 @@ ACCEPT = Exercise(
 A draft has guessed k words: the list of ids `guess`. The model has read them in one pass and says k + 1 words of its own: the list of ids `own`. \
 `own[n]` is the word that the model would write in the place of `guess[n]`, after the words before it. The last one comes after the whole guess. \
 Write `accept(guess, own, eos_id)` in plain Python. It returns the list of all words that this pass adds to the sentence, so that the sentence \
-becomes the one of greedy decoding. The sentence ends with `eos_id`: that word belongs to the list, and nothing follows it. \
+comes out as with greedy decoding. The sentence ends with `eos_id`: that word belongs to the list, and nothing follows it. \
 A guess may be empty.""",
     hints=(
         "Up to which place did the model read words that really are in the sentence?",
@@ -90,7 +90,7 @@ A guess may be empty.""",
     wrong={
         "the model's own word is missing": (
             _without_own,
-            "You return the accepted words and stop. At the place where the guess went wrong, the model had read a right beginning: use what it said there.",
+            "You return the accepted words and stop. At the place where the guess went wrong, the model had read a correct beginning: use what it said there.",
         ),
         "the guess alone": (
             _guess_alone,
@@ -157,12 +157,12 @@ AVERAGE = Exercise(
     difficulty=2,
     statement="""\
 A draft guesses four words per pass. Each word of the guess is accepted with probability one half, if all words before it were accepted. \
-How many words does a pass give on average, with the model's own word ("words a pass")? What does this average approach when the guesses become longer \
+How many words does a pass give on average, counting the model's own word ("words a pass")? What does this average approach when the guesses become longer \
 and longer ("without end")? Guessing one word takes a quarter of the time of a pass, and a pass takes as long \
-for five words as for one. Divide the speed by the speed of greedy decoding: what is it with guesses of four words ("four ahead"), and with guesses of one \
+for five words as for one. Divide the speed by the speed of greedy decoding: what do you get with guesses of four words ("four ahead"), and with guesses of one \
 word ("one ahead")? Three digits are enough.""",
     hints=(
-        "The second word needs the first. With which probability are both accepted?",
+        "The second word needs the first. What is the probability that both are accepted?",
         "The average number of accepted words is the sum of the probabilities that the first, the second, ... is accepted: 1/2 + 1/4 + ...",
         "Divide the words per pass by the price: 1 for the pass, and 1/4 for each word of the guess.",
     ),

@@ -265,7 +265,7 @@ largest score of each query; `total` (i,), the sum of exp(score - peak); and `mi
 value. Write `merge(first, second)`: it returns the same three arrays for both sets together. Scores may be in the hundreds. A set without keys \
 has the peak minus infinity, and zeros in the other two. Both sets may be empty.""",
     hints=(
-        "What is the peak of both sets together? By which factor is an exponential of the first set then too large?",
+        "What is the peak of both sets together? By what factor is an exponential of the first set then too large?",
         "exp(score - new peak) = exp(score - old peak) · exp(old peak - new peak), and the last factor is never over 1.",
         "Multiply `total` and `mixed` of each set by exp(its peak - new peak) and add. If the new peak is -inf, subtract 0.",
     ),
@@ -281,9 +281,9 @@ has the peak minus infinity, and zeros in the other two. Both sets may be empty.
         "totals alone": (_merge_totals_only, "Your `total` is right. `mixed` holds the same exponentials: they need the same factor."),
         "the first stays": (
             _merge_first_stays,
-            "You are right while the first peak is the larger one. What if the second set brings a higher score?",
+            "You are right as long as the first peak is the larger one. What if the second set brings a higher score?",
         ),
-        "empty sets": (_merge_empty_is_nan, "You are right as long as there are keys. What is minus infinity less minus infinity?"),
+        "empty sets": (_merge_empty_is_nan, "You are right as long as there are keys. What is minus infinity minus minus infinity?"),
         "whole exponentials": (
             _merge_whole_exponentials,
             "You are right for small scores. Print np.exp(800.0), and take the difference of two peaks before the exponential.",

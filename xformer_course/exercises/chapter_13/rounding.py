@@ -69,8 +69,8 @@ ROWS = Exercise(
     difficulty=2,
     statement="""\
 `quantize(x)` should write each row of the NumPy array `x` (n, k) as whole numbers (int8, from -127 to 127) times a scale (n, 1). The \
-number of largest size in a row should become 127 or -127. A row of zeros should give zeros and the scale 1. But a model that was quantised by the \
-version below translates badly: some of its weights shrank to a fraction of their size. Find the bug and fix it.""",
+number of largest size in a row should become 127 or -127. A row of zeros should give zeros and the scale 1. But a model that was quantised with the \
+version below translates badly: some of its weights have shrunk to a fraction of their size. Find the bug and fix it.""",
     hints=(
         "Quantise the row (1, -4) by hand with the code below. Which weight does np.clip change?",
         "The scale must be large enough for the number that is farthest from zero, on either side.",
@@ -97,7 +97,7 @@ def quantize(x):
         ),
         "one scale for all": (
             lambda x: _whole(x, np.full((len(x), 1), np.abs(x).max() / 127)),
-            "You use one scale for the whole matrix, so a row of small weights has nearly no steps left. Give each row its own.",
+            "You use one scale for the whole matrix, so a row of small weights has hardly any steps left. Give each row its own.",
         ),
         "a scale for each column": (
             lambda x: _whole(x, np.abs(x).max(axis=0, keepdims=True) / 127),
@@ -105,7 +105,7 @@ def quantize(x):
         ),
         "cut off, not rounded": (
             _rows_cut_off,
-            "You cut the digits after the point instead of rounding. Which of 0.4 and 0.6 should become 1?",
+            "You cut off the digits after the point instead of rounding. Which of 0.4 and 0.6 should become 1?",
         ),
         "half the range": (
             lambda x: _whole(x, (x.max(axis=1, keepdims=True) - x.min(axis=1, keepdims=True)) / 254),
@@ -116,7 +116,7 @@ def quantize(x):
     success="No weight moves by more than half a scale, and the scale is as small as the row allows.",
     solution=r"""
 The scale came from the largest *number*, but the row $(1, -4)$ reaches farther below zero than above it. Its $-4$ became $-508$, and
-`clip` made $-127$ of that, which means $-1$. The scale must come from the largest *size*.
+`clip` turned that into $-127$, which means $-1$. The scale must come from the largest *size*.
 
 ```python
 def quantize(x):

@@ -17,7 +17,7 @@ STATE = Exercise(
     difficulty=1,
     statement="""\
 You train a model of 3 billion parameters with Adam, everything in float32. How many gigabytes (10⁹ bytes) does one device hold for the weights, for the gradients, and for what Adam remembers? And for what Adam \
-remembers, when eight devices share it evenly?""",
+remembers, if eight devices share it evenly?""",
     hints=(
         "How many bytes does one number in float32 take?",
         "Adam keeps two running means for every parameter, so twice the weights.",
@@ -83,10 +83,10 @@ NETWORK = Exercise(
     difficulty=2,
     statement="""\
 In plain Python: write `ring_seconds(parameters, processes, bytes_per_second)`. It returns the seconds that a ring all-reduce of the gradient takes. Gradients are float32, every process sends `bytes_per_second`, and all send at \
-the same time. Leave out the delays before a message starts.""",
+the same time. Ignore the delay before each message starts.""",
     hints=(
-        "How many bytes is the gradient, and which share of it is one chunk?",
-        "Each process sends one chunk per move. N − 1 moves collect, and N − 1 moves hand out.",
+        "How many bytes does the gradient have, and what share of it is one chunk?",
+        "Each process sends one chunk per move. N − 1 moves collect the sums, and N − 1 moves hand them out.",
         "2 · (N − 1) / N · 4 · parameters / bytes_per_second.",
     ),
     stub="def ring_seconds(parameters, processes, bytes_per_second):\n    return ...",
@@ -109,9 +109,12 @@ the same time. Leave out the delays before a message starts.""",
         ),
         "shared by all": (
             lambda p, n, s: 2 * (n - 1) / n**2 * 4 * p / s,
-            "You divide by the processes twice. All send at the same time, each over its own line.",
+            "You divide by the processes twice. All send at the same time, each over its own link.",
         ),
-        "bits": (lambda p, n, s: 2 * (n - 1) / n * 32 * p / s, "You counted 32 per number, which are bits. The rate is given in bytes."),
+        "bits": (
+            lambda p, n, s: 2 * (n - 1) / n * 32 * p / s,
+            "You counted 32 per number, but those are bits. The rate is given in bytes.",
+        ),
     },
     alternatives={"move by move": lambda p, n, s: sum(4 * p / n / s for _ in range(2 * (n - 1)))},
     success="A process never sends more than twice the gradient, however many there are.",
@@ -157,8 +160,8 @@ HOURS = Exercise(
     minutes=6,
     difficulty=2,
     statement="""\
-In a large model nearly all operations are products with its weights: about 6 per parameter and token, 2 on the way forward and 4 on the way back. In plain Python, write `hours(parameters, tokens, devices, peak, utilisation)`: \
-the hours of a training run over `tokens` tokens. A device could do `peak` operations per second, and reaches the share `utilisation` of that.""",
+In a large model nearly all operations are products with its weights: about 6 per parameter and token, 2 in the forward pass and 4 in the backward pass. In plain Python, write `hours(parameters, tokens, devices, peak, utilisation)`: \
+the hours that a training run over `tokens` tokens takes. A device could do `peak` operations per second, and reaches the share `utilisation` of that.""",
     hints=(
         "How many operations does the whole run take? The devices do not matter for that.",
         "How many operations per second do all devices reach together?",
@@ -172,7 +175,7 @@ the hours of a training run over `tokens` tokens. A device could do `peak` opera
     wrong={
         "forward only": (
             lambda p, t, d, k, u: 2 * p * t / (d * k * u) / 3600,
-            "You count the way forward only. The way back takes twice as much.",
+            "You count only the forward pass. The backward pass takes twice as much.",
         ),
         "full speed": (lambda p, t, d, k, u: 6 * p * t / (d * k) / 3600, "You divide by the peak. The devices reach only a share of it."),
         "utilisation upside down": (
@@ -182,7 +185,7 @@ the hours of a training run over `tokens` tokens. A device could do `peak` opera
         "seconds": (lambda p, t, d, k, u: 6 * p * t / (d * k * u), "You return seconds. Divide by 3,600."),
         "hours of all devices": (
             lambda p, t, d, k, u: 6 * p * t / (k * u) / 3600,
-            "You return the hours that are paid for, of all devices together. How long does the run take?",
+            "You return the hours that you pay for, of all devices together. How long does the run take?",
         ),
         "minutes": (lambda p, t, d, k, u: 6 * p * t / (d * k * u) / 60, "You return minutes. Divide by 60 once more."),
     },
@@ -213,7 +216,7 @@ TRADE = Exercise(
     minutes=6,
     difficulty=2,
     statement="""\
-A run needs S = S₀ · (1 + B₀/B) steps with batches of B tokens. S₀ is the least number of steps, reached with endless batches, and B₀ is the critical batch. The fewest tokens, reached with the smallest batches, \
+A run needs S = S₀ · (1 + B₀/B) steps with batches of B tokens. S₀ is the least number of steps, reached with infinitely large batches, and B₀ is the critical batch. The fewest tokens, reached with the smallest batches, \
 are E₀ = S₀ · B₀. A run at B = B₀ takes how many times S₀ steps, and how many times E₀ tokens? And a run at B = 4 · B₀?""",
     hints=("Tokens are steps times tokens per step.", "E = S · B. Divide by S₀ · B₀.", "S / S₀ = 1 + B₀/B and E / E₀ = 1 + B/B₀."),
     page="14a_planning_a_run",
@@ -224,7 +227,7 @@ answer = {"steps": ..., "tokens": ...,
     wrong={
         "nothing lost": Misconception(
             {"steps": 1.0, "tokens": 1.0, "steps, batch 4 times critical": 0.25, "tokens, batch 4 times critical": 1.0},
-            "You expect a quarter of the steps with four times the batch, without end. The formula has a 1 in it.",
+            "You expect a quarter of the steps with four times the batch, however large it gets. The formula has a 1 in it.",
             whole=True,
         ),
         "steps and tokens exchanged": (
@@ -241,7 +244,7 @@ answer = {"steps": ..., "tokens": ...,
         ),
         "steps at four": (
             {**CRITICAL, "steps, batch 4 times critical": 0.5},
-            "You let the steps shrink below the least. Only endless batches reach S₀.",
+            "You let the steps shrink below the least. Only infinitely large batches reach S₀.",
             lambda answer: float(answer["steps, batch 4 times critical"]) < 1,
         ),
         "one part lost": (
@@ -255,7 +258,7 @@ answer = {"steps": ..., "tokens": ...,
         ),
         "batch left out of the tokens": (
             {**CRITICAL, "tokens, batch 4 times critical": 1.25},
-            "You return the steps again. Tokens are steps times tokens per step: how large is a step here, measured in B₀?",
+            "You return the steps again. Tokens are steps times tokens per step: how large is a batch here, measured in B₀?",
         ),
         "larger batch, more steps": (
             {**CRITICAL, "steps, batch 4 times critical": 4.0},
@@ -264,7 +267,7 @@ answer = {"steps": ..., "tokens": ...,
         ),
     },
     alternatives={"fractions of integers": {**CRITICAL, "steps, batch 4 times critical": 5 / 4, "tokens": 2}},
-    success="At the critical batch a run takes twice the least steps and twice the least tokens. A larger batch pays tokens to save steps.",
+    success="At the critical batch a run takes twice the fewest steps and twice the fewest tokens. A larger batch spends tokens to save steps.",
     solution=r"""
 S / S₀ = 1 + B₀/B and, since E = S · B, E / E₀ = 1 + B/B₀. Put in B = B₀, then B = 4 B₀.
 

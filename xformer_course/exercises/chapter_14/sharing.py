@@ -1,4 +1,4 @@
-"""Chapter 14, exercises on shared batches: whose gradient counts how much, and who adds what on a ring."""
+"""Chapter 14, exercises on shared batches: how much each gradient counts, and who adds what on a ring."""
 
 import numpy as np
 
@@ -41,11 +41,11 @@ SHARED = Exercise(
     minutes=8,
     difficulty=1,
     statement="""\
-`sums` holds one gradient for each process: that of the *summed* loss of its rows. `tokens` says how many target tokens these rows have. The function should return the gradient of the mean loss per token over the whole \
+`sums` holds one gradient for each process: the gradient of the *summed* loss of its rows. `tokens` says how many target tokens these rows have. The function should return the gradient of the mean loss per token over the whole \
 batch, so that every token counts the same. A process may have no tokens. Try the function below with `sums = [6.0, 8.0]` and `tokens = [3, 1]`. Then find the bug and fix it.""",
     hints=(
         "In the result of the stub, how much does one token of the first process weigh? And one of the second?",
-        "Sums over different tokens may be added. Which single division is left?",
+        "You may add sums over different tokens. Which single division is left?",
         "Σ sums / Σ tokens. A process without tokens adds zeros to both sums.",
     ),
     stub=SHARED_STUB,
@@ -189,8 +189,8 @@ RING = Exercise(
     minutes=15,
     difficulty=3,
     statement="""\
-Write `reduce_scatter(vectors)` with NumPy: the first half of the ring. Process p of N starts with `vectors[p]`. All vectors have one length, and each is cut into N chunks by `np.array_split`. In move k = 0, …, N − 2 every \
-process p sends chunk (p − k) mod N, as it is at that moment, to process p + 1 (the last process sends to process 0). The receiver adds it to its own chunk of that number. Return a list that holds, for each p, the one chunk that \
+Write `reduce_scatter(vectors)` with NumPy: the first half of the ring. Process p of N starts with `vectors[p]`. All vectors have the same length, and each is cut into N chunks by `np.array_split`. In move k = 0, …, N − 2 every \
+process p sends chunk (p − k) mod N, as it is at that moment, to process p + 1 (the last process sends to process 0). The receiver adds it to its own chunk with the same number. Return a list that holds, for each p, the one chunk that \
 is complete there at the end.""",
     hints=(
         "With two processes there is one move. Which chunk of which process is complete after it?",
@@ -222,7 +222,7 @@ is complete there at the end.""",
             _everything,
             "You return all chunks everywhere. In this half of the ring each process ends with one complete chunk.",
         ),
-        "replaced instead of added": (_replaced, "You replace the chunk that is there. Add to it what arrives."),
+        "replaced instead of added": (_replaced, "You replace the chunk that is there. Add what arrives to it."),
         "one place too far": (
             _two_places_on,
             "You return a chunk that still lacks a summand. After the last move, which chunk has just arrived at process p?",
@@ -231,7 +231,7 @@ is complete there at the end.""",
     alternatives={"sum, then deal out": _right_chunk},
     success="Every process has sent N − 1 chunks, each an N-th of the whole.",
     solution=r"""
-Each chunk starts at the process of its own number and collects one summand at every stop. After N − 1 moves it has all of them, one
+Each chunk starts at the process with the same number and collects one summand at every stop. After N − 1 moves it has all of them, one
 process before the place where it began.
 
 ```python

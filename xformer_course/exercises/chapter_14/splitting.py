@@ -77,8 +77,8 @@ In NumPy: write `head_shares(x, w_q, w_k, w_v, w_o, devices)`. `x` (n, m) has a 
 first. There is no mask, and scores are divided by √d. Device r holds the heads from r·h/devices up to, but not including, (r + 1)·h/devices. It has only the weights that these heads need. `devices` divides h. Return a list with, \
 for each device, the array (n, m) that it gives to the all-reduce. Their sum is the output of the layer.""",
     hints=(
-        "The heads lie side by side. Which rows of `w_o` does head 0 meet?",
-        "A device concatenates its own heads, (n, d · heads of the device), and multiplies by as many rows of `w_o`.",
+        "The heads lie side by side. Which rows of `w_o` does head 0 use?",
+        "A device concatenates its own heads, (n, d · heads of the device), and multiplies by the same number of rows of `w_o`.",
         "With k = h // devices heads each: `w_q[r * k:(r + 1) * k]` and `w_o[r * k * d:(r + 1) * k * d]`.",
     ),
     stub="def head_shares(x, w_q, w_k, w_v, w_o, devices):\n    return ...",
@@ -88,7 +88,7 @@ for each device, the array (n, m) that it gives to the all-reduce. Their sum is 
     wrong={
         "everything everywhere": (
             lambda x, w_q, w_k, w_v, w_o, devices: [sum(_head_shares(x, w_q, w_k, w_v, w_o, 1)) for _ in range(devices)],
-            "Every device of yours returns the whole output. The all-reduce then counts it once per device, and nobody has saved anything.",
+            "Each of your devices returns the whole output. The all-reduce then counts it once per device, and nobody has saved anything.",
         ),
         "mean instead of sum": (
             lambda x, w_q, w_k, w_v, w_o, devices: [share / devices for share in _head_shares(x, w_q, w_k, w_v, w_o, devices)],
@@ -113,7 +113,7 @@ for each device, the array (n, m) that it gives to the all-reduce. Their sum is 
         "scores not divided": (_unscaled, "You do not divide the scores by √d."),
         "scores divided by the model's width": (
             _scaled_by_model,
-            "You divide the scores by the root of the width of `x`. Take the width of a head's queries.",
+            "You divide the scores by the square root of the width of `x`. Take the width of a head's queries.",
         ),
         "W_O forgotten": (
             lambda x, w_q, w_k, w_v, w_o, devices: [_heads(x, w_q, w_k, w_v, own) for own in _groups(w_q, devices)],
@@ -121,14 +121,14 @@ for each device, the array (n, m) that it gives to the all-reduce. Their sum is 
         ),
         "already summed": (
             lambda x, w_q, w_k, w_v, w_o, devices: sum(_head_shares(x, w_q, w_k, w_v, w_o, devices)),
-            "You return the sum, which is the all-reduce's work. Return a list with what each device gives to it.",
+            "You return the sum, which is the all-reduce's job. Return a list with what each device gives to it.",
         ),
     },
     alternatives={"head by head": _head_by_head},
     success="One message per device and layer, as large as the output, however many heads there are.",
     solution=r"""
-The heads lie side by side and meet the rows of `w_o` in order, d rows for each head. So a device with k neighbouring heads needs k · d
-neighbouring rows. The product is a sum over all rows, and that sum falls apart into one sum per device.
+The heads lie side by side and use the rows of `w_o` in order, d rows for each head. So a device with k neighbouring heads needs k · d
+neighbouring rows. The product is a sum over all rows, and that sum splits into one sum per device.
 
 ```python
 def one_head(x, w_q, w_k, w_v):
@@ -193,12 +193,12 @@ TIMES = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-The stages of a pipeline are not equally fast. Stage k takes `seconds[k]` for one micro-batch, and works on one at a time, in order. Sending takes no time, and any number may wait before a stage. In plain Python, write \
-`finished(seconds, parts)`: the seconds until the last of `parts` micro-batches has left the last stage. Count only the way forward.""",
+The stages of a pipeline are not equally fast. Stage k takes `seconds[k]` for one micro-batch, and works on one at a time, in order. Sending takes no time, and any number of micro-batches may wait before a stage. In plain Python, write \
+`finished(seconds, parts)`: the seconds until the last of `parts` micro-batches has left the last stage. Count only the forward pass.""",
     hints=(
         "How long does a single micro-batch take? And two, when all stages are equally fast?",
-        "After the first micro-batch has passed, how many seconds apart do the others leave the slowest stage?",
-        "The first one takes the sum of all stages. Each further one leaves later by the time of the slowest stage.",
+        "After the first micro-batch has passed through, how many seconds apart do the others leave the slowest stage?",
+        "The first one takes the sum of all stages. Each further one leaves later, by the time that the slowest stage takes.",
     ),
     stub="def finished(seconds, parts):\n    return ...",
     reference=_finished,
@@ -211,7 +211,7 @@ The stages of a pipeline are not equally fast. Stage k takes `seconds[k]` for on
         ),
         "all as slow as the slowest": (
             lambda s, p: (len(s) + p - 1) * max(s),
-            "You count every stage as the slowest one. The first micro-batch passes the fast stages quickly.",
+            "You treat every stage as if it were the slowest. The first micro-batch passes through the fast stages quickly.",
         ),
         "the pipe is never empty": (
             lambda s, p: p * max(s),
@@ -227,17 +227,17 @@ The stages of a pipeline are not equally fast. Stage k takes `seconds[k]` for on
         ),
         "the first stage decides": (
             lambda s, p: sum(s) + (p - 1) * s[0],
-            "You let the first stage decide. Micro-batches enter in its rhythm: in which rhythm do they leave?",
+            "You let the first stage decide. Micro-batches enter at its pace: at what pace do they leave?",
         ),
         "all as quick as the average": (
             lambda s, p: (len(s) + p - 1) * sum(s) / len(s),
-            "You take the average stage, which is right only if all are equal. A slow stage holds up more than the fast ones win back.",
+            "You take the average stage, which is right only if all are equal. A slow stage costs more time than the fast ones win back.",
         ),
     },
     alternatives={"as a timetable": _finished_by_table},
-    success="One slow stage sets the rhythm for all. So deal the layers out by their seconds, and not by their number.",
+    success="One slow stage sets the pace for all. So share the layers out by their seconds, not by their number.",
     solution=r"""
-The first micro-batch takes the sum of all stages. The slowest stage never waits once it has begun, so the others leave it in its rhythm,
+The first micro-batch takes the sum of all stages. The slowest stage never waits once it has begun, so the others leave it at its pace,
 and the stages after it are faster.
 
 ```python

@@ -33,13 +33,13 @@ MERGE = Exercise(
     minutes=6,
     difficulty=2,
     statement="""\
-A linear layer computes `x @ weight.T` with a frozen `weight` (out, m). Beside it stands a trained pair of rank r, `a` (r, m) \
-and `b` (out, r), and the layer's output becomes `x @ weight.T + alpha / r * (x @ a.T) @ b.T`. Write \
+A linear layer computes `x @ weight.T` with a frozen `weight` (out, m). It gets a trained pair of rank r, `a` (r, m) \
+and `b` (out, r), and its output becomes `x @ weight.T + alpha / r * (x @ a.T) @ b.T`. Write \
 `merged(weight, a, b, alpha)`: the one matrix (out, m) that gives the same output without the pair. NumPy arrays; leave \
 them as they were.""",
     hints=(
         "Which product of `a` and `b` has the shape of `weight`?",
-        "(x @ a.T) @ b.T is x @ (b @ a).T, because a transposed product turns its factors round.",
+        "(x @ a.T) @ b.T is x @ (b @ a).T, because transposing a product reverses its factors.",
         "`weight` plus `alpha / r` times `b @ a`; r is the number of rows of `a`.",
     ),
     stub="def merged(weight, a, b, alpha):\n    return ...",

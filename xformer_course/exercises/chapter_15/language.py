@@ -118,9 +118,9 @@ BUG = Exercise(
     requires="torch",
     statement="""\
 A language model reads `ids` (b, t), which begin with `<bos>`, and gives `logits` (b, t, v): those at place t come \
-from the tokens up to and including t. Trained with the function below, its loss fell to almost zero in a minute, \
-and it writes one word for ever. Fix the function: the mean of −log p of the tokens that are really asked, padding \
-left out.""",
+from the tokens up to and including t. When we trained it with the function below, its loss fell to almost zero in a minute, \
+and now it writes one word for ever. Fix the function: it should return the mean of −log p of the tokens that are really asked for, leaving \
+padding out.""",
     hints=(
         "What is the easiest way to make this loss small, for a model that sees the token at its own place?",
         "The logits at place t should be compared with the token at place t + 1. What does the last place have to say?",
@@ -141,7 +141,7 @@ def loss_of(logits, ids, pad_id):
         ),
         "shifted the wrong way": (
             _loss_variant(slice(1, None), slice(None, -1)),
-            "Now place t must say the token *before* it, which it has also read. Which one is next?",
+            "Now place t must predict the token *before* it, which it has also read. Which token comes next?",
         ),
         "one place lost": (
             _loss_variant(slice(None, -1), slice(None, -1)),
@@ -161,12 +161,12 @@ def loss_of(logits, ids, pad_id):
         ),
     },
     alternatives={"one token at a time": _one_by_one},
-    success="Each place now has to say what it has not read.",
+    success="Each place now has to predict what it has not read.",
     page="15a_one_body_other_tasks",
     solution=r"""
 The logits at place t have read the token at place t, so copying it made the loss small. When such a model writes, it copies its last
-token, and `<bos>` follows `<bos>` for ever. Each place should say the next token. So the last place has nothing to say, and the first
-token is never asked.
+token, and `<bos>` follows `<bos>` for ever. Each place should predict the next token. So the last place has nothing to predict, and the first
+token is never asked for.
 
 ```python
 def loss_of(logits, ids, pad_id):
@@ -223,11 +223,11 @@ queries, True = may attend. Every place may read the first `prefix` places, and 
         ),
         "target blind to the source": (
             _of(lambda past, early: np.where(early[:, None], early[None], past & ~early[None])),
-            "The two parts no longer see each other. From where should the target know what to say?",
+            "The two parts no longer see each other. How should the target know what to say?",
         ),
         "everything open": (
             _of(lambda past, early: np.ones_like(past)),
-            "Every place reads the whole row: the target sees the words that it should say.",
+            "Every place reads the whole row: the target sees the words that it should predict.",
         ),
         "upside down": (
             _of(lambda past, early: past.T | early[None]),
@@ -235,7 +235,7 @@ queries, True = may attend. Every place may read the first `prefix` places, and 
         ),
         "one column too many": (
             _of(lambda past, early: past | np.append(True, early[:-1])[None]),
-            "Column `prefix` is also open, and that is the first word of the target. Counting begins at 0.",
+            "Column `prefix` is also open, and that is the first word of the target. Counting starts at 0.",
         ),
     },
     alternatives={

@@ -76,8 +76,8 @@ LIKELY = Exercise(
     requires="torch",
     statement="""\
 Write `keep_likely(logits, k, p)` in torch for `logits` (b, v), one row for each text that is being written. In each row keep the k \
-likeliest words; make probabilities of *their* logits; of these keep as few as possible, the likeliest first, so that together \
-they have a probability of at least p (0 < p ≤ 1). Return logits (b, v): those of the kept words unchanged and at their old \
+likeliest words; turn *their* logits into probabilities; of these words keep as few as possible, the likeliest first, so that together \
+they have a probability of at least p (0 < p ≤ 1). Return logits (b, v): those of the kept words unchanged and in their old \
 places, −∞ for all others. Leave `logits` as they were.""",
     hints=(
         "For one row of probabilities .4, .3, .2, .1 with k = 3 and p = .7: what do the three become when the fourth is gone?",
@@ -104,7 +104,7 @@ places, −∞ for all others. Leave `logits` as they were.""",
         ),
         "stopped too early": (
             _short,
-            "You drop the word with which the sum passes p. Without it the kept words stay below p, and if the first word passes p, nothing is left.",
+            "You drop the word that takes the sum past p. Without it the kept words stay below p, and if the first word passes p, nothing is left.",
         ),
         "lost their places": (_in_order, "You return the right numbers, but sorted. A word's logit belongs in its old column."),
         "probabilities returned": (
@@ -120,7 +120,7 @@ places, −∞ for all others. Leave `logits` as they were.""",
     success="Both cuts act on every row at once, so a whole batch of texts can be written together.",
     page="15a_one_body_other_tasks",
     solution=r"""
-Sort every row. A word stays if its rank is below k and if the probabilities *before* it are below p. So the word that passes p is
+Sort every row. A word stays if its rank is below k and if the probabilities *before* it are below p. So the word that takes the sum past p is
 kept, and so is the first word. Setting the others to −∞ before the softmax shares everything among the k. At the end `scatter` puts the
 values back at their places.
 

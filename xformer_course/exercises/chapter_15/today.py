@@ -182,22 +182,22 @@ MASKS = Exercise(
     minutes=5,
     difficulty=1,
     statement="""\
-For each of five models say what a place may read in *self*-attention, padding aside: `"all"` places, or only the \
-`"past"` and itself. BERT fills in words that were hidden in a sentence; GPT-3 says the next word of a text; T5 is an \
+For each of five models, say what a place may read in *self*-attention, padding aside: `"all"` places, or only the \
+`"past"` and itself. BERT fills in words that were hidden in a sentence; GPT-3 predicts the next word of a text; T5 is an \
 encoder–decoder, and we ask for its encoder; ViT names what is in an image; Whisper writes down what it hears, and \
 we ask for its decoder.""",
     hints=(
-        "Which models must say a word to the right of the words that they have read?",
+        "Which models must predict a word to the right of the words they have read?",
         "You need a mask for the future where the future is the answer. Where is the whole input known from the start?",
         "Two of the five write from left to right; the other three get everything at once.",
     ),
     stub='answer = {"BERT": ..., "GPT-3": ..., "T5 encoder": ..., "ViT": ..., "Whisper decoder": ...}',
     reference=MODELS,
     wrong={
-        "everything past": ({name: PAST for name in MODELS}, "Where the whole input is there from the start, you need not hide anything."),
+        "everything past": ({name: PAST for name in MODELS}, "Where the whole input is there from the start, there is nothing to hide."),
         "everything open": (
             {name: ALL for name in MODELS},
-            "Two of the five write from left to right. What would they see of the word they must say?",
+            "Two of the five write from left to right. What would they see of the word they must predict?",
         ),
         "BERT as a writer": ({**MODELS, "BERT": PAST}, "BERT's missing word is in the middle of the sentence. Which side of it helps?"),
         "Whisper hears everything": (
@@ -214,7 +214,7 @@ we ask for its decoder.""",
     success="The mask follows from the task: hide the answer.",
     page="15a_one_body_other_tasks",
     solution=r"""
-Hide the answer. BERT, T5's encoder and ViT have their whole input from the start; GPT-3 and Whisper's decoder say the next
+Hide the answer. BERT, T5's encoder and ViT have their whole input from the start; GPT-3 and Whisper's decoder predict the next
 token.
 
 ```python

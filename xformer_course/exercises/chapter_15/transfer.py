@@ -62,7 +62,7 @@ MEAN = Exercise(
     statement="""\
 An encoder gives one vector for each token; a classifier wants one for each row. Write `masked_mean(x, mask)` for a tensor \
 `x` (b, i, m) and a boolean `mask` (b, i) (in the web page, arrays), True at real tokens: the mean (b, m) of each row's real vectors. A row \
-without any real token gives zeros, and whatever stands at the padding, even NaN, must not come through.""",
+without any real token gives zeros, and whatever is in the padding, even NaN, must not come through.""",
     hints=(
         "By what number do you divide the sum of a row, and is it the same for all rows?",
         "`x.masked_fill(condition, 0.0)` *replaces* numbers; `x * 0` of a NaN stays NaN. The mask needs a third axis.",
@@ -75,7 +75,7 @@ without any real token gives zeros, and whatever stands at the padding, even NaN
     wrong={
         "padding averaged too": (
             lambda x, mask: np.asarray(x).mean(axis=1),
-            "Your mean takes in the padding. Give a row more padding and print its mean again.",
+            "Your mean includes the padding. Give a row more padding and print its mean again.",
         ),
         "a sum": (
             lambda x, mask: _replaced(x, mask).sum(axis=1),
