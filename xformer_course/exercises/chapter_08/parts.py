@@ -138,11 +138,11 @@ DROPOUT = Exercise(
     difficulty=1,
     statement="""\
 `draws` are random numbers between 0 and 1, one for each element of `x`. While training, an element is set to zero if its draw is below `p`. \
-Otherwise it stays and is multiplied by a factor, such that over many draws the output of each element is on average that element. \
-Outside training `x` comes back as it is. The function below loses something. Find out what, and fix it.""",
+Otherwise it stays and is multiplied by a factor, chosen so that over many draws the output of each element is on average the element itself. \
+Outside training `x` comes back unchanged. The function below loses something. Find out what, and fix it.""",
     hints=(
-        "Let x be all ones and p = 0.25. Which mean should the output have, and which mean does it have?",
-        "A share of 1 - p survives. By what must the survivors be multiplied to keep the mean?",
+        "Let x be all ones and p = 0.25. What mean should the output have, and what mean does it have?",
+        "A share of 1 - p survives. What must the survivors be multiplied by to keep the mean?",
         "Divide the survivors by 1 - p, but only while training.",
     ),
     stub="def dropout(x, p, draws, training):\n    return x * (draws >= p) if training else x",
@@ -152,7 +152,7 @@ Outside training `x` comes back as it is. The function below loses something. Fi
     wrong={
         "not scaled": (
             lambda x, p, draws, training: np.where(draws < p, 0.0, x) if training else x,
-            "The zeros are in the right places, but the mean fell. By which factor, for p = 0.25?",
+            "The zeros are in the right places, but the mean fell. By what factor, for p = 0.25?",
         ),
         "drops in use too": (
             lambda x, p, draws, training: x * (draws >= p) / (1 - p),
@@ -160,7 +160,7 @@ Outside training `x` comes back as it is. The function below loses something. Fi
         ),
         "divided by the share that is dropped": (
             lambda x, p, draws, training: x * (draws >= p) / p if training else x,
-            "Try p = 0.1 and an x of ones: the mean is 9. Which share of the elements survives?",
+            "Try p = 0.1 and an x of ones: the mean is 9. What share of the elements survives?",
         ),
         "scaled down": (
             lambda x, p, draws, training: x * (draws >= p) * (1 - p) if training else x,
@@ -180,15 +180,15 @@ Outside training `x` comes back as it is. The function below loses something. Fi
         ),
         "scaled by this draw": (
             lambda x, p, draws, training: x * (draws >= p) / max((draws >= p).mean(), 1e-12) if training else x,
-            "You divide by the share that *happened* to survive, so the fate of one element changes the others. Which share survives on average?",
+            "You divide by the share that *happened* to survive, so the fate of one element changes the others. What share survives on average?",
         ),
         "mean forced": (
             lambda x, p, draws, training: x * (draws >= p) * (x.mean() / (x * (draws >= p)).mean()) if training else x,
-            "You force the mean of every single draw. It should hold only on average, with one factor that depends on nothing but p. Which share survives on average?",
+            "You force the mean of every single draw. It should hold only on average, with one factor that depends on nothing but p. What share survives on average?",
         ),
         "p taken for keeping": (
             lambda x, p, draws, training: x * (draws < p) / p if training else x,
-            "You read p as the probability to stay. What does the statement say about a draw below p?",
+            "You read p as the probability of staying. What does the statement say about a draw below p?",
         ),
         "dropped by p, not scaled": (
             lambda x, p, draws, training: x * (draws < p) if training else x,
@@ -196,7 +196,7 @@ Outside training `x` comes back as it is. The function below loses something. Fi
         ),
         "scaled by 1 + p": (
             lambda x, p, draws, training: x * (draws >= p) * (1 + p) if training else x,
-            "Nearly right for a small p. Try p = 0.5 and an x of ones. Which mean is left?",
+            "Nearly right for a small p. Try p = 0.5 and an x of ones. What mean is left?",
         ),
     },
     alternatives={"loop": _dropout_by_loop},
@@ -305,11 +305,11 @@ the mean squared deviation, and `eps` is added to it under the root.""",
         ),
         "gain and shift left out": (
             lambda x, gain, shift, eps=1e-5: (x - x.mean(axis=-1, keepdims=True)) / np.sqrt(x.var(axis=-1, keepdims=True) + eps),
-            "The rows are normalised. What became of `gain` and `shift`?",
+            "The rows are normalised. What happened to `gain` and `shift`?",
         ),
         "root mean square only": (
             _norm_of(lambda x, mean, var, gain, shift, eps: gain * x / np.sqrt((x**2).mean(axis=-1, keepdims=True) + eps) + shift),
-            "That is the RMS norm, which has no mean. Print the means of your rows without gain and shift: are they 0?",
+            "That is the RMS norm, which subtracts no mean. Print the means of your rows without gain and shift: are they 0?",
         ),
         "mean not taken away": (
             _norm_of(lambda x, mean, var, gain, shift, eps: gain * x / np.sqrt(var + eps) + shift),
@@ -396,7 +396,7 @@ How many in its feed-forward net, and how many in its two norms together?""",
         ),
         "one number for all features": (
             {"2 heads": 440, "5 heads": 440, "feed-forward": 850, "norms": 4},
-            "You gave a norm a single gain and a single shift. Which shape do they have in exercise 8.2?",
+            "You gave a norm a single gain and a single shift. What shape do they have in exercise 8.2?",
             lambda answer: answer["norms"] in (2, 4),
         ),
         "half a feed-forward net": (

@@ -32,7 +32,10 @@ one matrix? And how many if each has its own?""",
             {"shared": 2_048_000, "separate": 4_096_000},
             "The two inputs need a matrix each. What turns the decoder's last vector into 8,000 logits?",
         ),
-        "the other way round": ({"shared": 6_144_000, "separate": 2_048_000}, "Which saves numbers: sharing, or each place for itself?"),
+        "the other way round": (
+            {"shared": 6_144_000, "separate": 2_048_000},
+            "Which saves numbers: one shared matrix, or one for each place?",
+        ),
         "one vector": ({"shared": 256, "separate": 768}, "That is the width of the vector of one piece. How many pieces have a vector?"),
         "square matrices": (
             {"shared": 65_536, "separate": 196_608},
@@ -40,7 +43,7 @@ one matrix? And how many if each has its own?""",
         ),
         "two matrices kept": (
             {"shared": 4_096_000, "separate": 6_144_000},
-            "You still count two matrices where all three places share. How many vectors has a piece then?",
+            "Where all three places share, you still count two matrices. How many vectors does a piece have then?",
         ),
         "biases counted": (
             {"shared": 2_056_000, "separate": 6_152_000},
@@ -49,12 +52,12 @@ one matrix? And how many if each has its own?""",
         ),
         "two vocabularies": (
             {"shared": 4_096_000, "separate": 12_288_000},
-            "You gave each language pieces of its own. How many pieces are there for both?",
+            "You gave each language its own pieces. How many pieces are there for both together?",
             lambda answer: answer["separate"] in (8_192_000, 10_240_000, 12_288_000),
         ),
         "shared and divided": (
             {"shared": 682_667, "separate": 2_048_000},
-            "Sharing does not cut a matrix in pieces: each place needs a vector for every piece.",
+            "Sharing does not cut a matrix into parts: each place needs a vector for every piece.",
             lambda answer: abs(float(answer["shared"]) - 2_048_000 / 3) < 2,
         ),
     },
@@ -115,9 +118,9 @@ EMBEDDING_SIZE = Exercise(
     minutes=8,
     difficulty=1,
     statement="""\
-The entries of the shared matrix `weight` (v, m) have the variance 1/m, as the output wants it. Write \
+The entries of the shared matrix `weight` (v, m) have a variance of 1/m, which suits the output. Write \
 `embed(ids, weight, positions)`: the input of the first layer (b, i, m), for `ids` (b, i) and a table `positions` \
-(max_len, m) with at least i rows. Scale it as in "Attention Is All You Need". All are tensors (in the web page, arrays).""",
+(max_len, m) with at least i rows. Scale it as in "Attention Is All You Need". All are tensors (on the web page, arrays).""",
     hints=(
         "A row of `weight` has variance 1/m in each entry. Which factor makes that 1?",
         "`weight[ids]` has shape (b, i, m). The factor belongs to the word vectors alone.",
@@ -130,7 +133,7 @@ The entries of the shared matrix `weight` (v, m) have the variance 1/m, as the o
     wrong={
         "no scaling": (
             _embed_variant(times=lambda weight: 1.0),
-            "Your word vectors are not scaled. Print their variance beside that of the positions.",
+            "Your word vectors are not scaled. Print their variance next to that of the positions.",
         ),
         "divided by the root": (
             _embed_variant(times=lambda weight: weight.shape[1] ** -0.5),
@@ -263,10 +266,10 @@ TWO_WAYS = Exercise(
     statement="""\
 Write `stack(x, sublayers, norms, order)`. Both lists hold functions from (b, i, m) to (b, i, m). With `order="post"`, as in \
 the paper, each sublayer sees `x`, its result is added to `x`, and the sum is normalised. With `order="pre"` each sublayer \
-sees the normalised `x`, and its result is added to `x` itself. `norms` then holds one function more, which acts on what \
+sees the normalised `x`, and its result is added to `x` itself. `norms` then holds one more function, which acts on what \
 leaves the stack.""",
     hints=(
-        "In which of the two orders is there a path from input to output that passes no norm but the last one?",
+        "In which of the two orders is there a path from input to output that goes through no norm but the last one?",
         "Draw one sublayer in the two orders: one line for `x` itself, one branch. Where does the norm sit?",
         "pre: x plus sublayer of norm of x, n times, then the last norm. post: norm of the whole sum, n times.",
     ),
@@ -277,7 +280,7 @@ leaves the stack.""",
     wrong={
         "the two orders exchanged": (
             _through(_post, _pre, last=False),
-            'Both formulas are right, under each other\'s name. "pre" says that the norm comes before the sublayer.',
+            'Both formulas are right, but each has the other\'s name. "pre" says that the norm comes before the sublayer.',
         ),
         "last norm forgotten": (
             _through(_pre, _post, last=False),
@@ -285,7 +288,7 @@ leaves the stack.""",
         ),
         "path through the norm": (
             _through(lambda x, f, norm: norm(x) + f(norm(x)), _post),
-            'In "pre" you add to the normalised x: the direct path now passes a norm at every sublayer.',
+            'In "pre" you add to the normalised x: the direct path now goes through a norm at every sublayer.',
         ),
         "norm of the branch alone": (
             _through(_pre, lambda x, f, norm: x + norm(f(x))),
@@ -302,7 +305,7 @@ leaves the stack.""",
         ),
         "one norm for all": (
             lambda x, sublayers, norms, order: _stack(x, sublayers, [norms[0]] * len(norms), order),
-            "Every sublayer gets `norms[0]`. How many norms did you get, and which belongs to which?",
+            "Every sublayer gets `norms[0]`. How many norms were you given, and which belongs to which?",
         ),
         "exchanged, last norm too": (
             _exchanged_with_the_last,
@@ -317,10 +320,10 @@ leaves the stack.""",
         ),
     },
     alternatives={"step by step": _step_by_step},
-    success="Only in the pre-norm order does x pass all sublayers untouched, and so it needs one norm more.",
+    success="Only the pre-norm order carries x past all sublayers untouched, so it needs one more norm.",
     solution=r"""
 The two orders differ in where the norm sits: on the way into the branch ("pre") or after the sum ("post"). In "pre" the direct path
-passes no norm on its way through the sublayers, so the sum that leaves the stack gets one of its own.
+meets no norm on its way past the sublayers, so the sum that leaves the stack gets one of its own.
 
 ```python
 def stack(x, sublayers, norms, order):

@@ -81,7 +81,7 @@ ONE_WORD_TOO_FAR = Exercise(
     difficulty=2,
     requires="torch",
     statement="""\
-A model trained with this function reached an almost perfect loss within minutes, and translates nothing but nonsense. What \
+A model trained with this function reached an almost perfect loss within minutes, but its translations are nonsense. What \
 can its decoder see in training that it cannot see later? Fix the function: its logits should be those of \
 `model(source, target_in)`.""",
     hints=(
@@ -113,7 +113,7 @@ def logits_for(model, source, target_in):
         ),
         "triangle upside down": (
             _logits(mask=lambda square: square.triu()),
-            "Each place now sees itself and all that follows. Print the mask for length 4, with rows as queries.",
+            "Each place now sees itself and everything after it. Print the mask for length 4, with rows as queries.",
         ),
         "no triangle": (
             _logits(mask=lambda square: square),
@@ -148,7 +148,7 @@ def logits_for(model, source, target_in):
     success="The triangle ends at the diagonal: no place reads the word that it must say.",
     solution=r"""
 `tril(diagonal=1)` leaves the diagonal above the main one open. Since `target_in` is shifted by one, that is exactly the word to be
-said: in training the decoder copies it, in translating it is not there. The main diagonal is the last one that may stay.
+said: in training the decoder copies it; when the model translates, it is not there. The main diagonal is the last one that may stay.
 
 ```python
 def logits_for(model, source, target_in):
@@ -221,17 +221,17 @@ boolean square `changed` (6, 6): `changed[p, t]` says whether the logits at plac
     wrong={
         "mask of the whole past": (
             PAST,
-            "By your square a word reaches all that follows: that is the causal mask. Print the mask that the decoder got.",
+            "According to your square a word reaches everything after it: that is the causal mask. Print the mask that the decoder got.",
             _is(PAST),
         ),
         "one layer": (
             PAST & ~np.triu(PAST, k=2),
-            "By your square a word gets one place on. That is what one layer does; how many are there?",
+            "According to your square a word gets one place further. That is what one layer does; how many are there?",
             _is(PAST & ~np.triu(PAST, k=2)),
         ),
         "rows and columns swapped": (
             REACHED.T,
-            "By your square a late token changes early logits. Is the first axis the place you changed, and the second the place you looked at?",
+            "According to your square a late token changes early logits. Is the first axis the place you changed, and the second the place you looked at?",
             lambda answer: any(_is(_band(reach).T)(answer) for reach in range(1, LENGTH)),
         ),
         "everything changes": (
@@ -266,17 +266,17 @@ boolean square `changed` (6, 6): `changed[p, t]` says whether the logits at plac
         ),
         "own place left out, one short": (
             np.triu(_band(LAYERS - 1), k=1),
-            "A token does not move the logits at its own place in your square, nor those farthest off. `target_in` is shifted: may place p read its own token?",
+            "A token does not move the logits at its own place in your square, nor those furthest away. `target_in` is shifted: may place p read its own token?",
             lambda answer: any(_is(np.triu(_band(reach), k=1))(answer) for reach in range(1, LENGTH) if reach != LAYERS),
         ),
         "reach in both directions": (
             REACHED | REACHED.T,
-            "By your square a token moves logits before it as well as behind it. Which places may a decoder read?",
+            "According to your square a token moves logits before it as well as after it. Which places may a decoder read?",
             lambda answer: any(_is(_band(reach) | _band(reach).T)(answer) for reach in range(1, LENGTH)),
         ),
     },
     alternatives={"zeros and ones": REACHED.astype(int), "lists": REACHED.tolist()},
-    success="Each layer carries a word one place on: three layers, three places.",
+    success="Each layer carries a word one place further: three layers, three places.",
     solution=r"""
 Dropout must be off, or two runs on the same input already differ. Then one token at a time is exchanged and the logits are compared
 place by place. Each layer hands a word on to the next place only, so three layers carry it three places: a band, not a triangle.

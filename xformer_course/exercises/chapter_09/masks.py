@@ -152,7 +152,7 @@ CLOSED_ROWS = Exercise(
     statement="""\
 Chapter 8 filled closed scores with the lowest number. Now write `masked_softmax(scores, mask)` from `exp` and a sum: weights \
 over the last axis, exactly 0 where the boolean `mask` (same shape) is False, and zeros in a row without any True. The check \
-also sends a gradient back: no NaN, in float64, float16 and bfloat16, even for scores in the thousands. Return a tensor of \
+also sends a gradient back: no NaN, in float64, float16 and bfloat16, even for scores in the thousands. Return a tensor with \
 the dtype of `scores`.""",
     hints=(
         "What is the sum of the exponentials of a closed row, and what does dividing by it give? And what is the exponential of 2000?",
@@ -191,7 +191,7 @@ the dtype of `scores`.""",
         ),
         "not low enough": (
             _filled(-1e3),
-            "Right for open rows. A closed row holds one number everywhere, however low, and softmax makes even weights of it. What should they be?",
+            "Right for open rows. A closed row holds one number everywhere, however low, and softmax turns it into even weights. What should they be?",
         ),
         "mask ignored": (
             lambda scores, mask: scores.softmax(dim=-1),
@@ -234,7 +234,7 @@ the dtype of `scores`.""",
     solution=r"""
 Three things can go wrong: the exponential of a large score is infinite, a closed row has sum 0, and a NaN that `torch.where` hides
 still comes back with the gradient. So the largest open score is subtracted first, closed scores are replaced *before* `exp` and closed
-exponentials after it, and a sum of 0 is replaced by 1. So `exp` sees neither a NaN nor an infinity, and nothing bad comes back.
+exponentials after it, and a sum of 0 is replaced by 1. Then `exp` sees neither a NaN nor an infinity, and nothing bad comes back.
 Subtracting the largest score changes no weight, so no gradient need pass through it, hence `detach`.
 
 ```python
@@ -314,13 +314,13 @@ DECODER_MASK = Exercise(
     minutes=8,
     difficulty=2,
     statement="""\
-Write `target_mask(target_in, pad_id)` for a tensor `target_in` (b, t) (in the web page, an array). It returns a boolean one \
+Write `target_mask(target_in, pad_id)` for a tensor `target_in` (b, t) (on the web page, an array). It returns a boolean mask \
 (b, t, t), True where the query (second axis) may attend to the key (third axis): to the real tokens at or before its own \
 place, and to nothing else.""",
     hints=(
         "Two conditions on a pair of query and key. Which of them concerns the key alone?",
         "The triangle has shape (t, t), the real tokens (b, t). Which axis must the second one grow, and where?",
-        "`(target_in != pad_id)[:, None, :]` has shape (b, 1, t) and says for every query which keys are real; join it to the triangle by `&`.",
+        "`(target_in != pad_id)[:, None, :]` has shape (b, 1, t) and says for every query which keys are real; join it to the triangle with `&`.",
     ),
     stub="def target_mask(target_in, pad_id):\n    return ...",
     reference=_decoder_mask,
@@ -365,7 +365,7 @@ place, and to nothing else.""",
     success="Both conditions at once, broadcast over queries and over the batch.",
     solution=r"""
 The triangle (t, t) is a condition on query and key and is the same for every sentence. The condition on padding concerns the key alone,
-so it gets a new axis for the queries, (b, 1, t). Joined by `&`, the two broadcast to (b, t, t).
+so it gets a new axis for the queries, (b, 1, t). Joined with `&`, the two broadcast to (b, t, t).
 
 ```python
 def target_mask(target_in, pad_id):

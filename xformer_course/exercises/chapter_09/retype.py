@@ -54,7 +54,7 @@ HYPOTHESES = {
     # the embedding, the positions and the output
     "embedding not scaled": (
         {"root": "no"},
-        "Your words are too faint beside their positions. By which factor does the page multiply the embedding, and why?",
+        "Your words are too faint beside their positions. By what factor does the page multiply the embedding, and why?",
     ),
     "only the source scaled": (
         {"root": "source"},
@@ -94,7 +94,7 @@ HYPOTHESES = {
     ),
     "clocks too fast": (
         {"positions": "other clocks"},
-        "Your slow clocks run too fast. A pair of columns shares one angle: by what is its exponent divided?",
+        "Your slow clocks run too fast. A pair of columns shares one angle: what is its exponent divided by?",
     ),
     "tables not tied": ({"output": "own"}, "Your logits come from a matrix of their own. Which matrix does the page use for them?"),
     "probabilities": ({"output": "softmax"}, "Your model returns probabilities. Logits come before the softmax: the loss takes it."),
@@ -121,7 +121,7 @@ HYPOTHESES = {
         "Your decoder ends in a LayerNorm and your encoder does not. What does cross-attention read?",
     ),
     "no plus": ({"plus": "no"}, "A sublayer's result replaces its input. It should be added: without the plus a word forgets itself."),
-    "plus the normed": ({"plus": "norm(x)"}, "You add to the normalised x. The straight way carries x itself, as it was before the norm."),
+    "plus the normed": ({"plus": "norm(x)"}, "You add to the normalised x. The direct path carries x itself, as it was before the norm."),
     # the feed-forward nets
     "no kink": ({"kink": "no"}, "Your feed-forward net is one matrix in disguise. What comes between its two halves?"),
     "another kink": (
@@ -184,7 +184,7 @@ HYPOTHESES = {
     ),
     "rows of minus infinity": (
         {"hide": "-inf"},
-        "With padding on the left, the first row of a mask is closed from end to end, and its softmax over −∞ gives nan. Which number hides as well, and is finite?",
+        "With padding on the left, the first row of a mask is closed from end to end, and its softmax over −∞ gives nan. Which finite number hides a key just as well?",
     ),
     "the future open": (
         {"causal": None},
@@ -200,11 +200,11 @@ HYPOTHESES = {
     ),
     "triangle upside down": (
         {"causal": "upside down"},
-        "Each place reads itself and all that follows. Print the mask for length 4, with the queries as rows.",
+        "Each place reads itself and everything after it. Print the mask for length 4, with the queries as rows.",
     ),
     "padding of the target read": (
         {"target_padding": False},
-        "Right while padding comes last, for then it lies in the future. With padding on the left your decoder reads it. Which keys are real?",
+        "Right while padding comes last, because then it lies in the future. With padding on the left your decoder reads it. Which keys are real?",
     ),
     "padding of the source read": (
         {"encoder_padding": False, "memory_padding": False},
@@ -217,7 +217,7 @@ HYPOTHESES = {
     ),
     "encoder under the triangle": (
         {"causal_encoder": True},
-        "Your encoder hides the future. The source is there from the first step on: who may read it whole?",
+        "Your encoder hides the future. The whole source is there from the first step: who may read all of it?",
     ),
     "cross-attention under the triangle": (
         {"causal_cross": True},
@@ -226,11 +226,11 @@ HYPOTHESES = {
     # who reads what
     "memory not read": (
         {"memory": "not read"},
-        "Change the source: your logits do not move. From where do cross-attention's keys and values come?",
+        "Change the source: your logits do not move. Where do cross-attention's keys and values come from?",
     ),
     "memory normed again": (
         {"memory": "normed again"},
-        "Your decoder normalises the memory once more. The norm belongs to x; the memory left its own norm already.",
+        "Your decoder normalises the memory once more. The norm belongs to x; the memory has already been through its own.",
     ),
     "a memory for each layer": (
         {"memory": "each layer"},
@@ -244,16 +244,16 @@ HYPOTHESES = {
     # the order of making
     "decoder made first": (
         {"first": "decoder"},
-        "You make the decoder before the encoder, and the check fills matrices in the order of making.",
+        "You make the decoder before the encoder, and the check fills matrices in the order in which they are made.",
     ),
     "cross-attention made first": (
         {"inner": "cross"},
-        "In a decoder layer you make cross-attention before self-attention, and the check fills matrices in the order of making.",
+        "In a decoder layer you make cross-attention before self-attention, and the check fills matrices in the order in which they are made.",
     ),
     # in training
     "dropout always on": (
         {"dropout": "always"},
-        "Asked twice, your model answers twice differently, even after `eval()`. Is there a dropout that does not know when training is over?",
+        "Asked twice, your model gives two different answers, even after `eval()`. Is there a dropout that does not know when training is over?",
     ),
     "dropout on the embedding": (
         {"dropout": "embedding"},
@@ -297,7 +297,7 @@ Three steps on the way can be checked alone, in a dict such as `{"attention": At
 2. `Layer(d_model, num_heads, d_ff)`, key `"layer"`: an encoder layer, called with `x` and `mask`.
 3. `Stack(num_layers, d_model, num_heads, d_ff)`, key `"stack"`: the encoder, called in the same way.
 
-The check sets biases to 0 and copies its own matrices into yours, in the order of their making: encoder before decoder, \
+The check sets biases to 0 and copies its own matrices into yours, in the order in which they are made: encoder before decoder, \
 self-attention before cross-attention, and W_Q, W_K, W_V, W_O.""",
     hints=(
         "Begin with attention and its step. Four lines do the work: project and split, score and hide, softmax and mix, join. "
@@ -306,7 +306,7 @@ self-attention before cross-attention, and W_Q, W_K, W_V, W_O.""",
         "booleans; `&` joins them. `~mask` is what `masked_fill` wants.",
         "Compare with `xformer_lib.nn.Transformer` yourself. Names differ, so copy by order: `[p for p in model.parameters() if p.dim() == 2]` "
         "gives the matrices of either model, in the same order; copy them pair by pair with `mine.data.copy_(theirs)`, and set the vectors "
-        "called `bias` to 0 in both. Then compare the embeddings, one layer, `encode`, and at last the logits.",
+        "called `bias` to 0 in both. Then compare the embeddings, one layer, `encode`, and finally the logits.",
     ),
     stub="""\
 # your classes, from memory

@@ -108,7 +108,7 @@ SHIFT_TARGET = Exercise(
     difficulty=2,
     statement="""\
 Write `shift_target(sentences, pad_id, bos_id, eos_id)`. `sentences` is a list of targets, each a list of ids without \
-special ones. Return two integer arrays (b, t): `target_in`, what the decoder reads, and `target_out`, what it must say at \
+the special ones. Return two integer arrays (b, t): `target_in`, what the decoder reads, and `target_out`, what it must say at \
 the same place. It reads `bos_id` first, and says `eos_id` last. Fill short rows with `pad_id` at the end.""",
     hints=(
         "Before the first word is known, what does the decoder read, and what must it say?",
@@ -173,7 +173,7 @@ the same place. It reads `bos_id` first, and says `eos_id` last. Fill short rows
         ),
         "padding in place of eos": (
             _padding_for_eos,
-            "Behind the last word your `target_out` has padding, so nothing tells the decoder to stop. What must it say there?",
+            "After the last word your `target_out` has padding, so nothing tells the decoder to stop. What must it say there?",
         ),
         "input not shortened": (
             _shifted(_with_both, _with_eos),
@@ -273,7 +273,7 @@ decoder; the weights of one cross-attention; the logits.""",
         ),
         "memory cut into heads": (
             {"memory": (2, 3, 7, 4), "self": (2, 3, 6, 6), "cross": (2, 3, 6, 7), "logits": (2, 6, 23)},
-            "Your memory has an axis of heads. Who makes keys of it: the encoder, or each cross-attention for itself?",
+            "Your memory has an axis of heads. Who turns it into keys: the encoder, or each cross-attention for itself?",
             lambda answer: len(answer["memory"]) == 4,
         ),
         "memory of the target": (
@@ -287,17 +287,17 @@ decoder; the weights of one cross-attention; the logits.""",
         ),
         "outputs for weights": (
             {"memory": (2, 7, 12), "self": (2, 6, 12), "cross": (2, 6, 12), "logits": (2, 6, 23)},
-            "That is what attention puts out, a vector for each query. A weight belongs to a query and a key.",
+            "That is the output of attention, a vector for each query. A weight belongs to a query and a key.",
             lambda answer: any(answer[key][-1] in (4, 12) for key in ("self", "cross")),
         ),
         "batch left out": (
             {"memory": (7, 12), "self": (3, 6, 6), "cross": (3, 6, 7), "logits": (6, 23)},
-            "Those are the shapes for a single pair. How many sentences has the batch?",
+            "Those are the shapes for a single pair. How many sentences are in the batch?",
             lambda answer: _any_shape(answer, lambda key, shape: shape == SHAPES_OF_A_PAIR.reference[key][1:]),
         ),
         "axes in another order": (
             {"memory": (2, 12, 7), "self": (2, 6, 6, 3), "cross": (2, 6, 7, 3), "logits": (2, 6, 23)},
-            "The right sizes, in another order. Weights have the axes batch, head, query, key; vectors lie along the last axis.",
+            "The right sizes, in the wrong order. Weights have the axes batch, head, query, key; vectors lie along the last axis.",
             lambda answer: _any_shape(
                 answer,
                 lambda key, shape: shape != SHAPES_OF_A_PAIR.reference[key] and sorted(shape) == sorted(SHAPES_OF_A_PAIR.reference[key]),

@@ -172,7 +172,7 @@ def batch_sizes(widths, max_tokens):
         ),
         "widest of all decides": (
             _widest_of_all,
-            "No batch is too large now, but most are too small: you cut every batch for the longest sentence of all. Only the longest row of the batch itself counts.",
+            "No batch is too large now, but most are too small: you cut every batch as if it held the longest sentence of all. Only the longest row of the batch itself counts.",
         ),
     },
     alternatives={"slices": _by_slices},

@@ -14,7 +14,7 @@ LINKS = Exercise(
 *She does not see them* is *Elle ne les voit pas*. Which English word does each French word translate? Give its number, counted from 0.""",
     hints=(
         "Write the English words in a row, with their numbers 0 to 4. Which of them has no French partner?",
-        "Two French words share one English word, and one word changes its place.",
+        "Two French words share one English word, and one word moves.",
         "*ne … pas* is *not*. The pronoun *les* comes before the verb, and its English partner comes after it.",
     ),
     stub='answer = {"Elle": ..., "ne": ..., "les": ..., "voit": ..., "pas": ...}',
@@ -181,7 +181,7 @@ and so must pairs that are linked through others. Write `groups(pairs)`: for eac
         ),
         "one pass only": (
             _one_pass,
-            "You go through the pairs once. When a pair joins two groups that have names already, the pairs before it do not hear of it.",
+            "You go through the pairs once. When a pair joins two groups that already have names, the pairs before it do not hear of it.",
         ),
         "groups numbered in turn": (
             _numbered_in_turn,
@@ -190,7 +190,7 @@ and so must pairs that are linked through others. Write `groups(pairs)`: for eac
         "positions from 1": (lambda pairs: [name + 1 for name in _linked(pairs)], "The groups are right. Count positions from 0."),
         "last pair of the group": (
             _named_after_the_last,
-            "The groups are right, but each is named after another of its pairs. The statement asks for the first one.",
+            "The groups are right, but each is named after one of its other pairs. The statement asks for the first one.",
         ),
     },
     alternatives={"matrix power": _by_matrix, "roots": _by_roots},
@@ -235,7 +235,7 @@ RENAMED = Exercise(
     minutes=5,
     difficulty=2,
     statement="""\
-We add *one* new pair to the six pairs of this section, and try four candidates in turn. Does the group of *Many thanks* get another name, and so perhaps go to another part? Answer True or False for each.""",
+We add *one* new pair to the six pairs of this section, and try four candidates in turn. Does the group of *Many thanks* get a new name, and so perhaps move to another part? Answer True or False for each.""",
     hints=(
         "Ask two questions for each newcomer. Does it belong to the group at all? And which sentence of the group then comes first in the alphabet?",
         "Case and punctuation do not count, and English names come before French ones. The name so far is `en:manythanks`.",
@@ -258,7 +258,7 @@ answer = {"Cheers! / Merci.": ..., "Thanks a lot. / Merci !": ...,
         ),
         "linked is enough": (
             _renamed(True, True, True, False),
-            "Three of the four join the group, that is right. Which of them come before *Many thanks* in the alphabet?",
+            "Three of the four join the group; that is right. Which of them come before *Many thanks* in the alphabet?",
         ),
         "alphabet without links": (
             _renamed(True, False, True, True),

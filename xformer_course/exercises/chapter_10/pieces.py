@@ -95,10 +95,10 @@ MERGE = Exercise(
     difficulty=2,
     statement="""\
 Write `merge(ids, pair, new_id)`, one step of byte-pair encoding on a list of ids. Go from left to right. Wherever the two numbers of `pair` follow each other in this order, they become `new_id`. \
-A number can be part of one merge only. Return a new list. Plain Python is enough.""",
+A number can be part of only one merge. Return a new list. Plain Python is enough.""",
     hints=(
         "What should happen to `[7, 7, 7]` and the pair `(7, 7)`?",
-        "After a merge, go on behind both numbers. Otherwise move on by one.",
+        "After a merge, continue after both numbers. Otherwise move on by one.",
         "A `while` loop with a position: compare `ids[position:position + 2]` with the pair, and advance by 2 or by 1.",
     ),
     stub="def merge(ids, pair, new_id):\n    return ...",
@@ -107,7 +107,7 @@ A number can be part of one merge only. Return a new list. Plain Python is enoug
     returns=("ids",),
     pure=True,
     wrong={
-        "first place only": (_first_only, "You merge only the first place. Print your answer for a list that holds the pair twice."),
+        "first place only": (_first_only, "You merge only the first match. Print your answer for a list that holds the pair twice."),
         "either order": (_either_order, "You also merge the two numbers the other way round. *ab* and *ba* are different pieces."),
         "overlapping merges": (_overlapping, "You used one number in two merges. How many merges can three equal numbers give?"),
         "last id lost": (_end_lost, "Your list ends too early. The last number has no right neighbour, but it belongs to the text."),
@@ -173,10 +173,10 @@ TWINS = Exercise(
     minutes=6,
     difficulty=2,
     statement="""\
-Find two strings of *one* character each that are different for Python, but that every tokenizer of this chapter turns into the same ids. Give them as a pair of strings. Plain Python is enough.""",
+Find two strings of *one* character each that Python considers different, but that every tokenizer in this chapter turns into the same ids. Give them as a pair of strings. Plain Python is enough.""",
     hints=(
         "What does the tokenizer do to a text before anything else?",
-        "Form NFC also replaces some characters by another one that looks the same. Unicode has its own signs for a few units of measurement. (NFC leaves µ for micro alone.)",
+        "Form NFC also replaces some characters with others that look the same. Unicode has its own signs for a few units of measurement. (NFC leaves µ for micro alone.)",
         'The sign for kelvin is `"\\u212a"`. What does `unicodedata.normalize("NFC", "\\u212a")` give, and what does `ascii` print for it?',
     ),
     stub="twins = ...",
@@ -210,7 +210,7 @@ Find two strings of *one* character each that are different for Python, but that
         ),
         "case folded": (
             ("C", "c"),
-            "A capital is another character, and NFC keeps it. The tokenizer must give the text back as it was.",
+            "A capital is a different character, and NFC keeps it. The tokenizer must give the text back as it was.",
             lambda answer: (
                 _strings(answer)
                 and answer[0] != answer[1]
@@ -243,9 +243,9 @@ Find two strings of *one* character each that are different for Python, but that
         ),
     },
     alternatives={"ångström and ring": ["\u00c5", "\u212b"], "ohm": ("\u2126", "\u03a9")},
-    success="They look the same, so they should mean the same to the model.",
+    success="They look the same, so they should be the same to the model.",
     solution=r"""
-The tokenizer first brings a text to form NFC. That composes a letter and its accent. It also replaces a few signs by the letter that
+The tokenizer first brings a text to form NFC. That composes a letter and its accent. It also replaces a few signs with the letter that
 they look like: the sign for kelvin becomes *K*, the signs for ångström and ohm become *Å* and *Ω*.
 
 ```python

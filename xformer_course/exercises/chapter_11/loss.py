@@ -26,7 +26,7 @@ BEFORE_TRAINING = Exercise(
     statement="""\
 An untrained model gives each of its 50 words the same probability. What is its loss per word, in nats and to two decimals, with plain cross-entropy and with label smoothing of 0.1? An expression is fine.""",
     hints=(
-        "Which probability does the right word get?",
+        "What probability does the right word get?",
         "The loss is −log of that probability. Smoothing takes a mean of −log p over all words. What is −log p of each of them here?",
         "Every −log p is log 50. The mean of equal numbers is that number.",
     ),
@@ -56,7 +56,7 @@ An untrained model gives each of its 50 words the same probability. What is its 
         ),
         "no loss yet": (
             {"plain": 0.0, "smoothed": 0.0},
-            "A loss of 0 means probability 1 for the right word. Which probability does it have here?",
+            "A loss of 0 means that the right word has probability 1. What probability does it have here?",
         ),
         "share taken for probability": (
             {"plain": math.log(50), "smoothed": -math.log(0.9 + 0.1 / 50)},
@@ -70,7 +70,7 @@ An untrained model gives each of its 50 words the same probability. What is its 
         ),
         "part of the words only": (
             {"plain": math.log(50), "smoothed": 0.1 * math.log(50)},
-            "That is one share of the loss only. Add the share of the target and the shares of all words: what do the weights add up to?",
+            "That is only one share of the loss. Add the share of the target and the shares of all words: what do the weights add up to?",
             _smoothed_near(0.1 * math.log(50), 0.098 * math.log(50), 0.902 * math.log(50)),
         ),
         "a number for smoothing": (
@@ -80,7 +80,7 @@ An untrained model gives each of its 50 words the same probability. What is its 
         ),
         "minus sign lost": (
             {"plain": -math.log(50), "smoothed": -math.log(50)},
-            "A probability is at most 1, so its logarithm is at most 0. Which sign does a loss have?",
+            "A probability is at most 1, so its logarithm is at most 0. What sign must a loss have?",
             _both_near(-math.log(50)),
         ),
         "perplexity": (
@@ -183,7 +183,7 @@ In each row the target keeps 1 − ε, and ε is shared evenly among all words, 
         ),
     },
     alternatives={"loop": _smoothed_by_loop},
-    success="Each row adds up to 1 and leaves no word without a little probability.",
+    success="Each row adds up to 1, and every word gets a little probability.",
     solution=r"""
 Row n of `np.eye(vocab_size)[targets]` is 1 at target n and 0 elsewhere. We keep 1 − ε of it and add ε divided by the number of words to
 every column. So each row adds up to 1 − ε + ε = 1.
@@ -247,7 +247,7 @@ WHICH_MEAN = Exercise(
 `losses` (b, t) holds one loss for each place of a padded batch. `real` (b, t) is true where the place holds a target token and false at padding. Write `mean_loss(losses, real)`: the mean loss per real token.""",
     hints=(
         "A sentence of 1 word and a sentence of 9 words: what share of the mean should each have?",
-        "By what do you divide: by places, sentences or real tokens?",
+        "What do you divide by: places, sentences or real tokens?",
         "Add the losses at real places and divide by the number of real places, once for the whole batch.",
     ),
     stub="def mean_loss(losses, real):\n    return ...",
@@ -279,7 +279,7 @@ WHICH_MEAN = Exercise(
         ),
         "mask turned round": (
             lambda losses, real: losses[~real].mean(),
-            "Only padding counts in your mean. `real` is true where the place holds a token.",
+            "Your mean counts nothing but padding. `real` is true where the place holds a token.",
         ),
     },
     alternatives={"loop": _mean_by_loop},

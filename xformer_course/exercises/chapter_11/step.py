@@ -19,7 +19,7 @@ ADAM_FIRST = Exercise(
     minutes=5,
     difficulty=2,
     statement="""\
-Two weights start at 0. In Adam's first step, with rate 0.01, one has the gradient 100 and the other −0.001. Where are the two weights after this step, to three decimals?""",
+Two weights start at 0. Adam takes its first step, with a rate of 0.01. One weight has a gradient of 100, the other a gradient of −0.001. Where are the two weights after this step, to three decimals?""",
     hints=(
         "After one step, what are the two corrected means? Write them as formulas in g.",
         "The corrected mean of g is g, and the corrected mean of g² is g². What is g divided by the root of g²?",
@@ -57,14 +57,14 @@ Two weights start at 0. In Adam's first step, with rate 0.01, one has the gradie
         ),
         "square not rooted": (
             {"gradient 100": -0.0001, "gradient -0.001": 10.0},
-            "You divided by the mean of the squares and forgot the root. With your rule, a gradient ten times as large makes the step ten times smaller.",
+            "You divided by the mean of the squares and forgot the root. With your rule, a gradient that is ten times larger makes the step ten times smaller.",
             lambda answer: abs(float(answer["gradient 100"])) < 2e-4 and abs(float(answer["gradient -0.001"])) > 1,
         ),
     },
     alternatives={"with epsilon": {"gradient 100": -0.0099999, "gradient -0.001": 0.00999999}},
     success="The first step has the size of the rate, whatever the gradient's size.",
     solution=r"""
-After one step the running means are (1 − β₁) g and (1 − β₂) g². The correction divides by exactly these factors, and g and g² remain. So
+After one step the running means are (1 − β₁) g and (1 − β₂) g². The correction divides by exactly these factors, which leaves g and g². So
 the step is rate · g / √(g²): the rate, with the sign of g. The size of the gradient has cancelled, and the weight goes against its sign.
 
 ```python

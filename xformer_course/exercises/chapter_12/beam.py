@@ -99,7 +99,7 @@ STEP = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-The NumPy array `totals` (k,) holds the log p of the k beginnings in a beam, `log_probs` (k, v) the log p of each next word after each of them. Write `beam_step(totals, log_probs)` for the k most likely of all k · v extensions, the most likely first. \
+The NumPy array `totals` (k,) holds the log p of the k beginnings in a beam, and `log_probs` (k, v) the log p of each next word after each of them. Write `beam_step(totals, log_probs)`: find the k most likely of all k · v extensions, the most likely first. \
 Return three arrays (k,): their log p, the row of the beginning each one extends, and the word it adds.""",
     hints=(
         "What is the log p of a beginning with one more word, if probabilities multiply?",
@@ -135,7 +135,7 @@ Return three arrays (k,): their log p, the row of the beginning each one extends
     alternatives={"lists": _step_by_list},
     success="With tensors for several sentences, this is `extend` of the library.",
     solution=r"""
-Put all k · v sums into one matrix and look for the k largest in the whole of it. So one good beginning may have several children.
+Put all k · v sums into one matrix and look for the k largest among all of them. So one good beginning may have several children.
 `divmod` turns a place in the long row into the beginning and the word.
 
 ```python
@@ -219,7 +219,7 @@ REORDER = Exercise(
     statement="""\
 This beam search keeps a state for each beginning: `step(states, words)` takes the states (k, m) and newest words (k,), and returns `log_probs` (k, v) and the new states (k, m). \
 At first there is one beginning, with `state` (m,); the other k − 1 rows are copies, and −∞ keeps them from being chosen. \
-Every sentence has `length` words. With k = 1 the function is right, with more it is wrong. Fix it: return the k sentences (k, length), the most likely first.""",
+Every sentence has `length` words. With k = 1 the function is right; with more it is wrong. Fix it: return the k sentences (k, length), the most likely first.""",
     hints=(
         "Take k = 2 and let both new rows extend row 0. Which state belongs to each?",
         "Print `parents` next to the rows of `said` and `states`.",

@@ -123,7 +123,7 @@ until together they have a probability of at least `p`. Return the probabilities
     alternatives={"a loop": _by_loop},
     success="One factor for all: the words that are left keep their proportions.",
     solution=r"""
-List the words, the most likely first, and add up along the list. You need all words whose sum is still below `p`, and one more, which
+List the words, the most likely first, and add up along the list. You need all the words whose sum is still below `p`, and one more, which
 takes the sum past `p`. The kept probabilities go back to their old places. Dividing by their sum makes them add up to 1 again.
 
 ```python

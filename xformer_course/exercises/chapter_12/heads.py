@@ -30,7 +30,7 @@ dort    0    0.1    0.1   0.3     0.5
 <eos>   0    0.1    0     0.6     0.3
 ```
 
-Sure links are the–le, cat–chat, black–noir and sleeps–dort. Possible are these four and the–chat, black–chat, the–noir. Read the links off as on this page: one for each row, but not for the row of `<eos>` or a row that looks at `<eos>` most. What is the alignment error rate? By hand; a fraction or three digits.""",
+Sure links are the–le, cat–chat, black–noir and sleeps–dort. The possible links are these four and the–chat, black–chat, the–noir. Read the links off as on this page: one for each row, but not for the row of `<eos>` or a row that looks at `<eos>` most. What is the alignment error rate? By hand; a fraction or three digits.""",
     hints=(
         "For which rows does the head propose a link, and for which does it propose none?",
         "Three links are proposed: for *le*, *chat* and *noir*. One is sure, and one more is possible.",
@@ -39,7 +39,7 @@ Sure links are the–le, cat–chat, black–noir and sleeps–dort. Possible ar
     stub="rate = ...",
     reference=4 / 7,
     wrong={
-        "the hits, not the errors": (3 / 7, "You counted what is right. An error rate is 0 for a perfect head.", _rate(3 / 7)),
+        "the hits, not the errors": (3 / 7, "You counted what is right. But an error rate is 0 for a perfect head.", _rate(3 / 7)),
         "possible links not counted": (
             5 / 7,
             "You left out a possible link. A sure link also counts as possible. How large is $|A \\cap P|$?",
@@ -58,7 +58,7 @@ Sure links are the–le, cat–chat, black–noir and sleeps–dort. Possible ar
         ),
         "possible links below the line": (
             7 / 10,
-            "You counted the possible links below the line. The formula has $|A| + |S|$ there: a head may leave a merely possible link out.",
+            "You counted the possible links below the line. The formula has $|A| + |S|$ there: a head may leave out a merely possible link.",
             _rate(7 / 10),
         ),
         "one precision": (
