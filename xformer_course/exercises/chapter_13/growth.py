@@ -18,7 +18,7 @@ A self-attention layer of width m makes 4Lm² products in its projections and 2L
 length L is the slope on two logarithmic axes: the mean of 1 and 2, each weighted by the \
 share of its term. Take m = 96. At which length is the exponent 1.5, and at which length is it 1.9?""",
     hints=(
-        "For an exponent of 1.5, which share of the products must the pairs have? And for 1.9?",
+        "For an exponent of 1.5, what share of the products must the pairs have? And for 1.9?",
         "The exponent is 1 plus the share of the pairs. For 1.9 they are nine times the projections.",
         "Solve 2L²m = 4Lm² and 2L²m = 9 · 4Lm² for L.",
     ),
@@ -35,14 +35,14 @@ share of its term. Take m = 96. At which length is the exponent 1.5, and at whic
         ),
         "nine tenths of the length": (
             {"1.5": 192, "1.9": 364.8},
-            "Your first length is right. For the second one, which share of *all* products must the pairs have?",
+            "Your first length is right. For the second one, what share of *all* products must the pairs have?",
         ),
         "where the length is the width": (
             {"1.5": 96, "1.9": 864},
             "You set the length equal to the width. There the two terms are 4m³ and 2m³: are they equal?",
         ),
     },
-    success="The square is there at every length, but the exponent shows it only after eighteen widths.",
+    success="The square is there at every length, but the exponent reveals it only after eighteen widths.",
     solution=r"""
 The exponent is $1 + s$, where $s$ is the share of the pairs, $2L^2m / (4Lm^2 + 2L^2m) = L / (2m + L)$. It is $\tfrac12$ at $L = 2m$ and
 $\tfrac9{10}$ at $L = 18m$.
@@ -96,10 +96,10 @@ SLOPES = Exercise(
     minutes=6,
     difficulty=1,
     statement="""\
-Write `exponents(sizes, costs)` with NumPy. For every two neighbouring sizes, return the exponent p with which the cost grows from one to the other, as if \
-the cost were c · size^p between them. The sizes rise, but they need not double. n points give n - 1 numbers.""",
+Write `exponents(sizes, costs)` with NumPy. For every two neighbouring sizes, return the exponent p of the growth from one to the other, as if \
+the cost were c · size^p between them. The sizes rise, but they need not double. From n points you get n - 1 numbers.""",
     hints=(
-        "The cost is c · size^p at two sizes. Divide one cost by the other: what happens to c?",
+        "The cost is c · size^p at both sizes. Divide one cost by the other: what happens to c?",
         "Take logarithms. The logarithm of the costs' quotient is p times the logarithm of the sizes' quotient.",
         "p = (log of the later cost - log of the earlier) / (log of the later size - log of the earlier); np.diff helps.",
     ),
@@ -130,11 +130,11 @@ the cost were c · size^p between them. The sizes rise, but they need not double
         ),
         "all from the first point": (
             _slopes_from_first,
-            "Your first number is right. The later ones compare with the smallest size; compare with the neighbour.",
+            "Your first number is right. The later ones compare with the smallest size; compare each size with its neighbour instead.",
         ),
     },
     alternatives={"loop": _slopes_by_loop},
-    success="The speed of your machine, a factor in front, has dropped out.",
+    success="The speed of your machine is only a factor in front, and it has dropped out.",
     solution=r"""
 The quotient of two costs is the quotient of the sizes to the power $p$; the factor in front cancels. Logarithms turn the power into a
 factor.
