@@ -13,7 +13,7 @@ ELSEWHERE = (
 # What is switched, and what to ask oneself before the press.
 EXPERIMENTS: tuple[tuple[str, dict, str], ...] = (
     ("everything in place", {}, "Which letter must it read first to write a word backwards?"),
-    ("a decoder that peeks", {"causal_mask": False}, "Does the loss fall faster or slower? How many held-out words does it write?"),
+    ("a decoder that peeks", {"causal_mask": False}, "Does the loss fall faster or slower? How many held-out words does it get right?"),
     ("no positions", {"positions": False}, "What does it still know about its word, and what does it write?"),
     ("no residuals", {"residuals": False}, "The layer's output replaces its input. How many words come out right?"),
     (
@@ -31,7 +31,7 @@ EXPERIMENTS: tuple[tuple[str, dict, str], ...] = (
     (
         "one wide head, no scale",
         {"scale": False, "heads": 1, "width": 32, "rate": 0.01},
-        "Scores are 32 products now. What does softmax make of them?",
+        "A score now adds up 32 products. What does softmax make of such scores?",
     ),
 )
 _TASKS = (

@@ -101,9 +101,9 @@ def translator() -> Explorable:
     return Explorable(
         name="translator",
         label="The English–French models of this book, running in the page",
-        caption="Type a text, or take one, and press the button: the model comes from the book itself and runs here; nothing you type "
-        "leaves the page. It reads sentence after sentence, and numbers, emoji and names that it does not know are carried through. A second model translates from French; "
-        "each can translate back what the other wrote. Step through the translation of a sentence, take another word than the model's, one of the five or your own, and watch it go on from there. Then "
+        caption="Type a text, or choose one, and press the button: the model comes from the book itself and runs here; nothing you type "
+        "leaves the page. It reads one sentence at a time; numbers, emoji and names that it does not know are carried across. A second model translates from French; "
+        "each can translate back what the other wrote. Step through the translation of a sentence, replace one of the model's words with one of the five or with your own, and watch it go on from there. Then "
         "go through the heads: some have clear habits.",
         data={"ways": [_way("en-fr", EXAMPLES), _way("fr-en", FROM_FRENCH)], "head": [LAYER - 1, HEAD - 1], "typed": typed_data()},
         picture=_picture(),

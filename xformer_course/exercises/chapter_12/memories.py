@@ -19,7 +19,7 @@ BLOCKED = Exercise(
     minutes=5,
     difficulty=2,
     statement="""\
-A small decoder reads *an old cat* and is about to write *chat* or *chien*, cat or dog. What its state held before it looked at the English gives *chat* a lead of −0.6, so it would write *chien*. \
+A small decoder reads *an old cat* and is about to write *chat* or *chien*, cat or dog. Before it looks at the English, its state gives *chat* a lead of −0.6, so it would write *chien*. \
 Then one head adds its output. It gives *an* the weight 0.2, *old* 0.3 and *cat* 0.5; read alone, with weight 1, the three would add 0.5, 1 and 4 to the lead. So the whole lead is −0.6 + 0.1 + 0.3 + 2 = 1.8.
 
 Now the head may not read *cat*: that score becomes −∞ before the softmax, and the other scores stay. What is the lead, and which word does greedy decoding write? By hand, no code.""",
@@ -48,10 +48,14 @@ Now the head may not read *cat*: that score becomes −∞ before the softmax, a
         ),
         "shared out in equal parts": (
             {"lead": 0.175, "word": "chat"},
-            "You gave the free weight to the two others in equal parts. The scores of *an* and *old* did not change: what does that say about the ratio of their weights?",
+            "You shared the free weight equally between the other two. The scores of *an* and *old* did not change: what does that say about the ratio of their weights?",
             lambda answer: _answered(0.175)(answer) or _answered(0.15)(answer),
         ),
-        "a weight of its own": ({"lead": 1.8, "word": "chat"}, "The lead is as it was. A score of −∞ makes which weight?", _answered(1.8)),
+        "a weight of its own": (
+            {"lead": 1.8, "word": "chat"},
+            "The lead has not changed. What weight does a score of −∞ give?",
+            _answered(1.8),
+        ),
         "the head silent": (
             {"lead": -0.6, "word": "chien"},
             "You took the whole head away. It may still read two of its three keys.",
@@ -59,16 +63,16 @@ Now the head may not read *cat*: that score becomes −∞ before the softmax, a
         ),
         "the sign misread": (
             {"lead": 0.2, "word": "chien"},
-            "Your lead is right. It is the logit of *chat* less the logit of *chien*: who is ahead?",
+            "Your lead is right. It is the logit of *chat* minus the logit of *chien*: who is ahead?",
         ),
     },
     alternatives={"a capital letter": {"lead": 0.2, "word": "Chat"}},
     tolerance=1e-3,
-    success="*cat* had brought 2 of the lead of 1.8, and without it the lead only falls by 1.6, because the others weigh more now. What a word adds and what its block costs are two things.",
+    success="*cat* had added 2 to reach the lead of 1.8, yet without it the lead falls by only 1.6, because the others now weigh more. What a word adds and what blocking it costs are two different things.",
     solution=r"""
-Blocking *cat* takes the weight 0.5 away, and softmax shares out 1 among the two that are left. Their scores did not change, so their
+Blocking *cat* takes the weight 0.5 away, and softmax shares out 1 between the two that are left. Their scores did not change, so their
 weights keep the ratio 2 to 3 and become 0.4 and 0.6. The head now adds 0.4 · 0.5 + 0.6 · 1 = 0.8. The −0.6 was in the state before the
-head looked and stays, so the lead is 0.2, and the decoder still writes *chat*.
+head looked, and it stays, so the lead is 0.2, and the decoder still writes *chat*.
 
 ```python
 answer = {"lead": -0.6 + 0.4 * 0.5 + 0.6 * 1.0, "word": "chat"}
@@ -163,14 +167,14 @@ EXCHANGED = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-Two sentences have the memories `memory` (s, m) and `other` (u, m), arrays of NumPy, and one may have more rows than the other. `pairs` lists (n, k): row n of `memory` and row k of `other` belong to the same piece. \
+Two sentences have the memories `memory` (s, m) and `other` (u, m), both NumPy arrays, and one may have more rows than the other. `pairs` lists (n, k): row n of `memory` and row k of `other` belong to the same piece. \
 `lead(memory)` decodes from any memory and returns a number, the lead of one word over another.
 
 Write `exchange_costs(lead, memory, other, pairs)`: for each pair, by how much the lead falls when row n of `memory`, and no other row, is replaced by row k of `other`. The answer is a list or an array in the order of `pairs`; `memory` stays as it was.""",
     hints=(
-        "What should the memory look like when the second pair is tried?",
+        "What should the memory look like when you try the second pair?",
         "Begin each pair with a fresh `memory.copy()` and change one row of it.",
-        "By how much something falls is what it was before, less what it is now: `lead(memory) - lead(patched)`.",
+        "A fall is what it was before minus what it is now: `lead(memory) - lead(patched)`.",
     ),
     stub="def exchange_costs(lead, memory, other, pairs):\n    return ...",
     reference=_costs,
@@ -180,11 +184,11 @@ Write `exchange_costs(lead, memory, other, pairs)`: for each pair, by how much t
     wrong={
         "exchanges kept": (
             _patched(kept=True),
-            "From the second pair on, the rows of the earlier pairs are exchanged as well. Whose cost do you measure then?",
+            "From the second pair on, the rows of the earlier pairs are exchanged as well. Whose cost are you measuring then?",
         ),
         "the caller's memory changed": (
             _in_the_callers_memory,
-            "Your function changed the caller's memory, so each pair was tried with the earlier rows exchanged. Where do you write to?",
+            "Your function changed the caller's memory, so each pair was tried with the earlier rows exchanged. Where do you write?",
         ),
         "rises for falls": (_patched(sign=-1), "Every number has the wrong sign. A lead that shrinks has a cost above 0."),
         "the row of the same number": (
@@ -200,9 +204,9 @@ Write `exchange_costs(lead, memory, other, pairs)`: for each pair, by how much t
         "leads, not falls": (_patched(plain=True), "You returned the leads after each exchange. By how much did each one fall?"),
     },
     alternatives={"np.where": _by_where},
-    success="This exchange is called patching. It finds the row that carries a message, wherever the message began.",
+    success="This exchange is called patching. It finds the row that carries a message, wherever the message started.",
     solution=r"""
-Each pair starts from the memory as it was, in a fresh copy of which one row is overwritten. The cost is the lead before, less the lead
+Each pair starts from the memory as it was: make a fresh copy and overwrite one row of it. The cost is the lead before minus the lead
 after. Without the copy, the second cost would contain the first.
 
 ```python

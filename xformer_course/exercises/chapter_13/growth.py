@@ -130,11 +130,11 @@ the cost were c · size^p between them. The sizes increase, but they need not do
         ),
         "all from the first point": (
             _slopes_from_first,
-            "Your first number is right. The later ones compare with the smallest size; compare with the neighbour.",
+            "Your first number is right. The later ones compare with the smallest size; compare each size with its neighbour instead.",
         ),
     },
     alternatives={"loop": _slopes_by_loop},
-    success="The speed of your machine, a factor in front, has dropped out.",
+    success="The speed of your machine is only a factor in front, and it has dropped out.",
     solution=r"""
 The ratio of two costs is the ratio of the sizes to the power $p$; the factor in front cancels. Logarithms turn the power into a
 factor.

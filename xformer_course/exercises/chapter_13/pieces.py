@@ -112,8 +112,8 @@ BAND = Exercise(
     minutes=12,
     difficulty=2,
     statement="""\
-Queries `q` and keys `k` (L, d), NumPy arrays, belong to one sequence. Write `band_scores(q, k, window)`: the scores (L, 2·window + 1) of each \
-query with its neighbours only, divided by √d. Column c of row i belongs to the key j = i + c - window. If there is no \
+The queries `q` and keys `k` (L, d), both NumPy arrays, belong to one sequence. Write `band_scores(q, k, window)`: the scores (L, 2·window + 1) of each \
+query with only its neighbours, divided by √d. Column c of row i belongs to the key j = i + c - window. If there is no \
 such key, write minus infinity. Do not make an L × L matrix on the way.""",
     hints=(
         "Take L = 3 and window = 1. Which three keys belong to the columns of row 0? Which of them exist?",
@@ -260,13 +260,13 @@ MERGE = Exercise(
     minutes=15,
     difficulty=3,
     statement="""\
-The same i queries have read two sets of keys, one set at a time. Of each set you know three NumPy arrays: `peak` (i,), the \
+The same i queries have read two sets of keys, one set at a time. For each set you have three NumPy arrays: `peak` (i,), the \
 largest score of each query; `total` (i,), the sum of exp(score - peak); and `mixed` (i, e), the sum of exp(score - peak) · \
 value. Write `merge(first, second)`: it returns the same three arrays for both sets together. Scores may be in the hundreds. A set without keys \
-has the peak minus infinity, and zeros in the other two. Both sets may be empty.""",
+has a peak of minus infinity, and zeros in the other two. Both sets may be empty.""",
     hints=(
         "What is the peak of both sets together? By what factor is an exponential of the first set then too large?",
-        "exp(score - new peak) = exp(score - old peak) · exp(old peak - new peak), and the last factor is never over 1.",
+        "exp(score - new peak) = exp(score - old peak) · exp(old peak - new peak), and the last factor is never above 1.",
         "Multiply `total` and `mixed` of each set by exp(its peak - new peak) and add. If the new peak is -inf, subtract 0.",
     ),
     stub="def merge(first, second):\n    peak, total, mixed = first\n    return ...",
@@ -283,21 +283,21 @@ has the peak minus infinity, and zeros in the other two. Both sets may be empty.
             _merge_first_stays,
             "You are right as long as the first peak is the larger one. What if the second set brings a higher score?",
         ),
-        "empty sets": (_merge_empty_is_nan, "You are right as long as there are keys. What is minus infinity minus minus infinity?"),
+        "empty sets": (_merge_empty_is_nan, "You are right as long as there are keys. What is -inf - (-inf)?"),
         "whole exponentials": (
             _merge_whole_exponentials,
             "You are right for small scores. Print np.exp(800.0), and take the difference of two peaks before the exponential.",
         ),
         "divided too early": (
             _merge_means,
-            "You have divided `mixed` by `total` already. How would the next merge know how much each mean weighs?",
+            "You have already divided `mixed` by `total`. How would the next merge know how much each mean weighs?",
         ),
     },
     alternatives={"row by row": _merge_by_rows},
     success="It does not matter where the keys are cut, nor in which order the pieces come.",
     solution=r"""
-Measure both sets from the new peak. What was measured from an old peak shrinks by the factor $e^{\text{old} - \text{new}}$, in `total`
-and in `mixed` alike. If both peaks are $-\infty$ there is nothing to shrink, so we subtract 0.
+Measure both sets from the new peak. What was measured from an old peak shrinks by the factor $e^{\text{old} - \text{new}}$, in both `total`
+and `mixed`. If both peaks are $-\infty$, there is nothing to shrink, so we subtract 0.
 
 ```python
 def merge(first, second):

@@ -64,7 +64,7 @@ const start = ({ stage, data, say }) => {
     value: state.task,
     onchange: (name) => set({ task: name, parts: { ...tasks[name].parts }, text: tasks[name].examples[0] }),
   });
-  const experiment = select("Experiment", [["", "of my own"], ...data.experiments.map((one, n) => [String(n), one.title])], (n) => {
+  const experiment = select("Experiment", [["", "my own"], ...data.experiments.map((one, n) => [String(n), one.title])], (n) => {
     if (n !== "") set({ parts: { ...tasks[state.task].parts, ...data.experiments[n].parts } });
   });
   const switches = Object.fromEntries(
@@ -156,7 +156,7 @@ const start = ({ stage, data, say }) => {
   const drawCharts = () => {
     const highest = Math.max(3.5, ...runs.map((run) => points.loss(run)[0]?.[1] ?? 0));
     charts.replaceChildren(
-      chart("loss", `Loss of the training ${rows()}`, highest, highest < 4 ? [0, 1, 2, 3] : [0, 1, 2, 3, 4]),
+      chart("loss", `Loss on the training ${rows()}`, highest, highest < 4 ? [0, 1, 2, 3] : [0, 1, 2, 3, 4]),
       chart("right", `Held-out ${rows()} right, in %`, 100, [0, 50, 100]),
     );
     legend.replaceChildren(
@@ -217,7 +217,7 @@ const start = ({ stage, data, say }) => {
         matrix: rows.map((_, i) => columns.map((_, j) => (shown === null ? mean(i, j) : heads[shown][i][j]))),
         rows,
         columns,
-        title: `${state.look === "cross" ? "Read of the source" : "Read of the answer so far"}, in % (${which})`,
+        title: `${state.look === "cross" ? "What it reads of the source" : "What it reads of the answer so far"}, in % (${which})`,
         high: 100,
         digits: 0,
       }),

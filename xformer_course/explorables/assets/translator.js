@@ -84,7 +84,7 @@ const start = ({ stage, data, say }) => {
     caption,
     field,
     h("p", { class: "xf-hint", id: `${id}-hint` }, "Enter translates; Shift and Enter begin a new line."),
-    h("div", { class: "xf-row" }, go, h("p", { class: "xf-control" }, h("label", { for: picker }, "or take"), examples), method),
+    h("div", { class: "xf-row" }, go, h("p", { class: "xf-control" }, h("label", { for: picker }, "or choose"), examples), method),
   );
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -119,7 +119,7 @@ const start = ({ stage, data, say }) => {
     h("label", { for: mine }, "or another piece"),
     own,
     h("button", { type: "submit", "aria-label": "take the piece in the field" }, "take it"),
-    h("span", { id: `${mine}-hint` }, "A word; with + before it, the end of the word begun."),
+    h("span", { id: `${mine}-hint` }, "A new word; or, after a +, the rest of the word already begun."),
   );
   ownForm.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -345,8 +345,8 @@ const start = ({ stage, data, say }) => {
   const WHOSE = {
     encoder: "Every piece of the source looks at every other, before and behind it.",
     decoder:
-      "A row is named by the piece it is about to write, a column by the piece that was read there; the last cell of a row is the piece just read. A dash: not yet read.",
-    cross: "A row is named by the piece it is about to write; it looks at the pieces of the source.",
+      "A row is labelled with the piece it is about to write, a column with the piece that was read there; the last cell of a row is the piece just read. A dash means not read yet.",
+    cross: "A row is labelled with the piece it is about to write; it looks at the pieces of the source.",
   };
   const topFive = () => search.topWords(path().states[state.at], 5).map((one) => ({ ...one, piece: way.engine.tokenizer.piece(one.id) }));
   // The five, and the piece that was written if it is none of them.
@@ -455,7 +455,7 @@ const start = ({ stage, data, say }) => {
       ...notes().map((note) => h("p", { class: "xf-note" }, note)),
       ...(count
         ? [h("p", {}, kit.button("translate it back", back, { disabled: !whole() })), ...drawInside(look)]
-        : [h("p", {}, "It has no word that the model could read, so it comes back as it is.")]),
+        : [h("p", {}, "This text has no word that the model could read, so it comes back as it was.")]),
     );
     if (inside) refocus(inside);
   };
@@ -469,7 +469,7 @@ const start = ({ stage, data, say }) => {
       before = tokenizer.decode(ids.slice(0, at));
     return [
       result.sentences.length > 1 ? views.sentences(result.sentences, { shown: result.sentence, lang: from, onlook: look }) : "",
-      ended(path()) ? "" : h("p", {}, `Cut after ${ids.length} pieces: no <eos> came within twice the source and ten.`),
+      ended(path()) ? "" : h("p", {}, `Cut off after ${ids.length} pieces: no <eos> came within twice the length of the source plus ten.`),
       h("h3", {}, "What the model reads"),
       sentenceRead(),
       views.pieceList("Pieces of the source", tokenizer.pieces(source), source, from),
