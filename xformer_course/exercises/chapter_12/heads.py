@@ -152,7 +152,7 @@ JUDGED = Exercise(
     minutes=12,
     difficulty=2,
     statement="""\
-`losses` (n, 2), an array of NumPy, says what each of n heads costs when only that head is silent: column 0 on the first half of the sentences, column 1 on the second. `cost` is a function: `cost(heads)` returns what it costs to silence several heads at once, named by their numbers from 0 to n − 1, on the second half. Each row of `draws` (r, k) names k heads drawn at random.
+`losses` (n, 2), a NumPy array, says what each of n heads costs when only that head is silent: column 0 on the first half of the sentences, column 1 on the second. `cost` is a function: `cost(heads)` returns what it costs to silence several heads at once, named by their numbers from 0 to n − 1, on the second half. Each row of `draws` (r, k) names k heads drawn at random.
 
 Write `judge(losses, cost, draws)`. Choose the k heads that look cheapest on the first half. Return three numbers: what these k cost one by one on the second half, added up; what they cost together; and the share of the r draws whose heads cost no more together than your k do.""",
     hints=(
@@ -167,7 +167,7 @@ Write `judge(losses, cost, draws)`. Choose the k heads that look cheapest on the
     wrong={
         "chosen where it is measured": (
             _wrongly(chosen_by=lambda losses: losses[:, 1]),
-            "You chose on the half on which you measure. If you pick the smallest of many noisy numbers, you pick luck with them.",
+            "You chose on the half on which you measure. If you pick the smallest of many noisy numbers, you pick luck as well.",
         ),
         "chosen on both halves": (
             _wrongly(chosen_by=lambda losses: losses.mean(axis=1)),
@@ -175,7 +175,7 @@ Write `judge(losses, cost, draws)`. Choose the k heads that look cheapest on the
         ),
         "measured where it was chosen": (
             _wrongly(alone_from=0),
-            "You added up losses from the first half, which made the choice. They are too small by luck; take the second half.",
+            "You added up losses from the first half, which made the choice. By luck these are too small; take the second half.",
         ),
         "the dearest chosen": (_wrongly(dearest=True), "You chose the most expensive heads. `argsort` puts the smallest first."),
         "added up for together": (
@@ -192,11 +192,11 @@ Write `judge(losses, cost, draws)`. Choose the k heads that look cheapest on the
         ),
         "controls one by one": (
             _wrongly(alone_for_control=True),
-            "You compared sums of single losses with a cost together. Ask `cost` for the draws as well.",
+            "You compared sums of single losses with a joint cost. Ask `cost` for the draws as well.",
         ),
     },
     alternatives={"sorted lists": _by_sorting},
-    success="A small share says that choosing helped. Together far above alone says that losses do not add up.",
+    success="A small share says that choosing helped. If together is far above alone, losses do not add up.",
     solution=r"""
 The first half chooses and the second half measures, so the luck of the choice stays out of the result. The control says what heads drawn
 at random cost, together and on the same half.

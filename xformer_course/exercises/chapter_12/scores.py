@@ -76,7 +76,7 @@ CLIPPED = Exercise(
     difficulty=2,
     statement="""\
 Write `matches(hypothesis, reference, n)` for two lists of words: the pair (hits, total). `total` is the number of n-grams of the hypothesis, each occurrence counted. `hits` is how many of them the reference \
-confirms, where an n-gram that the reference has k times confirms at most k occurrences. A hypothesis of fewer than n words gives (0, 0).""",
+confirms: if it has an n-gram k times, it confirms at most k occurrences. A hypothesis of fewer than n words gives (0, 0).""",
     hints=(
         "The hypothesis is `le le le`, the reference `le chat`. How many times may `le` count?",
         "Count the n-grams of both sides; `collections.Counter` does it.",
@@ -89,7 +89,7 @@ confirms, where an n-gram that the reference has k times confirms at most k occu
     wrong={
         "not clipped": (
             _not_clipped,
-            "You counted a word three times that is said three times and wanted once. Then repeating it would pay. Count it once.",
+            "A word is said three times and wanted once, and you counted it three times. Then repeating it would pay. Count it once.",
         ),
         "each kind once": (_each_once, "You counted each different n-gram once. Count every occurrence, in the hits and in the total."),
         "kinds against occurrences": (

@@ -65,7 +65,7 @@ BOOTSTRAP = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-Two systems translated the same n sentences. `first` and `second` (n, 2) hold hits and total for each sentence, as in exercise 12.11; the score of several sentences is all their hits divided by all their totals. \
+Two systems translated the same n sentences. `first` and `second` (n, 2) hold the hits and the total for each sentence, as in exercise 12.11; the score of several sentences is all their hits divided by all their totals. \
 Each row of `draws` (samples, n) names the sentences of one sample, some more than once. Write `win_rate(first, second, draws)`: the share of the samples in which the second system scores higher. A tie does not count as a win.""",
     hints=(
         "Which sentences does the first system get in sample 0, and which the second?",
@@ -85,7 +85,7 @@ Each row of `draws` (samples, n) names the sentences of one sample, some more th
             _rate(lambda rows: (rows[:, 0] / rows[:, 1]).mean()),
             "You averaged the sentences' precisions. As in BLEU, add up first and divide once.",
         ),
-        "ties won": (_rate(_of_sums, ties=True), "In your samples a system beats itself. A tie does not count as a win."),
+        "ties won": (_rate(_of_sums, ties=True), "By your count a system beats itself. A tie does not count as a win."),
         "the first one's wins": (
             lambda first, second, draws: _win_rate(second, first, draws),
             "You counted the samples that the first system wins. The question is about the second.",

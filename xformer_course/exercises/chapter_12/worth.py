@@ -93,8 +93,8 @@ LOOK = Exercise(
     difficulty=2,
     statement="""\
 Write `look(states, notes, real, w, u, v)` in NumPy: one step of Bahdanau's attention for a padded batch. `states` (b, m) holds a decoder state for each sentence, `notes` (b, s, m) the annotations, \
-and `real` (b, s) is True where a word stands; each row has at least one. With `w`, `u` (m, m) and `v` (m,), the score of a word is `v @ tanh(w @ state + u @ note)`. Return the contexts (b, m) and the weights (b, s). \
-A place without a word gets the weight 0, the weights of each sentence add up to 1, and scores may be in the thousands.""",
+and `real` (b, s) is True where there is a word; each row has at least one. With `w`, `u` (m, m) and `v` (m,), the score of a word is `v @ tanh(w @ state + u @ note)`. Return the contexts (b, m) and the weights (b, s). \
+A place without a word gets weight 0, the weights of each sentence add up to 1, and scores may be in the thousands.""",
     hints=(
         "Which places may share in the softmax of a row, and what must the score of the others be for their weight to come out as 0?",
         "`states @ w.T` is (b, m) and `notes @ u.T` is (b, s, m). An axis of length 1 lets them be added: `[:, None]`.",
@@ -121,10 +121,10 @@ A place without a word gets the weight 0, the weights of each sentence add up to
             lambda states, notes, real, w, u, v: _looked(real / real.sum(axis=1, keepdims=True), notes),
             "Every word has the same weight. Where do the scores enter?",
         ),
-        "one word only": (_one_word, "You took the best word alone. A softmax leaves something to each of them."),
+        "one word only": (_one_word, "You took the best word alone. A softmax leaves something for each of them."),
         "no tanh": (
             _look_by(lambda states, notes, w, u, v: ((states @ w.T)[:, None] + notes @ u.T) @ v),
-            "Your scores have no tanh in them. Without it, the state adds the same to every word, and cancels.",
+            "Your scores have no tanh in them. Without it, the state adds the same amount to every word's score, and cancels.",
         ),
         "w and u swapped": (
             lambda states, notes, real, w, u, v: _look(states, notes, real, u, w, v),
@@ -132,7 +132,7 @@ A place without a word gets the weight 0, the weights of each sentence add up to
         ),
         "transposed": (
             lambda states, notes, real, w, u, v: _look(states, notes, real, w.T, u.T, v),
-            "`w @ state` for one row is `states @ w.T` for all. Your products use `w` and `u` the other way up.",
+            "`w @ state` for one row is `states @ w.T` for all. Your products use `w` and `u` the wrong way round.",
         ),
         "a dot product": (
             _look_by(lambda states, notes, *weights: np.einsum("bm,bsm->bs", states, notes)),
@@ -140,10 +140,10 @@ A place without a word gets the weight 0, the weights of each sentence add up to
         ),
         "no exponential": (_no_exponential, "You divided the scores by their sum. Scores may be negative; exponentiate them first."),
         "one softmax for all": (_over_the_batch, "The weights of the whole *batch* add up to 1. Each sentence has its own sum."),
-        "overflow": (_overflows, "Right for small scores. `np.exp(1000)` is infinite: subtract the largest of each row first."),
+        "overflow": (_overflows, "This is right for small scores. `np.exp(1000)` is infinite: subtract the largest of each row first."),
         "keys mixed": (
             lambda states, notes, real, w, u, v: _looked(_look(states, notes, real, w, u, v)[1], notes @ u.T),
-            "The weights are right, but you mixed the `u @ note`. The annotations themselves are mixed.",
+            "The weights are right, but you averaged the `u @ note`. Average the annotations themselves.",
         ),
     },
     alternatives={"loops": _by_loops},
@@ -151,7 +151,7 @@ A place without a word gets the weight 0, the weights of each sentence add up to
     solution=r"""
 The scores of all words come from two products and one sum: the state's part gets an axis of length 1, so that it is added to each
 word. A score of minus infinity becomes a weight of exactly 0, and since that happens before the softmax, the words share the whole
-weight. Taking away the largest score of each row changes no weight and makes the largest exponential 1, so that nothing overflows and
+weight. Subtracting the largest score of each row changes no weight and makes the largest exponential 1, so that nothing overflows and
 no sum is 0.
 
 ```python
@@ -265,7 +265,7 @@ Two systems were each trained with several seeds. `ours` and `theirs` are dicts 
 Write `settled(ours, theirs)` in plain Python or NumPy. Take ours minus theirs for each common seed, n differences with mean x̄ and standard deviation σ (divisor n − 1), and return `(low, high, verdict)`: \
 the ends x̄ ∓ k σ / √n of the interval, with k = `T_95[n]`, and `"more"` if all of it lies above 0, `"less"` if all of it lies below, else `"open"`.""",
     hints=(
-        "Which two numbers does one difference belong to, if the dicts list their seeds in different orders?",
+        "Which two numbers make one difference, if the dicts list their seeds in different orders?",
         "`ours.keys() & theirs.keys()` are the common seeds. From there on, only the differences matter.",
         "`half = T_95[n] * np.std(differences, ddof=1) / np.sqrt(n)`, and the verdict looks at `low` and `high`, not at the mean.",
     ),
@@ -279,7 +279,7 @@ the ends x̄ ∓ k σ / √n of the interval, with k = `T_95[n]`, and `"more"` i
         "factor 1.96": (_varied(lambda gaps: _half(gaps, t=1.96)), "You took 1.96, which is for many seeds. Look up `T_95[n]`."),
         "always three seeds": (
             _varied(lambda gaps: _half(gaps, t=T_95[3])),
-            "Your factor is 4.303 for any n. It depends on how many count.",
+            "Your factor is 4.303 for any n. It depends on how many seeds count.",
         ),
         "the degrees of freedom": (
             _varied(lambda gaps: _half(gaps, t=T_95.get(len(gaps) - 1, T_95[2]))),
@@ -293,21 +293,21 @@ the ends x̄ ∓ k σ / √n of the interval, with k = `T_95[n]`, and `"more"` i
             _varied(lambda gaps: _half(gaps) / math.sqrt(len(gaps))),
             "You divided σ by n. The mean of n has σ divided by √n.",
         ),
-        "theirs minus ours": (_varied(sign=-1.0), "Your signs are turned: a system that scores more must come out positive."),
+        "theirs minus ours": (_varied(sign=-1.0), "Your signs are reversed: a system that scores more must come out positive."),
         "the mean decides": (
             _varied(verdict=lambda ours, theirs, middle: "more" if middle > 0 else "less"),
             "The interval is right, but your verdict looks at the mean. If 0 lies inside the interval, the matter is open.",
         ),
         "two intervals that overlap": (
             _varied(verdict=_by_overlap),
-            "You compared an interval of each system. They may overlap although every seed agrees; ask about the differences.",
+            "You compared one interval per system. Those may overlap even when every seed agrees; look at the differences.",
         ),
         "two means": (_two_means, "You took the spread of each system. What a seed does to *both* cancels if you subtract first."),
     },
     alternatives={"by hand": _by_hand},
     success="Three seeds settle a difference if its mean is about 2.5 times as large as its spread.",
     solution=r"""
-Only the differences enter, each between two runs of one seed. The verdict looks at the ends of the interval: if 0 lies between them,
+Only the differences matter, each between two runs of one seed. The verdict looks at the ends of the interval: if 0 lies between them,
 these seeds leave the matter open, whichever way the mean points.
 
 ```python

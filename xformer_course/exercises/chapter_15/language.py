@@ -16,9 +16,9 @@ THIRD = Exercise(
     minutes=6,
     difficulty=1,
     statement="""\
-A decoder layer of our library has d_model = 256 and d_ff = 1,024. Each attention has four square matrices, the \
-feed-forward net has two, all with a bias. Each residual has a LayerNorm with a gain and a shift for every feature. How \
-many numbers are learned in such a layer? And how many without cross-attention and its residual?""",
+A decoder layer of our library has d_model = 256 and d_ff = 1,024. Each attention has four square matrices and the \
+feed-forward net has two matrices, all with a bias. Each residual has a LayerNorm with a gain and a shift for every feature. How \
+many numbers does such a layer learn? And how many without cross-attention and its residual?""",
     hints=(
         "Count one attention first: four matrices of which shape, and four biases of which length?",
         "A decoder layer has two attentions, one feed-forward net and three residuals. Which of them go?",
@@ -33,7 +33,7 @@ many numbers are learned in such a layer? And how many without cross-attention a
         ),
         "norms forgotten": (
             {"with": WITH - 3 * NORM, "without": WITHOUT - 2 * NORM},
-            "Attentions and net are right. Each residual also has a LayerNorm.",
+            "The attentions and the net are right. Each residual also has a LayerNorm.",
         ),
         "its norm stays": (
             {"with": WITH, "without": WITHOUT + NORM},
@@ -44,7 +44,7 @@ many numbers are learned in such a layer? And how many without cross-attention a
             "You counted three projections per attention. What happens to the heads after they are joined?",
         ),
         "the other way round": Misconception(
-            {"with": WITHOUT, "without": WITH}, "Both numbers are right, under each other's name.", whole=True
+            {"with": WITHOUT, "without": WITH}, "Both numbers are right, but each is under the other's name.", whole=True
         ),
     },
     alternatives={"as floats": {"with": float(WITH), "without": float(WITHOUT)}},

@@ -14,9 +14,9 @@ BY_HAND = Exercise(
     minutes=8,
     difficulty=1,
     statement="""\
-A token is the vector (2, 2, 2, 6). What do LayerNorm and RMSNorm make of it? All gains are 1, without shift or \
+A token is the vector (2, 2, 2, 6). What do LayerNorm and RMSNorm make of it? All gains are 1, and there is no shift and no \
 epsilon. Then one number inside a SwiGLU: the gate's projection says −1, the other says 4; `"gated"` is silu(−1) · 4. \
-Three decimals are enough, by hand.""",
+Work it out by hand, to three decimals.""",
     hints=(
         "What is the mean of the four numbers, and what is the mean of their squares?",
         "The mean is 3 and the deviations are −1, −1, −1, 3. The squares of the token itself have the mean 48 / 4.",
@@ -43,7 +43,7 @@ Three decimals are enough, by hand.""",
         ),
         "names exchanged": Misconception(
             {**RIGHT, "LayerNorm": RMS, "RMSNorm": LAYER},
-            "Both vectors are right, under each other's name. Which of the two subtracts the mean?",
+            "Both vectors are right, but each is under the other's name. Which of the two subtracts the mean?",
             whole=True,
         ),
         "a sigmoid as gate": ({**RIGHT, "gated": 1.076}, "You multiplied by 1 / (1 + e). silu(z) is z times that number, and z is −1."),

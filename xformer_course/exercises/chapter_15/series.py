@@ -52,9 +52,9 @@ SHARE = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-`weights` (t, j) is a cross-attention map: each of t words shares a weight of 1 among j frames. `heard` (j,) holds, \
+`weights` (t, j) is a cross-attention map: each of t words spreads a weight of 1 over j frames. `heard` (j,) holds, \
 for each frame, the place in the text (0 to t − 1) of the word that sounds in it, −1 in a pause. Write \
-`own_share(weights, heard)`: for each word the part of its weight that falls on its own frames, an array (t,). What falls on a pause is lost; a word that \
+`own_share(weights, heard)`: for each word the share of its weight that falls on its own frames, an array (t,). What falls on a pause is lost; a word that \
 is never heard gets 0.""",
     hints=(
         "For word 2, which columns of its row count?",
@@ -73,12 +73,12 @@ is never heard gets 0.""",
         "a mean weight": (_mean_weight, "You divide by the number of frames, so long words look worse. A share is a sum."),
         "columns made to add to one": (
             lambda weights, heard: _share(weights / weights.sum(axis=0, keepdims=True), heard),
-            "You rescaled the columns. The rows, which are the words, share out a weight of 1.",
+            "You rescaled the columns. Each row is a word and spreads a weight of 1.",
         ),
         "pauses forgiven": (_without_pauses, "You left the pauses out and rescaled. Weight on a pause is lost."),
         "largest weight": (
             lambda weights, heard: (weights * (heard[None] == np.arange(len(weights))[:, None])).max(axis=1),
-            "You take one frame of each word. A word may be heard in several.",
+            "You take one frame for each word. A word may be heard in several.",
         ),
         "one number for all": (
             lambda weights, heard: _share(weights, heard).mean(),
@@ -86,10 +86,10 @@ is never heard gets 0.""",
         ),
     },
     alternatives={"loop": _by_loop, "one-hot table": _by_one_hot},
-    success="Compare it with the floor: the part of all frames that belong to the word.",
+    success="Compare it with the floor: the share of all frames that belong to the word.",
     page="15c_pixels_and_sounds",
     solution=r"""
-Compare the frames, as a row, with the words' numbers, as a column. That gives a boolean table of who sounds where. The weights that it
+Compare the frames, as a row, with the words' numbers, as a column. That gives a boolean table of which word sounds where. The weights that it
 keeps add up to each word's share. −1 equals no word.
 
 ```python

@@ -120,7 +120,7 @@ In PyTorch, write `mixture(x, router, experts)` for tokens `x` (n, m), a matrix 
 functions from (…, m) to (…, m). The softmax of `x @ router` gives each token e probabilities. Only the most likely expert \
 reads the token, and its answer is multiplied by its probability. Return (n, m).""",
     hints=(
-        "How many experts does one token pass? May another token pass another expert?",
+        "How many experts read one token? May another token have a different expert?",
         "Over which axis must the probabilities of one token add up to 1? Which probability reaches the output?",
         "`gate, chosen = (x @ router).softmax(dim=-1).max(dim=-1)`; then, for each expert, the rows where `chosen` is its number.",
     ),

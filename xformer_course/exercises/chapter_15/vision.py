@@ -48,12 +48,12 @@ PATCHES = Exercise(
     minutes=12,
     difficulty=2,
     statement="""\
-Write `patches(images, size)`: cut `images` (b, y, x), arrays of NumPy, into squares of `size` × `size` pixels that \
+Write `patches(images, size)`: cut `images` (b, y, x), NumPy arrays, into squares of `size` × `size` pixels that \
 do not overlap, and return them as (b, i, size²). The squares come row by row from the top left, and so do the pixels \
 inside each. `size` divides both sides.""",
     hints=(
         "For 4 × 4 pixels numbered from 0 and size 2, which four numbers are in the first square?",
-        "`reshape` alone never moves a number past another. Split each side in two axes, then exchange two axes.",
+        "`reshape` alone never moves a number past another. Split each side into two axes, then swap two axes.",
         "Reshape to (b, y / size, size, x / size, size), transpose the middle two, reshape to (b, −1, size²).",
     ),
     stub="def patches(images, size):\n    return ...",
@@ -73,7 +73,7 @@ inside each. `size` divides both sides.""",
         "column by column": (_ordered((0, 3, 1, 2, 4)), "Each square is right, but they come column by column."),
         "pixels turned": (
             _ordered((0, 1, 3, 2, 4), pixels_swapped=True),
-            "The squares are in the right order, but inside each, rows and columns are exchanged.",
+            "The squares are in the right order, but inside each, rows and columns are swapped.",
         ),
         "a sieve": (
             _ordered((0, 2, 4, 1, 3)),

@@ -66,7 +66,7 @@ reads a later place. NumPy or torch, as you like.""",
         ),
         "sinks as queries": (
             _variant(lambda i, j, w, s: (j <= i) & ((i - j < w) | (i < s))),
-            "You opened rows for the first *queries*. Sinks are keys that everybody reads: columns.",
+            "You opened rows for the first *queries*. Sinks are keys that every place reads, and keys are columns.",
         ),
         "sinks taken from the window": (
             _variant(lambda i, j, w, s: (j <= i) & ((i - j < w - s) | (j < s))),
@@ -74,7 +74,7 @@ reads a later place. NumPy or torch, as you like.""",
         ),
         "rows and columns exchanged": (
             _variant(lambda i, j, w, s: (i <= j) & ((j - i < w) | (i < s))),
-            "Your mask is turned over: its places look forward. Rows are queries.",
+            "Your mask is transposed: its places look forward. Rows are queries.",
         ),
     },
     alternatives={
@@ -83,7 +83,7 @@ reads a later place. NumPy or torch, as you like.""",
             [j in range(max(0, i - window + 1), i + 1) or j < min(sinks, i + 1) for j in range(length)] for i in range(length)
         ],
     },
-    success="However long the text grows, a place now reads window + sinks keys at most.",
+    success="However long the text grows, a place now reads at most window + sinks keys.",
     solution=r"""
 There are three conditions on the places i of the query and j of the key: not in the future, and near enough *or* among the first. The
 sinks are inside the brackets, so the future stays closed for them as well.
