@@ -74,7 +74,7 @@ HALVES = Exercise(
 the table $A$ with which each word takes half of its own numbers and half of its head's. The root takes all of its own. For \
 *The big yellow cat* the heads are `[3, 3, 3, None]`, and the row of *big* is 0, 0.5, 0, 0.5.""",
     hints=(
-        "Which row belongs to word number `word`? At which two places of this row is there a number?",
+        "Which row belongs to word number `word`? Which two places in this row hold a number?",
         "Begin with `np.zeros((len(heads), len(heads)))`, and go through the words with `enumerate(heads)`.",
         "`table[word, word]` and `table[word, head]` are 0.5 each. If `head is None`, `table[word, word]` is 1.",
     ),
@@ -106,7 +106,7 @@ the table $A$ with which each word takes half of its own numbers and half of its
         "one and one": (_shares(1.0, 1.0, 1.0), "Add up a row: most of yours give 2. A word takes half of each."),
         "places from 1": (
             _heads_one_place_early,
-            "Your heads are one place too far to the left. The places in `heads` count from 0 already.",
+            "Your heads are one place too far to the left. The places in `heads` are already counted from 0.",
         ),
         "read in both directions": (
             lambda heads: np.maximum(_half_and_half(heads), _half_and_half(heads).T),
@@ -198,14 +198,14 @@ BOTH = Exercise(
     minutes=8,
     difficulty=2,
     statement="""\
-A bidirectional layer gives each word t one row of 2d numbers: first the state after reading the words 1 to t from \
-the left, then the state after reading the words L to t from the right. Here a word is a row of d numbers, \
-$h_t = w\\,h_{t-1} + x_t$ carries each of the d along, and both directions share $w$. The function below runs, and the \
-shape is right. But only the first half of each row is what it should be. Find the mistake, and fix it.""",
+A bidirectional layer gives each word t one row of 2d numbers: first the state after reading the words 1 to t from the \
+left, then the state after reading the words L to t from the right. Here a word is a row of d numbers, $h_t = \
+w\\,h_{t-1} + x_t$ is applied to each of the d numbers, and both directions share $w$. The function below runs, and \
+the shape is right. But only the first half of each row is what it should be. Find the mistake, and fix it.""",
     hints=(
         "Look at row 0 of the faulty result. Which words has its second half read? Which words should it have read?",
         "`read(x[::-1])` gives its states in the order of reading. Which word does its first row belong to?",
-        "Turn the rows of the second reading round again, `[::-1]`, before you put them next to the first.",
+        "Reverse the rows of the second reading, `[::-1]`, before you put them next to the first.",
     ),
     stub="""\
 def both_directions(x, w):
@@ -243,11 +243,11 @@ def both_directions(x, w):
         ),
         "right half first": (
             _pieces(lambda left, right: _beside(right[::-1], left)),
-            "Every row belongs to the right word. But the statement wants the reading from the left first.",
+            "Every row belongs to the right word. But the exercise asks for the reading from the left first.",
         ),
         "added up": (
             _pieces(lambda left, right: left + right[::-1]),
-            "You add the two states, so a row has d numbers and nobody can tell left from right. The statement wants 2d.",
+            "You add the two states, so a row has d numbers and nobody can tell left from right. The exercise asks for 2d.",
         ),
         "one under the other": (
             _pieces(lambda left, right: np.concatenate([left, right[::-1]])),
@@ -276,7 +276,7 @@ def both_directions(x, w):
     },
     success="Every row has now seen the whole sentence: its left part and its right part, each in a state of its own.",
     solution=r"""
-`read(x[::-1])` returns its states in the order of reading, so its first row belongs to the *last* word. Turn the rows round once more,
+`read(x[::-1])` returns its states in the order of reading, so its first row belongs to the *last* word. Reverse the rows once more,
 and each state is back at its word.
 
 ```python
@@ -409,7 +409,7 @@ $\\tanh z$ is in `states`.""",
         "not squared": (_factors(lambda states, t, w_h: w_h * (1 - states[t])), "The slope of tanh is 1 − tanh². You wrote 1 − tanh."),
         "entry by entry": (
             _elementwise,
-            "A change in one number spreads to all numbers of the next state. Which product adds up over the ways between?",
+            "A change in one number spreads to all numbers of the next state. Which product adds up over all the paths between them?",
         ),
     },
     alternatives={"from the end": _gradient_from_the_end, "one change at a time": _gradient_by_rows},
@@ -492,7 +492,7 @@ answer = {
         ),
         "the position itself forgotten": (
             {"three of width 5": 12, "layers of width 5": 11, "layers of width 3": 21},
-            "Almost. With no layer at all, an output would depend on one position.",
+            "Almost. With no layers at all, an output would still depend on one position.",
         ),
     },
     alternatives={"as formulas": {"three of width 5": 3 * 4 + 1, "layers of width 5": 40 / 4, "layers of width 3": np.int64(20)}},
@@ -570,7 +570,7 @@ positions should depend on all 16. With the offsets [1, 1, 1, 1] it depends on o
         ),
         "equal long steps": (
             [4, 4, 4, 4],
-            "You reach far enough, but only every fourth position arrives. How does one get to distance 1?",
+            "You reach far enough, but only every fourth position arrives. How do you get to distance 1?",
             _is(4, 4, 4, 4),
         ),
         "doubling from two": (

@@ -169,7 +169,7 @@ three numbers of a query whose answer is Brussels, (4.35, 50.85), to within 0.05
         ),
         "one factor off": (
             np.log10(_barycentric(BRUSSELS)),
-            "Your capitals are in the right order, but all differences between your scores are wrong by one factor. Which logarithm undoes `np.exp`? Do you multiply anything afterwards?",
+            "Your capitals are in the right order, but all differences between your scores are wrong by the same factor. Which logarithm undoes `np.exp`? Do you multiply anything afterwards?",
             lambda answer: _points_like(answer, np.log(_barycentric(BRUSSELS))),
         ),
         "capitals in another order": (
@@ -187,7 +187,7 @@ three numbers of a query whose answer is Brussels, (4.35, 50.85), to within 0.05
         ),
         "weights in the wrong order": (
             _barycentric(BRUSSELS)[[2, 0, 1]],
-            "Those are weights, and in another order than the capitals. A query holds scores, and softmax still acts on them.",
+            "Those are weights, and their order is not that of the capitals. A query holds scores, and softmax still acts on them.",
             lambda answer: any(
                 _is_near(np.asarray(answer, dtype=float)[list(p)] @ CAPITALS, BRUSSELS) for p in itertools.permutations(range(3))
             ),
@@ -200,7 +200,7 @@ three numbers of a query whose answer is Brussels, (4.35, 50.85), to within 0.05
     success="Softmax turns the logarithms of weights into these weights. So with one-hot keys you can ask for any point inside.",
     solution=r"""
 Two coordinates and the sum of the weights are three equations for three weights. Their logarithms are scores that softmax turns back
-into these weights. Add one number to all three, and you have another right query.
+into these weights. Add the same number to all three, and you have another right query.
 
 ```python
 capitals = np.array([[2.35, 48.86], [-0.13, 51.51], [13.40, 52.52]])

@@ -17,7 +17,7 @@ TWO_INFINITIES = Exercise(
     minutes=3,
     difficulty=1,
     statement="""\
-Four keys receive the scores 3, −∞, 3, −∞. Write down the four weights that softmax makes of them.""",
+Four keys receive the scores 3, −∞, 3, −∞. Write down the four weights that softmax makes from them.""",
     hints=(
         "What is the exponential of minus infinity? And what must the four weights add up to?",
         "The first and the third key have the same score, so nothing can tell their weights apart.",
@@ -137,12 +137,12 @@ LOOKUP = Exercise(
     difficulty=2,
     statement="""\
 Write `my_lookup(query, keys, values, temperature=1.0)` for one query: `query` (d,), `keys` (j, d), `values` (j, e). \
-Divide the dot products of query and keys by the temperature, make weights of them by softmax, take the mean of the \
-values, and return the pair `(output, weights)`. All numbers must be finite, even for scores in the thousands or a \
-temperature of 0.0001. Beware: `np.exp(1000)` is infinite, and infinity divided by infinity is `nan`. What can you subtract \
-from all scores without changing a weight?""",
+Divide the dot products of query and keys by the temperature, turn them into weights with softmax, take the mean of \
+the values, and return the pair `(output, weights)`. All numbers must be finite, even for scores in the thousands or a \
+temperature of 0.0001. Beware: `np.exp(1000)` is infinite, and infinity divided by infinity is `nan`. What can you \
+subtract from all scores without changing a weight?""",
     hints=(
-        "Which shapes do the scores, the weights and the output have, and which product makes each of them?",
+        "What shapes do the scores, the weights and the output have, and which product makes each of them?",
         "`keys @ query` gives one score for each key. Softmax sees only differences. Which number can you subtract from all scores so that no exponent is above 0?",
         "Subtract the largest score, divide by the temperature, take exponentials, divide by their sum; the output is `weights @ values`.",
     ),
@@ -177,7 +177,7 @@ from all scores without changing a weight?""",
         ),
         "distances as scores": (
             _lookup_by(lambda query, keys, temperature: _weights(-((keys - query) ** 2).sum(axis=1), temperature)),
-            "You score a key by its distance from the query. The statement asks for the dot product. The two rank keys differently when the keys have different lengths.",
+            "You score a key by its distance from the query. The exercise asks for the dot product. The two rank keys differently when the keys have different lengths.",
         ),
         "cosines as scores": (
             _lookup_by(

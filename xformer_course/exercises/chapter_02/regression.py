@@ -95,9 +95,9 @@ STRAY_REGRESSION = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-The function below estimates y at the number `x` from data points `xs`, `ys`, two arrays of one length. Near the data it \
-is right. Far from the data it returns "not a number", although the formula has a value at every `x`. Find out what \
-happens to the kernel, and fix the function: it should follow its formula everywhere.""",
+The function below estimates y at the number `x` from data points `xs`, `ys`, two arrays of the same length. Near the \
+data it is right. Far from the data it returns "not a number", although the formula has a value at every `x`. Find out \
+what happens to the kernel, and fix the function: it should follow its formula everywhere.""",
     hints=(
         "Print the kernel for x = 90 with points at 0, 2 and 5. What is the sum that you divide by?",
         "The kernel is the exponential of a score, and you divide by the sum. That is a softmax. What may you do to all scores of a softmax?",
@@ -122,7 +122,7 @@ def kernel_regression(x, xs, ys, bandwidth):
         ),
         "mean far away": (
             _epsilon_in_kernel,
-            "Far away you return the mean of all y. The formula does not: it favours the nearest point, and more so the farther away x is.",
+            "Far away you return the mean of all y. The formula does not: it favours the nearest point, the more so the farther away x is.",
         ),
         "always the nearest": (
             _always_nearest,
@@ -130,7 +130,7 @@ def kernel_regression(x, xs, ys, bandwidth):
         ),
         "first of two nearest": (
             _first_nearest,
-            "This is right near the data. But far away two points may be almost equally near, and then the formula still blends them. Look at the quotient of their kernels.",
+            "This is right near the data. But far away two points may be almost equally near, and then the formula still blends them. Look at the ratio of their kernels.",
         ),
         "x moved to the data": (
             lambda x, xs, ys, bandwidth: _regression(np.clip(x, xs.min(), xs.max()), xs, ys, bandwidth),

@@ -13,7 +13,8 @@ THREE_SHAPES = Exercise(
     minutes=3,
     difficulty=1,
     statement="""\
-Five queries of width 3 meet seven keys, and each key has a value of width 2. Which shapes have the scores, the weights and the output?""",
+Five queries of width 3 meet seven keys, and each key has a value of width 2. What are the shapes of the scores, the \
+weights and the output?""",
     hints=(
         "How many scores does one query get, and how many weights?",
         "Scores are q kᵀ. The output is weights v: which two axes of that product remain?",
@@ -24,7 +25,7 @@ Five queries of width 3 meet seven keys, and each key has a value of width 2. Wh
     wrong={
         "keys by queries": (
             {"scores": (7, 5), "weights": (7, 5), "output": (5, 2)},
-            "Your scores have a row for each key. Each query shares out its own attention, so which of the two should the rows be?",
+            "Your scores have a row for each key. Each query shares out its own attention, so which should the rows be, queries or keys?",
         ),
         "weights turned round": (
             {"scores": (5, 7), "weights": (7, 5), "output": (5, 2)},

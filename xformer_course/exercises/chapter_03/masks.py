@@ -198,10 +198,10 @@ attend to itself and to the `window` positions just before it, but not to later 
             lambda length, window: _recent(length, window) & (_distances(length) != 0),
             "The diagonal is False, so the first row may attend to nothing at all. Read the statement's second sentence again.",
         ),
-        "True for hidden": (lambda length, window: ~_recent(length, window), "Turned round: in this book True means *may attend*."),
+        "True for hidden": (lambda length, window: ~_recent(length, window), "The wrong way round: in this book True means *may attend*."),
         "zeros and ones": (
             lambda length, window: _recent(length, window).astype(int),
-            "The right pattern, as integers. Masks are booleans here, so that `~mask` and `mask & other` mean what they say: look at `dtype`.",
+            "The right pattern, but as integers. Masks are booleans here, so that `~mask` and `mask & other` mean what they say: look at `dtype`.",
         ),
         "numbers to add": (
             lambda length, window: np.where(_recent(length, window), 0.0, -np.inf),
@@ -216,7 +216,7 @@ attend to itself and to the `window` positions just before it, but not to later 
     success="Two masks joined by *and*: the past, and nearby.",
     solution=r"""
 The condition on a pair is 0 ≤ i − j ≤ window: not later, and not too far back. A column of query positions and a row of key positions
-give all the differences at once. You may also join the causal mask and the local mask by `&`.
+give all the differences at once. You can also combine the causal mask and the local mask with `&`.
 
 ```python
 def recent_mask(length, window):

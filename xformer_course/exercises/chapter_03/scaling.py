@@ -109,8 +109,8 @@ the four numbers grow.""",
     },
     success="Sixteen times the width, four times the spread: it grows like the square root of d.",
     solution=r"""
-Draw queries and keys, multiply them elementwise, and add up along the width. That gives one score per pair. The standard deviation doubles
-each time the width becomes four times as large, and that is how a square root grows.
+Draw queries and keys, multiply them elementwise, and add up along the width. That gives one score per pair. The standard deviation
+doubles each time the width is quadrupled, and that is how a square root grows.
 
 ```python
 rng = np.random.default_rng(0)

@@ -11,7 +11,7 @@ EQUAL_SCORES = Exercise(
     minutes=2,
     difficulty=1,
     statement="""\
-Four keys have the same score, 2.5. Which weights does softmax give them?""",
+Four keys have the same score, 2.5. What weights does softmax give them?""",
     hints=(
         "What must the four weights add up to?",
         "Softmax looks only at differences between scores. Here there are none.",
@@ -130,7 +130,7 @@ STABLE_SOFTMAX = Exercise(
 Write `my_softmax(scores, axis=-1)` in NumPy. The weights have the shape of `scores` and add up to 1 along `axis`. Scores near 1000 or \
 near −1000 must give finite weights, and so must a matrix whose rows lie far apart. Leave `scores` as it was.""",
     hints=(
-        "What does `np.exp(1000.0)` give, and what becomes of the quotient of two such numbers?",
+        "What does `np.exp(1000.0)` give, and what happens when you divide two such numbers?",
         "Softmax does not change when the same number is subtracted from every score along the axis. Choose that number well.",
         "Subtract the maximum along the axis, with `keepdims=True` so that it lines up; then the largest exponential is 1.",
     ),
@@ -154,7 +154,7 @@ near −1000 must give finite weights, and so must a matrix whose rows lie far a
         ),
         "one maximum for all rows": (
             _shares(lambda scores, axis: np.exp(scores - scores.max())),
-            "You subtract one maximum from everything. A row that lies far below it has exponentials that round to 0, and then you divide 0 by 0. Which maximum should a row lose?",
+            "You subtract one maximum from everything. A row that lies far below it has exponentials that round to 0, and then you divide 0 by 0. Which maximum should you subtract from a row?",
         ),
         "no exponential": (
             lambda scores, axis=-1: scores / scores.sum(axis=axis, keepdims=True),
@@ -198,7 +198,7 @@ near −1000 must give finite weights, and so must a matrix whose rows lie far a
         ),
         "the sum has no axis": (
             _shares(total=lambda powers, axis: powers.sum()),
-            "The maximum is taken along `axis`, but all your weights together add up to 1. Look at what the sum runs over.",
+            "The maximum is taken along `axis`, but all your weights together add up to 1. Look at what your sum runs over.",
         ),
         "sum along the last axis": (
             _shares(total=lambda powers, axis: powers.sum(axis=-1, keepdims=True)),
@@ -213,9 +213,9 @@ near −1000 must give finite weights, and so must a matrix whose rows lie far a
     },
     success="Large scores, any axis, and the input is untouched.",
     solution=r"""
-Subtracting one number from all scores along the axis leaves the weights as they are: it multiplies every exponential by one factor,
-which cancels between numerator and denominator. Subtracting the *maximum along the axis* makes the largest exponential 1, so nothing
-overflows and no sum is 0. `keepdims=True` keeps the maximum lined up with its own row, whichever axis that is.
+Subtracting one number from all scores along the axis leaves the weights as they are: it multiplies every exponential by the same
+factor, which cancels between numerator and denominator. Subtracting the *maximum along the axis* makes the largest exponential 1,
+so nothing overflows and no sum is 0. `keepdims=True` keeps the maximum lined up with its own row, whichever axis that is.
 
 ```python
 def my_softmax(scores, axis=-1):
@@ -239,19 +239,19 @@ Softmax turns the scores 1, 2 and 4 into weights. What happens to the largest we
 score by 5? Say `"grows"`, `"shrinks"` or `"same"`.""",
     hints=(
         "Which of the two changes alters the differences between the scores?",
-        "The quotient of two weights is exp(difference of their scores).",
-        "Adding 5 cancels in every quotient. Multiplying by 5 makes every difference five times as large.",
+        "The ratio of two weights is exp(difference of their scores).",
+        "Adding 5 cancels in every ratio. Multiplying by 5 makes every difference five times as large.",
     ),
     stub='answer = {"add 5": ..., "times 5": ...}',
     reference={"add 5": "same", "times 5": "grows"},
     wrong={
         "a shift counts": (
             {"add 5": "grows", "times 5": "grows"},
-            "Take two scores, 1 and 2, and write the quotient of their weights before and after adding 5.",
+            "Take two scores, 1 and 2, and write the ratio of their weights before and after adding 5.",
         ),
         "softmax ignores scale": (
             {"add 5": "same", "times 5": "same"},
-            "Softmax does ignore a shift. But compute exp(4 − 2) and exp(20 − 10): is the quotient of two weights the same?",
+            "Softmax does ignore a shift. But compute exp(4 − 2) and exp(20 − 10): is the ratio of two weights the same?",
         ),
         "shift and scale swapped": (
             {"add 5": "grows", "times 5": "same"},
@@ -273,7 +273,7 @@ score by 5? Say `"grows"`, `"shrinks"` or `"same"`.""",
     },
     success="A shift cancels; a stretch sharpens. That is why the scale of the scores matters.",
     solution=r"""
-A quotient of two weights is the exponential of the difference of their scores. Adding 5 to every score leaves the differences alone;
+The ratio of two weights is the exponential of the difference of their scores. Adding 5 to every score leaves the differences alone;
 multiplying by 5 makes them five times as large, and the largest weight grows.
 
 ```python

@@ -73,9 +73,10 @@ COSTS = Exercise(
     minutes=15,
     difficulty=3,
     statement="""\
-What does a self-attention cost, in multiplications? A sentence has L words of width m, queries and keys have width d, values have width e. \
-Leave out softmax and the division by √d. Show on paper why the pairs overtake the projections at some length, whatever the widths are. \
-Then give each step as a function. The check compares it with a count over small arrays.
+How many multiplications does self-attention cost? A sentence has L words of width m, queries and keys have width d, \
+values have width e. Leave out softmax and the division by √d. Show on paper why the pairs overtake the projections at \
+some length, whatever the widths are. Then give each step as a function. The check compares it with a count over small \
+arrays.
 
 - `projections(L, m, d, e)`: all multiplications that make Q, K and V
 - `pairs(L, d, e)`: all multiplications in the scores and in the blending of values

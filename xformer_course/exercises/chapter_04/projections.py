@@ -172,7 +172,7 @@ You may call `scaled_dot_product_attention(q, k, v, mask=mask)`.""",
     alternatives={"loops and lists": _self_by_loops, "one einsum": _self_by_one_bilinear_form, "library": _self_from_the_library},
     success="Three projections of one input, and then attention as before.",
     solution=r"""
-Three projections of one input give the three arrays that attention takes. The root is of a query's width, and `softmax` works along
+Three projections of one input give the three arrays that attention takes. The root is that of a query's width, and `softmax` works along
 the rows.
 
 ```python

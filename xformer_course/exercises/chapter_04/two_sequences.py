@@ -98,7 +98,7 @@ def faulty_cross_attention(x, context, w_q, w_k, w_v):
         ),
         "x reads itself": (
             lambda x, context, w_q, w_k, w_v: attend(x @ w_q, x @ w_k, x @ w_v),
-            "That is the self-attention of `x`, and `context` plays no part in it any more.",
+            "That is the self-attention of `x`, and `context` no longer plays any part in it.",
         ),
         "roles exchanged": (
             lambda x, context, w_q, w_k, w_v: attend(context @ w_q, x @ w_k, x @ w_v),
@@ -114,7 +114,7 @@ def faulty_cross_attention(x, context, w_q, w_k, w_v):
         ),
         "values not projected": (
             lambda x, context, w_q, w_k, w_v: attend(x @ w_q, context @ w_k, context),
-            "The weights are right, but you blend the rows of `context` as they are, so the output has their width. Which matrix do you not use?",
+            "The weights are right, but you blend the rows of `context` as they are, so the output has their width. Which matrix is missing?",
         ),
         "scaled by the context's length": (_divided_by(lambda x, context, w_q: math.sqrt(len(context))), LENGTH_IN_THE_ROOT),
         "scaled by the asker's length": (_divided_by(lambda x, context, w_q: math.sqrt(len(x))), LENGTH_IN_THE_ROOT),
@@ -128,8 +128,8 @@ def faulty_cross_attention(x, context, w_q, w_k, w_v):
     alternatives={"loops and lists": _cross_by_loops, "library": _cross_from_the_library},
     success="Queries from one side; keys and values, as a pair, from the other.",
     solution=r"""
-The values came from `x`. Weight (i, j) says how much query i takes of row j of the *context*, so row j of the values must come from that
-row. With equal lengths the mistake does not show, and the function blends the wrong sequence.
+The values came from `x`. Weight (i, j) says how much query i takes from row j of the *context*, so row j of the values must come
+from that row. With equal lengths the mistake raises no error: the function just blends the wrong sequence.
 
 ```python
 def faulty_cross_attention(x, context, w_q, w_k, w_v):

@@ -17,7 +17,7 @@ SWAP = Exercise(
     statement="""\
 Two keys have the values 8 and 0. One query gives them the weights 3/4 and 1/4, so its output is 6. A second query \
 gives them 1/4 and 3/4, and its output is 2. What is the output of the *first* query if you swap keys and values \
-together, the keys alone, the values alone? And if you swap the queries alone, which two outputs come out, from top \
+together, the keys alone, or the values alone? And if you swap the queries alone, which two outputs come out, from top \
 to bottom?""",
     hints=(
         "A weight belongs to a key. Where does the 3/4 go when its key moves?",
@@ -140,7 +140,7 @@ SUMMARY = Exercise(
     statement="""\
 Write `summary(x, w_q, w_k, w_v)`: one vector for a whole sentence `x` (n, m), made from the self-attention of its \
 words, with as many numbers as `w_v` has columns. It must be the same for every order of the rows, for any n. Every \
-row must influence it, and `w_q` must as well if there are two words or more. Several answers are right.""",
+row must influence it, and `w_q` must too if there are two or more words. Several answers are right.""",
     hints=(
         "`self_attention` gives n rows, in the order of the words. Which operations on rows forget the order?",
         "A mean over the rows, a sum or a maximum: along which axis do the rows lie?",
@@ -263,11 +263,11 @@ SET_ENCODER = Exercise(
     difficulty=2,
     statement="""\
 This function should describe a *set* of words: the mean of their self-attention outputs, the same for every order. \
-Its author tried two words in both orders and was content. With three words, the order shows. Find the three weights \
-that it gives to the three outputs, and fix it. Keep the rest.""",
+Its author tried two words in both orders and was satisfied. With three words, the order shows. Find the three weights \
+that it gives to the three outputs, and fix it. Leave the rest as it is.""",
     hints=(
         "Do the loop on paper for three outputs a, b, c. What does it return?",
-        "After the second turn: ((a + b)/2 + c)/2. With which weight does each of the three go in?",
+        "After the second turn: ((a + b)/2 + c)/2. What is the weight of each of the three?",
         "A mean of n rows gives each the weight 1/n: sum all of them, then divide once, by n.",
     ),
     stub="""\

@@ -86,10 +86,10 @@ IS_EQUIVARIANT = Exercise(
     minutes=12,
     difficulty=2,
     statement="""\
-Write `failing_order(layer, x)`. The function `layer` takes a matrix and returns one with as many rows; `x` has at \
-most 4 rows. Return an order, a tuple, for which reordering the rows before the layer does *not* give the same as \
-reordering its output. If there is no such order, return None. Rounding is not a difference: compare relative to the \
-largest value, or use `np.allclose`.""",
+Write `failing_order(layer, x)`. The function `layer` takes a matrix and returns one with the same number of rows; `x` \
+has at most 4 rows. Return an order, a tuple, for which reordering the rows before the layer does *not* give the same \
+as reordering its output. If there is no such order, return None. Rounding does not count as a difference: compare \
+relative to the largest value, or use `np.allclose`.""",
     hints=(
         "For one order you can compute two matrices. Which two, and when must they be equal?",
         "`itertools.permutations(range(len(x)))` gives all orders as tuples; `list(order)` indexes rows.",
@@ -282,8 +282,8 @@ orders.""",
     success="A and C see the other rows only through sums over all of them.",
     solution=r"""
 A and C see the other rows only through sums over all rows, which are the same in every order. For A it is the mean. C is $X (X^\top
-X)$, and $(P X)^\top (P X) = X^\top X$ because $P^\top P$ is the identity. For the others, three rows and one swap are enough. A sort
-returns the same for every order, which is invariance.
+X)$, and $(P X)^\top (P X) = X^\top X$ because $P^\top P$ is the identity. For the others, three rows and one swap are enough. A
+sort returns the same result for every order, which is invariance.
 
 ```python
 layers = {

@@ -117,7 +117,7 @@ self-attention followed by a mean.""",
         ),
         "np.unique on rows": _by_unique,
     },
-    success="So much can a model built on this layer still know about word order.",
+    success="That is how much a model built on this layer can still know about word order.",
     solution=r"""
 Keep the outputs met so far, and add one only if it is close to none of them. Comparing bits instead would count rounding as knowledge.
 

@@ -90,11 +90,11 @@ every mask passes. Then count: for n = 3, how many of the 512 masks pass?""",
     wrong={
         "nothing may be hidden": (
             lambda mask: bool(mask.all()),
-            "A mask that hides something can still keep it. Suppose every word reads only itself: what does reordering do to the outputs?",
+            "A mask that hides something can still keep equivariance. Suppose every word reads only itself: what does reordering do to the outputs?",
         ),
         "symmetric is enough": (
             lambda mask: bool((mask == mask.T).all()),
-            "A local window is symmetric, and still it knows who is next to whom. Swap the first two words under it.",
+            "A local window is symmetric, and yet it knows who is next to whom. Swap the first two words under it.",
         ),
         "equal numbers of keys": (
             lambda mask: len(set(mask.sum(axis=1).tolist())) == 1,
@@ -114,7 +114,7 @@ every mask passes. Then count: for n = 3, how many of the 512 masks pass?""",
         ),
         "diagonal not looked at": (
             lambda mask: bool(len(set(mask[~np.eye(len(mask), dtype=bool)].tolist())) <= 1),
-            "You compare the entries off the diagonal. If a single word cannot read itself, what happens when another word comes to its place?",
+            "You compare the entries off the diagonal. If a single place cannot read itself, what happens when another word moves there?",
         ),
         "words must read themselves": (
             lambda mask: bool(mask.diagonal().all()),
@@ -122,7 +122,7 @@ every mask passes. Then count: for n = 3, how many of the 512 masks pass?""",
         ),
     },
     alternatives={"two values": _two_values, "attention, brute force": _by_attention, "swaps of neighbours": _by_swaps},
-    success="The diagonal must be alike, and so must the rest: only 4 of the 512 masks pass.",
+    success="All entries on the diagonal must be the same, and so must all the others: only 4 of the 512 masks pass.",
     solution=r"""
 The proof goes through if reordering rows and columns of the mask leaves it as it is. Is that also necessary? Yes. Take equal scores,
 and values that each have a 1 in their own column. Then each output row is the row of the mask divided by its sum, and two different

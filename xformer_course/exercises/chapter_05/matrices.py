@@ -43,8 +43,8 @@ MATRIX_AND_WAY_BACK = Exercise(
     statement="""\
 An `order` is a tuple of n row numbers, counted from 0: `x[list(order)]` has row `order[0]` of `x` at the top, then \
 row `order[1]`, and so on. Write `there_and_back(order)`. It returns the matrix `p` (n, n) for which `p @ x` equals \
-`x[list(order)]` for every x, and the order `back` that puts the rows where they were: `x[list(order)][list(back)]` \
-equals `x`.""",
+`x[list(order)]` for every x, and the order `back` that puts the rows back where they were: \
+`x[list(order)][list(back)]` equals `x`.""",
     hints=(
         "For the order (1, 2, 0): which row of `x` comes first in `p @ x`, and so where is the single 1 in the first row of `p`?",
         "`np.eye(n)` leaves all rows where they are. What does indexing its rows do? For `back`: at which place did row 0 end up?",
@@ -57,11 +57,11 @@ equals `x`.""",
     wrong={
         "matrix of the way back": (
             lambda order: (np.eye(len(order))[np.array(order)].T, np.argsort(order)),
-            "Your `p` undoes the order: with rows and columns swapped, it is the matrix of the way back. Multiply it with the rows 10, 20, 30 for the order (1, 2, 0) and compare with the indexing.",
+            "Your `p` undoes the order: with rows and columns swapped, it is the matrix of the way back. Multiply the rows 10, 20, 30 by it for the order (1, 2, 0) and compare with the indexing.",
         ),
         "the same order again": (
             lambda order: (np.eye(len(order))[np.array(order)], np.array(order)),
-            "Applying an order twice brings the rows home only if it swaps pairs. Apply (1, 2, 0) twice to three rows, on paper.",
+            "Applying an order twice brings the rows home only if it just swaps pairs. Apply (1, 2, 0) twice to three rows, on paper.",
         ),
         "order read backwards": (
             lambda order: (np.eye(len(order))[np.array(order)], np.array(order)[::-1]),
@@ -73,7 +73,7 @@ equals `x`.""",
         ),
         "order on the diagonal": (
             lambda order: (np.diag(np.array(order, dtype=float)), np.argsort(order)),
-            "Your matrix multiplies rows by numbers and moves none of them. To fetch a row, which number belongs in its column, and which in all others?",
+            "Your matrix multiplies rows by numbers and moves none of them. To fetch a row, which number belongs in its column, and which in all the others?",
         ),
         "counted from 1": (
             lambda order: (np.eye(len(order))[np.array(order) - 1], np.argsort(order)),

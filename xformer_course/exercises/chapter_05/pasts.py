@@ -56,11 +56,11 @@ PREFIX = Exercise(
     statement="""\
 Run self-attention under a causal mask, in NumPy, on the four rows and three matrices of the cell below. For each \
 place 0 to 3, count: after how many of the 24 orders of the rows is the output row at this place the same as before, \
-up to rounding (`np.allclose`)? The order that moves nothing counts. Then explain the four numbers.""",
+up to rounding (`np.allclose`)? The order that moves nothing counts too. Then explain the four numbers.""",
     hints=(
         "Which rows of x does the output row at place 2 depend on?",
         "It depends on the word at its own place and on the *set* of words before it. How many orders keep both?",
-        "At place i: i! orders of the words before, times (3 − i)! orders of the words behind.",
+        "At place i: i! orders of the words before, times (3 − i)! orders of the words after it.",
     ),
     stub=STUB,
     reference=ONE_LAYER,
@@ -78,7 +78,7 @@ up to rounding (`np.allclose`)? The order that moves nothing counts. Then explai
             ),
             "words behind held still": (
                 [1, 1, 2, 6],
-                "You reorder the words before each place and hold the words behind it still. Place 0 reads none of those: may they move?",
+                "You reorder the words before each place and hold the words after it still. Place 0 reads none of those: may they move?",
             ),
             "own word among the set": (
                 [6, 4, 6, 24],
@@ -90,7 +90,7 @@ up to rounding (`np.allclose`)? The order that moves nothing counts. Then explai
             ),
             "orders up to the place": (
                 [1, 2, 6, 24],
-                "You count the orders of the words up to the place. The word at the place must stay, and the words behind it may move.",
+                "You count the orders of the words up to the place. The word at the place must stay, and the words after it may move.",
             ),
             "nothing may move": (
                 [1, 1, 1, 1],
@@ -172,7 +172,7 @@ the output row of the *second* layer the same as before? Predict the four number
             ),
             "mask turned round": (
                 TWO_LAYERS[::-1],
-                "Your second layer knows most at place 0, as if each word saw the words *behind* it. In a causal mask row i is True up to column i, and the words behind may move.",
+                "Your second layer knows most at place 0, as if each word saw the words *after* it. In a causal mask row i is True up to column i, and the words after it may move.",
             ),
             "order that moves nothing left out": (
                 [5, 1, 0, 0],

@@ -211,7 +211,7 @@ matrix s? Is pᵀ p = I? Decide these two on paper. And write `repair(e, p)`: th
 so the layer reads p (x + e).""",
     hints=(
         "Which of the three lines mentions the table at all?",
-        "The first line holds exactly if your gap of exercise 5.12 is zero. The other two speak of any scores and of p alone.",
+        "The first line holds exactly if your gap of exercise 5.12 is zero. The other two are about any scores and about p alone.",
         "holds is (np.allclose(e, p @ e), True, True), and the table that closes the gap is p e.",
     ),
     stub='steps = {"holds": ..., "repair": ...}',
@@ -223,7 +223,7 @@ so the layer reads p (x + e).""",
     },
     success="Only the first line breaks, and a table that moves with the words repairs it.",
     solution=r"""
-The first line holds where there is no gap. The other two speak of any scores and of $P$ alone, so they hold as before. A table that
+The first line holds where there is no gap. The other two are about any scores and about $P$ alone, so they hold as before. A table that
 moves like the words closes the gap.
 
 ```python

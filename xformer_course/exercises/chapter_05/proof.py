@@ -193,7 +193,7 @@ p)`, the scores of the reordered words, from the old scores s = q kᵀ (n, n) an
 say why a single 1 in each row and column makes `undo` so short.""",
     hints=(
         "In `s`, entry (i, j) belongs to query i and key j. Where do row i and column j go when all words move?",
-        "Write (p q)(p k)ᵀ without the bracket on the right: the transpose of a product turns its order round.",
+        "Write (p q)(p k)ᵀ without the bracket on the right: the transpose of a product reverses its order.",
         "undo(p) is the transpose of p, and (p q)(p k)ᵀ = p q kᵀ pᵀ = p s pᵀ.",
     ),
     stub='steps = {"undo": ..., "scores": ...}',

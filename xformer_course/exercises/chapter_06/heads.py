@@ -18,7 +18,7 @@ SIZES = Exercise(
     difficulty=1,
     statement="""\
 A self-attention layer has model width 512 and 8 heads, with d = e = 64. Say how many of the 512 columns of its \
-input head 3 reads, which shape this head's own W_Q has, how many rows W_O has, and how many attention weights the \
+input head 3 reads, what shape this head's own W_Q has, how many rows W_O has, and how many attention weights the \
 layer computes for one sentence of 10 words.""",
     hints=(
         "In the formula of a head, what is multiplied by W_Q: the whole input, or a part of it?",
@@ -39,7 +39,7 @@ answer = {"columns read": ..., "shape of W_Q": ...,
             _sizes(w_q=(512, 512), rows=4096),
             "With this W_Q a query of one head would have 512 numbers. The statement gives its width d.",
         ),
-        "a matrix for a slice": (_sizes(w_q=(64, 64)), "Your W_Q has 64 rows. How many numbers does the word have that it multiplies?"),
+        "a matrix for a slice": (_sizes(w_q=(64, 64)), "Your W_Q has 64 rows. How many numbers are there in the word that it multiplies?"),
         "eight full widths joined": (_sizes(rows=4096), "4096 is 8 times 512. How many numbers does one head return for a word?"),
         "rows of one head only": (
             _sizes(rows=64),
@@ -48,7 +48,7 @@ answer = {"columns read": ..., "shape of W_Q": ...,
         "one map for all heads": (_sizes(weights=100), "10 × 10 is the map of one head. Do the heads share it?"),
         "one weight a word and head": (
             _sizes(weights=80),
-            "Each word shares its attention among how many words? Every head does that again.",
+            "Among how many words does each word share its attention? Every head does that again.",
         ),
         "W_Q turned round": (
             _sizes(w_q=(64, 512)),
@@ -186,11 +186,11 @@ MULTI_HEAD = Exercise(
     minutes=15,
     difficulty=2,
     statement="""\
-Write `my_multi_head(x, context, w_q, w_k, w_v, w_o, mask=None)`. Queries come from `x` (i, m), keys and values \
-from `context` (j, m). The projections have a head axis: `w_q` and `w_k` (h, m, d), `w_v` (h, m, e); `w_o` is (h·e, \
-m). `mask` is None or boolean (i, j), True = may attend, and holds for all heads; every row of it has a \
-True. You may call chapter 3's `scaled_dot_product_attention`, with `mask=mask`. Return `(output, weights)` of shapes (i, m) and \
-(h, i, j).""",
+Write `my_multi_head(x, context, w_q, w_k, w_v, w_o, mask=None)`. Queries come from `x` (i, m), keys and values from \
+`context` (j, m). The projections have a head axis: `w_q` and `w_k` (h, m, d), `w_v` (h, m, e); `w_o` is (h·e, m). \
+`mask` is None or boolean (i, j), True = may attend, and applies to all heads; every row of it has a True. You may \
+call chapter 3's `scaled_dot_product_attention`, with `mask=mask`. Return `(output, weights)` of shapes (i, m) and (h, \
+i, j).""",
     hints=(
         "If there were only one head, which function of chapter 3 would do almost all of the work?",
         "Go through the heads in a loop: three projections, one attention each. Collect outputs and weights in two lists.",
@@ -211,7 +211,7 @@ True. You may call chapter 3's `scaled_dot_product_attention`, with `mask=mask`.
     wrong={
         "scaled by the width of all heads": (
             _variant(scale=lambda q, h: np.sqrt(h * q.shape[-1])),
-            "Your weights are too even. A score adds up how many products: those of one head, or of all?",
+            "Your weights are too even. How many products does a score add up: those of one head, or of all?",
         ),
         "no scaling": (_variant(scale=lambda q, h: 1.0), "Your weights are too sharp. What divides the scores inside each head?"),
         "softmax over heads": (

@@ -237,10 +237,10 @@ SUM_OF_HEADS = Exercise(
     minutes=15,
     difficulty=2,
     statement="""\
-Prove that [head_1 … head_h] W_O is a sum with one term for each head. `heads` is (h, i, e) and `w_o` (h·e, m); \
-in code, n counts heads from 0. Write one function per step: `rows(n, e)`, the numbers of the rows of W_O that meet head n; \
-`contribution(heads, w_o, n)`, what head n adds; `output(heads, w_o)`, the sum; `without(full, heads, w_o, n)`, the \
-output (i, m) that is left of `full` when the numbers of head n are set to 0. Each is compared with the joined \
+Prove that [head_1 … head_h] W_O is a sum with one term for each head. `heads` is (h, i, e) and `w_o` (h·e, m); in \
+code, n counts heads from 0. Write one function per step: `rows(n, e)`, the numbers of the rows of W_O that meet head \
+n; `contribution(heads, w_o, n)`, what head n adds; `output(heads, w_o)`, the sum; `without(full, heads, w_o, n)`, \
+what is left of the output `full` (i, m) when the numbers of head n are set to 0. Each is compared with the joined \
 product. On paper, write one entry of the product as a sum over the h·e columns, and mark where you regroup it.""",
     hints=(
         "Entry (i, c) of a product is a sum over the columns of the left factor. Which of these columns belong to head n?",
@@ -437,7 +437,7 @@ it has the first two rows). Silencing head 2 should change the outputs.""",
         ),
         "zero rows in W_O": (
             _busy_layer(w_o=slice(0, 2)),
-            "Both rows of W_O that meet head 1 are zero, so you removed it by hand. Find rows that are not all zero.",
+            "Both rows of W_O that meet head 1 are zero, so you removed the head by hand. Find rows that are not all zero.",
             lambda layer: _is_silent(layer, "w_o", slice(0, 2)),
         ),
         "head 1 still heard": (
@@ -479,7 +479,7 @@ print("W_V W_O of head 1:\n", layer["w_v"][0] @ layer["w_o"][:2])
 check(...)
 ```
 
-The map of such a head can look as telling as you like, and the head adds nothing:
+The map of such a head can look as telling as you like, and still the head adds nothing:
 
 ```python
 words = rng.normal(size=(5, 4))

@@ -109,8 +109,8 @@ WIDE_HEADS = Exercise(
     statement="""\
 The projections of all heads lie side by side in wide matrices: `w_q` and `w_k` (m, h·d), `w_v` (m, h·e), head by \
 head; `w_o` is (h·e, m). The function below runs and returns the right shape, but it is wrong. Put the words of `x` \
-into another order, and the outputs should only change places. Here other numbers come out. To see what `cut` does to \
-three words for two heads, print `np.arange(12).reshape(3, 4).reshape(2, 3, -1)`. Then fix the function. It returns \
+into another order, and the outputs should only change places. Here different numbers come out. To see what `cut` does \
+to three words for two heads, print `np.arange(12).reshape(3, 4).reshape(2, 3, -1)`. Then fix the function. It returns \
 the output.""",
     hints=(
         "In `wide`, a row belongs to a word. In the result of `cut`, to which words does the first head's second row belong?",
@@ -134,7 +134,7 @@ def wide_heads(x, w_q, w_k, w_v, w_o, num_heads):
     wrong={
         "one reshape to the end": (
             _as_printed,
-            "Still as printed: a head's row holds numbers of several words. Write `np.arange(12).reshape(3, 4)` on paper, a row for each word, and mark what head 1 receives.",
+            "Nothing has changed: a head's row still holds numbers of several words. Write `np.arange(12).reshape(3, 4)` on paper, a row for each word, and mark what head 1 receives.",
         ),
         "every h-th column": (
             _layer(queries=_every_hth, keys=_every_hth, values=_every_hth),
@@ -174,7 +174,7 @@ def wide_heads(x, w_q, w_k, w_v, w_o, num_heads):
         ),
         "join mended, cut not": (
             _all_three(_rows_mixed, _joined_plainly(1)),
-            "You changed the join. Now every number comes back to its place, but in between the heads still hold rows of mixed words. Look at `cut`.",
+            "You changed the join. Now every number returns to its place, but in between the heads still hold rows of mixed words. Look at `cut`.",
         ),
         "turned before the reshape": (
             _all_three(lambda wide, num_heads: wide.T.reshape(num_heads, len(wide), -1)),
@@ -192,8 +192,8 @@ def wide_heads(x, w_q, w_k, w_v, w_o, num_heads):
     alternatives={"reshape and transpose": _by_transpose, "a sum over split matrices": _by_split},
     success="The word axis stays whole. Only the columns are cut.",
     solution=r"""
-A reshape never moves a number. It only draws new borders in the row of memory. If you cut three words of four columns straight to
-(h, i, d), head 1 gets all numbers of *The* and half of the numbers of *big*.
+A reshape never moves a number. It only draws new borders between the numbers in memory. If you cut three words of four columns
+straight into (h, i, d), head 1 gets all numbers of *The* and half of the numbers of *big*.
 
 ```python
 wide = np.arange(12).reshape(3, 4)  # words as rows, the columns of two heads side by side

@@ -203,10 +203,10 @@ MIXED_PAIRS = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-The function below writes a rotary encoding as cosine times x plus sine times partner. It should \
-turn the pairs of neighbouring columns, 2k and 2k+1, as in the exercise before. For d = 2 it does. For d = 4 the scores do not depend \
-only on the offset, and rows even change their length. Find the fault with a small \
-example and fix it. One line is enough.""",
+The function below writes a rotary encoding as cosine times x plus sine times partner. It should turn the pairs of \
+neighbouring columns, 2k and 2k+1, as in the previous exercise. For d = 2 it does. For d = 4 the scores do not depend \
+only on the offset, and rows even change their length. Find the fault with a small example and fix it. One line is \
+enough.""",
     hints=(
         "For d = 4, print the angles of the row at place 1. Which columns have the same one?",
         "A pair needs two things: one angle for both columns, and each column as the other's partner. Two lines disagree about what a pair is.",
@@ -266,8 +266,8 @@ def mixed_rotary(x, positions, base=10000.0):
     alternatives={"repeated frequencies": _with(_each_twice, _neighbour), "complex numbers": _by_complex_numbers},
     success="Angles and partners agree on what a pair is. Libraries differ here, so you cannot mix their weights.",
     solution=r"""
-The partners are neighbours, but the angles are laid out for halves: `[frequencies, frequencies]` gives columns 0 and 2 one angle when
-d = 4. Repeating each frequency twice in a row gives it to columns 0 and 1.
+The partners are neighbours, but the angles are laid out for halves: `[frequencies, frequencies]` gives columns 0 and 2 the same
+angle when d = 4. Repeating each frequency twice in a row gives it to columns 0 and 1.
 
 ```python
 def mixed_rotary(x, positions, base=10000.0):
@@ -280,7 +280,7 @@ def mixed_rotary(x, positions, base=10000.0):
 check(...)
 ```
 
-Many libraries pair column $k$ with column $k + d/2$. That is the same encoding with the columns in another order: reorder the columns
+Many libraries pair column $k$ with column $k + d/2$. That is the same encoding with the columns in a different order: reorder the columns
 of queries and keys in the same way, and every score is the same. But weights trained with one layout are wrong in the other.
 
 ```python

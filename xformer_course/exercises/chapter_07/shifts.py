@@ -224,7 +224,7 @@ Show that one matrix moves every row of the table by the same number of places. 
 
 - `sine` and `cosine` take sin a, cos a, sin b, cos b. They return sin(a + b) and cos(a + b).
 - `block(angle)` returns the 2 × 2 array that turns (sin a, cos a) into (sin(a + angle), cos(a + angle)) for every a.
-- `undo(block)` returns the array that turns back, the inverse of the block.
+- `undo(block)` returns the array that turns it back, the inverse of the block.
 - `score(frequencies, offset)` returns the dot product of rows i and i + offset.
 
 On paper: where did i go, in `block` and in `score`?""",
@@ -240,13 +240,16 @@ On paper: where did i go, in `block` and in `score`?""",
     solution=r"""
 **Sine and cosine.** Turn the point $(\cos a, \sin a)$ by the angle $b$. It lands on $(\cos(a+b), \sin(a+b))$. A rotation is linear, and it takes $(1, 0)$ to $(\cos b, \sin b)$ and $(0, 1)$ to $(-\sin b, \cos b)$; so the point also lands on $\cos a\,(\cos b, \sin b) + \sin a\,(-\sin b, \cos b)$. Compare the two numbers of both.
 
-**Block.** Read the two formulas, with $b$ the angle of the shift, as the rows of a matrix that acts on $(\sin a, \cos a)$: the first row is $(\cos b, \sin b)$, the second $(-\sin b, \cos b)$. It contains only $b = \omega\delta$. The place $i$ appears only in $a = \omega i$, so one block serves all places.
+**Block.** Read the two formulas, with $b$ the angle of the shift, as the rows of a matrix that acts on $(\sin a, \cos a)$: the
+first row is $(\cos b, \sin b)$, the second $(-\sin b, \cos b)$. It contains only $b = \omega\delta$. The place $i$ appears only in
+$a = \omega i$, so one block works for all places.
 
 **Undo.** The inverse is the block of $-b$. The cosine stays the same and the sine changes its sign, so the two sines swap places: this is the transpose. A matrix whose transpose is its inverse is a rotation or a reflection; the determinant $\cos^2 b + \sin^2 b = 1$ says that it is a rotation.
 
 **Score.** One pair contributes $\sin\omega i \sin\omega j + \cos\omega i \cos\omega j = \cos(\omega j - \omega i)$, the cosine formula with $b = -\omega i$. Here $i$ drops out: only $\omega(j - i) = \omega\delta$ is left. Then add over the pairs.
 
-*Check your own proof:* it must say that one matrix serves all $i$, and why. "The matrix is orthogonal" alone does not show that it shifts.
+*Check your own proof:* it must say that one matrix works for all $i$, and why. "The matrix is orthogonal" alone does not show that
+it shifts.
 
 ```python
 def block(angle):

@@ -16,8 +16,8 @@ WAVELENGTHS = Exercise(
     difficulty=1,
     statement="""\
 A table with 8 columns has four clock hands, k = 0, 1, 2, 3, and the base is 10000. What is the wavelength of each \
-pair of columns: after how many places does it come back to the same two numbers? Answer in units of 2π places, which makes \
-the numbers round: a pair with frequency 1 has the wavelength 1.""",
+pair of columns: after how many places does it come back to the same two numbers? Answer in units of 2π places, which \
+makes the numbers round: a pair with frequency 1 has wavelength 1.""",
     hints=(
         "An angle starts at 0 and grows by ω at every place. At which place has it gone round once?",
         "The wavelength is 2π/ω, so in units of 2π it is 1/ω. Now ω = 10000^(−2k/8).",
@@ -47,7 +47,7 @@ the numbers round: a pair with frequency 1 has the wavelength 1.""",
         ),
         "ends at the base": (
             {k: 10000 ** (k / 3) for k in PAIRS},
-            "Your last wavelength is 10000 · 2π. The formula comes close to that only for wide tables. Put k = 3 and 8 columns into it.",
+            "Your last wavelength is 10000 · 2π. The formula comes close to that only in wide tables. Put k = 3 and 8 columns into it.",
         ),
         "evenly spaced": (
             {k: 1 + 333 * k for k in PAIRS},
@@ -190,7 +190,7 @@ dim/2 − 1. `dim` is even.""",
         ),
         "base ignored": (
             lambda length, dim, base=10000.0: _waves(_angles(length, dim, 10000.0)),
-            "Right for the base 10000 only. Do you use the argument `base`?",
+            "This is right only for the base 10000. Do you use the argument `base`?",
         ),
     },
     alternatives={"loops and lists": _by_loops, "complex numbers": _by_complex_numbers},
@@ -269,9 +269,9 @@ CHOOSE_BASE = Exercise(
     difficulty=2,
     statement="""\
 Your sentences have at most 200 places, and your table has 32 columns. Choose the base so that the slowest pair makes \
-half a turn in 200 steps. Then look at the similarity of rows, their dot product divided by 16: at which distance does it fall below \
-0.5 for the first time? Give both numbers, the base within 1 %, and compare with the base 10000. On paper: what does the \
-small base cost if a text of 500 places comes after all?""",
+half a turn in 200 steps. Then look at the similarity of rows, their dot product divided by 16: at which distance does \
+it fall below 0.5 for the first time? Give both numbers, the base within 1 %, and compare with the base 10000. On \
+paper: what does the small base cost if a text of 500 places turns up after all?""",
     hints=(
         "If half a turn takes 200 steps, how long is the whole wave?",
         "The slowest of 16 pairs has k = 15. Write its wavelength as a formula in the base, and solve for the base.",
@@ -308,7 +308,7 @@ small base cost if a text of 500 places comes after all?""",
         ),
         "last distance above": (
             {"base": BASE, "half": _half(BASE) - 1},
-            "The base fits, and the distance is off by one. Print the similarity there and at its two neighbours.",
+            "The base fits, but the distance is off by one. Print the similarity there and at its two neighbours.",
             lambda answer: _base_is(BASE)(answer) and answer["half"] in (_half(BASE) - 1, _half(BASE) + 1),
         ),
         "similarity not divided": (
@@ -323,7 +323,7 @@ small base cost if a text of 500 places comes after all?""",
         ),
     },
     alternatives={"rounded base": {"base": float(round(BASE, 1)), "half": _half(round(BASE, 1))}},
-    success="A smaller base spends its waves on near places: the similarity falls sooner.",
+    success="A smaller base spends its waves on nearby places: the similarity falls sooner.",
     solution=r"""
 Half a turn in 200 steps means a wavelength of 400. The slowest pair has $k = 15$ and the wavelength
 $2\pi \cdot \text{base}^{30/32}$. So the base is $(400/2\pi)^{32/30}$, about 84 instead of 10000.
