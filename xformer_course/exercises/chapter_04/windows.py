@@ -35,12 +35,12 @@ REACH = Exercise(
     minutes=8,
     difficulty=2,
     statement="""\
-Stack self-attentions, so each reads the outputs of the one below. In each, a position reads itself and `window` neighbours on each side. \
+Stack self-attention layers, so that each reads the outputs of the one below. In each layer, a position reads itself and `window` neighbours on each side. \
 Write `layers_needed(length, window)`: the smallest number of layers after which the last position's output can depend on the first \
 position's input. Both arguments are whole numbers of at least 1. A sentence of one word needs 0 layers.""",
     hints=(
         "How many steps is it from the first to the last of 5 positions?",
-        "One layer carries news `window` positions further. Which division is that, and what if it leaves a rest?",
+        "One layer carries news `window` positions further. Which division is that, and what if it leaves a remainder?",
         "The distance is length − 1; divide it by the window and round up.",
     ),
     stub="def layers_needed(length, window):\n    return ...",
@@ -58,7 +58,7 @@ position's input. Both arguments are whole numbers of at least 1. A sentence of 
     wrong={
         "rounded down": (
             lambda length, window: (length - 1) // window,
-            "Right when the window divides the distance. Try 8 positions and window 3: the rest also needs a layer.",
+            "Right when the window divides the distance. Try 8 positions and window 3: the remainder also needs a layer.",
         ),
         "counted positions, not steps": (
             lambda length, window: -(-length // window),
@@ -66,7 +66,7 @@ position's input. Both arguments are whole numbers of at least 1. A sentence of 
         ),
         "the whole field moves": (
             lambda length, window: -(-(length - 1) // (2 * window)),
-            "A layer sees 2 · window neighbours, but news travels in one direction. How far does it get to one side?",
+            "A layer sees 2 · window neighbours, but news travels in one direction. How far does it get on one side?",
         ),
         "divided by the field": (
             lambda length, window: -(-length // (2 * window + 1)),
@@ -86,21 +86,21 @@ position's input. Both arguments are whole numbers of at least 1. A sentence of 
         ),
         "the place itself counted": (
             lambda length, window: -(-(length - 1) // (window + 1)),
-            "Too few layers, because you let news travel one place further than the window in each. How far does it get to one side when the window is 1?",
+            "Too few layers, because in each one you let news travel one place further than the window. How far does it get on one side when the window is 1?",
         ),
         "steps divided by the field": (
             lambda length, window: -(-(length - 1) // (2 * window + 1)),
-            "You divide by everything a layer sees: both sides and the place itself. How far does news get to *one* side?",
+            "You divide by everything a layer sees: both sides and the place itself. How far does news get on *one* side?",
         ),
         "positions, rounded down": (
             lambda length, window: length // window,
-            "Try 8 positions and window 3, and draw how far each layer reaches. What do you divide, and what happens to the rest?",
+            "Try 8 positions and window 3, and draw how far each layer reaches. What do you divide, and what happens to the remainder?",
         ),
     },
     alternatives={"step by step": _layers_by_steps, "powers of the mask": _layers_by_matrices},
     success="A window makes a layer cheap, and you pay in layers.",
     solution=r"""
-From the first to the last position news has `length - 1` steps to go, and each layer carries it `window` steps. A rest also needs a layer,
+From the first position to the last, news has `length - 1` steps to go, and each layer carries it `window` steps. A remainder also needs a layer,
 so we round up: `-(-a // b)` does that in whole numbers.
 
 ```python
