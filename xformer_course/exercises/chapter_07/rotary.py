@@ -142,7 +142,7 @@ Write `my_rotary(x, positions, base=10000.0)` for an array `x` (L, d) of floats 
     alternatives={"loops and lists": _by_loops, "complex numbers": _by_complex_numbers, "einsum with blocks": _by_einsum},
     success="Each pair keeps its length and turns at its own speed. There is no table and no longest sentence.",
     solution=r"""
-Take the even and the odd columns apart. Turn all pairs at once with angles of shape (L, d/2), and put the two results into the even
+Separate the even and the odd columns. Turn all pairs at once with angles of shape (L, d/2), and put the two results into the even
 and odd columns of a new array. Both results need both old columns, so do not overwrite anything in between.
 
 ```python
@@ -204,7 +204,7 @@ MIXED_PAIRS = Exercise(
     difficulty=2,
     statement="""\
 The function below writes a rotary encoding as cosine times x plus sine times partner. It should \
-turn the pairs of neighbouring columns, 2k and 2k+1, as in the exercise before. For d = 2 it does. For d = 4 the scores do not depend \
+turn the pairs of neighbouring columns, 2k and 2k+1, as in the previous exercise. For d = 2 it does. For d = 4 the scores do not depend \
 only on the offset, and rows even change their length. Find the fault with a small \
 example and fix it. One line is enough.""",
     hints=(
@@ -232,7 +232,7 @@ def mixed_rotary(x, positions, base=10000.0):
         ),
         "partners of halves": (
             _with(_each_twice, _other_half),
-            "You changed both lines, and they still disagree, the other way round. Change one.",
+            "You changed both lines, and they still disagree, only the other way round. Change just one.",
         ),
         "one frequency a column": (
             _with(lambda frequencies: (frequencies[1] / frequencies[0]) ** (np.arange(2 * len(frequencies)) / 2), _neighbour),
@@ -281,7 +281,7 @@ check(...)
 ```
 
 Many libraries pair column $k$ with column $k + d/2$. That is the same encoding with the columns in another order: reorder the columns
-of queries and keys in the same way, and every score is the same. But weights trained with one layout are wrong in the other.
+of queries and keys in the same way, and every score is the same. But weights trained with one layout are wrong under the other.
 
 ```python
 def rotary_halves(x, positions):
