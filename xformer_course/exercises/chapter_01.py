@@ -400,7 +400,7 @@ $\\tanh z$ is in `states`.""",
         ),
         "steps in reverse order": (
             _reversed_order,
-            "This is right for two states and wrong for three, because matrices do not commute. States are rows here. Which factor comes first from the left, the first step or the last?",
+            "This is right for two states and wrong for three, because matrices do not commute. States are rows here. Which factor stands leftmost, that of the first step or that of the last?",
         ),
         "transposed": (
             lambda states, w_h: _gradient(states, w_h).T,
@@ -418,7 +418,7 @@ $\\tanh z$ is in `states`.""",
     solution=r"""
 Number $b$ of $h_t$ is $\tanh$ of a sum in which number $a$ of $h_{t-1}$ has the weight `w_h[a, b]`. By the chain rule its derivative is
 that weight times the slope $1 - h_t[b]^2$. So column $b$ of the weights is multiplied by the slope at $b$. There is one such matrix for
-each of the $T - 1$ steps from $h_1$ to $h_T$. States are rows, so the first step comes first from the left.
+each of the $T - 1$ steps from $h_1$ to $h_T$. States are rows, so the factor of the first step stands leftmost.
 
 ```python
 def state_gradient(states, w_h):
@@ -462,8 +462,8 @@ FIELD = Exercise(
     minutes=4,
     difficulty=1,
     statement="""\
-Convolutions are stacked, and every layer has the same width. On how many input positions does one output of \
-three layers of width 5 depend, far from both ends? How many layers of width 5 does it take until one output depends \
+Stack convolutions, all of the same width. Far from both ends, how many input positions does one output of \
+three layers of width 5 depend on? How many layers of width 5 does it take before one output depends \
 on 41 positions? And how many layers of width 3?""",
     hints=(
         "One layer of width 5 sees 5 positions. How many new ones does the second layer add on each side?",
@@ -497,7 +497,7 @@ answer = {
     },
     alternatives={"as formulas": {"three of width 5": 3 * 4 + 1, "layers of width 5": 40 / 4, "layers of width 3": np.int64(20)}},
     tolerance=1e-12,
-    success="Each layer adds k − 1 positions. You pay for distance in depth.",
+    success="Each layer adds k − 1 positions. You pay for distance with depth.",
     solution=r"""
 We start with one position. Each layer of width $k$ adds $(k-1)/2$ positions on each side, so $n$ layers see $n(k-1)+1$. Three layers of
 width 5 see $3 \cdot 4 + 1$. To see 41, you must add forty, in steps of 4 or of 2.
@@ -551,7 +551,7 @@ one `offset` places before it. Choose the offsets of four such layers, from the 
 positions should depend on all 16. With the offsets [1, 1, 1, 1] it depends on only 5.""",
     hints=(
         "How many positions can four layers reach at most, if each layer at best doubles their number?",
-        "A position at distance 11 is reached by taking some of the offsets and leaving out the others. Which numbers have every sum from 0 to 15 among their partial sums?",
+        "A position at distance 11 is reached by taking some of the offsets and leaving out the others. Which four numbers can make every total from 0 to 15?",
         "Binary digits: the offsets are powers of two.",
     ),
     stub="offsets = [..., ..., ..., ...]",
@@ -587,7 +587,7 @@ Walk from the last position down to the input. Each layer either stays or goes b
 sums of some of the offsets. Powers of two give every distance from 0 to 15 exactly once, as binary digits, in any order.
 
 Is there another choice? No. Four layers have only $2^4 = 16$ such sums, so each distance must come exactly once. Distance 1 needs an
-offset of 1. A second 1 would make distance 1 twice, so the next distance that is missing, 2, must be an offset as well; then 4, then 8.
+offset of 1. A second 1 would give distance 1 twice, so the next missing distance, 2, must be an offset as well; then 4, then 8.
 
 ```python
 offsets = [1, 2, 4, 8]

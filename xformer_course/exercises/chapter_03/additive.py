@@ -92,11 +92,11 @@ Return `(from_queries, from_keys, scores)`: the projected queries (L_q, a), the 
         ),
         "tanh before the sum": (
             _split(hidden=lambda a, b: np.tanh(a) + np.tanh(b)),
-            "Both projections are right, but you apply tanh to each of them. In the formula, what does tanh take?",
+            "Both projections are right, but you apply tanh to each of them. In the formula, what goes into tanh?",
         ),
         "projections through tanh": (
             _split(project=lambda x, w: np.tanh(x @ w), hidden=lambda a, b: a + b),
-            "Your projections have been through tanh already. In the formula, what does tanh take?",
+            "Your projections have already been through tanh. In the formula, what goes into tanh?",
         ),
         "projections multiplied": (
             _split(hidden=lambda a, b: np.tanh(a * b)),
@@ -121,7 +121,7 @@ Return `(from_queries, from_keys, scores)`: the projected queries (L_q, a), the 
     success="You can keep the projected keys while new queries come in.",
     solution=r"""
 The first d_q rows of W meet only the query, and the others meet only the key. So [q; k] W is a sum of two products. We compute each of them
-once and pair them by an addition, with a new axis on either side. A decoder can keep the projected keys while new queries arrive.
+once and add them pair by pair, with a new axis on either side. A decoder can keep the projected keys while new queries arrive.
 
 ```python
 def additive_scores(q, k, w, w_v):

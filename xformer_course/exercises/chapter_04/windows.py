@@ -67,7 +67,7 @@ sentence of one word needs 0 layers.""",
         ),
         "the whole field moves": (
             lambda length, window: -(-(length - 1) // (2 * window)),
-            "A layer sees 2 · window neighbours, but news travels in one direction. How far does it get to one side?",
+            "A layer sees 2 · window neighbours, but news travels in one direction. How far does it get on one side?",
         ),
         "divided by the field": (
             lambda length, window: -(-length // (2 * window + 1)),
@@ -87,11 +87,11 @@ sentence of one word needs 0 layers.""",
         ),
         "the place itself counted": (
             lambda length, window: -(-(length - 1) // (window + 1)),
-            "Too few layers, because you let news travel one place further than the window in each. How far does it get to one side when the window is 1?",
+            "Too few layers, because in each one you let news travel one place further than the window. How far does it get on one side when the window is 1?",
         ),
         "steps divided by the field": (
             lambda length, window: -(-(length - 1) // (2 * window + 1)),
-            "You divide by everything a layer sees: both sides and the place itself. How far does news get to *one* side?",
+            "You divide by everything a layer sees: both sides and the place itself. How far does news get on *one* side?",
         ),
         "positions, rounded down": (
             lambda length, window: length // window,

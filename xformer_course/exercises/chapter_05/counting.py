@@ -70,7 +70,7 @@ if they agree up to rounding (`np.allclose`). Then try it on a mean of the rows,
 self-attention followed by a mean.""",
     hints=(
         "For the mean of the rows of `x`, what must the count be? For a layer that changes nothing?",
-        "Keep a list of the outputs that you have met. When is a new one added?",
+        "Keep a list of the outputs that you have met. When do you add a new one?",
         "`if not any(np.allclose(result, other) for other in met): met.append(result)`; the answer is the length of the list.",
     ),
     stub="def distinct_outputs(layer, x):\n    return ...",
@@ -84,7 +84,7 @@ self-attention followed by a mean.""",
         ),
         "outputs as sets": (
             _sets,
-            "You sort the rows of each output before you compare. The same rows in another order are another output.",
+            "You sort the rows of each output before you compare. But the same rows in another order are a different output.",
         ),
         "compared with the first alone": (
             _counted(lambda results: 1 + sum(not close(result, results[0]) for result in results)),

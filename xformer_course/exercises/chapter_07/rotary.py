@@ -142,7 +142,7 @@ Write `my_rotary(x, positions, base=10000.0)` for an array `x` (L, d) of floats 
     alternatives={"loops and lists": _by_loops, "complex numbers": _by_complex_numbers, "einsum with blocks": _by_einsum},
     success="Each pair keeps its length and turns at its own speed. There is no table and no longest sentence.",
     solution=r"""
-Take the even and the odd columns apart. Turn all pairs at once with angles of shape (L, d/2), and put the two results into the even
+Separate the even and the odd columns. Turn all pairs at once with angles of shape (L, d/2), and put the two results into the even
 and odd columns of a new array. Both results need both old columns, so do not overwrite anything in between.
 
 ```python
@@ -232,7 +232,7 @@ def mixed_rotary(x, positions, base=10000.0):
         ),
         "partners of halves": (
             _with(_each_twice, _other_half),
-            "You changed both lines, and they still disagree, the other way round. Change one.",
+            "You changed both lines, and they still disagree, only the other way round. Change just one.",
         ),
         "one frequency a column": (
             _with(lambda frequencies: (frequencies[1] / frequencies[0]) ** (np.arange(2 * len(frequencies)) / 2), _neighbour),

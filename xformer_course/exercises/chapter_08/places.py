@@ -83,8 +83,8 @@ RELATIVE_BIAS = Exercise(
 the vector of its offset to each key, divided by √d. Its shape is (h, i, key_len).""",
     hints=(
         "Let start = 5 and key_len = 8, with three queries. What are the offsets j - i in the first row?",
-        "Make the table of offsets (i, key_len) with two calls of np.arange. Clip it with np.clip, and add c.",
-        "key_table[rows] has shape (i, key_len, d), one vector for each pair. Multiply it with q over d, with einsum.",
+        "Make the table of offsets (i, key_len) with two calls to np.arange. Clip it with np.clip, and add c.",
+        "key_table[rows] has shape (i, key_len, d), one vector for each pair. Multiply it by q and sum over d, with einsum.",
     ),
     stub="def relative_bias(q, key_table, key_len, start):\n    return ...",
     reference=_relative_bias,
@@ -133,7 +133,7 @@ check(...)
 ```
 
 The array of vectors is large, with one vector of width d for each pair. But only 2c + 1 of them are different. So multiply each query
-with all of these, and then pick the products.
+by all of these, and then pick the products.
 
 ```python
 def products_first(q, key_table, key_len, start):
@@ -222,11 +222,11 @@ def step(q, k, kept):
     wrong={
         "every word at place 0": (
             lambda q, k, kept: _step_at(q, k, kept, 0, 0),
-            "Right while nothing is kept. Which place does the newest word have behind n kept keys?",
+            "That is right as long as nothing is kept. Which place does the newest word have after n kept keys?",
         ),
         "the key at place 0": (
             lambda q, k, kept: _step_at(q, k, kept, kept.shape[1], 0),
-            "The scores with the kept keys are right, the last score is not. Which place does the newest key have?",
+            "The scores with the kept keys are right, but the last score is not. Which place does the newest key have?",
         ),
         "one place too far": (
             lambda q, k, kept: _step_at(q, k, kept, kept.shape[1] + 1, kept.shape[1] + 1),
@@ -234,7 +234,7 @@ def step(q, k, kept):
         ),
         "the query at place 0": (
             lambda q, k, kept: _step_at(q, k, kept, 0, kept.shape[1]),
-            "The keys to keep are right, the scores are not. For which place do you turn the query?",
+            "The keys to keep are right, but the scores are not. For which place do you turn the query?",
         ),
         "kept keys turned again": (
             _step_turned_again,
@@ -242,7 +242,7 @@ def step(q, k, kept):
         ),
         "kept without turning": (
             lambda q, k, kept: (_step(q, k, kept)[0], np.concatenate([kept, k], axis=1)),
-            "The scores are right, but the last key that you keep is not turned. The next step will take it as turned.",
+            "The scores are right, but the last key that you keep is not turned. The next step will assume that it is.",
         ),
         "place from the heads": (
             lambda q, k, kept: _step_at(q, k, kept, len(kept), len(kept)),
@@ -262,7 +262,7 @@ def step(q, k, kept):
         ),
         "on the last kept place": (
             lambda q, k, kept: _step_at(q, k, kept, max(kept.shape[1] - 1, 0), max(kept.shape[1] - 1, 0)),
-            "Your newest word gets the place of the last kept one. The first word has place 0. Which place does the second have?",
+            "Your newest word gets the place of the last kept word. The first word has place 0. Which place does the second have?",
         ),
         "query one place back": (
             lambda q, k, kept: _step_at(q, k, kept, max(kept.shape[1] - 1, 0), kept.shape[1]),

@@ -20,13 +20,13 @@ NEWS = Exercise(
     page=PAGE,
     statement="""\
 A causal model was trained on rows of at most 12 letters, places 0 to 11. We test it on rows of 30. How many of these does the \
-test show for the first time?
+model meet for the first time in the test?
 
 - `"learned"`: rows of a learned table;
 - `"relative"`: vectors of relative positions, one for each offset from −4 to 4, where farther offsets use the outer ones;
 - `"rotary"`: offsets i − j between a place and the places that it may look at.
 
-And which is the first place of a test row at which rotary meets a new offset?""",
+And at which place of a test row does rotary first meet a new offset?""",
     hints=(
         "Which places, and which offsets, does a row of 12 letters have?",
         "Places 0 to 11 and, looking only back, offsets 0 to 11. A row of 30 has both up to 29; what does clipping do with them?",
@@ -48,19 +48,19 @@ And which is the first place of a test row at which rotary meets a new offset?""
         ),
         "vectors in use": (
             _news(relative=5),
-            "Those are the vectors in use. How many of them has no training row used?",
+            "Those are the vectors in use. How many of them did no training row use?",
             lambda a: a["relative"] in (4, 5, 9),
         ),
         "everything is new": (
             _news(learned=30, rotary=30),
-            "You counted all that a row of 30 has. How much of it did the rows of training have?",
+            "You counted all that a row of 30 has. How much of it did the training rows have?",
             lambda a: a["learned"] in (30, 29) or a["rotary"] in (30, 29),
         ),
         "pairs of places": (
             _news(rotary=171),
             "You counted pairs of places. Rotary does not tell two pairs with the same offset apart: count offsets.",
         ),
-        "none is lost": (_news(rotary=0), "Rotary has no table, but is the angle of an offset of 20 among those that training has shown?"),
+        "none is lost": (_news(rotary=0), "Rotary has no table, but is the angle for an offset of 20 among those that training has shown?"),
     },
     alternatives={"as floats": {"learned": 18.0, "relative": 0.0, "rotary": 18.0, "first place": 12.0}},
     success="New rows, nothing new, new angles: three schemes, three ways to meet a longer row.",
@@ -139,7 +139,7 @@ frequency base^(−2k/dim), k from 0. With `how="interpolate"` the base is 10000
 `how="base"` the places stay, and the base is 10000 · factor^(dim/(dim − 2)).""",
     hints=(
         "What differs between the two ways: the places, or the frequencies?",
-        "Fix `places` and `base` first, one of them changed; the same last line then serves both.",
+        "Set `places` and `base` first, and change only one of them; the same last line then serves both ways.",
         "`places[:, None] * base ** (-2 * np.arange(dim // 2) / dim)`",
     ),
     stub="def slowed(places, dim, factor, how):\n    return ...",
@@ -209,7 +209,7 @@ frequency base^(−2k/dim), k from 0. With `how="interpolate"` the base is 10000
     alternatives={"by loops": _by_loops},
     success="The fastest clock keeps counting single steps under another base; under interpolation it, too, slows down.",
     solution=r"""
-Only what is fed into the one formula differs: smaller places, or a larger base. The exponent of the new base is chosen for the slowest
+Both ways use one formula and differ only in what goes in: smaller places, or a larger base. The exponent of the new base is chosen for the slowest
 clock, $k = d/2 - 1$: its frequency is $\text{base}^{-(d-2)/d}$, so a base $f^{d/(d-2)}$ times as large makes it exactly $f$ times
 slower, while clock 0 keeps its frequency 1.
 
