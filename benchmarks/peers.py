@@ -30,7 +30,7 @@ from xformer_lib.data.batching import Batch, batches
 from xformer_lib.data.corpora import CORPUS_ERRORS, load_corpus
 from xformer_lib.data.tokenizer import Tokenizer
 
-PACKAGES = ("torch", "transformers", "x-transformers", "ctranslate2")
+PACKAGES = ("torch", "transformers", "x-transformers", "onnxruntime", "ctranslate2")
 SMALL = Sizes(d_model=32, num_heads=2, d_ff=64, num_layers=1, rate=1e-2, warmup=1, max_tokens=256)
 LEARNT = 0.5  # nats by which the loss must have fallen
 # Of the sentences, for those that decode our weights in float32. Beams are cut off by rules that differ from library to library.

@@ -19,8 +19,9 @@ from xformer_lib.data.batching import pad_rows
 from xformer_lib.data.corpora import load_corpus, normalise
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.decoding import beam_search, greedy
-from xformer_lib.engine import accelerate
+from xformer_lib.engine import accelerate, quantize_int8
 from xformer_lib.export import export_ctranslate2, export_model, export_onnx, export_tokenizer, export_torch
+from xformer_lib.export.programs import ready_for_export
 from xformer_lib.nn import Transformer, TransformerConfig
 from xformer_lib.pretrained import FOLDER
 from xformer_lib.training.checkpoint import load_model
@@ -232,14 +233,21 @@ def test_ctranslate2_computes_these_kinds(kind, tmp_path):
     assert [list(map(int, one.hypotheses[0])) for one in step] == greedy(model, source, max_len=12)
 
 
+def test_a_fast_model_is_exported_as_its_plain_twin():
+    model = tiny("rotary")
+    ready, source = ready_for_export(accelerate(model).train()), torch.randint(3, 31, (3, 5))
+    assert type(ready) is Transformer and not ready.training and not any(weight.requires_grad for weight in ready.parameters())
+    torch.testing.assert_close(ready.encode(source), model.eval().encode(source))
+
+
 @pytest.mark.errors
 def test_what_cannot_be_exported_is_refused(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="^positions: expected .*, got alibi; .* take onnx or torch"):
         export_ctranslate2(tiny("alibi"), tmp_path)
     with pytest.raises(ValueError, match="^words: expected 31 different ones, got 31, 1 different; "):
         export_ctranslate2(tiny("none"), tmp_path, words=["a"] * 31)
-    for other in (accelerate(tiny("none")), "en-fr"):
-        with pytest.raises(ValueError, match="^model: expected a Transformer without hooks, .*load_model gives it"):
+    for other in (quantize_int8(tiny("none")), "en-fr"):
+        with pytest.raises(ValueError, match="^model: expected a Transformer without hooks, .*load_model or load_pretrained"):
             export_onnx(other, tmp_path)
     watched = tiny("none")
     watched.encoder.register_forward_hook(print)

@@ -160,6 +160,7 @@ CONTENDERS = {
     "torch.nn.Transformer": ("benchmarks.contenders.torch_nn", "TorchNN"),
     "HuggingFace Marian": ("benchmarks.contenders.marian", "Marian"),
     "x-transformers": ("benchmarks.contenders.x_transformers_peer", "XTransformers"),
+    "ONNX Runtime": ("benchmarks.contenders.onnx_peer", "OnnxRuntime"),
     "CTranslate2 float32": ("benchmarks.contenders.ctranslate2_peer", "CTranslate2"),
     "CTranslate2 int8": ("benchmarks.contenders.ctranslate2_peer", "CTranslate2Int8"),
 }

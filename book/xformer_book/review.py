@@ -24,7 +24,7 @@ MODEL = genanki.Model(1763800016, TITLE, [{"name": "Question"}, {"name": "Answer
 ])  # fmt: skip
 INTRODUCTION = """## Questions that come back
 
-Say your answer before you look at ours. What you did not know comes back tomorrow, the rest after some days, on the page
+Say your answer before you look at ours. What you did not know comes back tomorrow, the rest a few days later, on the page
 [Review](back/review.md)."""
 
 

@@ -115,7 +115,7 @@ def test_pages_read_to_their_end_are_ticked_and_forgotten(chromium, articles):
 @pytest.mark.browser
 def test_a_link_to_a_section_leads_there(chromium, articles):
     """The heading stands at the top of the window, however long the page before it."""
-    places = {"05_permutations": "four-facts-about-p", "09_encoder_decoder": "what-must-not-leak", "12_translation": "beam-search"}
+    places = {"05_permutations": "three-facts-about-p", "09_encoder_decoder": "what-must-not-leak", "12_translation": "beam-search"}
 
     async def work(tab):
         await tab.screen(1280, 900)

@@ -1,6 +1,5 @@
 """A Transformer as programs without Python: encoder, one step of decoding, decoder; for ONNX Runtime or for torch alone."""
 
-import copy
 import logging
 import warnings
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from torch.export import Dim
 
 from xformer_lib import _needs
 from xformer_lib._checks import shown
-from xformer_lib.engine.decode import CachedSteps, is_known, parts_of
+from xformer_lib.engine.decode import INT8, CachedSteps, is_known
 from xformer_lib.engine.modules import accelerate
 from xformer_lib.nn._trees import second_tree
 from xformer_lib.nn.masks import padding_mask
@@ -103,21 +102,19 @@ class DecoderProgram(nn.Module):
 
 
 def ready_for_export(model: Any) -> Transformer:
-    """Return a copy of a model in float32, without dropout or gradients.
+    """Return a plain copy of a model in float32, without dropout or gradients.
 
     Raises:
-        ValueError: for anything but a Transformer whose parts are those that its settings name.
+        ValueError: for anything but a Transformer whose parts are those that its settings name, fast or plain.
     """
-    if not (
-        isinstance(model, Transformer)
-        and is_known(model)
-        and all(type(part) is parts_of(model.config)[name] for name, part in model.named_modules())
-    ):
+    if not (isinstance(model, Transformer) and is_known(model)) or {type(part) for part in model.modules()} & set(INT8.values()):
         raise ValueError(
             f"model: expected a Transformer without hooks, whose parts are those of its settings, got {shown(model)}; "
-            "take it as training.checkpoint.load_model gives it, not through accelerate or quantize_int8"
+            "take it as load_model or load_pretrained give it, not through quantize_int8"
         )
-    return copy.deepcopy(model).float().cpu().eval().requires_grad_(False)
+    plain = Transformer(model.config)
+    plain.load_state_dict(model.state_dict())
+    return plain.eval().requires_grad_(False)
 
 
 def check_torch() -> None:

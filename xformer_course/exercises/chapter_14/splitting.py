@@ -193,7 +193,7 @@ TIMES = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-The stages of a pipeline are not equally fast. Stage k takes `seconds[k]` for one micro-batch, and works on one at a time, in order. Sending takes no time, and any number of micro-batches may wait before a stage. In plain Python, write \
+The stages of a pipeline are not equally fast. Stage k takes `seconds[k]` for one micro-batch, and works on one at a time, in order. Sending takes no time, and any number of micro-batches may wait in front of a stage. In plain Python, write \
 `finished(seconds, parts)`: the seconds until the last of `parts` micro-batches has left the last stage. Count only the forward pass.""",
     hints=(
         "How long does a single micro-batch take? And two, when all stages are equally fast?",
