@@ -296,9 +296,8 @@ def main(arguments: list[str] | None = None) -> dict:
 
 def command_line(options) -> str:
     """The command that makes the record again."""
-    return f"python -m benchmarks.peers --threads {options.threads} --rounds {options.rounds} --sentences {options.sentences}" + (
-        " --smoke" if options.smoke else ""
-    )
+    chosen = " --settings" * (not options.settings) + " --smoke" * options.smoke
+    return f"python -m benchmarks.peers --threads {options.threads} --rounds {options.rounds} --sentences {options.sentences}{chosen}"
 
 
 def versions() -> dict:

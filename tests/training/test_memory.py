@@ -1,5 +1,6 @@
 """A run on a CPU keeps freed memory between steps, and gives back what lies unused around a validation."""
 
+import os
 import platform
 import subprocess
 import sys
@@ -51,6 +52,14 @@ def test_a_run_keeps_memory_between_steps_and_returns_it_around_a_validation(tmp
     loop.train(config, tmp_path / "run", corpus={"train": pairs, "val": pairs[:29]}, device="cpu", progress=False)
     assert kept == ["kept"]
     assert returned == ["returned"] * 2  # before the one validation, and after what it saved
+
+
+def test_a_run_keeps_few_kernels_unless_the_environment_says_otherwise(monkeypatch):
+    monkeypatch.setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "7")
+    monkeypatch.delenv("LRU_CACHE_CAPACITY", raising=False)
+    memory.keep_few_kernels()
+    assert (os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"], os.environ["LRU_CACHE_CAPACITY"]) == ("7", "32")
+    monkeypatch.delenv("LRU_CACHE_CAPACITY")
 
 
 def test_memory_is_given_back_when_it_has_grown(monkeypatch):

@@ -22,6 +22,7 @@ _HOMES = {
     "encode_pairs": "run",
     "has_bfloat16": "precision",
     "inverse_sqrt": "schedule",
+    "keep_few_kernels": "memory",
     "keep_freed_memory": "memory",
     "load_checkpoint": "checkpoint",
     "load_model": "checkpoint",
@@ -79,6 +80,7 @@ if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_lib.training.loss import masked_cross_entropy as masked_cross_entropy
     from xformer_lib.training.loss import translation_loss as translation_loss
     from xformer_lib.training.memory import bound_memory as bound_memory
+    from xformer_lib.training.memory import keep_few_kernels as keep_few_kernels
     from xformer_lib.training.memory import keep_freed_memory as keep_freed_memory
     from xformer_lib.training.memory import resident_memory as resident_memory
     from xformer_lib.training.memory import return_unused_memory as return_unused_memory

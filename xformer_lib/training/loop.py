@@ -20,6 +20,7 @@ from xformer_lib.training.checkpoint import load_checkpoint, save_checkpoint, sa
 from xformer_lib.training.config import TrainConfig
 from xformer_lib.training.memory import (
     bound_memory,
+    keep_few_kernels,
     keep_freed_memory,
     resident_memory,
     return_unused_memory,
@@ -119,6 +120,7 @@ def continue_run(run: Run, progress: bool) -> Run:
     run.model.train()
     run.engine_model.train()
     if run.device == "cpu":
+        keep_few_kernels()
         keep_freed_memory()
     bar = tqdm(
         total=config.max_steps,

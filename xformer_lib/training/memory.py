@@ -15,6 +15,7 @@ from torch import nn
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 
 __all__ = [
+    "keep_few_kernels",
     "keep_freed_memory",
     "return_unused_memory",
     "resident_memory",
@@ -75,6 +76,17 @@ def keep_freed_memory() -> None:
         trim_threshold, mmap_max = -1, -4  # names of mallopt(3)
         _GLIBC.mallopt(trim_threshold, 2**31 - 1)
         _GLIBC.mallopt(mmap_max, 0)
+
+
+def keep_few_kernels() -> None:
+    """Have oneDNN, and torch's layer over it, keep 32 kernels each instead of 1,024,
+    unless the environment says otherwise.
+
+    They build one for each product of another size, and every batch has sizes of its own.
+    It holds for a process that has not computed with oneDNN yet.
+    """
+    for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
+        os.environ.setdefault(name, "32")
 
 
 def return_unused_memory() -> None:
