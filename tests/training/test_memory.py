@@ -58,7 +58,7 @@ def test_a_run_keeps_few_kernels_unless_the_environment_says_otherwise(monkeypat
     monkeypatch.setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "7")
     monkeypatch.delenv("LRU_CACHE_CAPACITY", raising=False)
     memory.keep_few_kernels()
-    assert (os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"], os.environ["LRU_CACHE_CAPACITY"]) == ("7", "32")
+    assert (os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"], os.environ["LRU_CACHE_CAPACITY"]) == ("7", "64")
     monkeypatch.delenv("LRU_CACHE_CAPACITY")
 
 

@@ -8,7 +8,7 @@ import torch
 
 from xformer_lib import _needs
 from xformer_lib.data.tokenizer import Tokenizer
-from xformer_lib.export.programs import ready_for_export
+from xformer_lib.export.programs import ready_for_export, without_remarks
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 
 __all__ = ["export_ctranslate2"]
@@ -31,8 +31,9 @@ def export_ctranslate2(model: Transformer, folder: str | Path, *, words: Sequenc
         raise ValueError(
             f"words: expected {config.vocab_size} different ones, got {len(words)}, {len(set(words))} different; give each id one"
         )
-    spec = empty_specification(config)
-    fill(spec, ready)
+    with without_remarks():
+        spec = empty_specification(config)
+        fill(spec, ready)
     spec.register_source_vocabulary(words)
     spec.register_target_vocabulary(words)
     spec.config.bos_token = spec.config.decoder_start_token = words[config.bos_id]

@@ -79,14 +79,14 @@ def keep_freed_memory() -> None:
 
 
 def keep_few_kernels() -> None:
-    """Have oneDNN, and torch's layer over it, keep 32 kernels each instead of 1,024,
+    """Have oneDNN, and torch's layer over it, keep 64 kernels each instead of 1,024,
     unless the environment says otherwise.
 
     They build one for each product of another size, and every batch has sizes of its own.
     It holds for a process that has not computed with oneDNN yet.
     """
     for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
-        os.environ.setdefault(name, "32")
+        os.environ.setdefault(name, "64")
 
 
 def return_unused_memory() -> None:
