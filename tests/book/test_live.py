@@ -306,6 +306,7 @@ def test_a_cell_says_in_the_page_what_the_notebook_stored(chromium, pages):
 
     async def work(tab):
         await tab.visit(page.path.as_uri())
+        await tab.evaluate("document.querySelectorAll('details').forEach((fold) => (fold.open = true))")
         found = {}
         for number in sorted(stored, reverse=True):
             await press(tab, number, "Run")

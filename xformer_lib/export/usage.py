@@ -4,7 +4,7 @@ __all__ = ["USAGE"]
 
 TOKENIZER = """
 `tokenizer.json` makes a text plain (composed characters, straight quotes, single spaces), cuts it into pieces and ends it with `<eos>`:
-`encode(text).ids` are what the model reads. Give it one sentence at a time. `export.json` has the sizes and the special ids.
+`encode(text).ids` are what the model reads. A text is one sentence. `export.json` has the sizes and the special ids.
 """
 
 ONNX = """# A translator for ONNX Runtime
@@ -31,8 +31,9 @@ while words[-1] != $eos_id and len(words) <= min(2 * source.shape[1] + 10, $limi
 print(tokenizer.decode(words))
 ```
 
-Several sentences are rows of one batch: `tokenizer.enable_padding(pad_id=$pad_id)`, then `encode_batch`. A beam search reorders the rows
-of `keys` and `values` along their axis 1.
+Several sentences are rows of one batch: `tokenizer.enable_padding(pad_id=$pad_id)`, then `encode_batch`. The step masks the padding of
+`source` itself; stop when every row has written $eos_id, and cut each row there. A beam search reorders the rows of `keys` and `values`
+along their axis 1.
 
 - `encoder.onnx`: source (b, s) → memory (b, s, m), cross_keys and cross_values (l, b, h, s, d).
 - `step.onnx`: token (b, 1), source, cross_keys, cross_values, keys and values (l, b, h, t, d) → logits (b, v), grown_keys and
@@ -60,7 +61,7 @@ for one in found:
     print(tokenizer.decoder.decode(one.hypotheses[0]))
 ```
 
-Beams of four that search as long as those of xformer: `beam_size=4, patience=2`.
+Rows have different lengths: never give it padding, and no tokenizer with `enable_padding`. Beams of four that search as long as those of xformer: `beam_size=4, patience=2`.
 The model reads at most $max_len pieces, `<eos>` included, and writes at most $limit.
 """
 
