@@ -61,7 +61,8 @@ for one in found:
     print(tokenizer.decoder.decode(one.hypotheses[0]))
 ```
 
-Rows have different lengths: never give it padding, and no tokenizer with `enable_padding`. Beams of four that search as long as those of xformer: `beam_size=4, patience=2`.
+Rows may differ in length: never pad them, and use no tokenizer with `enable_padding`. Beams of four that search as long as those of
+xformer: `beam_size=4, patience=2`.
 The model reads at most $max_len pieces, `<eos>` included, and writes at most $limit.
 """
 
