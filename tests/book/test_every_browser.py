@@ -386,8 +386,9 @@ def test_the_search_page_finds(profile, place):
         if not found[query] and "temp" in query:
             found[query] = tab.locator(".search-proposal a").inner_text(), tab.locator(".search-proposal a").get_attribute("href")
     first = found["softmax"][:5]
-    assert all("softmax" in title.lower() for title in first) and first == sorted(first, key=lambda title: int(re.match(r"\d+", title)[0]))
-    assert all(" > " in title for title in found["softmax"][:10]) and not any("softmax" in title for title in found["softmax"][12:])
+    chapters = [int(number[0]) for title in first if (number := re.match(r"\d+", title))]
+    assert all("softmax" in title.lower() for title in first) and len(chapters) > 2 and chapters == sorted(chapters), first
+    assert all(" > " in title for title in found["softmax"][:8]) and not any("softmax" in title for title in found["softmax"][12:])
     assert (
         found["positional encoding"][0] == "7 · Positional encoding" and found["masked_softmax"][0] == "xformer_lib.nn > masked_softmax()"
     )
