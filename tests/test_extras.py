@@ -225,8 +225,8 @@ def test_the_course(install):
                     if isinstance(node, ast.ImportFrom) and not node.level:
                         wanted.add(node.module.partition(".")[0])
     assert {"numpy", "torch", "matplotlib", "sklearn", "xformer_lib"} <= wanted
-    engines, brought_by_jupyter = {"ctranslate2", "onnxruntime"}, {"IPython"}
-    code = f"from importlib.util import find_spec\nprint([n for n in {sorted(wanted - engines - brought_by_jupyter)} if find_spec(n) is None])"
+    wanted -= {"ctranslate2", "onnxruntime", "IPython"}  # Jupyter brings the last one
+    code = f"from importlib.util import find_spec\nprint([n for n in {sorted(wanted)} if find_spec(n) is None])"
     assert here.says(code) == "[]"
     assert here.says("import xformer_course.plots as p; print(len(p.__all__) > 10)") == "True"
     doctor = here.command("doctor")
