@@ -151,7 +151,7 @@ def programs(model: Transformer) -> dict[str, tuple[nn.Module, dict[str, tuple[T
 
 @contextmanager
 def without_remarks() -> Iterator[None]:
-    """A block in which torch does not speak of packages that it could use and of names that it gives."""
+    """A block in which an exporter does not speak of packages that it could use and of names that it gives."""
     logger = logging.getLogger("torch.onnx")
     level = logger.level
     logger.setLevel(logging.ERROR)
@@ -172,7 +172,7 @@ def export_onnx(model: Transformer, folder: str | Path) -> None:
 
     Raises:
         ImportError: without onnx or onnxscript, or where torch is too old.
-        ValueError: for a model that is not a plain `Transformer`.
+        ValueError: for anything but a `Transformer`, see `ready_for_export`.
     """
     _needs.check(("onnx", "onnxscript"))
     check_torch()
@@ -201,7 +201,7 @@ def export_torch(model: Transformer, folder: str | Path) -> None:
 
     Raises:
         ImportError: where torch is too old.
-        ValueError: for a model that is not a plain `Transformer`.
+        ValueError: for anything but a `Transformer`, see `ready_for_export`.
     """
     check_torch()
     parts = programs(ready_for_export(model))

@@ -21,7 +21,7 @@ def export_ctranslate2(model: Transformer, folder: str | Path, *, words: Sequenc
 
     Raises:
         ImportError: without ctranslate2.
-        ValueError: for a model that is not a plain `Transformer`, and for positions "alibi".
+        ValueError: for anything but a `Transformer`, see `ready_for_export`, and for positions "alibi".
     """
     _needs.check(("ctranslate2",))
     ready: Any = ready_for_export(model)
