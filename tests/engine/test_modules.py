@@ -10,7 +10,16 @@ from tests.ci import combinations
 from tests.nn.test_attention import B, D, E, H, I, J, M, backward, mask_with_empty_rows, qkv
 from tests.whole_models import CHOICES, CONFIG, SIX, WAYS, S, T, build, by_path, computed, ids, see_neither_the_future_nor_padding
 from xformer_lib.engine import modules
-from xformer_lib.engine.modules import FastAttention, FastTransformer, accelerate, attend, explicit_attention, fused_attention, needed
+from xformer_lib.engine.modules import (
+    FastAttention,
+    FastRotary,
+    FastTransformer,
+    accelerate,
+    attend,
+    explicit_attention,
+    fused_attention,
+    needed,
+)
 from xformer_lib.nn import GroupedQueryAttention, LanguageModel, MultiHeadAttention, Transformer
 from xformer_lib.nn.attention import attention
 from xformer_lib.nn.masks import padding_mask
@@ -359,3 +368,20 @@ def test_gradients_of_each_sentence(way):
 def test_a_path_that_there_is_not(path, got):
     with pytest.raises(ValueError, match=f'path: expected "auto", "explicit" or "fused", got {got}; "auto" takes the faster'):
         accelerate(build(), path=path)
+
+
+@pytest.mark.parametrize("dtype, exact", [(torch.float64, 1e-13), (torch.float32, 2e-6), (torch.bfloat16, 0.04)])
+@pytest.mark.parametrize("start", [0, 7])
+def test_a_turn_by_complex_numbers_is_the_plain_turn(dtype, exact, start):
+    """Outputs and gradients, of the columns of a wider matrix as the attention has them."""
+    torch.manual_seed(0)
+    wide = torch.randn(2, 5, 3, 6, dtype=dtype)
+    found = []
+    for kind in (RotaryPositions, FastRotary):
+        x = wide.clone().requires_grad_()
+        turned = kind(6).turn(x.transpose(1, 2), start)
+        (turned * torch.arange(6, dtype=dtype)).sum().backward()
+        found.append((turned.detach(), x.grad))
+    for plain, fast in zip(*found, strict=True):
+        assert fast.dtype == dtype and fast.shape == plain.shape
+        torch.testing.assert_close(fast, plain, atol=exact, rtol=exact)

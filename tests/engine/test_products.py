@@ -44,7 +44,7 @@ def test_output_and_gradients_are_those_of_float64(calls, shape, bias):
         output = product(x, w, b)
         (output * weights.to(output.dtype)).sum().backward()
         results.append([output.detach(), *(part.grad for part in (x, w, b) if part is not None)])
-    assert len(calls) == 3
+    assert len(calls) == 2  # the weight gradient is the other library's
     for mine, wanted in zip(*results, strict=True):
         assert mine.shape == wanted.shape and mine.dtype == torch.float32
         torch.testing.assert_close(mine.double(), wanted, atol=5e-5, rtol=1e-5)
@@ -172,7 +172,7 @@ def test_the_whole_model_learns_as_with_pytorchs_product(calls, monkeypatch):
         return [parameter.grad.clone() for parameter in model.parameters()]
 
     ours = gradients()
-    assert len(calls) > 100
+    assert len(calls) > 80
     monkeypatch.setattr(products, "HAS_ONEDNN", False)
     for mine, wanted in zip(ours, gradients(), strict=True):
         torch.testing.assert_close(mine, wanted, atol=1e-6, rtol=1e-4)
@@ -192,7 +192,7 @@ class Weights(TorchDispatchMode):
 
 
 @needs_onednn
-@pytest.mark.parametrize("part, count", [("rows", 0), ("columns", 0), ("of x", 3)])
+@pytest.mark.parametrize("part, count", [("rows", 0), ("columns", 0), ("of x", 2)])
 def test_onednn_gets_no_part_of_a_wider_matrix(monkeypatch, part, count):
     """With AVX2 alone it multiplies such a one by a loop that is slower by far."""
     monkeypatch.setattr(products, "PREFERS_ONEDNN", True)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from xformer_lib._decoding_checks import check_memory
 from xformer_lib.engine.cache import KeyValueCache
-from xformer_lib.engine.modules import FAST, FastAttention, FastTransformer, accelerate, needed
+from xformer_lib.engine.modules import FAST, FastAttention, FastRotary, FastTransformer, accelerate, needed
 from xformer_lib.engine.products import PREFERS_ONEDNN, product
 from xformer_lib.engine.quantized import Int8Embedding, Int8Linear, joined
 from xformer_lib.nn.attention import MultiHeadAttention
@@ -164,7 +164,7 @@ def fits(layer: Any) -> bool:
     own, read = layer.self_attention, layer.cross_attention
     stacks = ((own.w_q, own.w_k, own.w_v), (read.w_k, read.w_v))
     return (all(type(part) in (MultiHeadAttention, FastAttention) and getattr(part, "path", "auto") == "auto" for part in (own, read))
-            and type(own.positions) in (RotaryPositions, type(None))
+            and type(own.positions) in (RotaryPositions, FastRotary, type(None))
             and len({own.d_head, own.d_value, read.d_head, read.d_value}) == 1
             and len({residual.norm_first for residual in layer.residuals}) == 1
             and all(len({(type(part), part.bias is None) for part in stack}) == 1 for stack in stacks))

@@ -16,7 +16,7 @@ from xformer_lib.nn.attention import MultiHeadAttention, masked_softmax
 from xformer_lib.nn.checks import check_attention, check_choice, check_ids
 from xformer_lib.nn.grouped import GroupedQueryAttention
 from xformer_lib.nn.masks import padding_mask, target_mask
-from xformer_lib.nn.positions import AttentionPositions
+from xformer_lib.nn.positions import AttentionPositions, RotaryPositions, clock_angles
 from xformer_lib.nn.protocols import SomeModule
 from xformer_lib.nn.transformer import TokenEmbedding, Transformer
 from xformer_lib.shapes import Float
@@ -179,6 +179,20 @@ class Dropout(nn.Dropout):
         return x * kept.view(x.shape).to(x.dtype).mul_(256 / (256 - dropped))
 
 
+# %% chapter 13b: A pair is one number
+class FastRotary(RotaryPositions):
+    """`RotaryPositions` by one complex multiplication, in float32 at least; on a GPU and inside a compiler the plain one."""
+
+    def turn(self, x: Float[Tensor, "b h i d"], start: int = 0) -> Float[Tensor, "b h i d"]:
+        if torch.compiler.is_compiling() or x.device.type != "cpu":
+            return super().turn(x, start)
+        dtype = torch.promote_types(x.dtype, torch.float32)
+        angles = clock_angles(torch.arange(start, start + x.shape[-2], dtype=dtype), x.shape[-1])
+        pairs = torch.view_as_complex(x.to(dtype).unflatten(-1, (-1, 2)))
+        turned = pairs * torch.polar(torch.ones_like(angles), angles)
+        return torch.view_as_real(turned).flatten(-2).to(x.dtype)
+
+
 # %% chapter 13b: A mask that hides nothing
 class FastEmbedding(TokenEmbedding):
     """A TokenEmbedding whose logits are computed by `product`."""
@@ -210,7 +224,7 @@ class FastTransformer(Transformer):
 
 FAST: dict[type, type] = {
     nn.Linear: Linear, nn.Dropout: Dropout, TokenEmbedding: FastEmbedding, MultiHeadAttention: FastAttention,
-        GroupedQueryAttention: FastGroupedAttention, Transformer: FastTransformer}
+        GroupedQueryAttention: FastGroupedAttention, RotaryPositions: FastRotary, Transformer: FastTransformer}
 
 
 # %% chapter 13b: The exchange

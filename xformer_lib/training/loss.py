@@ -47,19 +47,22 @@ class ChunkedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, states, embedding, targets, label_smoothing):
-        total, embedding_grad = states.new_zeros(()), torch.zeros_like(embedding)
+        total, embedding_grad = states.new_zeros(()), torch.zeros_like(embedding.t())
         state_grads, share = [], label_smoothing / len(embedding)
         for x, y in zip(states.split(CHUNK), targets[:, None].split(CHUNK)):
-            log_p = full_logits(x, embedding).log_softmax(dim=-1)
-            hit = log_p.gather(1, y)
-            total = total - (1 - label_smoothing) * hit.sum() - share * log_p.sum()
-            error = log_p.exp_().sub_(share)  # p - w: every word's share of w,
-            error.scatter_add_(1, y, torch.full_like(hit, label_smoothing - 1))  # the target's
+            logits = full_logits(x, embedding)
+            p = logits.softmax(dim=-1)
+            log_z = logits.amax(dim=-1) - p.amax(dim=-1).log()  # log p = logits - log_z
+            hit = logits.gather(1, y)[:, 0] - log_z
+            all_hits = logits.sum() - len(embedding) * log_z.sum()
+            total = total - (1 - label_smoothing) * hit.sum() - share * all_hits
+            error = p.sub_(share)  # p - w: every word's share of w,
+            error.scatter_add_(1, y, torch.full_like(p[:, :1], label_smoothing - 1))  # the target's
             error = error.to(embedding.dtype)
             state_grads.append(product(error, embedding.t()))
-            embedding_grad += product(error.t(), x.t())
+            embedding_grad += product(x.t(), error.t())
         state_grad = torch.cat(state_grads).to(states.dtype)
-        ctx.save_for_backward(states, embedding, targets, state_grad, embedding_grad)
+        ctx.save_for_backward(states, embedding, targets, state_grad, embedding_grad.t())
         ctx.smoothing = label_smoothing
         return total
 
