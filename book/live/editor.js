@@ -27,6 +27,12 @@ window.makeEditor = (parent, text, { label, run, changed }) => {
     state: EditorState.create({
       doc: text,
       extensions: [
+        EditorView.domEventHandlers({
+          // A letter typed here is no shortcut of the page's: "/" would open its search.
+          keydown: (event) => {
+            if (!event.ctrlKey && !event.metaKey && !event.altKey) event.stopPropagation();
+          },
+        }),
         keymap.of([
           { key: "Shift-Enter", run: act },
           { key: "Mod-Enter", run: act },

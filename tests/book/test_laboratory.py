@@ -130,8 +130,8 @@ def test_the_readers_code_is_trained_there_and_on_page_9b(chromium, pages):
     assert problems == []
     book, mine = (seen[name]["runs"][-1] for name in ("book", "mine"))
     assert mine["words"] == "200 steps, your code" and mine["losses"] != book["losses"] and mine["losses"][-1] < 3
-    assert seen["a later visit"].startswith("Your own code is trained: FeedForward.")
+    assert seen["a later visit"].startswith("Train uses your own code: FeedForward.")
     (text,) = json.loads(seen["kept"])["09b_without_pytorch"].values()
     assert "np.tanh(" in text
-    assert seen["error"].startswith("AttributeError: ") and "(your cell of FeedForward, line 9)" in seen["error"]
+    assert seen["error"].startswith("AttributeError: ") and "(the cell of FeedForward, line 9)" in seen["error"]
     assert seen["again"]["runs"][-1]["losses"] == book["losses"] and json.loads(seen["forgotten"]) == {"09b_without_pytorch": {}}

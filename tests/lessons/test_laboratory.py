@@ -164,8 +164,7 @@ def test_an_error_of_the_readers_code_names_its_line():
     begun([IMPORTS, *cells(("np.maximum(0, ", "np.maximum(nothing, "))])
     told = asked(do="train", seconds=60)
     assert (
-        told["error"].startswith("NameError: name 'nothing' is not defined (your cell of FeedForward, line")
-        and "Traceback" in told["trace"]
+        told["error"].startswith("NameError: name 'nothing' is not defined (the cell of FeedForward, line") and "Traceback" in told["trace"]
     )
     assert begun(["def f(:"])["error"].startswith("SyntaxError: ")
 

@@ -12,10 +12,10 @@ ELSEWHERE = (
 )
 # What is switched, and what to ask oneself before the press.
 EXPERIMENTS: tuple[tuple[str, dict, str], ...] = (
-    ("everything in place", {}, "Which letter must it read first to write a word backwards?"),
-    ("a decoder that peeks", {"causal_mask": False}, "Does the loss fall faster or slower? How many held-out words does it get right?"),
-    ("no positions", {"positions": False}, "What does it still know about its word, and what does it write?"),
-    ("no residuals", {"residuals": False}, "The layer's output replaces its input. How many words come out right?"),
+    ("everything in place", {}, "After how many seconds will it get half of the held-out {rows} right?"),
+    ("a decoder that peeks", {"causal_mask": False}, "Does the loss fall faster or slower? How many held-out {rows} does it get right?"),
+    ("no positions", {"positions": False}, "What does it still know about what it reads, and what does it write?"),
+    ("no residuals", {"residuals": False}, "The layer's output replaces its input. How many {rows} come out right?"),
     (
         "no residuals, three layers",
         {"residuals": False, "layers": 3},
@@ -27,7 +27,7 @@ EXPERIMENTS: tuple[tuple[str, dict, str], ...] = (
         {"norm": "post", "warm_up": False, "layers": 3},
         "Two changes at once: which one hurts?",
     ),
-    ("one wide head, everything in place", {"heads": 1, "width": 32, "rate": 0.01}, "Is one head enough to write backwards?"),
+    ("one wide head, everything in place", {"heads": 1, "width": 32, "rate": 0.01}, "Is one head enough?"),
     (
         "one wide head, no scale",
         {"scale": False, "heads": 1, "width": 32, "rate": 0.01},

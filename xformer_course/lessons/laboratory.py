@@ -3,6 +3,8 @@
 The page in the browser asks `answer`, one JSON text after another, and so runs the code of page 9b as its reader has left it.
 """
 
+import contextlib
+import io
 import json
 import re
 import time
@@ -19,6 +21,7 @@ from xformer_lib.reference import transformer
 __all__ = ["Backwards", "Fragment", "Parts", "Run"]
 
 PAD, BOS, EOS = transformer.PAD, transformer.BOS, transformer.EOS
+PRINTED = 2_000  # characters of what the reader's code prints, the last ones
 ASKED = 100  # held-out rows that are written after every so many steps
 
 
@@ -169,7 +172,7 @@ def names_of(cells: list[str] | None) -> dict[str, Any]:
     names: dict[str, Any] = {}
     for number, source in enumerate(cells):
         defined = re.search(r"^(?:class|def) (\w+)", source, re.MULTILINE)
-        exec(compile(source, f"your cell of {defined[1]}" if defined else f"your cell {number + 1}", "exec"), names)
+        exec(compile(source, f"the cell of {defined[1]}" if defined else f"cell {number + 1}", "exec"), names)
     return names
 
 
@@ -198,14 +201,17 @@ class Run:
         self.model = build(self.code, len(self.task.names), self.parts, self.rng)
         self.adam = self.code["Adam"](self.model.parameters())
         self.step = 0
+        self.diverged = False  # a loss that is no finite number ends the training
         self.losses: list[float] = []
         self.right: list[tuple[int, float]] = []
 
     def train(self, seconds: float = float("inf")) -> None:
         """Train to the end, or for as long as that."""
         end = time.perf_counter() + seconds
-        while self.step < self.parts.steps and time.perf_counter() < end:
+        while self.step < self.parts.steps and not self.diverged and time.perf_counter() < end:
             self._one_step()
+            if self.diverged:
+                return
             if self.step % self.task.every == 0 or self.step == self.parts.steps:
                 self.right.append((self.step, self.share_right()))
 
@@ -219,7 +225,9 @@ class Run:
         rising = (self.step + 1) / (0.1 * steps) if self.parts.warm_up else 1
         self.adam.step(self.parts.rate * min(1, rising, (steps - self.step) / (0.6 * steps)))
         self.step += 1
-        self.losses.append(float(loss))
+        self.diverged = not np.isfinite(loss)
+        if not self.diverged:
+            self.losses.append(float(loss))
 
     def reads(self, target):
         """Return what the decoder reads while it learns to write the target (b t)."""
@@ -263,8 +271,8 @@ class Run:
         }
 
     def state(self) -> dict:
-        """Return step, steps, losses and shares of held-out rows that came out right."""
-        return {"step": self.step, "steps": self.parts.steps, "losses": self.losses, "right": self.right}
+        """Return step, steps, losses, shares of held-out rows that came out right, and whether the loss has diverged."""
+        return {"step": self.step, "steps": self.parts.steps, "losses": self.losses, "right": self.right, "diverged": self.diverged}
 
 
 def ended(ids: list[int]) -> list[int]:
@@ -337,9 +345,16 @@ def answer(request: str) -> str:
     """Return what came of a request of the page; both are JSON.
 
     ``{"do": "begin", "task": …, "parts": …, "seed": …, "cells": …}`` makes a model, ``{"do": "train", "seconds": …}`` trains it,
-    ``{"do": "write", "text": …}`` lets it write. What the reader's own code raises comes back as ``error`` and ``trace``.
+    ``{"do": "write", "text": …}`` lets it write. What the reader's own code raises comes back as ``error`` and ``trace``,
+    the end of what it prints as ``printed``.
     """
-    asked = json.loads(request)
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        found = answered(json.loads(request))
+    return json.dumps({**found, "printed": said.getvalue()[-PRINTED:]})
+
+
+def answered(asked: dict) -> dict:
     try:
         if asked["do"] == "begin":
             _now["run"] = Run(asked["task"], Parts(**asked["parts"]), seed=asked["seed"], cells=asked["cells"])
@@ -349,13 +364,13 @@ def answer(request: str) -> str:
             try:
                 ids = _now["run"].task.read(asked["text"])
             except Unreadable as error:
-                return json.dumps({"error": str(error), "refused": error.told})
-            return json.dumps(_now["run"].look(ids))
-        return json.dumps(_now["run"].state())
+                return {"error": str(error), "refused": error.told}
+            return _now["run"].look(ids)
+        return _now["run"].state()
     except Exception as error:  # of the reader's code: the page shows it
-        places = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith("your cell")]
+        places = [frame for frame in traceback.extract_tb(error.__traceback__) if re.match(r"the cell of |cell \d", frame.filename)]
         where = f" ({places[-1].filename}, line {places[-1].lineno})" if places else ""
         if isinstance(error, SyntaxError):
             where = f" ({error.filename}, line {error.lineno})"
         words = error.msg if isinstance(error, SyntaxError) else str(error)
-        return json.dumps({"error": f"{type(error).__name__}: {words}{where}", "trace": traceback.format_exc()})
+        return {"error": f"{type(error).__name__}: {words}{where}", "trace": traceback.format_exc()}

@@ -89,15 +89,15 @@ const start = ({ stage, data, say }) => {
     ),
   ]);
   const setPart = (name, value) => set({ parts: { ...state.parts, [name]: value } });
+  const sameAs = (parts) => Object.entries(parts).every(([name, value]) => state.parts[name] === value);
   const showParts = () => {
     taskChoice.set(state.task);
     for (const [name] of SWITCHES) switches[name].setAttribute("aria-pressed", String(state.parts[name]));
     norm.set(state.parts.norm);
     for (const [name, field] of numbers) field.set(state.parts[name]);
-    const same = (parts) => Object.entries({ ...tasks[state.task].parts, ...parts }).every(([name, value]) => state.parts[name] === value);
-    const found = data.experiments.findIndex((one) => same(one.parts));
+    const found = data.experiments.findIndex((one) => sameAs({ ...tasks[state.task].parts, ...one.parts }));
     experiment.set(found < 0 ? "" : found);
-    question.textContent = found < 0 ? "What do you expect?" : `Before you press: ${data.experiments[found].ask}`;
+    question.textContent = found < 0 ? "What do you expect?" : `Before you press: ${data.experiments[found].ask.replace("{rows}", rows())}`;
   };
 
   // ---------------------------------------------------------------- what one sees
@@ -154,7 +154,7 @@ const start = ({ stage, data, say }) => {
     return `${run.words}, ${last ? `${kit.number(last[1], kind === "loss" ? 2 : 0)} after ${last[0]} steps` : "not begun"}`;
   };
   const drawCharts = () => {
-    const highest = Math.max(3.5, ...runs.map((run) => points.loss(run)[0]?.[1] ?? 0));
+    const highest = Math.min(5, Math.max(3.5, ...runs.map((run) => points.loss(run)[0]?.[1] ?? 0))); // what is higher runs along the top
     charts.replaceChildren(
       chart("loss", `Loss on the training ${rows()}`, highest, highest < 4 ? [0, 1, 2, 3] : [0, 1, 2, 3, 4]),
       chart("right", `Held-out ${rows()} right, in %`, 100, [0, 50, 100]),
@@ -167,14 +167,17 @@ const start = ({ stage, data, say }) => {
           { width: 34, height: 12, "aria-hidden": "true" },
           s("line", { x1: 0, x2: 34, y1: 6, y2: 6, stroke: COLOURS[n + 2 - runs.length], "stroke-width": 3, "stroke-dasharray": newest ? null : "6 4" }),
         );
-        const now = run.losses.length ? `loss ${kit.number(points.loss(run).at(-1)[1])}, ${kit.number(points.right(run).at(-1)[1], 0)}\u00a0% right` : "begins";
-        return h("li", {}, line, h("span", {}, `${newest ? "This run" : "The previous run"}: ${run.words} (${now})`), newest ? null : keeper);
+        const cut = run !== running?.run && run.losses.length < run.steps ? `stopped at step ${run.losses.length}, ` : "";
+        const now = run.losses.length ? `${cut}loss ${kit.number(points.loss(run).at(-1)[1])}, ${kit.number(points.right(run).at(-1)[1], 0)}\u00a0% right` : "begins";
+        return h("li", {}, line, h("span", {}, `${newest ? "This run" : held ? "The kept run" : "The previous run"}: ${run.words} (${now})`), newest ? null : keeper);
       }),
     );
   };
   const keeper = kit.button("Keep it for comparison", () => {
     held = !held;
     keeper.setAttribute("aria-pressed", String(held));
+    drawCharts();
+    keeper.focus();
   });
   keeper.setAttribute("aria-pressed", "false");
   new ResizeObserver(drawCharts).observe(charts);
@@ -188,7 +191,8 @@ const start = ({ stage, data, say }) => {
     examples = h("div", { class: "xf-row xf-lab-examples", role: "group", "aria-label": "Examples" }),
     written = h("ol", { class: "xf-lab-moments", reversed: true }),
     map = h("div", {}),
-    lookBar = h("div", { class: "xf-row" });
+    lookBar = h("div", { class: "xf-row" }),
+    below = h("div", { class: "xf-lab-below" }, h("div", {}, h("p", { class: "xf-lab-head" }, "What it makes of it"), written), h("div", {}, lookBar, map));
   let typing = 0;
   const read = () => {
     clearTimeout(typing);
@@ -200,10 +204,11 @@ const start = ({ stage, data, say }) => {
   });
   field.addEventListener("change", read);
   const showWritten = () => {
+    below.style.minHeight = `${below.offsetHeight}px`; // what stands below does not jump while the map changes
     const french = state.task === "fragment" ? "fr" : null;
     written.replaceChildren(
       ...moments
-        .slice(-6)
+        .slice(-10)
         .reverse()
         .map(([step, text]) => h("li", {}, `from step ${step}: `, h("b", { lang: french }, text || "(nothing)"))),
     );
@@ -251,7 +256,8 @@ const start = ({ stage, data, say }) => {
   const codeNote = h(
     "p",
     {},
-    "This is the code of page 9b, and it is what Train trains. Change a line, and train. Shift+Enter trains from the editor; Escape, then Tab, leaves it.",
+    "This is the code of page 9b, and it is what Train trains. Change a line, and train. If you change a forward, change its backward to match: " +
+      "a model with wrong gradients often learns all the same, and nothing here warns you. Shift+Enter trains from the editor; Escape, then Tab, leaves it.",
   );
   let cells = [], // {key, source, name} of page 9b's library cells
     editing = 0,
@@ -278,7 +284,7 @@ const start = ({ stage, data, say }) => {
   const noteChanges = () => {
     const names = changed().map((cell) => cell.name);
     mine.hidden = !names.length;
-    mineText.textContent = `Your own code is trained: ${names.join("; ")}.`;
+    mineText.textContent = `Train uses your own code: ${names.join("; ")}.`;
   };
   const keep = (key, text) => {
     const all = window.book.load(TYPED);
@@ -295,8 +301,9 @@ const start = ({ stage, data, say }) => {
   const mineText = h("span", {}),
     mine = h("p", { class: "xf-lab-mine" }, mineText, " ", back);
   const cellBar = h("div", { class: "xf-row" }),
-    place = h("div", { class: "live-editor highlight" });
-  codeBox.append(codeNote, cellBar, place);
+    place = h("div", { class: "live-editor highlight" }),
+    printed = h("pre", { class: "xf-lab-printed", tabindex: 0, "aria-label": "What your code printed last", hidden: true });
+  codeBox.append(codeNote, cellBar, place, printed);
   codeBox.addEventListener("toggle", async () => {
     if (!codeBox.open || editor) return;
     try {
@@ -329,12 +336,24 @@ const start = ({ stage, data, say }) => {
   // ---------------------------------------------------------------- training
   let last = Promise.resolve(); // the worker is asked one thing at a time
   const ask = (request) => {
-    const mine = last.then(async () => (await python.ask({ laboratory: JSON.stringify(request) })).answer);
+    const mine = last.then(async () => {
+      const waits = setTimeout(() => {
+        progress.textContent = "No answer for eight seconds. If your code has a loop without an end, press Stop.";
+      }, 8000);
+      const { answer } = await python.ask({ laboratory: JSON.stringify(request) }).finally(() => clearTimeout(waits));
+      if (answer.printed) {
+        printed.hidden = false;
+        printed.textContent = answer.printed;
+      }
+      return answer;
+    });
     last = mine.catch(() => {}); // who asked is told of it
     return mine;
   };
   const go = kit.button("Train", () => train(), { class: "xf-lab-go" }),
-    stop = kit.button("Stop", () => halt()),
+    stop = kit.button("Stop", () => {
+      if (performance.now() - (running?.at ?? 0) > 400) halt(); // not by the second half of a double press
+    }),
     on = kit.button("Go on", () => train(true)),
     reset = kit.button("Reset", () => clear());
   const buttons = () => {
@@ -342,8 +361,8 @@ const start = ({ stage, data, say }) => {
     go.textContent = running?.loads ? "Loading Python \u2026" : python ? (runs.length ? "Train again" : "Train") : `Load Python (${data.megabytes} MB) and train`;
     go.disabled = !inBook || Boolean(running);
     stop.hidden = !running;
-    on.hidden = Boolean(running) || !newest || newest !== inPython || newest.losses.length >= newest.steps;
-    partsLegend.textContent = running ? "Parts, for the next run" : "Parts";
+    on.hidden = Boolean(running) || !newest || newest !== inPython || newest.losses.length >= newest.steps || newest.diverged || !sameAs(newest.parts);
+    partsLegend.textContent = running || (newest && !sameAs(newest.parts)) ? "Parts, for the next run" : "Parts";
     reset.hidden = Boolean(running) || !runs.length;
   };
   const fault = (error, trace) => {
@@ -369,20 +388,21 @@ const start = ({ stage, data, say }) => {
   const begin = async () => {
     const ownCode = changed().length > 0;
     const { task, parts } = state;
-    if (runs.length === 2) runs.splice(held ? 1 : 0, 1);
-    const run = { task, words: inWords(task, parts) + (ownCode ? ", your code" : ""), steps: parts.steps, losses: [], right: [] };
-    runs.push(run);
     inPython = null;
     moments = [];
     seen = null;
+    printed.hidden = true;
     progress.textContent = "Making the task and the model \u2026";
+    say(progress.textContent);
     const begun = await ask({ do: "begin", task, parts, seed: 0, cells: ownCode ? cells.map(textOf) : null });
     if (begun.error) throw Object.assign(new Error(begun.error), { trace: begun.trace });
-    inPython = run;
+    inPython = { task, parts, words: inWords(task, parts) + (ownCode ? ", your code" : ""), steps: parts.steps, losses: [], right: [] };
+    runs = [...(runs.length === 2 ? [runs[held ? 0 : 1]] : runs), inPython];
   };
   const train = async (goOn = false) => {
     if (running || !inBook) return;
-    const press = (running = { loads: !python || python.over });
+    const press = (running = { loads: !python || python.over, at: performance.now() });
+    const before = runs;
     const alive = () => running === press;
     refused.replaceChildren();
     const pressed = [go, on].includes(document.activeElement); // it is about to go
@@ -404,18 +424,19 @@ const start = ({ stage, data, say }) => {
       buttons();
       if (!alive()) return;
       if (!goOn) await begin();
-      const run = inPython,
+      if (!alive()) return;
+      const run = (press.run = inPython),
         began = performance.now(),
         first = run.losses.length;
       told = performance.now();
       await look(run);
       if (alive()) showLook();
-      while (alive() && run.losses.length < run.steps) {
+      while (alive() && run.losses.length < run.steps && !run.diverged) {
         const answer = await ask({ do: "train", seconds: 0.2 });
         if (answer.error) throw Object.assign(new Error(answer.error), { trace: answer.trace });
         Object.assign(run, answer);
         if (!alive()) break;
-        await look(run);
+        if (!run.diverged) await look(run);
         if (run.task !== state.task) break;
         const gone = (performance.now() - began) / 1000,
           rest = (gone * (run.steps - run.losses.length)) / (run.losses.length - first);
@@ -429,10 +450,13 @@ const start = ({ stage, data, say }) => {
       }
       if (run.task !== state.task) return;
       const whole = run.losses.length >= run.steps;
-      progress.textContent = `${whole ? "Trained" : "Stopped"}: ${run.losses.length} steps in ${((performance.now() - began) / 1000).toFixed(1)} s`;
-      say(tellOf(run));
+      progress.textContent = run.diverged
+        ? `Diverged: after ${run.losses.length} steps the loss was no longer a finite number. A lower rate, the warm-up or the norm may help.`
+        : `${whole ? "Trained" : "Stopped"}: ${run.losses.length} steps in ${((performance.now() - began) / 1000).toFixed(1)} s`;
+      say(run.diverged ? progress.textContent : tellOf(run));
     } catch (error) {
       inPython = null;
+      if (!runs.at(-1)?.losses.length) runs = before; // it never began: what was to compare with stays
       fault(error.trace || press.stopped ? error.message : window.pagePython.cause(error), error.trace);
     } finally {
       if (alive()) running = null;
@@ -475,10 +499,15 @@ const start = ({ stage, data, say }) => {
     const left = state.task,
       other = next.task && next.task !== left;
     if (other) {
+      const cut = Boolean(running);
       halt();
       others[left] = runs;
       runs = others[next.task] ?? [];
-      progress.textContent = "";
+      held = false;
+      keeper.setAttribute("aria-pressed", "false");
+      below.style.minHeight = "";
+      printed.hidden = true;
+      progress.textContent = cut ? `The training of \u201c${tasks[left].title}\u201d was stopped.` : "";
       refused.replaceChildren();
     }
     Object.assign(state, next);
@@ -494,6 +523,7 @@ const start = ({ stage, data, say }) => {
       unread.textContent = "";
       seen = null;
       const run = runs.at(-1);
+      if (run && run !== inPython && !running) unread.textContent = "Python no longer has the model of this run: train again, and it answers.";
       if (run && run === inPython && !running)
         look(run).then(showLook, (error) => {
           fault(error.message, error.trace);
@@ -518,7 +548,7 @@ const start = ({ stage, data, say }) => {
     h("div", { class: "xf-row xf-lab-text" }, h("p", { class: "xf-control" }, fieldLabel, field), examples),
     unread,
     words,
-    h("div", { class: "xf-lab-below" }, h("div", {}, h("p", { class: "xf-lab-head" }, "What it makes of it"), written), h("div", {}, lookBar, map)),
+    below,
     inBook ? codeBox : h("p", {}, data.elsewhere),
   );
   set({});
