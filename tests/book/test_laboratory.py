@@ -86,7 +86,8 @@ def test_two_runs_a_stop_and_a_sentence(chromium, pages, server, place):  # noqa
     assert "“elephant”" in seen["refused"]
     assert len(seen["french"]["runs"]) == 1 and seen["french"]["runs"][0]["losses"][-1] < 3
     assert seen["written"].startswith("from step 200: ")
-    assert [run["words"] for run in seen["back"]["runs"]] == ["everything in place", "no causal mask"] and seen["complaint"] == ["", ""]
+    assert [run["words"] for run in seen["back"]["runs"]] == ["everything in place", "no causal mask"]
+    assert seen["complaint"][0] == "" and seen["complaint"][1].startswith("Python no longer has the model of this run")
     assert seen["once more"]["runs"][-1]["words"] == "200 steps" and seen["once more"]["moments"]
 
 
@@ -109,12 +110,18 @@ def test_the_readers_code_is_trained_there_and_on_page_9b(chromium, pages):
         await put(tab, "np.maximum(0, self.w_1.forward(x))", "np.tanh(self.w_1.forward(x))")
         seen["mine"] = await train(tab)
         seen["kept"] = await tab.evaluate("localStorage.getItem('xformer-typed')")
-        await put(tab, "np.tanh(", "np.tanhh(")
+        await put(tab, "np.tanh(", "print(1 / 2); np.tanhh(")
         await train(tab)
         seen["error"] = await tab.locator(".xf-lab-refused").inner_text()
-        await put(tab, "self.hidden = np.tanhh(self.w_1.forward(x))", "while True: pass")
+        seen["after the error"] = await read(tab)
+        seen["printed"] = await tab.locator(".xf-lab-printed").inner_text()
+        await tab.locator(".xf-lab-code .cm-content").focus()
+        await tab.keyboard.press("Control+End")
+        await tab.keyboard.type("  # 1/2")
+        seen["a slash"] = (await tab.evaluate(f"{FIGURE}.code()"))[-8:], await tab.evaluate("document.activeElement.className")
+        await put(tab, "self.hidden = print(1 / 2); np.tanhh(self.w_1.forward(x))", "while True: pass")
         await tab.get_by_role("button", name="Train again").click()
-        await expect(tab.locator(".xf-lab-progress")).to_contain_text("Making the task")
+        await expect(tab.locator(".xf-lab-progress")).to_contain_text("No answer for eight seconds", timeout=20_000)
         await tab.get_by_role("button", name="Stop", exact=True).click()
         await expect(tab.locator(".xf-lab-refused")).to_contain_text("Stopped. Python begins again")
         await tab.reload()
@@ -133,5 +140,26 @@ def test_the_readers_code_is_trained_there_and_on_page_9b(chromium, pages):
     assert seen["a later visit"].startswith("Train uses your own code: FeedForward.")
     (text,) = json.loads(seen["kept"])["09b_without_pytorch"].values()
     assert "np.tanh(" in text
+    assert [len(run["losses"]) for run in seen["after the error"]["runs"]] == [200, 200] and seen["printed"].startswith("0.5")
+    assert seen["a slash"][0].endswith("# 1/2") and "cm-content" in seen["a slash"][1]
     assert seen["error"].startswith("AttributeError: ") and "(the cell of FeedForward, line 9)" in seen["error"]
     assert seen["again"]["runs"][-1]["losses"] == book["losses"] and json.loads(seen["forgotten"]) == {"09b_without_pytorch": {}}
+
+
+def test_a_loss_that_is_no_number_ends_the_run_in_words(chromium, pages):
+    async def work(tab):
+        await tab.visit((HTML / PAGE).as_uri())
+        await steps(tab, 200)
+        await tab.get_by_label("Layers", exact=True).select_option("3")
+        await tab.get_by_label("Width", exact=True).select_option("32")
+        await tab.get_by_label("Rate", exact=True).select_option("0.04")
+        await tab.get_by_role("button", name="none", exact=True).click()
+        await tab.get_by_role("button", name="Warm-up", exact=True).click()
+        seen = {"run": await train(tab, "Load Python (10 MB) and train")}
+        seen["go on"] = await tab.get_by_role("button", name="Go on").is_visible()
+        seen["complaint"] = await tab.locator(".xf-lab-refused").inner_text()
+        return seen, tab.complaints
+
+    seen, problems = browse(chromium, work)
+    assert problems == [] and seen["complaint"] == "" and not seen["go on"]
+    assert seen["run"]["progress"].startswith("Diverged: after ") and len(seen["run"]["runs"][0]["losses"]) < 200

@@ -191,3 +191,9 @@ def test_a_bag_of_words_nearly_tells_the_sentence():
     run = Run("fragment", replace(TASKS["fragment"]().settings, positions=False))
     run.train()
     assert 0.65 < run.right[-1][1] < 0.9
+
+
+def test_a_run_ends_where_its_loss_is_no_number_and_what_is_printed_comes_back():
+    begun([IMPORTS, *cells(("loss = -np.log(", "print('hello'); loss = np.nan * np.log("))])
+    told = asked(do="train", seconds=60)
+    assert told["diverged"] and told["losses"] == [] and told["step"] == 1 and told["printed"] == "hello\n"

@@ -290,6 +290,18 @@ class Transformer(Layer):
         self.source, self.target_in = source, target_in
         return self.decode(target_in, self.encode(source), source)
 
+    def backward(self, d_logits):
+        d_x = self.decoder_norm.backward(self.embedding.logits_backward(d_logits))
+        d_memory = 0
+        for layer in reversed(self.decoder):
+            d_x, d_part = layer.backward(d_x)
+            d_memory = d_memory + d_part  # every layer has read the memory
+        self.embedding.backward(d_x, self.target_in)
+        d_x = self.encoder_norm.backward(d_memory)
+        for layer in reversed(self.encoder):
+            d_x = layer.backward(d_x)
+        self.embedding.backward(d_x, self.source)
+
     def encode(self, source):
         x, mask = self.embed(source), self.source_mask(source)
         for layer in self.encoder:
@@ -313,18 +325,6 @@ class Transformer(Layer):
 
     def target_mask(self, ids):
         return self.source_mask(ids) & causal_mask(ids.shape[1])
-
-    def backward(self, d_logits):
-        d_x = self.decoder_norm.backward(self.embedding.logits_backward(d_logits))
-        d_memory = 0
-        for layer in reversed(self.decoder):
-            d_x, d_part = layer.backward(d_x)
-            d_memory = d_memory + d_part  # every layer has read the memory
-        self.embedding.backward(d_x, self.target_in)
-        d_x = self.encoder_norm.backward(d_memory)
-        for layer in reversed(self.encoder):
-            d_x = layer.backward(d_x)
-        self.embedding.backward(d_x, self.source)
 
 
 # %% chapter 9b: It learns

@@ -141,9 +141,9 @@ NORM = Exercise(
     minutes=15,
     difficulty=3,
     statement="""\
-LayerNorm without gain and bias is y = (x - mean) / σ with σ = √(variance + 1e-5); mean and variance (the mean of squares, not divided by \
-m - 1) are taken over the last axis of `x` (…, m). Write `layer_norm_backward(x, d_y)`: the gradient at `x`, given the gradient at y; both have \
-the shape of `x`.""",
+LayerNorm without gain and bias is y = (x - mean) / σ with σ = √(variance + 1e-5); mean and variance (the mean of the squared \
+distances from the mean) are taken over the last axis of `x` (…, m). Write `layer_norm_backward(x, d_y)`: the gradient at `x`, given the gradient \
+at y; both have the shape of `x`.""",
     hints=(
         "Which two changes to a token can LayerNorm not feel?",
         "Take away from the gradient what points along (1, …, 1), and what points along y itself.",
@@ -259,8 +259,8 @@ ATTENTION = Exercise(
     title="Backward through attention",
     kind="implement",
     page=PAGE,
-    minutes=20,
-    difficulty=3,
+    minutes=15,
+    difficulty=2,
     statement="""\
 One head: `q` (i, d), `k` (j, d), `v` (j, e), a boolean `mask` (i, j), True = may attend. Forward, the output is softmax(q kᵀ / √d) v, where a \
 closed cell has weight 0 and a query that may attend to nothing gets zeros. Write `attention_backward(q, k, v, mask, d_out)`: the gradients \
@@ -538,7 +538,7 @@ GRADIENTS = Exercise(
     difficulty=2,
     statement="""\
 `forward(x)` returns an array. `backward(d_y)` takes a gradient at that array and claims to return the gradient at this `x`, but it may be wrong. \
-Write `check_gradient(forward, backward, x)`: True if the claim holds, False if not. Some faults show in a single place of x; others hide when \
+Write `check_gradient(forward, backward, x)`: True if the claim holds to about six digits, False if not. Some faults show in a single place of x; others hide when \
 `d_y` is special, such as all ones. `x` is in float64 and must be left as it was.""",
     hints=(
         "You need one number that depends on x. The output has many: weight them by an array r. What is d_y then?",

@@ -338,7 +338,7 @@ const start = ({ stage, data, say }) => {
   const ask = (request) => {
     const mine = last.then(async () => {
       const waits = setTimeout(() => {
-        progress.textContent = "No answer for eight seconds. If your code has a loop without an end, press Stop.";
+        if (running) progress.textContent = "No answer for eight seconds. If your code has a loop without an end, press Stop.";
       }, 8000);
       const { answer } = await python.ask({ laboratory: JSON.stringify(request) }).finally(() => clearTimeout(waits));
       if (answer.printed) {
@@ -351,8 +351,8 @@ const start = ({ stage, data, say }) => {
     return mine;
   };
   const go = kit.button("Train", () => train(), { class: "xf-lab-go" }),
-    stop = kit.button("Stop", () => {
-      if (performance.now() - (running?.at ?? 0) > 400) halt(); // not by the second half of a double press
+    stop = kit.button("Stop", (event) => {
+      if (event.detail || performance.now() - (running?.at ?? 0) > 400) halt(); // not by Enter pressed twice
     }),
     on = kit.button("Go on", () => train(true)),
     reset = kit.button("Reset", () => clear());
@@ -399,6 +399,9 @@ const start = ({ stage, data, say }) => {
     inPython = { task, parts, words: inWords(task, parts) + (ownCode ? ", your code" : ""), steps: parts.steps, losses: [], right: [] };
     runs = [...(runs.length === 2 ? [runs[held ? 0 : 1]] : runs), inPython];
   };
+  const unbegun = () => {
+    progress.textContent = "Stopped before the first step.";
+  };
   const train = async (goOn = false) => {
     if (running || !inBook) return;
     const press = (running = { loads: !python || python.over, at: performance.now() });
@@ -422,9 +425,9 @@ const start = ({ stage, data, say }) => {
       await fetchCells();
       press.loads = false;
       buttons();
-      if (!alive()) return;
+      if (!alive()) return unbegun();
       if (!goOn) await begin();
-      if (!alive()) return;
+      if (!alive()) return unbegun();
       const run = (press.run = inPython),
         began = performance.now(),
         first = run.losses.length;
