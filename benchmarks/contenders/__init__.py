@@ -39,19 +39,19 @@ class Setting:
     """Under which conditions a step is timed.
 
     Every library trains as its documentation shows it and ours through its own loop. ``preset``: ours in the precision that its
-    presets choose, "auto". ``lent``: the others get what our loop has besides the model, a fused Adam and a C library that keeps freed
-    memory; what remains is the difference between the models.
+    presets choose, "auto". ``bfloat16``: all of them in `torch.autocast`. ``lent``: the others get what our loop has besides the
+    model, a fused Adam and a C library that keeps freed memory; what remains is the difference between the models.
     """
 
     name: str
-    matmul: str = "highest"  # for torch.set_float32_matmul_precision
+    bfloat16: bool = False
     preset: bool = False
     lent: bool = False
 
     @property
     def precision(self) -> str:
         """What the others multiply in; weights are float32 in every case."""
-        return "float32" if self.matmul == "highest" else self.matmul
+        return "bfloat16" if self.bfloat16 else "float32"
 
 
 SETTINGS = {
@@ -59,9 +59,9 @@ SETTINGS = {
     for setting in (
         Setting("documented", preset=True),
         Setting("float32"),
-        Setting("medium", matmul="medium"),
+        Setting("bfloat16", bfloat16=True),
         Setting("float32-lent", lent=True),
-        Setting("medium-lent", matmul="medium", lent=True),
+        Setting("bfloat16-lent", bfloat16=True, lent=True),
     )
 }
 
@@ -116,7 +116,7 @@ class TorchPeer(Contender):
 
         from xformer_lib.training.memory import keep_freed_memory
 
-        torch.set_float32_matmul_precision(setting.matmul)
+        self.bfloat16 = setting.bfloat16
         if setting.lent:
             keep_freed_memory()
         torch.manual_seed(self.sizes.seed)
@@ -142,7 +142,8 @@ class TorchPeer(Contender):
         self.steps += 1
         for group in self.optimizer.param_groups:
             group["lr"] = self.sizes.rate * min(1.0, self.steps / self.sizes.warmup)
-        logits = self.logits(source, target_in)
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.bfloat16):
+            logits = self.logits(source, target_in).float()
         loss = torch.nn.functional.cross_entropy(
             logits.flatten(0, 1), target_out.flatten(), ignore_index=PAD, label_smoothing=self.sizes.label_smoothing
         )

@@ -6,7 +6,7 @@ from benchmarks.contenders import Contender
 
 # rows, inner, columns: a square product, and the two largest shapes of a training step
 SHAPES = ((1024, 1024, 1024), (2048, 256, 1024), (1024, 256, 8000))
-PRECISIONS = ("float32", "medium", "bfloat16")
+PRECISIONS = ("float32", "bfloat16")
 
 
 def ways(precision: str) -> dict:
@@ -34,9 +34,6 @@ class Floor(Contender):
 
     def products(self, precision: str) -> dict:
         """Gigaflop a second of each shape and kernel: (processor time, wall clock)."""
-        import torch
-
-        torch.set_float32_matmul_precision("medium" if precision == "medium" else "highest")
         found = {}
         for (rows, inner, columns), factors in self.factors.items():
             a, b = (x.bfloat16() if precision == "bfloat16" else x for x in factors)

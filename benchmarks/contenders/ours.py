@@ -50,17 +50,14 @@ class Ours(Contender):
             clip=sizes.clip,
             seed=sizes.seed,
         )
-        return replace(config, precision="auto") if setting.preset else config
+        return replace(config, precision="auto" if setting.preset else setting.precision)
 
     def build(self, setting: Setting) -> dict:
-        import torch
-
         from xformer_lib.data.tokenizer import Tokenizer
         from xformer_lib.training import has_bfloat16, keep_freed_memory
         from xformer_lib.training.memory import keep_few_kernels
         from xformer_lib.training.run import build_run
 
-        torch.set_float32_matmul_precision(setting.matmul)
         keep_few_kernels()  # both as the loop does before its first step
         keep_freed_memory()
         pair = [("a", "a")]
