@@ -8,6 +8,7 @@ or in ``.data``. Each part writes its file as soon as it is done, and a part tha
 - ``device.json``: tokens per second, share of the peak and memory by width and batch; both attention paths by length (`benchmarks.device`)
 - ``steps.json``: one training step as it is, with TF32 products, and compiled; how often the processor waits for the device
 - ``decoding.json``: sentences per second of the shipped model, 1, 64 and 512 at a time, with the cache and without
+- ``captured.json``: a word of the cached step as the library makes it, with a room of fixed size, and captured as one graph
 - ``torchrun.json``: a short training by torchrun, one process, gradients through NCCL, beside the same training without
 - ``multi30k-….json``: translators of two widths, trained for a share of the time; BLEU greedily and with a beam of 4 on test_2016
 
@@ -29,6 +30,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from benchmarks import captured
 from benchmarks import device as device_table
 from benchmarks.contenders.ours import SHIPPED, shipped_model
 from xformer_lib._json import json_text
@@ -321,6 +323,7 @@ def main(arguments: list[str] | None = None) -> int:
     small = ["--smoke"] if smoke else ["--rounds", "5"]
     parts["device"] = lambda: device_table.main(["--device", device, *small])
     parts["decoding"] = lambda: decoding(device, clock, smoke)
+    parts["captured"] = lambda: captured.measure(device, smoke)
     parts["torchrun"] = lambda: by_torchrun(device, runs, smoke)
     for name, (share, config) in translators(smoke).items():
         parts[name] = partial(translator, name, config, share * clock.seconds, device, runs, commit, smoke)
