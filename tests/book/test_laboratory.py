@@ -136,7 +136,7 @@ def test_the_readers_code_is_trained_there_and_on_page_9b(chromium, pages):
     seen, problems = browse(chromium, work)
     assert problems == []
     book, mine = (seen[name]["runs"][-1] for name in ("book", "mine"))
-    assert mine["words"] == "200 steps, your code" and mine["losses"] != book["losses"] and mine["losses"][-1] < 3
+    assert mine["words"] == "200 steps, your FeedForward" and mine["losses"] != book["losses"] and mine["losses"][-1] < 3
     assert seen["a later visit"].startswith("Train uses your own code: FeedForward.")
     (text,) = json.loads(seen["kept"])["09b_without_pytorch"].values()
     assert "np.tanh(" in text

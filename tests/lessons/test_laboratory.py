@@ -197,3 +197,17 @@ def test_a_run_ends_where_its_loss_is_no_number_and_what_is_printed_comes_back()
     begun([IMPORTS, *cells(("loss = -np.log(", "print('hello'); loss = np.nan * np.log("))])
     told = asked(do="train", seconds=60)
     assert told["diverged"] and told["losses"] == [] and told["step"] == 1 and told["printed"] == "hello\n"
+
+
+@pytest.mark.parametrize(
+    "typed, read",
+    [
+        ("THE CAT", "the cat"),
+        ("the cat, the dog.", "the cat the dog"),
+        ("I don't see her", "I do not see her"),
+        ("i am an engineer", "I am an engineer"),
+    ],
+)
+def test_a_sentence_is_read_as_people_type_it(typed, read):
+    task = TASKS["fragment"]()
+    assert task.read(typed) == task.read(read)

@@ -128,3 +128,12 @@ def test_gradients_survive_the_compiler():
         one(ids(3, 7), ids(3, 5)).square().sum().backward()
         found.append([weight.grad.clone() for weight in model.parameters()])
     torch.testing.assert_close(*found, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_training_with_dropout_is_one_graph(fast):
+    model = Transformer(TransformerConfig(**SIZES | {"dropout": 0.2}))
+    model = (accelerate(model) if fast else model).train()
+    compiled = torch.compile(model, fullgraph=True, backend="eager")
+    first, second = (compiled(ids(3, 7), ids(3, 5)) for _ in range(2))
+    assert first.shape == (3, 5, 31) and not torch.equal(first, second)

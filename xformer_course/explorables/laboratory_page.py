@@ -12,7 +12,7 @@ ELSEWHERE = (
 )
 # What is switched, and what to ask oneself before the press.
 EXPERIMENTS: tuple[tuple[str, dict, str], ...] = (
-    ("everything in place", {}, "After how many seconds will it get half of the held-out {rows} right?"),
+    ("everything in place", {}, "After how many steps will it get half of the held-out {rows} right?"),
     ("a decoder that peeks", {"causal_mask": False}, "Does the loss fall faster or slower? How many held-out {rows} does it get right?"),
     ("no positions", {"positions": False}, "What does it still know about what it reads, and what does it write?"),
     ("no residuals", {"residuals": False}, "The layer's output replaces its input. How many {rows} come out right?"),

@@ -146,13 +146,18 @@ class Fragment(Task):
         return [*(self.place[word] for word in words), EOS]
 
     def read(self, text):
-        words = self.words(text.strip().rstrip(".!?")) if split_words(text.strip().rstrip(".!?")) else []
+        plain = re.sub(r"[^\w' ]", " ", text.replace("’", "'").replace("n't", " not"))
+        words = [self.known_as(word) for word in self.words(plain)] if split_words(plain) else []
         unknown = [word for word in words if word not in self.vocabulary]
         if unknown or not 1 <= len(words) <= 10:
             what = f"{unknown[0]!r}, which this small grammar does not have" if unknown else f"{len(words)} words"
             told = f"It has never seen the word “{unknown[0]}”." if unknown else "It reads sentences of one to ten words."
             raise Unreadable(f"sentence: expected one to ten words of the grammar, got {what}; try {self.example}", told)
         return self.ids(words)
+
+    def known_as(self, word):
+        """The word in small letters or with a capital, if it is known only so."""
+        return next((way for way in (word, word.lower(), word.capitalize()) if way in self.vocabulary), word)
 
     def spell(self, ids):
         text = " ".join(self.names[i] for i in ids).replace("' ", "'")
@@ -267,7 +272,7 @@ class Run:
         return {
             "rows": [names[i] for i in rows],
             "columns": [names[i] for i in columns],
-            "heads": np.round(100 * weights).astype(int).tolist(),
+            "heads": np.round(100 * np.nan_to_num(weights)).astype(int).tolist(),
         }
 
     def state(self) -> dict:

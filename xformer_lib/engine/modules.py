@@ -171,7 +171,8 @@ class Dropout(nn.Dropout):
     def forward(self, x: Float[Tensor, "*b m"]) -> Float[Tensor, "*b m"]:
         if not self.training or self.p == 0.0:
             return x
-        if x.device.type != "cpu" or not 1 / 16 < self.p < 15 / 16 or is_transformed(x):
+        usual = x.device.type != "cpu" or torch.compiler.is_compiling() or is_transformed(x)
+        if usual or not 1 / 16 < self.p < 15 / 16:
             return F.dropout(x, self.p)
         draws = torch.empty(x.numel() // 8 + 1, dtype=torch.int64).random_(-2**63, None)
         dropped = round(self.p * 256)

@@ -169,7 +169,8 @@ const start = ({ stage, data, say }) => {
         );
         const cut = run !== running?.run && run.losses.length < run.steps ? `stopped at step ${run.losses.length}, ` : "";
         const now = run.losses.length ? `${cut}loss ${kit.number(points.loss(run).at(-1)[1])}, ${kit.number(points.right(run).at(-1)[1], 0)}\u00a0% right` : "begins";
-        return h("li", {}, line, h("span", {}, `${newest ? "This run" : held ? "The kept run" : "The previous run"}: ${run.words} (${now})`), newest ? null : keeper);
+        const which = newest ? (running && running.run !== run ? "The last run" : "This run") : held ? "The kept run" : "The previous run";
+        return h("li", {}, line, h("span", {}, `${which}: ${run.words} (${now})`), newest ? null : keeper);
       }),
     );
   };
@@ -222,7 +223,7 @@ const start = ({ stage, data, say }) => {
         matrix: rows.map((_, i) => columns.map((_, j) => (shown === null ? mean(i, j) : heads[shown][i][j]))),
         rows,
         columns,
-        title: `${state.look === "cross" ? "What it reads of the source" : "What it reads of the answer so far"}, in % (${which})`,
+        title: `${state.look === "cross" ? "What it reads of the source" : "What it reads of the answer"}, in % (${which})`,
         high: 100,
         digits: 0,
       }),
@@ -271,6 +272,7 @@ const start = ({ stage, data, say }) => {
       .filter(([key, text]) => typeof text === "string" && text !== key)
       .map(([key]) => ({ key, name: nameOf(key) }))
       .filter(({ key }) => (cells.length ? cells.some((cell) => cell.key === key) : namesIn(key).some((name) => data.names.includes(name))));
+  const codeNow = () => JSON.stringify(changed().map(({ key }) => textOf({ key })));
   const nameOf = (key) => namesIn(key).join(", ") || "imports";
   const fetchCells = async () => {
     if (cells.length) return;
@@ -290,6 +292,7 @@ const start = ({ stage, data, say }) => {
     const all = window.book.load(TYPED);
     window.book.keep(TYPED, { ...all, [PAGE]: { ...all[PAGE], [key]: text === key ? undefined : text } });
     noteChanges();
+    buttons();
   };
   const back = kit.button("All as in the book", () => {
     for (const cell of changed()) keep(cell.key, cell.key);
@@ -338,7 +341,9 @@ const start = ({ stage, data, say }) => {
   const ask = (request) => {
     const mine = last.then(async () => {
       const waits = setTimeout(() => {
-        if (running) progress.textContent = "No answer for eight seconds. If your code has a loop without an end, press Stop.";
+        if (!running) return;
+        progress.textContent = "No answer for eight seconds. If your code has a loop without an end, press Stop.";
+        say(progress.textContent);
       }, 8000);
       const { answer } = await python.ask({ laboratory: JSON.stringify(request) }).finally(() => clearTimeout(waits));
       if (answer.printed) {
@@ -361,8 +366,8 @@ const start = ({ stage, data, say }) => {
     go.textContent = running?.loads ? "Loading Python \u2026" : python ? (runs.length ? "Train again" : "Train") : `Load Python (${data.megabytes} MB) and train`;
     go.disabled = !inBook || Boolean(running);
     stop.hidden = !running;
-    on.hidden = Boolean(running) || !newest || newest !== inPython || newest.losses.length >= newest.steps || newest.diverged || !sameAs(newest.parts);
-    partsLegend.textContent = running || (newest && !sameAs(newest.parts)) ? "Parts, for the next run" : "Parts";
+    on.hidden = Boolean(running) || !newest || newest !== inPython || newest.losses.length >= newest.steps || newest.diverged || !sameAs(newest.parts) || newest.code !== codeNow();
+    partsLegend.textContent = running || (newest && !sameAs(newest.parts)) ? "Parts (next run)" : "Parts";
     reset.hidden = Boolean(running) || !runs.length;
   };
   const fault = (error, trace) => {
@@ -386,7 +391,7 @@ const start = ({ stage, data, say }) => {
     return true;
   };
   const begin = async () => {
-    const ownCode = changed().length > 0;
+    const own = changed().map((cell) => cell.name);
     const { task, parts } = state;
     inPython = null;
     moments = [];
@@ -394,9 +399,10 @@ const start = ({ stage, data, say }) => {
     printed.hidden = true;
     progress.textContent = "Making the task and the model \u2026";
     say(progress.textContent);
-    const begun = await ask({ do: "begin", task, parts, seed: 0, cells: ownCode ? cells.map(textOf) : null });
+    const begun = await ask({ do: "begin", task, parts, seed: 0, cells: own.length ? cells.map(textOf) : null });
     if (begun.error) throw Object.assign(new Error(begun.error), { trace: begun.trace });
-    inPython = { task, parts, words: inWords(task, parts) + (ownCode ? ", your code" : ""), steps: parts.steps, losses: [], right: [] };
+    const named = inWords(task, parts) + (own.length ? `, your ${own.join(", ")}` : "");
+    inPython = { task, parts, words: named, code: codeNow(), steps: parts.steps, losses: [], right: [], seconds: 0 };
     runs = [...(runs.length === 2 ? [runs[held ? 0 : 1]] : runs), inPython];
   };
   const unbegun = () => {
@@ -429,8 +435,7 @@ const start = ({ stage, data, say }) => {
       if (!goOn) await begin();
       if (!alive()) return unbegun();
       const run = (press.run = inPython),
-        began = performance.now(),
-        first = run.losses.length;
+        began = performance.now() - 1000 * run.seconds; // as if it had never been stopped
       told = performance.now();
       await look(run);
       if (alive()) showLook();
@@ -442,7 +447,7 @@ const start = ({ stage, data, say }) => {
         if (!run.diverged) await look(run);
         if (run.task !== state.task) break;
         const gone = (performance.now() - began) / 1000,
-          rest = (gone * (run.steps - run.losses.length)) / (run.losses.length - first);
+          rest = (gone * (run.steps - run.losses.length)) / run.losses.length;
         progress.textContent = `Step ${run.losses.length} of ${run.steps}, ${gone.toFixed(0)} s; about ${Math.max(0, Math.round(rest))} s more on this device`;
         drawCharts();
         showWritten();
@@ -453,9 +458,14 @@ const start = ({ stage, data, say }) => {
       }
       if (run.task !== state.task) return;
       const whole = run.losses.length >= run.steps;
+      run.seconds = (performance.now() - began) / 1000;
+      if (run.diverged) {
+        seen = null;
+        unread.textContent = "Its numbers have overflowed, so it writes nothing and has no map.";
+      }
       progress.textContent = run.diverged
         ? `Diverged: after ${run.losses.length} steps the loss was no longer a finite number. A lower rate, the warm-up or the norm may help.`
-        : `${whole ? "Trained" : "Stopped"}: ${run.losses.length} steps in ${((performance.now() - began) / 1000).toFixed(1)} s`;
+        : `${whole ? "Trained" : "Stopped"}: ${run.losses.length} steps in ${run.seconds.toFixed(1)} s`;
       say(run.diverged ? progress.textContent : tellOf(run));
     } catch (error) {
       inPython = null;
@@ -494,7 +504,7 @@ const start = ({ stage, data, say }) => {
     refused.replaceChildren();
     set({ parts: { ...tasks[state.task].parts }, text: tasks[state.task].examples[0] });
     go.focus();
-    say("Everything is in place again.");
+    say(changed().length ? "All parts are in place again. Your code stays." : "Everything is in place again.");
   };
 
   // ---------------------------------------------------------------- together
@@ -504,13 +514,13 @@ const start = ({ stage, data, say }) => {
     if (other) {
       const cut = Boolean(running);
       halt();
-      others[left] = runs;
-      runs = others[next.task] ?? [];
-      held = false;
-      keeper.setAttribute("aria-pressed", "false");
+      others[left] = { runs, held };
+      ({ runs, held } = others[next.task] ?? { runs: [], held: false });
+      keeper.setAttribute("aria-pressed", String(held));
       below.style.minHeight = "";
       printed.hidden = true;
       progress.textContent = cut ? `The training of \u201c${tasks[left].title}\u201d was stopped.` : "";
+      say(`Task: ${tasks[next.task].title}.`);
       refused.replaceChildren();
     }
     Object.assign(state, next);
@@ -520,7 +530,7 @@ const start = ({ stage, data, say }) => {
     if (field.value !== state.text) field.value = state.text;
     examples.replaceChildren(...task.examples.map((text) => kit.button(text, () => set({ text }))));
     words.hidden = !task.words.length;
-    words.replaceChildren(h("summary", {}, `All ${task.words.length} words that it knows`), task.words.join(", "));
+    words.replaceChildren(h("summary", {}, `All ${task.words.length} words that it can read, in sentences of one small grammar`), task.words.join(", "));
     if (next.text !== undefined) {
       moments = [];
       unread.textContent = "";
