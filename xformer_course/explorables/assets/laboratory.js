@@ -397,6 +397,7 @@ const start = ({ stage, data, say }) => {
     moments = [];
     seen = null;
     printed.hidden = true;
+    below.style.minHeight = "";
     progress.textContent = "Making the task and the model \u2026";
     say(progress.textContent);
     const begun = await ask({ do: "begin", task, parts, seed: 0, cells: own.length ? cells.map(textOf) : null });
