@@ -360,6 +360,7 @@ def answer(request: str) -> str:
 
 
 def answered(asked: dict) -> dict:
+    """Return `answer` before it is JSON, without what was printed."""
     try:
         if asked["do"] == "begin":
             _now["run"] = Run(asked["task"], Parts(**asked["parts"]), seed=asked["seed"], cells=asked["cells"])
