@@ -31,7 +31,7 @@ JOBS = min(CORES + 1, 12)  # one more than there are cores, since many a test wa
 TOGETHER = ("style", "form", "types", "export", "exercises", "book")  # each of these keeps one core busy, and none needs another
 # What is no test of the two packages: pages, notebooks, measurements, the project's own files, records and types, which follow
 # the exact versions of the lock file.
-BESIDE = ("bench", "book", "explorables", "notebooks", "project", "records", "tools", "test_int8.py", "test_types.py")
+BESIDE = ("bench", "book", "explorables", "notebooks", "pictures", "project", "records", "tools", "test_int8.py", "test_types.py")
 
 
 def steps(jobs):

@@ -1,0 +1,170 @@
+"""Pictures: their numbers are those of the arrays, and what every one of them keeps."""
+
+import re
+from html import unescape
+
+import numpy as np
+import pytest
+
+from tests.book.browser import browse
+from tests.explorables.test_every import AUDIT
+from xformer_course import pictures
+from xformer_course.pictures.colours import DARK, LIGHT
+from xformer_course.pictures.drawing import number
+from xformer_lib.reference.attention import scaled_dot_product_attention
+
+WORDS = ["The", "big", "yellow", "cat"]
+KEYS = np.array([[0.0, 0], [2, 0], [2, 1], [0, 3]])
+VALUES = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
+QUERIES = {"The": [0, 1], "cat": [1, 0]}
+LOOKS = {
+    "tired": [{"animal": 0.9, "it": 0.1}, {"animal": 0.25, "it": 0.75}],
+    "wide": [{"animal": 0.2, "it": 0.8}, {"animal": 0.6, "it": 0.4}],
+}
+
+
+def by_hand(keys=KEYS, values=VALUES):
+    names = {"key_names": ["describes", "names"], "value_names": ["size", "colour", "animal"]}
+    return pictures.attention_by_hand(WORDS, keys, values, QUERIES, first="cat", **names)
+
+
+def reading(looks=LOOKS):
+    lines = [["The", "animal", "rests"], ["it", "is"]]
+    return pictures.reading(lines, "it", looks, title="What it means", sentences=["?", "It reads {best}.", "Now {best}, as it is {last}."])
+
+
+def lanes(vector=(2.0, 4, 4, 6)):
+    return pictures.lanes("The bank by the river was steep".split(), "bank", np.array(vector))
+
+
+def translating(weights=((0.7, 0.2, 0.1), (0.1, 0.8, 0.1), (0.05, 0.05, 0.9))):
+    best = [[("Je", 0.91), ("Tu", 0.04)], [("dors", 0.83)], [("<eos>", 0.99)]]
+    return pictures.translating(["I", "sleep", "<eos>"], ["Je", "dors", "<eos>"], np.array(weights), np.arange(24.0).reshape(3, 8), best)
+
+
+ALL = {"by-hand": by_hand, "reading": reading, "lanes": lanes, "translating": translating}
+each = pytest.mark.parametrize("make", ALL.values(), ids=ALL)
+
+
+def shown(svg):
+    """The texts of a picture."""
+    return [unescape(text) for text in re.findall(r"<text[^>]*>([^<]*)</text>", svg)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_attention_by_hand_shows_the_numbers_of_its_arrays(seed):
+    rng = np.random.default_rng(seed)
+    keys, values = rng.integers(-3, 4, size=(4, 2)) + 0.25, rng.normal(size=(4, 3))
+    texts = shown(by_hand(keys, values).svg)
+    for query in QUERIES.values():
+        output, weights = scaled_dot_product_attention(np.array([query], float), keys, values)
+        wanted = [*(keys @ query), *(keys @ query / 2**0.5), *weights[0], *output[0], *(weights[0][:, None] * values).ravel()]
+        assert {number(value) for value in wanted} <= set(texts)
+
+
+def test_the_other_pictures_show_theirs():
+    assert {".90", ".25", ".75"} & set(shown(reading().svg)) == {".90", ".25"}, "a word that reads itself has no ray"
+    assert "bank: (−1.34, −.45, .45, 1.34)" in shown(lanes((1, 2, 3, 4)).svg)
+    texts = shown(translating().svg)
+    assert {".70", ".80", ".90", ".91", ".83", ".99", "Tu", "dors"} <= set(texts)
+
+
+def test_a_ray_is_as_thick_as_its_weight():
+    def thickest(picture):
+        return max(float(found) for found in re.findall(r'stroke-width="([\d.]+)"', picture.svg))
+
+    assert thickest(translating(np.eye(3))) > 1.5 * thickest(translating(np.full((3, 3), 1 / 3)))
+
+
+@each
+def test_what_every_picture_keeps(make):
+    picture = make()
+    html = picture._repr_html_()
+    assert html == make()._repr_html_() and "http" not in html and len(html.encode()) < 80_000
+    assert picture.title and picture.description and picture.description.split()[0] in picture.svg
+    for element in re.findall(r"<[a-z][^>]*>", picture.svg):
+        names = re.findall(r"([\w-]+)=", re.sub(r'"[^"]*"', '""', element))
+        assert len(names) == len(set(names)), f"an attribute twice: {element}"
+    where = [part for name in ("data-step", "data-until") for part in re.findall(rf'{name}="(\d+)"', picture.svg)]
+    assert where and max(map(int, where)) <= len(picture.steps)
+    states = set(re.findall(r'data-state="(\w+:\w+)"', html))
+    pressed = set(re.findall(r'data-press="(\w+:\w+)"', html))
+    assert states <= pressed, "what is shown for a state can be chosen"
+    assert {f"{group}:{value}" for group, value in picture.chosen.items()} <= pressed
+
+
+def test_colours_can_be_read():
+    def light(colour):
+        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        return sum(a * (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4) for a, p in zip((0.2126, 0.7152, 0.0722), parts))
+
+    def contrast(one, other):
+        low, high = sorted((light(one), light(other)))
+        return (high + 0.05) / (low + 0.05)
+
+    def thinned(colour, paper, strength):
+        parts = (round(strength * int(colour[at : at + 2], 16) + (1 - strength) * int(paper[at : at + 2], 16)) for at in (1, 3, 5))
+        return "#" + "".join(f"{part:02x}" for part in parts)
+
+    for table in (LIGHT, DARK):
+        for role in set(table) - {"paper", "soft", "line"}:
+            assert contrast(table[role], table["paper"]) >= 4.5, role
+            if role not in ("ink", "quiet"):
+                assert contrast(table["ink"], thinned(table[role], table["paper"], 0.55)) >= 4.0, role
+        assert min(contrast(table[role], table["soft"]) for role in ("ink", "quiet", "weight")) >= 4.5
+
+
+PAGE = """<!doctype html><html lang="en" data-theme="{theme}"><meta charset="utf-8"><title>One picture</title>
+<meta name="viewport" content="width=device-width"><body style="margin:8px;background:{ground}">{picture}</body></html>"""
+STATE = "document.querySelector('figure.xp').picture"
+SEEN = """[...document.querySelectorAll('figure.xp svg [data-step], figure.xp svg [data-state], figure.xp svg text')]
+.filter((part) => part.getClientRects().length && getComputedStyle(part).display !== 'none').length"""
+
+
+@pytest.mark.browser
+@each
+def test_steps_presses_and_room_in_a_browser(chromium, tmp_path, make):
+    """By day on a desk, by night on a phone, at every step and in every state; by keyboard; printed; without scripts."""
+    picture = make()
+    pressed = sorted(set(re.findall(r'data-press="(\w+):(\w+)"', picture.svg)))
+    audit = AUDIT.replace("figure.xf", "figure.xp").replace("contrast < 4.5 &&", "!svg && contrast < 4.5 &&")
+    audit = audit.replace("const found = [];", 'const found = [], ignored = "xf-scroll";').replace("[role=status]", ".xp-steps[aria-live]")
+
+    async def work(tab):
+        problems = {}
+        for width, theme, ground in ((1000, "light", "#fff"), (360, "dark", "#14181e")):
+            path = tmp_path / f"{theme}.html"
+            path.write_text(PAGE.format(theme=theme, ground=ground, picture=picture._repr_html_()), encoding="utf-8")
+            await tab.screen(width, 900, dark=theme == "dark")
+            await tab.visit(path.as_uri())
+            for group, value in pressed or [("", "")]:
+                if group:
+                    await tab.evaluate(f"(() => {{ const p = {STATE}; p.chosen['{group}'] = '{value}'; p.show(); }})()")
+                for step in range(1, len(picture.steps) + 1):
+                    await tab.evaluate(f"{STATE}.go({step})")
+                    if found := await tab.evaluate(audit):
+                        problems[width, theme, group, value, step] = found
+        await tab.evaluate(f"{STATE}.go(1)")
+        few = await tab.evaluate(SEEN)
+        await tab.evaluate("document.querySelector('.xp-next').focus()")
+        for _ in range(len(picture.steps) - 1):
+            await tab.keyboard.press("ArrowRight")
+        reached, many = await tab.evaluate(f"{STATE}.read().step"), await tab.evaluate(SEEN)
+        chosen = []
+        for group, value in pressed:
+            at = f"figure.xp [data-press='{group}:{value}']"
+            if not await tab.evaluate(f'document.querySelector("{at}").getClientRects().length'):
+                continue
+            await tab.evaluate(f'document.querySelector("{at}").focus()')
+            await tab.keyboard.press("Enter")
+            chosen.append(await tab.evaluate(f"{STATE}.chosen['{group}']") == value)
+        await tab.evaluate(f"{STATE}.go(1)")
+        await tab.screen(800, 900, media="print")
+        printed = await tab.evaluate(SEEN)
+        assert tab.complaints == []
+        return problems, few, reached, many, chosen, printed
+
+    problems, few, reached, many, chosen, printed = browse(chromium, work)
+    assert problems == {}
+    assert reached == len(picture.steps) and few < many
+    assert all(chosen) and printed > few

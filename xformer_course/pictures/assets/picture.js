@@ -1,0 +1,96 @@
+// Every picture of the page, once: steps (buttons and arrow keys), states (a press on a part), and what a touch lights.
+for (const figure of document.querySelectorAll("figure.xp:not([data-live])")) {
+  figure.setAttribute("data-live", "");
+  const all = (selector) => [...figure.querySelectorAll(selector)];
+  const chosen = Object.fromEntries(
+    figure.dataset.chosen
+      .split(";")
+      .filter(Boolean)
+      .map((pair) => pair.split(":")),
+  );
+  const lines = all(".xp-steps > li");
+  const parts = all("[data-step], [data-until], [data-state]");
+  const presses = all("[data-press]");
+  let step = 1;
+  const is = (state) => chosen[state.split(":")[0]] === state.split(":")[1];
+  const show = () => {
+    for (const part of parts) {
+      const { step: from, until, state } = part.dataset;
+      const seen = (!from || step >= from) && (!until || step < until) && (!state || is(state));
+      part.classList.toggle("xp-off", !seen);
+    }
+    for (const part of presses) part.setAttribute("aria-pressed", String(is(part.dataset.press)));
+    lines.forEach((line, place) => line.classList.toggle("xp-off", place + 1 !== step));
+    if (!lines.length) return;
+    back.disabled = step === 1;
+    next.disabled = step === lines.length;
+    count.textContent = `${step} of ${lines.length}`;
+  };
+  const go = (to) => {
+    step = Math.min(lines.length, Math.max(1, to));
+    show();
+  };
+  const make = (tag, text, attributes = {}) => {
+    const element = Object.assign(document.createElement(tag), { textContent: text });
+    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    return element;
+  };
+  const back = make("button", "Back", { type: "button" });
+  const next = make("button", "Next", { type: "button", class: "xp-next" });
+  const count = make("span", "");
+  if (lines.length) {
+    const list = figure.querySelector(".xp-steps");
+    list.setAttribute("aria-live", "polite");
+    const bar = make("div", "", { class: "xp-bar" });
+    bar.append(back, next, count);
+    list.before(bar);
+    back.addEventListener("click", () => go(step - 1));
+    next.addEventListener("click", () => go(step + 1));
+    figure.addEventListener("keydown", (event) => {
+      const move = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (!move || event.altKey || event.ctrlKey || event.metaKey) return;
+      event.preventDefault();
+      event.stopPropagation();
+      go(step + move);
+    });
+  }
+  for (const part of all("[data-rest]")) for (const name of ["display", "hidden"]) part.removeAttribute(name);
+  for (const part of presses) {
+    part.setAttribute("tabindex", "0");
+    part.setAttribute("role", "button");
+    part.setAttribute("aria-label", part.dataset.label);
+    const press = () => {
+      const [group, value] = part.dataset.press.split(":");
+      chosen[group] = value;
+      show();
+    };
+    part.addEventListener("click", press);
+    part.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      press();
+    });
+  }
+  const light = (names) => {
+    figure.classList.toggle("xp-dim", Boolean(names));
+    const wanted = (names || "").split(" ");
+    for (const part of all("[data-lit]")) part.classList.toggle("xp-lit", part.dataset.lit.split(" ").some((name) => wanted.includes(name)));
+  };
+  let held = "";
+  for (const part of all("[data-light]")) {
+    part.setAttribute("tabindex", "0");
+    part.setAttribute("role", "button");
+    part.setAttribute("aria-label", part.dataset.label);
+    const hold = () => light((held = held === part.dataset.light ? "" : part.dataset.light));
+    part.addEventListener("pointerenter", (event) => event.pointerType === "mouse" && light(part.dataset.light));
+    part.addEventListener("pointerleave", () => light(held));
+    part.addEventListener("click", hold);
+    part.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      hold();
+    });
+  }
+  figure.picture = { go, chosen, show, read: () => ({ step, ...chosen }) };
+  show();
+}
