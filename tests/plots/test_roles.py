@@ -1,7 +1,5 @@
 """In every picture that has them, a query is blue, a key orange, a value green, with a word or a letter beside."""
 
-from types import SimpleNamespace
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -59,15 +57,6 @@ def test_turning_arrows_and_the_letters_at_their_tips():
     ax = plots.turning_arrows([1.0, 0.5], [0.3, 1.0], 2, 5, turn=0.4)
     assert {letter: inks(ax)[letter] for letter in "qk"} == {"q": QUERY, "k": KEY}
     assert [line.get_color() for line in ax.lines if line.get_linestyle() == ":"] == [QUERY, KEY]
-
-
-def test_architecture_says_what_comes_into_attention():
-    ax = plots.architecture(SimpleNamespace(vocab_size=29, d_model=13, num_encoder_layers=2, num_decoder_layers=3), src_len=7, tgt_len=5)
-    letters = [(text.get_text(), to_hex(text.get_color()), *text.get_position()) for text in ax.texts if text.get_text() in {*"qkv"}]
-    assert sorted(letter for letter, *_ in letters) == [*"kkkqqqvvv"]
-    assert {(letter, colour) for letter, colour, *_ in letters} == {("q", QUERY), ("k", KEY), ("v", VALUE)}
-    boxes = [to_hex(text.get_bbox_patch().get_facecolor()) for text in ax.texts if text.get_bbox_patch()]
-    assert not {to_hex(tint(role)) for role in ROLES} & set(boxes)
 
 
 def test_heads_are_none_of_the_three():

@@ -11,7 +11,6 @@ from xformer_lib._lazy import lazy_names
 
 _HOMES = {
     "Explorable": "explorable",
-    "architecture": "stations",
     "beam": "beam_tree",
     "heads": "several_heads",
     "laboratory": "laboratory_page",
@@ -36,7 +35,6 @@ if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_course.explorables.places import positions as positions
     from xformer_course.explorables.reordering import permutations as permutations
     from xformer_course.explorables.several_heads import heads as heads
-    from xformer_course.explorables.stations import architecture as architecture
     from xformer_course.explorables.training_run import learning as learning
     from xformer_course.explorables.translator import translator as translator
     from xformer_course.explorables.where_it_looks import looks as looks

@@ -91,7 +91,9 @@ def attention_by_hand(
         description=_description(words, k, v, queries[first], first, value_names),
         drawing=drawing,
         steps=by_state(
-            "ask", [_sentences(words, k, v, asker, np.asarray(q, float), value_names) for asker, q in queries.items()], place[first]
+            "ask",
+            [_sentences(words, k, v, asker, np.asarray(q, float), value_names, len(queries) > 1) for asker, q in queries.items()],
+            place[first],
         ),
         chosen={"ask": str(place[first])},
     )
@@ -136,7 +138,7 @@ def _answer(drawing, q, k, v, lefts, tops) -> None:
         drawing.cell(SUM, y, 48, HIGH, number(value), role="value", strength=0.14, bold=True, step=8)
 
 
-def _sentences(words, k, v, asker, q, value_names) -> list[str]:
+def _sentences(words, k, v, asker, q, value_names, several) -> list[str]:
     """Return a sentence for each step, for one who asks."""
     output, weights = scaled_dot_product_attention(q[None], k, v)
     best = int((k @ q).argmax())
@@ -144,7 +146,7 @@ def _sentences(words, k, v, asker, q, value_names) -> list[str]:
     most = " and ".join(word for word, share in zip(words, weights[0]) if np.isclose(share, weights.max()))
     answer = ", ".join(f"{number(part)} {name}" for part, name in zip(output[0], value_names))
     return [
-        f"<b>{asker}</b> asks with its query, ({', '.join(map(number, q))})." + PRESS * (asker in words),
+        f"<b>{asker}</b> asks with its query, ({', '.join(map(number, q))})." + PRESS * (asker in words and several),
         "Every word offers a key: numbers of the same kind as the query.",
         f"Multiply query and key row by row, and add downwards. For <b>{words[best]}</b>: {sums} = {number(k[best] @ q)}.",
         f"Divide by √{len(q)}, since a key has {len(q)} numbers. These are the scores.",

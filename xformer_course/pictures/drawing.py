@@ -114,6 +114,20 @@ class Drawing:
             self.box(x, y, width, height, fill=role, stroke=role, strength=strength, thick=1, radius=2)
             self.text(x + width / 2, y + height / 2, text, bold=bold, role="paper" if strength > 0.55 else "ink")
 
+    def plus(self, x: float, y: float) -> None:
+        """Draw the plus at which something is added to a stream."""
+        self.circle(x, y, 8, fill="paper", stroke="ink")
+        self.path(f"M{_n(x - 4)} {_n(y)}h8M{_n(x)} {_n(y - 4)}v8", stroke="ink", thick=1.5)
+
+    def letters(self, x: float, y: float, letters: str, *, anchor: str = "middle") -> None:
+        """Write q, k and v in their colours."""
+        roles = {"q": "query", "k": "key", "v": "value"}
+        parts = "".join(f"<tspan{_paint(fill=roles.get(letter, 'ink'))}>{letter}</tspan>" for letter in letters)
+        self.parts.append(
+            f'<text x="{_n(x)}" y="{_n(y)}" font-size="14" font-weight="600" font-style="italic" text-anchor="{anchor}"'
+            f"{_paint(fill='ink')}>{parts}</text>"
+        )
+
     def hatched(self, x: float, y: float, width: float, height: float, **belongs: object) -> None:
         """Draw a cell that a mask hides."""
         lines = []

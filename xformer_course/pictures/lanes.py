@@ -95,8 +95,7 @@ def _sublayer(drawing: Drawing, at, words, y: float, *, step: int, shared: bool,
                 drawing.path(f"M{side:.1f} {y}V{plus + 8}Q{side:.1f} {plus} {x + 9:.1f} {plus}", stroke="quiet", thick=2)
                 if not shared:
                     drawing.box(side - 13, y, 26, 32, fill="line", stroke="quiet", strength=0.3, radius=4)
-                drawing.circle(x, plus, 8, fill="paper", stroke="ink")
-                drawing.path(f"M{x - 4:.1f} {plus}h8M{x:.1f} {plus - 4}v8", stroke="ink", thick=1.5)
+                drawing.plus(x, plus)
         drawing.text(right - 1, before + 5, "norm", anchor="start", size=14, role="quiet", state="norm:0")
         drawing.text(right - 20, plus - 18, "norm", anchor="start", size=14, role="quiet", state="norm:1", rest=True)
         name, role = ("attention: words exchange", "weight") if shared else ("feed-forward: each word alone", "ink")

@@ -32,6 +32,7 @@ class Picture:
         drawing: the picture itself.
         steps: HTML, a sentence for each step; without any the picture stands still.
         chosen: what is chosen at first, for each group of states.
+        wide: how wide it may become, in widths of a letter m.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Picture:
     drawing: Drawing = field(repr=False)
     steps: tuple[str, ...] = ()
     chosen: Mapping[str, str] = field(default_factory=dict)
+    wide: int = 35
 
     @property
     def svg(self) -> str:
@@ -56,7 +58,7 @@ class Picture:
         chosen = ";".join(f"{group}:{value}" for group, value in self.chosen.items())
         return "\n".join(
             [
-                f'<figure class="xp" data-xp="{escape(self.name)}" data-chosen="{escape(chosen)}">',
+                f'<figure class="xp" data-xp="{escape(self.name)}" data-chosen="{escape(chosen)}" style="--xp-wide:{self.wide}rem">',
                 f"<style>{style()}{asset('picture.css')}</style>",
                 f'<p class="xp-title">{escape(self.title)}</p>',
                 self.svg,

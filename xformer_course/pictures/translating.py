@@ -1,6 +1,7 @@
 """Read once, write word by word: how a translator uses its encoder and its decoder, and how it is trained."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -8,7 +9,10 @@ from xformer_course.pictures.drawing import Drawing, number
 from xformer_course.pictures.picture import Picture, by_state
 from xformer_lib.shapes import Float
 
-__all__ = ["translating"]
+if TYPE_CHECKING:
+    from xformer_lib.decoding import Translator
+
+__all__ = ["translating", "translation"]
 
 TOP, ROW = 92.0, 44.0
 READ, STRIP, SLOT = 50.0, 118.0, 336.0  # where the source, the memory and the target stand
@@ -121,6 +125,45 @@ def translating(
         steps=by_state("mode", [writing, training]),
         chosen={"mode": "0"},
     )
+
+
+def translation(translator: "Translator", text: str) -> Picture:
+    """Draw how a trained translator reads and writes a sentence of a few words: `translating` with its numbers.
+
+    A ray is as thick as the mean over all heads of cross-attention. A model writes tokens, not words: the likeliest beginnings
+    of a word are those of its first token, with … behind them where more must follow.
+    """
+    import torch
+
+    from xformer_lib.decoding import next_logits
+    from xformer_lib.inspection import word_maps
+
+    maps = translator.attention(text)
+    words = word_maps(maps)
+    target, source = words.labels("cross")
+    model, tokenizer = translator.model, translator.tokenizer
+    ids = torch.tensor([[*tokenizer.encode(text), tokenizer.eos_id]])
+    said, best = [tokenizer.bos_id], []
+    with torch.inference_mode():
+        memory = model.encode(ids)
+        while len(said) <= len(maps.written):
+            shares = next_logits(model, torch.tensor([said]), memory, ids)[0].softmax(dim=-1)
+            likely = shares.topk(3)
+            best.append(list(zip(tokenizer.pieces(likely.indices.tolist()), likely.values.tolist())))
+            said.append(int(shares.argmax()))
+    begins = [place for place, token in enumerate(maps.written) if _begins(place, token)]
+    reads = [place for place, token in enumerate(maps.source) if _begins(place, token)]
+    shown = [[(_said(token, word), share) for token, share in best[place]] for place, word in zip(begins, target)]
+    return translating(source, target, words.cross.mean(axis=(0, 1)), memory[0, reads].numpy(), shown)
+
+
+def _begins(place: int, token: str) -> bool:
+    return place == 0 or token.startswith("▁") or token == "<eos>"
+
+
+def _said(token: str, word: str) -> str:
+    bare = token.removeprefix("▁")
+    return f"{bare}…" if bare != word and word.startswith(bare) else bare
 
 
 def _training(drawing: Drawing, target: Sequence[str], below: float) -> None:

@@ -7,7 +7,7 @@ colour-blind readers; lines also differ in dash and marker, so that they stay ap
 
 `maps` holds coloured matrices, `steps` the computation of attention, `heads` several heads together, `grid` all layers and heads,
 `curves` lines, `growth` costs on logarithmic axes, `bands` means over seeds, `seeds` systems in rows, `permutation` rows on the move,
-`architecture` the encoder–decoder as boxes, `arcs` dependency arcs and wirings, `trace` one sentence on its way through a model, `tree` a
+`arcs` dependency arcs and wirings, `trace` one sentence on its way through a model, `tree` a
 beam search, `draws` histograms with zero marked, `style` the common look.
 
 >>> import numpy as np
@@ -16,7 +16,6 @@ beam search, `draws` histograms with zero marked, `style` the common look.
 ['Le', 'chat']
 """
 
-from xformer_course.plots.architecture import architecture
 from xformer_course.plots.arcs import dependency_arcs, wiring
 from xformer_course.plots.bands import band_plot
 from xformer_course.plots.curves import learning_curve, line_plot, smooth_plot
@@ -39,7 +38,6 @@ __all__ = [
     "NO_ROLE",
     "OKABE_ITO",
     "ROLES",
-    "architecture",
     "attention_map",
     "attention_steps",
     "band_plot",

@@ -19,7 +19,7 @@ for (const figure of document.querySelectorAll("figure.xp:not([data-live])")) {
       const seen = (!from || step >= from) && (!until || step < until) && (!state || is(state));
       part.classList.toggle("xp-off", !seen);
     }
-    for (const part of presses) part.setAttribute("aria-pressed", String(is(part.dataset.press)));
+    for (const part of presses) part.setAttribute("aria-pressed", String(part.dataset.press === `step:${step}` || is(part.dataset.press)));
     lines.forEach((line, place) => line.classList.toggle("xp-off", place + 1 !== step));
     if (!lines.length) return;
     back.disabled = step === 1;
@@ -61,6 +61,7 @@ for (const figure of document.querySelectorAll("figure.xp:not([data-live])")) {
     part.setAttribute("aria-label", part.dataset.label);
     const press = () => {
       const [group, value] = part.dataset.press.split(":");
+      if (group === "step") return go(Number(value));
       chosen[group] = value;
       show();
     };

@@ -1,0 +1,138 @@
+"""The whole encoder–decoder as one map: two streams, what is added to them, and the memory that every decoder layer reads."""
+
+from collections.abc import Sequence
+
+from xformer_course.pictures.drawing import Drawing
+from xformer_course.pictures.picture import Picture
+
+__all__ = ["machine"]
+
+BOX, HIGH, RISE = 124.0, 29.0, 50.0  # a sublayer's box, and the room that it takes on its stream
+LEFT, RIGHT = 26.0, 374.0  # the two streams
+BUS = 200.0  # the way of the memory to the decoder
+
+
+def machine(
+    source: Sequence[str], target_in: Sequence[str], *, d_model: int, num_heads: int, d_ff: int, vocab_size: int, num_layers: int = 3
+) -> Picture:
+    """Draw an encoder–decoder with its shapes; each step, or a press on a box, tells what happens there.
+
+    >>> picture = machine(["Hi", "<eos>"], ["<bos>"], d_model=8, num_heads=2, d_ff=16, vocab_size=9, num_layers=1)
+    >>> picture.steps[0]
+    '<b>Source.</b> Words as ids, the end sign last: shape (2,). Begin here and read upwards.'
+    """
+    s, t = len(source), len(target_in)
+    stations = _stations(s, t, d_model, num_heads, d_ff, vocab_size, num_layers)
+    number = {name: count for count, (name, _) in enumerate(stations, start=1)}
+    tall = 3 * RISE + 8
+    top = 104.0  # of the decoder's layers
+    foot = top + num_layers * tall  # where both streams begin
+    shelf = foot - num_layers * (2 * RISE + 8)  # the top of the encoder's layers
+    drawing = Drawing(400, int(foot + 96))
+
+    def station(name: str, x: float, y: float, width: float, text: str, role: str, *, strength: float = 0.16, also: bool = True) -> None:
+        """Draw a box that a press opens, and its outline while it is told of."""
+        count = number[name]
+        with drawing.group(press=f"step:{count}", label=f"Explain {text}") if also else drawing.group():
+            drawing.box(x, y, width, HIGH, fill="paper", radius=6)
+            drawing.box(x, y, width, HIGH, fill=role, stroke=role, strength=strength, radius=6)
+            drawing.text(x + width / 2, y + HIGH / 2, text, size=14)
+        drawing.box(x - 2, y - 2, width + 4, HIGH + 4, stroke="accent", thick=3.5, radius=8, step=count, until=count + 1)
+
+    def sublayer(name: str, x: float, y: float, side: int, text: str, role: str, letters: str, *, first: bool) -> None:
+        """Draw one branch of a stream: the norm, the box, and the way back to the plus."""
+        left = x + 20 if side > 0 else x - 20 - BOX
+        enter = x + side * 46
+        drawing.path(f"M{x} {y + 40}H{enter}V{y + HIGH}", stroke="quiet")
+        drawing.box(enter - 9, y + 30, 18, 6, fill="paper", stroke="ink", thick=1.2, radius=1)
+        if letters:
+            drawing.letters(enter + side * 14, y + 35, letters, anchor="start" if side > 0 else "end")
+        drawing.path(f"M{x + side * 20} {y + 10}H{x + side * 9}", stroke="quiet")
+        station(name, left, y, BOX, text, role, also=first)
+        drawing.plus(x, y + 10)
+
+    for x, y in ((LEFT, shelf - 20), (RIGHT, top - 34)):
+        drawing.path(f"M{x} {foot + 6}V{y}", stroke="ink", thick=3)
+    for layer in range(num_layers):
+        base = foot - layer * (2 * RISE + 8)
+        drawing.box(LEFT - 14, base - 2 * RISE - 2, BOX + 42, 2 * RISE + 2, stroke="line", thick=1, radius=8)
+        sublayer("encoder attention", LEFT, base - RISE, 1, "attention", "weight", "q k v", first=layer == 0)
+        sublayer("encoder forward", LEFT, base - 2 * RISE, 1, "feed-forward", "line", "", first=layer == 0)
+        base = foot - layer * tall
+        drawing.box(RIGHT - BOX - 28, base - 3 * RISE - 2, BOX + 42, 3 * RISE + 2, stroke="line", thick=1, radius=8)
+        sublayer("decoder attention", RIGHT, base - RISE, -1, "masked attention", "weight", "q k v", first=layer == 0)
+        cross = base - 2 * RISE
+        drawing.arrow((BUS, cross + 13), (RIGHT - 20 - BOX - 1, cross + 13), role="ink")
+        drawing.letters(RIGHT - 22 - BOX, cross + 6, "k v", anchor="end")
+        sublayer("cross attention", RIGHT, cross, -1, "attention to Z", "weight", "q", first=layer == 0)
+        sublayer("decoder forward", RIGHT, base - 3 * RISE, -1, "feed-forward", "line", "", first=layer == 0)
+
+    for name, x, words in (("source", LEFT, source), ("target", RIGHT, target_in)):
+        left, anchor = (4.0, "start") if x == LEFT else (396.0, "end")
+        box = LEFT - 14 if x == LEFT else RIGHT - BOX - 28
+        station(f"{name} embedding", box, foot + 12, BOX + 42, "embedding + position", "matrix")
+        drawing.text(left, foot + 56, " ".join(words), anchor=anchor, size=14)
+        left = left - 2 if anchor == "start" else left - 170
+        with drawing.group(press=f"step:{number[name]}", label=f"Explain the {name}"):
+            drawing.box(left, foot + 43, 172, 28, fill="paper", strength=0.0)
+        drawing.box(left, foot + 43, 172, 28, stroke="accent", thick=3.5, step=number[name], until=number[name] + 1)
+    drawing.text(4, foot + 82, "↑ begin here", anchor="start", role="accent", size=14, bold=True)
+    drawing.text(396, foot + 82, "target, one place later", anchor="end", role="quiet", size=14)
+
+    station("memory", LEFT - 14, shelf - 46, BOX + 42, f"norm, Z: {s} × {d_model}", "line", strength=0.3)
+    lowest = foot - 2 * RISE + 13
+    highest = foot - (num_layers - 1) * tall - 2 * RISE + 13
+    drawing.path(f"M{LEFT + BOX + 28} {shelf - 33}H{BUS}V{min(highest, shelf - 33)}M{BUS} {shelf - 33}V{lowest}", stroke="ink", thick=2)
+    station("logits", RIGHT - BOX - 28, top - 58, BOX + 42, f"norm, × Eᵀ: {t} × {vocab_size}", "matrix")
+    station("softmax", RIGHT - BOX - 28, top - 96, BOX + 42, "softmax: next words", "line", strength=0.3)
+    drawing.path(f"M{RIGHT} {top - 34}V{top - 32}M{RIGHT - 60} {top - 58}V{top - 70}", stroke="ink", thick=3)
+    description = (
+        f"Left a stream for the source with {num_layers} layers of attention and feed-forward, ending in the memory Z. Right one for the "
+        f"target with {num_layers} layers of masked attention, attention to Z and feed-forward, ending in logits and softmax. Z leads into "
+        "every decoder layer"
+    )
+    return Picture(
+        name="machine",
+        title="The whole model on one map: read from the bottom",
+        description=description,
+        drawing=drawing,
+        steps=tuple(text for _, text in stations),
+        wide=28,
+    )
+
+
+def _stations(s: int, t: int, m: int, h: int, f: int, v: int, layers: int) -> list[tuple[str, str]]:
+    """Return the stations in the order of the computation, each with what is told there."""
+    more = f" Layer 2 to {layers} are built alike, with weights of their own." if layers > 1 else ""
+    return [
+        ("source", f"<b>Source.</b> Words as ids, the end sign last: shape ({s},). Begin here and read upwards."),
+        (
+            "source embedding",
+            f"<b>Embedding.</b> Each id picks its row of the matrix E ({v} × {m}), times √{m}. Its position's row is added: ({s}, {m}).",
+        ),
+        (
+            "encoder attention",
+            f"<b>Self-attention.</b> Queries, keys and values all come from the source. In each of {h} heads every word reads every word: "
+            f"weights ({h}, {s}, {s}). The answer is added to the stream, which stays ({s}, {m}).",
+        ),
+        (
+            "encoder forward",
+            f"<b>Feed-forward.</b> Each word alone: up to {f} numbers, through max(0, ·), and back to {m}. Then the layer is done.{more}",
+        ),
+        ("memory", f"<b>Memory.</b> After the last layer a LayerNorm. Z, ({s}, {m}), is all that the decoder learns of the source."),
+        ("target", f"<b>Target.</b> What has been written so far, behind the start sign: ({t},). In training it is the whole translation."),
+        ("target embedding", f"<b>Embedding.</b> The same matrix E and the same positions: ({t}, {m})."),
+        (
+            "decoder attention",
+            "<b>Masked self-attention.</b> As in the encoder, but a word may read only itself and earlier words: "
+            f"weights ({h}, {t}, {t}), a triangle.",
+        ),
+        (
+            "cross attention",
+            f"<b>Cross-attention.</b> Queries come from the target, keys and values from Z. Weights ({h}, {t}, {s}): a row for each target "
+            "word, a column for each source word. Every decoder layer reads the same Z.",
+        ),
+        ("decoder forward", f"<b>Feed-forward.</b> Each target word alone, through {f} numbers and back to {m}.{more}"),
+        ("logits", f"<b>Logits.</b> A LayerNorm, then each vector meets every row of E once more: ({t}, {v}), a number for each word."),
+        ("softmax", f"<b>Softmax.</b> In each of {t} rows {v} probabilities: which word comes next after this beginning?"),
+    ]
