@@ -159,7 +159,7 @@ class Deck:
         self.title = self.section = heading
         blocks = text_blocks(source)
         self.promise = lead(source.strip().split("\n\n")[0], 60)
-        self.heading = "Afterwards you can"
+        self.heading = "By the end you will be able to"
         self.put([block for block in blocks if block.kind == "list"][:1])
 
     def add_cell(self, cell) -> None:

@@ -8,22 +8,30 @@ from docutils import nodes
 from sphinx.transforms import SphinxTransform
 
 FONT_PRELOAD = re.compile(r'\s*<link rel="preload" as="font"[^>]*>')
-PROMISES = ("Afterwards you can", "You need", "Time")
+PROMISES = ("By the end you will be able to", "You need", "Time")
 
 
 class MarkPromise(SphinxTransform):
-    """Give the paragraphs that say what a page promises, needs and takes, and the list of the first, the class ``promise``."""
+    """Fold what a page promises, needs and takes, so that the page itself begins on the first screen; its class is ``promise``."""
 
     default_priority = 902
 
     def apply(self, **_):
+        promises = []
         for paragraph in self.document.findall(nodes.paragraph):
             first = next((child for child in paragraph.children if child.astext()), None)
             if isinstance(first, nodes.strong) and first.astext().rstrip(":") in PROMISES:
                 paragraph["classes"].append("promise")
+                promises.append(paragraph)
                 after = paragraph.next_node(descend=False, siblings=True)
                 if isinstance(after, nodes.bullet_list):
                     after["classes"].append("promise")
+        if promises:
+            first, last = promises[0], promises[-1]
+            minutes = re.split("[;,.]", last.astext().removeprefix("Time").strip())[0]
+            summary = f'<details class="start"><summary>Before you start · {escape(minutes)}</summary>'
+            first.parent.insert(first.parent.index(first), nodes.raw("", summary, format="html"))
+            last.parent.insert(last.parent.index(last) + 1, nodes.raw("", "</details>", format="html"))
 
 
 def drop_thebe(app, config):
