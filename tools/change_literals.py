@@ -4,7 +4,7 @@
     python tools/change_literals.py --sample 20 --seed 7 chapters/0*.ipynb   some of each page
 
 Changed are cells whose code a reader sees and tries: no library cells, claims, exercises, nor folded cells that draw. A whole number
-becomes a smaller one and a larger one, a fraction a third less and a quarter more, the last word of a list its first. Left alone is
+becomes a smaller one and a larger one, a fraction a third less and a quarter more. Left alone is
 what says where (an axis, an index 0 or 1), which power, or how a figure looks. The notebook runs once; before each cell a copy of
 the process (a fork) runs it with one change, then those cells below that use what it makes. A change ends in one of
 
@@ -40,7 +40,7 @@ from runner import base, changes, exercise_in, loads, targets  # noqa: E402
 LIMIT = 60
 REFUSAL = re.compile(r".+: expected .+, got .+", re.S)
 DRAWS = {"plots", "plt", "ax", "axes", "figure", "fig"}
-WHERE = {"axis", "dim", "start_dim", "end_dim", "transpose", "permute", "swapaxes", "unsqueeze", "squeeze", "flatten", "size", "round"}
+WHERE = {"axis", "dim", "start_dim", "end_dim", "transpose", "permute", "swapaxes", "unsqueeze", "squeeze", "flatten", "round"}
 
 
 class Literals(ast.NodeVisitor):
@@ -57,13 +57,18 @@ class Literals(ast.NodeVisitor):
             self.found.append((node, [f"{number:.4g}" for number in {node.value * 2 / 3, more} - {node.value}]))
 
     def visit_List(self, node):
-        if len(node.elts) > 2 and all(isinstance(one, ast.Constant) and isinstance(one.value, str) for one in node.elts):
-            self.found.append((node.elts[-1], [repr(node.elts[0].value)]))
-        elif len(numbers := [one for one in ast.walk(node) if isinstance(one, ast.Constant)]) > 3:
+        if len(numbers := [one for one in ast.walk(node) if isinstance(one, ast.Constant)]) > 3:
             numbers_only = all(isinstance(one, (ast.List, ast.Constant, ast.UnaryOp, ast.USub, ast.Load)) for one in ast.walk(node))
             self.visit(numbers[-1]) if numbers_only else self.generic_visit(node)  # a matrix: one number is like another
         else:
             self.generic_visit(node)
+
+    def visit_Assign(self, node):
+        names = max(len(getattr(target, "elts", ())) for target in node.targets)
+        before = len(self.found)
+        self.visit(node.value)
+        if names > 1:  # the names on the left count what is on the right
+            self.found[before:] = [one for one in self.found[before:] if one[0].value != names]
 
     def visit_Subscript(self, node):
         self.visit(node.value)
