@@ -3,10 +3,11 @@
     python tools/change_literals.py chapters/06_*.ipynb                      every number of the page
     python tools/change_literals.py --sample 20 --seed 7 chapters/0*.ipynb   some of each page
 
-Changed are cells whose code a reader sees and tries: no library cells, claims, exercises, nor folded cells that draw. A whole number
-becomes a smaller one and a larger one, a fraction a third less and a quarter more. Left alone is
-what says where (an axis, an index 0 or 1), which power, or how a figure looks. The notebook runs once; before each cell a copy of
-the process (a fork) runs it with one change, then those cells below that use what it makes. A change ends in one of
+Changed are the cells whose code a reader sees and tries: no library cells, claims, exercises, nor folded cells that draw. A whole
+number becomes a smaller and a larger one (of an index, a smaller one), a fraction a third less and a quarter more; of a matrix one
+number, of the running example its last word. Left alone is what says where (an axis, the indices 0, 1 and -1), which power, how many
+names stand on the left, or how a figure looks. The notebook runs once, as Jupyter runs it; before each cell a copy of the process (a
+fork) runs it with one change, and then those cells below that use what it makes. A change ends in one of
 
     fine      all cells ran, and the claims hold
     claims    all cells ran, and claims say which of the book's numbers hold no longer
@@ -38,7 +39,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "book" / "live")]
 from runner import base, changes, exercise_in, loads, targets  # noqa: E402
 
 LIMIT = 60
-REFUSAL = re.compile(r".+: expected .+, got .+", re.S)
+REFUSAL = re.compile(r".+(: expected|must be) .+got .+", re.S)
 DRAWS = {"plots", "plt", "ax", "axes", "figure", "fig"}
 WHERE = {"axis", "dim", "start_dim", "end_dim", "transpose", "permute", "swapaxes", "unsqueeze", "squeeze", "flatten", "round"}
 
@@ -67,6 +68,8 @@ class Literals(ast.NodeVisitor):
         names = max(len(getattr(target, "elts", ())) for target in node.targets)
         before = len(self.found)
         self.visit(node.value)
+        if isinstance(node.value, ast.List) and ast.unparse(node.targets[0]) == "words":  # the running example
+            self.found += [(one, [repr("dog")]) for one in node.value.elts[-1:] if isinstance(one, ast.Constant)]
         if names > 1:  # the names on the left count what is on the right
             self.found[before:] = [one for one in self.found[before:] if one[0].value != names]
 
@@ -74,7 +77,16 @@ class Literals(ast.NodeVisitor):
         self.visit(node.value)
         place = Literals()
         place.visit(node.slice)
-        self.found += [(one, [str(one.value - 1)]) for one, _ in place.found if type(one.value) is int and one.value > 1]
+        if getattr(node.value, "attr", "") != "shape":
+            self.found += [(one, [str(one.value - 1)]) for one, _ in place.found if type(one.value) is int and one.value > 1]
+
+    def visit_Slice(self, node):  # without its step
+        for end in filter(None, (node.lower, node.upper)):
+            self.visit(end)
+
+    def visit_Compare(self, node):
+        if getattr(node.left, "attr", "") != "ndim":
+            self.generic_visit(node)
 
     def visit_Call(self, node):
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", None)
@@ -187,7 +199,7 @@ class Notebook:
             if error is not None:
                 words = " ".join(f"{type(error).__name__}: {error}".split())[:200]
                 *_, (frame, _) = traceback.walk_tb(error.__traceback__)
-                ours = frame.f_globals.get("__name__", "").startswith("xformer_lib") and REFUSAL.match(str(error))
+                ours = frame.f_globals.get("__name__", "").startswith(("xformer_lib", "__main__")) and REFUSAL.match(str(error))
                 return "refused" if ours else "stopped", f"{cell.id}: {words}"
             broken += said.count("Held with the book's numbers")
         return ("claims", f"{broken}") if broken else ("fine", "")
@@ -210,7 +222,7 @@ class Notebook:
 
     def changes(self, chosen):
         """Run all, and try the chosen changes, ``(number of the cell, number of the literal)``: what was changed, and how it ended."""
-        for number, cell in enumerate(self.cells):
+        for number, cell in enumerate(self.cells[: 1 + max(at for at, _ in chosen)]):
             for node, text in (cell.literals[one] for at, one in chosen if at == number):
                 below = [cell, *reached(self.cells, number)]
                 old = ast.get_source_segment(cell.source, node)
@@ -228,7 +240,6 @@ def try_notebook(path, sample, seed, every):
     began, ends = time.perf_counter(), Counter()
     for cell, line, old, new, end, words in notebook.changes(chosen):
         ends[end] += 1
-        print(end, cell, line, old, new, f"{time.perf_counter()-began:.1f}", file=sys.stderr)
         if end in ("stopped", "refused", "slow") or every:
             print(f"  {end}: {cell}, line {line}: {old} -> {new}: {words}", flush=True)
     counts = ", ".join(f"{ends[end]} {end}" for end in ("fine", "claims", "refused", "slow", "stopped"))
