@@ -7,6 +7,7 @@ With XFORMER_CLAIMS=strict in the environment, as in the tests, a broken claim s
 
 import ast
 import itertools
+import math
 import os
 import reprlib
 import sys
@@ -14,6 +15,7 @@ from typing import Any
 
 MARK = "#@title Claims about the book's numbers"  # Colab shows the words after "@title" in the place of the folded code
 LONGEST = 120
+FEW = 6  # numbers that a line shows
 COUNT = itertools.count()  # a function of one cell may be called in another
 
 
@@ -25,15 +27,16 @@ class Claims:
         self.seen: dict[int, Any] = {}  # sides of the comparison that is looked at, by their number
         self.last: tuple[int, Any, dict[int, Any]] | None = None  # comparison, its value, its sides
         self.texts, self.leaves, self.parts = [], [], []  # of claims, of the comparisons in them, of the sides of those
-        self.number = 0
+        self.lines_of: list[int] = []  # where each claim ends
+        self.statements: list[tuple[int, str]] = []  # where each ends, and its text
         self.lines, self.told = [], set()
 
     # ------------------------------------------------------------ before it runs
 
     def soften(self, tree):
         """The tree with a guard around the whole and around each claim, in which the sides of a comparison are looked at."""
+        self.statements = [(statement.end_lineno, self.text(statement)) for statement in tree.body]
         body = [_Softener(self).visit(statement) for statement in tree.body]
-        self.number = len(self.texts)
         tree.body = [self.guard(None, body)] if body else []
         return ast.fix_missing_locations(tree)
 
@@ -95,35 +98,44 @@ class Claims:
         self.seen, self.last = {}, None
         return _Guard(self, number)
 
-    def broken(self, number, error):
-        """Say once what no longer holds."""
+    def broken(self, number, error, line):
+        """Say once what no longer holds: a claim, or after an error in this line of the cell all that follow."""
         if number in self.told:
             return
         self.told.add(number)
-        line = f"Held with the book's numbers: {short_text(self._claim(number, error))}. Now: {self._now(error)}."
+        held, now = self._stop(error, line) if number is None else (short_text(self._claim(number, error)), self._now(error))
+        line = f"Held with the book's numbers: {held}. Now: {now}."
         self.lines.append(line)
         if self.say:
             self.say(line)
 
+    def _stop(self, error, line):
+        """What is between two claims cannot be computed, so those below it cannot be checked."""
+        below = [text for end, text in zip(self.lines_of, self.texts) if end > line] or ["what this cell computes"]
+        more = f", and {len(below) - 1} more below it" if below[1:] else ""
+        stops = next(text for end, text in self.statements if end >= line)
+        return f"{short_text(below[0])}{more}", f"{short_text(stops)} stops with {_words(error)}"
+
     def _claim(self, number, error):
-        if number is None:
-            return f"{self.number} claim{'s' * (self.number != 1)} of this cell"
         own = isinstance(error, AssertionError) and not _is_deeper(error)
         text = self.leaves[self.last[0]] if own and self.last else self.texts[number]
         return f"{error.args[0]}: {text}" if own and error.args else text
 
     def _now(self, error):
         if not isinstance(error, AssertionError) or _is_deeper(error):
-            words = short_text(" ".join(str(error).split())).rstrip(".")
-            return f"{type(error).__name__}{': ' * bool(words)}{words}"
+            return f"it stops with {_words(error)}"
         if not self.last:
             return "it does not"
         _, value, seen = self.last
+        place = telling_place(value, list(seen.values()))
+        if place is not None:
+            seen = {part: one[place] if _large(one) else one for part, one in seen.items()}
         for digits in (4, 17):
             texts = [shown(one, digits) for one in seen.values()]
             if len(set(texts)) == len(texts):
                 break
-        return " and ".join(f"{short_text(self.parts[part][1])} is {text}" for part, text in zip(seen, texts)) or f"it is {shown(value)}"
+        sides = " and ".join(f"{short_text(self.parts[part][1])} is {text}" for part, text in zip(seen, texts))
+        return (f"at {list(place)}, " if place else "") + (sides or f"it is {shown(value)}")
 
 
 class _Guard:
@@ -138,7 +150,7 @@ class _Guard:
     def __exit__(self, kind, error, trace):
         if not isinstance(error, Exception):
             return False  # Ctrl-C, say
-        self.claims.broken(self.number, error)
+        self.claims.broken(self.number, error, trace.tb_lineno)
         return True
 
 
@@ -157,6 +169,7 @@ class _Softener(ast.NodeTransformer):
 
     def _claim(self, node, test):
         self.claims.texts.append(self.claims.text(test))
+        self.claims.lines_of.append(node.end_lineno)
         if isinstance(node, ast.Assert):
             node.test = self.claims.watched(test, test)
         return self.claims.guard(len(self.claims.texts) - 1, [node])
@@ -166,32 +179,61 @@ def _is_call(node, kind, names):
     return isinstance(node, ast.Call) and isinstance(node.func, kind) and getattr(node.func, "id", getattr(node.func, "attr", "")) in names
 
 
+def _words(error):
+    words = short_text(" ".join(str(error).split())).rstrip(".")
+    return f"{type(error).__name__}{': ' * bool(words)}{words}"
+
+
 def short_text(text):
     """A text that fits into a line."""
     return text if len(text) <= LONGEST else text[: LONGEST - 2].rstrip() + " …"
 
 
 def shown(value, digits=4):
-    """A value in a few signs; of an array with more than a few numbers the shape.
+    """A value in a few signs; of an array with more than a few numbers the shape and the range.
 
     >>> shown(1 / 3), shown([1, 2.5]), shown("a" * 99)
     ('0.3333', '[1, 2.5]', "'aaaaaaaaaaaaaaaaa...aaaaaaaaaaaaaaaaaa'")
     """
+    if _large(value):
+        numbers = value.reshape(-1).tolist()
+        ends = f", from {shown(min(numbers))} to {shown(max(numbers))}" if isinstance(numbers[0], (int, float)) else ""
+        return f"of shape {tuple(value.shape)}{ends}"
     if hasattr(value, "shape") and hasattr(value, "tolist"):
-        numbers = 1
-        for size in value.shape:
-            numbers *= size
-        if numbers > 6:
-            return f"of shape {tuple(value.shape)}"
         value = value.tolist()
     if isinstance(value, float):
         return f"{value:.{digits}g}"
-    if isinstance(value, (list, tuple)) and 0 < len(value) <= 6:
+    if isinstance(value, (list, tuple)) and 0 < len(value) <= FEW:
         inside = ", ".join(shown(one, digits) for one in value)
         return short_text(f"[{inside}]" if isinstance(value, list) else f"({inside}{',' * (len(value) == 1)})")
     brief = reprlib.Repr()
     brief.maxstring = brief.maxother = 40
     return " ".join(brief.repr(value).split())
+
+
+def _large(value):
+    """Whether a value is an array of more numbers than a line holds."""
+    return hasattr(value, "shape") and hasattr(value, "tolist") and math.prod(value.shape) > FEW
+
+
+def telling_place(holds, sides):
+    """Where arrays of one shape show best that a comparison fails: at its first False, or where two of them are furthest apart."""
+    shapes = {tuple(side.shape) for side in sides if _large(side)}
+    if len(shapes) != 1:
+        return None
+    [shape] = shapes
+    if tuple(getattr(holds, "shape", ())) == shape:
+        apart = [not one for one in holds.reshape(-1).tolist()]
+    elif len(sides) == 2 and all(map(_large, sides)):
+        pairs = list(zip(*(side.reshape(-1).tolist() for side in sides)))
+        apart = [one != other if isinstance(one, str) or one == other else abs(one - other) for one, other in pairs]
+    else:
+        return None
+    number, place = max(range(len(apart)), key=lambda at: (apart[at] != apart[at], apart[at])), []  # not a number comes first
+    for size in reversed(shape):
+        number, at = divmod(number, size)
+        place.insert(0, at)
+    return tuple(place)
 
 
 def check(source, names):

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import nbformat
+import numpy as np
 import pytest
 import run_notebooks
 import sync_bootstrap
@@ -52,13 +53,35 @@ def test_a_broken_claim_is_one_line_and_the_next_cell_runs(monkeypatch):
         "Held with the book's numbers: sum(x) < 2. Now: sum(x) is 4.75.",
         "Held with the book's numbers: they grow: all(a < b for a, b in zip(x, x[1:])). Now: a is 2.5 and b is 2.25.",
         "Held with the book's numbers: x[1] == 0.5. Now: x[1] is 2.25.",
-        "Held with the book's numbers: undefined. Now: NameError: name 'undefined' is not defined.",
+        "Held with the book's numbers: undefined. Now: it stops with NameError: name 'undefined' is not defined.",
     ]
 
 
 def test_a_claim_that_cannot_be_computed_is_one_line(monkeypatch):
-    said = as_a_reader(page([2.5], f"{claims.MARK}\nlast = x[1]\nassert last == 0.5\nassert last > 0"), monkeypatch)
-    assert said[2:] == ["Held with the book's numbers: 2 claims of this cell. Now: IndexError: list index out of range.\n", "on\n"]
+    said = as_a_reader(page([2.5], f"{claims.MARK}\nassert x\nlast = x[1]\nassert last == 0.5\nassert last > 0"), monkeypatch)
+    told = "last == 0.5, and 1 more below it. Now: last = x[1] stops with IndexError: list index out of range."
+    assert said[2:] == [f"Held with the book's numbers: {told}\n", "on\n"]
+
+
+@pytest.mark.parametrize(
+    "claim, now",
+    [
+        ("np.allclose(x, y)", "at [1, 2], x is 8 and y is 10"),
+        ("(x < 5).all()", "at [0, 5], x is 5"),
+        ("(x + 2 > y).all()", "at [1, 2], x + 2 is 10 and y is 10"),
+        ("np.allclose(x, 2)", "x is of shape (2, 6), from 0 to 11"),
+        ("x.shape == (3, 6)", "x.shape is (2, 6)"),
+        ("np.array_equal(x, y[0])", "x is of shape (2, 6), from 0 to 11 and y[0] is [0, 1, 2, 4, 4, 5]"),
+        ("np.array_equal(names, names[::-1])", "at [0], names is 'a' and names[::-1] is 'g'"),
+        ("x[2, 0] > 0", "it stops with IndexError: index 2 is out of bounds for axis 0 with size 2"),
+    ],
+)
+def test_a_line_says_what_is_different_now(claim, now):
+    x = np.arange(12).reshape(2, 6)
+    y = x + (x == 3) + 2 * (x == 8)
+    y[0, 3], y[1, 2] = 4, 10
+    names = {"np": np, "x": x, "y": y, "names": np.array(list("abcdefg"))}
+    assert claims.check(f"assert {claim}", names) == [f"Held with the book's numbers: {claim}. Now: {now}."]
 
 
 @pytest.mark.parametrize("x, claim", [([], f"{claims.MARK}\nassert x"), ([1], "assert x == []")])
