@@ -8,7 +8,7 @@ import re
 
 import yaml
 
-from . import api, glossary, project, results, review, status
+from . import api, gallery, glossary, project, results, review, status
 
 MARK = re.compile(r"^<!-- part (?P<name>[a-z]+)(?:: (?P<about>[\w/.-]+))? -->$", re.M)
 
@@ -25,6 +25,7 @@ PARTS = {
     "citation": citation,
     "command": api.command_help,
     "glossary": glossary.entries,
+    "pictures": gallery.gallery,
     "results": results.every_record,
     "review": review.every_question,
     "status": status.table,

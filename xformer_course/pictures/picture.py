@@ -60,7 +60,7 @@ class Picture:
             [
                 f'<figure class="xp" data-xp="{escape(self.name)}" data-chosen="{escape(chosen)}" style="--xp-wide:{self.wide}rem">',
                 f"<style>{style()}{asset('picture.css')}</style>",
-                f'<p class="xp-title">{escape(self.title)}</p>',
+                f'<figcaption class="xp-title">{escape(self.title)}</figcaption>',
                 f'<ol class="xp-steps">{lines}</ol>' if lines else "",
                 self.svg,
                 f"<script>{asset('picture.js')}</script>",
