@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from xformer_lib._decoding_checks import check_prompt
+from xformer_lib._decoding_checks import check_best, check_prompt
 from xformer_lib.nn._trees import second_tree
 from xformer_lib.nn.checks import check_choice, check_given, check_ids
 from xformer_lib.nn.masks import padding_mask, target_mask
@@ -170,6 +170,7 @@ def write(model: Configured, start: Int[Tensor, "b t"], *, max_len: int,
     done = torch.zeros(len(ids), dtype=torch.bool, device=ids.device)
     while ids.shape[1] < max_len and not done.all():
         logits = model(ids)[:, -1]
+        check_best(logits.amax(dim=-1).tolist(), model)
         logits[:, [config.pad_id, config.bos_id]] = -math.inf
         if temperature == 0:
             new = logits.argmax(dim=-1, keepdim=True)
