@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils import prune
 
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.decoding import (
@@ -28,6 +29,7 @@ from xformer_lib.decoding import (
 )
 from xformer_lib.engine import decode as steps_of
 from xformer_lib.engine.modules import accelerate
+from xformer_lib.engine.quantized import quantize_int8
 from xformer_lib.nn._trees import second_tree
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 from xformer_lib.nn.variants import LanguageModel
@@ -539,3 +541,23 @@ def test_a_language_model_whose_weights_are_no_numbers(temperature):
         next(model.body.parameters())[:] = torch.nan
     with pytest.raises(FloatingPointError, match="model: expected finite weights"):
         model.generate(torch.tensor([[5, 6]]), max_new_tokens=3, temperature=temperature)
+
+
+@pytest.mark.parametrize("pruned", ["linear layers", "embedding"])
+def test_a_pruned_model(tokenizer, pruned):
+    """torch.nn.utils.prune leaves a weight that is computed from another, and a hook; a copy must not stumble over it."""
+    config = dataclasses.replace(CONFIG, vocab_size=tokenizer.vocab_size)
+
+    def model():
+        built = build(config=config).float().eval()
+        for part in [built.embedding] if pruned == "embedding" else [part for part in built.modules() if isinstance(part, nn.Linear)]:
+            prune.l1_unstructured(part, "weight", 0.3)
+        return built
+
+    expected = translate(model(), tokenizer, ["A cat"], engine="plain")
+    for engine in ("fast", "plain"):
+        assert Translator(model(), tokenizer, engine=engine, words={"A"}).translate("A cat").strip() == expected[0].strip()
+    assert len(translate(quantize_int8(model()), tokenizer, ["A cat"])) == 1
+    before = model()
+    Translator(before, tokenizer).translate("A cat")
+    assert all(torch.equal(one, other) for one, other in zip(before.parameters(), model().parameters()))

@@ -72,6 +72,8 @@ def in_words(error: Exception) -> str:
     """Return what an error says. Ours are sentences already; those of torch and Python are named."""
     if isinstance(error, MemoryError) or isinstance(error, RuntimeError) and NO_MEMORY.search(str(error)):
         return "memory: expected enough for the model and a batch, got too little; take a smaller beam, batch or model"
+    if isinstance(error, OSError) and error.filename is not None:  # the system's own words
+        return f"{error.filename}: {error.strerror}; name another file or folder, or let this one be used"
     if isinstance(error, MISTAKES):
         return str(error)
     first = (str(error).strip() or "without words").splitlines()[0]

@@ -60,8 +60,8 @@ def check_options(options: Namespace) -> None:
         raise ValueError("--input: expected no sentences beside it, got both; leave one out")
     check_search(options)
     check_output("--output", options.output)
-    read, written = (Path(file or STANDARD).resolve() for file in (options.input, options.output))
-    if read == written and read.is_file() and STANDARD not in (options.input, options.output):
+    files = [Path(file).resolve() for file in (options.input, options.output) if file not in (None, STANDARD)]
+    if len(files) == 2 and files[0] == files[1] and (files[0].is_file() or not files[0].exists()):
         raise ValueError(f"--input, --output: expected two files, got {options.input} for both; name another for one")
     if options.int8 and options.device != "cpu":
         raise ValueError(f"--int8: expected --device cpu beside it, got {options.device}; leave one of the two out")
