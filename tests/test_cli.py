@@ -1,6 +1,7 @@
 """The command line from training to translation, and every mistake a user can make at it."""
 
 import hashlib
+import io
 import json
 import os
 import re
@@ -15,8 +16,10 @@ from xformer_lib._shell import quoted
 from xformer_lib.cli import main
 from xformer_lib.cli.provenance import git_commit
 from xformer_lib.cli.settings import with_settings
-from xformer_lib.data._download import corpus_bytes
+from xformer_lib.data._download import CorpusUnavailable, corpus_bytes
 from xformer_lib.data.corpora import load_corpus
+from xformer_lib.training.checkpoint import load_tensors, save_tensors
+from xformer_lib.translation import Translation
 
 SMALL = [
     "--set",
@@ -212,7 +215,7 @@ def test_doctor_finds_everything_here(capsys, tmp_path, monkeypatch):
     out = capsys.readouterr().out
     assert "everything the course needs is here" in out
     assert f"multi30k       not in XFORMER_DATA ({tmp_path}); 1.3 MB are downloaded once, when first used" in out
-    for name in ("scikit-learn", "git", "cache", "tokenizers", "xformer-lib"):
+    for name in ("scikit-learn", "git", "cache", "tokenizers", "xformer-lib", "onnx", "onnxruntime", "onnxscript", "ctranslate2"):
         assert re.search(rf"(?m)^{name} +\S", out), name
 
 
@@ -222,6 +225,34 @@ def test_doctor_says_that_the_cache_cannot_be_made(capsys, monkeypatch, tmp_path
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     assert main(["doctor"]) == 0
     assert "cannot be written; set XDG_CACHE_HOME to a folder that can" in capsys.readouterr().out
+
+
+@posix
+@pytest.mark.errors
+@pytest.mark.parametrize("name", ["XDG_CACHE_HOME", "XFORMER_DATA"])
+def test_a_folder_that_cannot_be_searched_is_named_with_what_to_set(capsys, monkeypatch, tmp_path, name):
+    """As a HOME that belongs to somebody else: the system refuses to say what is in it."""
+    closed, real = str(tmp_path / "closed"), os.stat
+    (tmp_path / "closed").mkdir()
+
+    def stat(path, *rest, **more):
+        if os.fspath(path).startswith(closed + "/"):
+            raise PermissionError(13, "Permission denied", os.fspath(path))
+        return real(path, *rest, **more)
+
+    def refuse(path, *_, **__):
+        raise PermissionError(13, "Permission denied", os.fspath(path))
+
+    monkeypatch.delenv("XFORMER_DATA", raising=False)
+    monkeypatch.setenv(name, closed)
+    monkeypatch.setattr(os, "stat", stat)
+    monkeypatch.setattr(os, "makedirs", refuse)
+    monkeypatch.setattr("pathlib.Path.read_bytes", refuse)
+    monkeypatch.setattr("zipfile.ZipFile", refuse)
+    assert main(["doctor"]) == 0
+    assert "verdict        everything" in capsys.readouterr().out
+    with pytest.raises(CorpusUnavailable, match=r"cannot be (read|stored in .*) \(Permission denied\); .*(set|unset) (XDG|XFORMER)"):
+        corpus_bytes("tatoeba/fra-eng.zip")
 
 
 @posix
@@ -373,6 +404,72 @@ def test_mistakes_are_one_line_each(line, name, advice, tmp_path, monkeypatch, c
     said = fails(capsys, *line.split())
     assert name in said and advice in said
     assert sorted(path.name for path in tmp_path.iterdir()) == ["deep", "folder"]
+
+
+@pytest.mark.parametrize(
+    "line, words",
+    [
+        ("--quiet The cat", "The cat"),
+        ("The --quiet cat", "The cat"),
+        ("The --beam-size 1 cat --quiet", "The cat"),
+        ("The --quiet -- cat --beam-size", "The cat --beam-size"),
+        ("-5", "-5"),
+        ("-", "from standard input"),
+        ("--quiet --input -", "from standard input"),
+        ("The cat --output -", "The cat"),
+    ],
+)
+def test_words_may_stand_between_options_and_a_line_is_standard_input(run, capsys, monkeypatch, tmp_path, line, words):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.stdin", io.StringIO("from standard input\n"))
+    monkeypatch.setattr("xformer_lib.decoding.translator.translate_texts", lambda *given, **_: [Translation(f"<{given[2][0]}>", ())])
+    assert main(["translate", "--model", str(run), *line.split()]) == 0
+    assert capsys.readouterr().out == f"<{words}>\n" and not list(tmp_path.iterdir())
+
+
+@posix
+def test_bytes_that_are_no_utf8(run, capfd, monkeypatch, tmp_path):
+    """Among the words one line, without a codec's; in the names of files they are taken as they are."""
+    assert fails(capfd, "translate", "caf\udce9") == (
+        "xformer translate: text: expected letters in UTF-8, got other bytes (sentence 1); set the terminal to UTF-8, or use --input\n"
+    )
+    monkeypatch.setattr("xformer_lib.decoding.translator.translate_texts", lambda *given, **_: [Translation(given[2][0], ())])
+    assert main(["translate", "--model", str(run), "caf\udcc3\udca9"]) == 0  # what a locale without UTF-8 makes of it
+    assert capfd.readouterr().out == "café\n"
+    try:
+        shutil.copytree(run, tmp_path / "r\udce9")
+    except OSError:
+        pytest.skip("this file system takes names in UTF-8 alone")
+    record = tmp_path / "r\udce9.json"
+    monkeypatch.setattr("sys.argv", ["xformer", "evaluate", str(record)])
+    command = ["evaluate", str(tmp_path / "r\udce9"), "--corpus", "fragment", "--split", "val", "--quiet", "--json", str(record)]
+    monkeypatch.setattr("xformer_lib.decoding.sentences.decode_sentences", lambda *given, **_: [("Le chat", True)] * len(given[2]))
+    assert main(command) == 0
+    assert "r\\udce9.json" in json.loads(record.read_text(encoding="utf-8"))["evaluation"]["command"]
+
+
+def test_a_byte_order_mark_in_the_settings(run, tmp_path, capsys, monkeypatch):
+    """As Windows Notepad saved them."""
+    shutil.copytree(run, tmp_path / "run")
+    for name in ("config.json", "provenance.json"):
+        path = tmp_path / "run" / name
+        path.write_text(path.read_text(encoding="utf-8"), encoding="utf-8-sig")
+    monkeypatch.setattr("xformer_lib.decoding.sentences.decode_sentences", lambda *given, **_: [("Le chat", True)] * len(given[2]))
+    record = tmp_path / "record.json"
+    assert main(["evaluate", str(tmp_path / "run"), "--split", "val", "--quiet", "--json", str(record)]) == 0
+    assert json.loads(record.read_text(encoding="utf-8"))["config"]["model"]["d_model"] == 22
+
+
+@pytest.mark.errors
+def test_weights_that_are_no_numbers_are_one_line(run, tmp_path, capsys):
+    shutil.copytree(run, tmp_path / "run")
+    path = tmp_path / "run" / "model.safetensors"
+    tensors, state = load_tensors(path)
+    tensors["decoder.norm.weight"][:] = float("nan")
+    save_tensors(path, tensors, state)
+    name, line = str(tmp_path / "run"), "model: expected finite weights, got nan or inf in decoder.norm.weight; "
+    for command in (["translate", "--model", name, "Hi"], ["translate", "--model", name, "--beam-size", "2", "Hi"]):
+        assert line in fails(capsys, *command, "--quiet")
 
 
 @pytest.mark.errors

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils import prune
 
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.decoding import (
@@ -28,6 +29,7 @@ from xformer_lib.decoding import (
 )
 from xformer_lib.engine import decode as steps_of
 from xformer_lib.engine.modules import accelerate
+from xformer_lib.engine.quantized import quantize_int8
 from xformer_lib.nn._trees import second_tree
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 from xformer_lib.nn.variants import LanguageModel
@@ -493,3 +495,69 @@ def test_what_cannot_be_decoded_is_named_with_its_cure(name, engine, tokenizer):
     for way in ways:
         with pytest.raises(ValueError, match=message):
             way()
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("value", [torch.nan, torch.inf])
+@pytest.mark.parametrize("name", ["decoder.layers.1.feed_forward.w_1.weight", "embedding.weight", "encoder.norm.weight"])
+def test_weights_that_are_no_numbers_are_named(tokenizer, name, value):
+    """Greedy said nothing, a beam fell: by both engines, in a batch, with a draft, in text, the weight is named."""
+    config = dataclasses.replace(CONFIG, vocab_size=tokenizer.vocab_size)
+    model = build(config=config).float().eval()
+    with torch.no_grad():
+        dict(model.named_parameters())[name][3] = value
+    source = torch.tensor([[5, 6, 7, 2], [9, 2, 0, 0], [3, 2, 0, 0]])
+    calls = {
+        "greedy": lambda: greedy(model, source),
+        "plain": lambda: greedy(model, source, engine="plain"),
+        "beam": lambda: beam_search(model, source, beam_size=3),
+        "draft": lambda: speculative(model, source[:1], lambda words, count: [4] * count),
+        "texts": lambda: translate(model, tokenizer, ["a cat", "the dog"], beam_size=2),
+        "translator": lambda: Translator(model, tokenizer).translate("The cat sleeps."),
+    }
+    for call in calls.values():
+        with pytest.raises(FloatingPointError, match=f"^model: expected finite weights, got nan or inf in {name}; .*"):
+            call()
+
+
+@pytest.mark.errors
+def test_numbers_that_overflow_from_finite_weights():
+    model = build().float().eval()
+    with torch.no_grad():
+        model.decoder.norm.weight *= 1e38
+        model.embedding.weight *= 1e10
+    for size in (1, 2):
+        with pytest.raises(FloatingPointError, match="logits: expected finite numbers.*float32"):
+            beam_search(model, torch.tensor([[5, 6, 2]]), beam_size=size)
+    with pytest.raises(FloatingPointError, match="logits: expected finite numbers.*float32"):
+        greedy(model, torch.tensor([[5, 6, 2]]))
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("temperature", [None, 1.0])
+def test_a_language_model_whose_weights_are_no_numbers(temperature):
+    model = LanguageModel(CONFIG)
+    with torch.no_grad():
+        next(model.body.parameters())[:] = torch.nan
+    with pytest.raises(FloatingPointError, match="model: expected finite weights"):
+        model.generate(torch.tensor([[5, 6]]), max_new_tokens=3, temperature=temperature)
+
+
+@pytest.mark.parametrize("pruned", ["linear layers", "embedding"])
+def test_a_pruned_model(tokenizer, pruned):
+    """torch.nn.utils.prune leaves a weight that is computed from another, and a hook; a copy must not stumble over it."""
+    config = dataclasses.replace(CONFIG, vocab_size=tokenizer.vocab_size)
+
+    def model():
+        built = build(config=config).float().eval()
+        for part in [built.embedding] if pruned == "embedding" else [part for part in built.modules() if isinstance(part, nn.Linear)]:
+            prune.l1_unstructured(part, "weight", 0.3)
+        return built
+
+    expected = translate(model(), tokenizer, ["A cat"], engine="plain")
+    for engine in ("fast", "plain"):
+        assert Translator(model(), tokenizer, engine=engine, words={"A"}).translate("A cat").strip() == expected[0].strip()
+    assert len(translate(quantize_int8(model()), tokenizer, ["A cat"])) == 1
+    before = model()
+    Translator(before, tokenizer).translate("A cat")
+    assert all(torch.equal(one, other) for one, other in zip(before.parameters(), model().parameters()))

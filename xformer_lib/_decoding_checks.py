@@ -1,5 +1,6 @@
 """What decoding refuses of a model and of its input, before the first word."""
 
+import math
 from typing import Any
 
 from torch import Tensor
@@ -8,7 +9,7 @@ from xformer_lib._checks import check_whole, is_number, is_whole, shown
 from xformer_lib.nn._trees import WRAPPERS
 from xformer_lib.nn.checks import check_ids, check_known_ids
 
-__all__ = ["check_beam", "check_memory", "check_prompt", "check_source", "check_translator"]
+__all__ = ["check_beam", "check_best", "check_memory", "check_prompt", "check_source", "check_translator"]
 
 
 def check_translator(model: Any) -> None:
@@ -48,6 +49,19 @@ def check_beam(beam_size: int, length_penalty: float) -> None:
         raise ValueError(
             f"length_penalty: expected 0 to 10, got {shown(length_penalty)}; 0 compares probabilities, 1 the mean log p of a token"
         )
+
+
+def check_best(best: list[float], model: Any) -> None:
+    """Raise FloatingPointError where the largest logit or log p of a row, as the CPU has it, is no number or has overflowed.
+
+    NaN counts as the largest, and attention hands it on from word to word, so that a look at the last word tells it all.
+    """
+    if not any(math.isnan(one) or one == math.inf for one in best):
+        return
+    weights = [name for name, weight in model.named_parameters() if not bool(weight.isfinite().all())]
+    if weights:
+        raise FloatingPointError(f"model: expected finite weights, got nan or inf in {weights[0]}; load them again, or train again")
+    raise FloatingPointError("logits: expected finite numbers, got nan or inf from finite weights; compute in float32")
 
 
 def check_prompt(ids: Any, max_new_tokens: Any, temperature: Any, config: Any) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from xformer_lib._decoding_checks import check_translator
+from xformer_lib._decoding_checks import check_best, check_translator
 from xformer_lib.decoding import evaluation_mode, length_limits, likeliest, sayable
 from xformer_lib.engine.decode import CachedSteps, PlainSteps, is_known
 from xformer_lib.nn._trees import second_tree
@@ -113,6 +113,7 @@ def speculative(model: TranslationModel, source: Int[Tensor, "1 s"], draft: Draf
             check_known_ids("draft", tokens, config)
             tokens = tokens.to(source.device)
             logits = steps.logits_from(tokens, len(words) - 1)[0]
+            check_best(logits.amax(dim=-1).tolist(), model)
             own = likeliest(sayable(logits, config))[:, 0].tolist()
             new = gained(guess, own, config.eos_id)
             passes, offered = passes + 1, offered + len(guess)

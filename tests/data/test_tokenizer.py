@@ -138,6 +138,13 @@ def test_too_large_a_vocabulary(size):
     ), ended.stderr
 
 
+@pytest.mark.errors
+@pytest.mark.parametrize("size", [300.0, "300", True, None])
+def test_a_vocabulary_of_no_whole_number(size):
+    with pytest.raises(ValueError, match=f"vocab_size: expected a whole number, 1 or more, got {size!r}; "):
+        Tokenizer.train(["le chat"], vocab_size=size)
+
+
 def test_the_largest_vocabulary():
     assert Tokenizer.train(["le chat"], vocab_size=1_000_000).vocab_size == 260
 

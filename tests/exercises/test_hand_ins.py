@@ -221,6 +221,29 @@ def test_with_several_jobs_the_file_ends_in_the_order_of_the_names(class_of_five
     assert [row["notebook"] for row in rows] == [f"{name}.ipynb" for name in "abcde"]
 
 
+@LINKS
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_the_table_goes_behind_what_a_descriptor_holds(class_of_five, tmp_path, monkeypatch, capsys, jobs):
+    """`--csv /dev/stdout >>all`, and the same for a single notebook."""
+    monkeypatch.setattr(command, "grade_notebook", lambda path, limits, *, name="", **more: graded_as(name or path.name))
+    with open(tmp_path / "all", "ab") as file:
+        file.write(b"before\n")
+        file.flush()
+        place = f"/dev/fd/{file.fileno()}"
+        assert grade(class_of_five, "--csv", place, "--jobs", jobs) == 0
+        assert grade(class_of_five / "a.ipynb", "--csv", place) == 0
+    lines = (tmp_path / "all").read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "before" and "notebook,status" in lines[1] and len(lines) == 9
+
+
+@LINKS
+def test_the_json_alone_on_standard_output(class_of_five, monkeypatch, capsys):
+    monkeypatch.setattr(command, "grade_notebook", lambda path, limits, *, name="", **more: graded_as(name or path.name))
+    for place, count in ((class_of_five, 5), (class_of_five / "a.ipynb", 1)):
+        assert grade(place, "--json", "-") == 0
+        assert len(json.loads(capsys.readouterr().out)["notebooks"]) == count
+
+
 @pytest.mark.skipif(os.name != "posix", reason="this system has no SIGTERM to send")
 def test_a_class_that_is_ended_leaves_no_kernel_behind(tmp_path):
     for name in "abc":

@@ -337,6 +337,23 @@ def test_an_unknown_pool_is_refused():
         VisionTransformer(config(), num_patches=15, patch_size=2, pool="max")
 
 
+@pytest.mark.errors
+@pytest.mark.parametrize("value", [0, -1, 2.0, True, "3"])
+def test_sizes_that_no_reader_of_images_or_sounds_can_have(value):
+    calls = {
+        "num_classes": lambda: VisionTransformer(config(), num_patches=15, patch_size=2, num_classes=value),
+        "num_patches": lambda: VisionTransformer(config(), num_patches=value, patch_size=2),
+        "patch_size": lambda: VisionTransformer(config(), num_patches=15, patch_size=value),
+        "size": lambda: patches(torch.zeros(2, 6, 10), value),
+        "series_width": lambda: SeriesReader(config(), series_width=value, num_answers=3, max_frames=29),
+        "num_answers": lambda: SeriesReader(config(), series_width=3, num_answers=value, max_frames=29),
+        "max_frames": lambda: SeriesReader(config(), series_width=3, num_answers=3, max_frames=value),
+    }
+    for name, call in calls.items():
+        with pytest.raises(ValueError, match=f"^{name}: expected a whole number, 1 or more, got {value!r}; "):
+            call()
+
+
 # Two clocks
 
 J, WIDTH = 17, 2  # frames, and numbers in each

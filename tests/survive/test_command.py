@@ -53,14 +53,22 @@ for line in sys.stdin:
     if child == 0:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         for number, stream in enumerate(order["streams"]):
-            os.dup2(os.open(stream, os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT), number)
+            how = os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT
+            if stream.startswith(">>"):
+                how, stream = how | os.O_APPEND, stream[2:]
+            if stream != "closed":
+                os.dup2(os.open(stream, how), number)
+        sys.stdin = open(0)
+        for number, name in enumerate(("stdin", "stdout", "stderr")):
+            if order["streams"][number] == "closed":  # as Python finds it when it starts
+                os.close(number)
+                setattr(sys, name, None)
         if order["limit"]:
             resource.setrlimit(resource.RLIMIT_FSIZE, (order["limit"], order["limit"]))
-        sys.stdin = open(0)
         sys.argv = ["xformer", *order["arguments"]]
         try:
             status = cli.main(order["arguments"])
-            sys.stdout.flush()
+            print(end="", flush=True)
         except BaseException as error:
             print(repr(error), file=sys.stderr, flush=True)
             status = 120
@@ -79,10 +87,10 @@ class Commands:
             [sys.executable, "-c", PROGRAM], env=ENVIRONMENT, text=True, bufsize=1, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
 
-    def start(self, *arguments, limit=None, stdin="/dev/null", stdout=None):
+    def start(self, *arguments, limit=None, stdin="/dev/null", stdout=None, stderr=None):
         for name in ("out", "err"):
             (self.folder / name).write_text("")
-        streams = [str(stdin), str(stdout or self.folder / "out"), str(self.folder / "err")]
+        streams = [str(stdin), str(stdout or self.folder / "out"), str(stderr or self.folder / "err")]
         order = {"arguments": [str(argument) for argument in arguments], "limit": limit, "streams": streams}
         self.server.stdin.write(json.dumps(order) + "\n")
         return int(self.server.stdout.readline())
@@ -207,6 +215,88 @@ def test_a_reader_that_has_gone(commands, unbroken, tmp_path):
     os.close(os.open(tmp_path / "pipe", os.O_RDONLY))
     status, _, errors = commands.ended()
     assert (status, errors) == (0, "")
+
+
+CLOSED = "expected an open one, got a closed one; name a file that takes the result, or open it"
+
+
+@pytest.mark.parametrize("link", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "link"])
+def test_what_stands_for_standard_output_is_written_to(commands, unbroken, tmp_path, link):
+    """`--output /dev/stdout >>all`: what the file holds stays, and what comes goes behind it; so with a link to it."""
+    if link.startswith("/proc") and not Path("/proc/self/fd").exists():
+        pytest.skip("this system has no /proc")
+    (tmp_path / "link").symlink_to("/dev/stdout")
+    place, every = tmp_path / link, tmp_path / "all"
+    every.write_text("before\n")
+    assert commands.run("translate", "--model", unbroken, "--output", place, "Hello", stdout=f">>{every}")[0] == 0
+    assert commands.run("key", "4.1", "--output", place, stdout=f">>{every}")[0] == 0
+    before, said, key = every.read_text().split("\n", 2)
+    assert before == "before" and said and key.startswith("# Answer key")
+    assert (tmp_path / "link").is_symlink() and not list(tmp_path.glob("*.part"))
+
+
+def test_a_record_through_standard_output(commands, tmp_path):
+    every = tmp_path / "all"
+    every.write_text("before\n")
+    for place in ("/dev/stdout", "-"):
+        status, *_ = commands.run("evaluate", "--split", "val", "--corpus", "fragment", "--quiet", "--json", place, stdout=f">>{every}")
+        assert status == 0
+    text = every.read_text()
+    head, _, record = text.partition("{")
+    assert head.startswith("before\n") and "  BLEU" in head
+    first, end = json.JSONDecoder().raw_decode("{" + record)
+    alone = json.loads(record[end:])  # what "-" writes
+    assert (alone["bleu"], alone["hypotheses"]) == (first["bleu"], first["hypotheses"])
+
+
+def test_standard_error_is_closed(commands, unbroken, tmp_path):
+    """`2>&-`: all is done, and no message lands in a file or among the translations."""
+    (tmp_path / "in.txt").write_text("Hello\nThe cat\n")
+    for out in ([], ["--output", tmp_path / "out.txt"]):
+        status, said, _ = commands.run("translate", "--model", unbroken, "--input", tmp_path / "in.txt", *out, stderr="closed")
+        text = (tmp_path / "out.txt").read_text() if out else said
+        assert status == 0 and text.count("\n") == 2 and "xformer" not in text + said
+    status, said, _ = commands.run("train", "--preset", "fragment", "--out", tmp_path / "run", *SMALL, stderr="closed", stdin="closed")
+    assert status == 0 and said.startswith(f"{tmp_path / 'run'}: 101 steps") and said.count("\n") == 1
+    assert same_run(tmp_path / "run", unbroken)
+    status, said, _ = commands.run("evaluate", "--corpus", "fragment", "--split", "val", stderr="closed")
+    assert status == 0 and said.splitlines()[1].startswith("  BLEU") and said.count("\n") == 4
+
+
+@needs_full
+def test_a_standard_error_that_takes_nothing(commands, unbroken, tmp_path):
+    (tmp_path / "in.txt").write_text("Hello\n")
+    status, said, _ = commands.run("translate", "--model", unbroken, "--input", tmp_path / "in.txt", stderr="/dev/full")
+    assert status == 0 and said.count("\n") == 1
+
+
+def test_standard_input_and_output_are_closed(commands, unbroken, tmp_path):
+    """`<&-` and `>&-`: one line before the work, where it would read or write there; a run needs neither."""
+    status, said, errors = commands.run("translate", "--model", unbroken, stdin="closed")
+    assert (status, said) == (2, "")
+    assert one_line(errors, "translate") == (
+        "standard input: cannot be read (it is closed); name a file with --input, or type the sentences"
+    )
+    for command in (["translate", "--model", unbroken, "Hi"], ["evaluate", unbroken], ["key", "4"], ["doctor"]):
+        status, _, errors = commands.run(*command, stdout="closed")
+        assert status == 2 and one_line(errors, command[0]) == f"standard output: {CLOSED}"
+    status, _, errors = commands.run("translate", "--model", unbroken, "--output", "/dev/stdout", "Hi", stdout="closed")
+    assert status == 2 and one_line(errors, "translate").startswith("--output: /dev/stdout cannot be written (Bad file descriptor); ")
+    assert commands.run("train", "--resume", unbroken, stdin="closed", stdout="closed", stderr="closed")[0] == 0
+    assert commands.run("translate", "--model", unbroken, "Hi", "--output", tmp_path / "new", stdout="closed")[0] == 0
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_closed_terminal_and_a_request_to_end_save_as_ctrl_c_does(commands, unbroken, tmp_path, name):
+    folder = tmp_path / "run"
+    process = commands.start("train", "--preset", "fragment", "--out", folder, *SMALL)
+    while not (folder / "checkpoint.safetensors").exists():
+        time.sleep(0.005)
+    os.kill(process, getattr(signal, name))
+    status, said, errors = commands.ended()
+    assert (status, said) == (130, "") and "all is saved; go on with: xformer train --resume" in errors
+    assert commands.run("train", "--resume", folder, "--quiet")[0] == 0
+    assert same_run(folder, unbroken)
 
 
 def test_ctrl_c_while_it_waits_for_sentences(commands, unbroken, tmp_path):

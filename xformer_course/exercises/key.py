@@ -12,7 +12,6 @@ import sys
 import textwrap
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from types import CodeType
 
 from xformer_course.exercises import registry
@@ -29,7 +28,7 @@ def run_key(options) -> int:
     wanted = [chosen(name) for name in options.what]
     text = "\n".join(chapter_key(chapter, exercises) for chapter, exercises in wanted)
     if options.output:
-        write_text(Path(options.output), text)
+        write_text(options.output, text)
     else:
         sys.stdout.write(fitting(text, sys.stdout))
     return 0

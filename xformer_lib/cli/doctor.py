@@ -14,6 +14,11 @@ from xformer_lib.cli.provenance import cpu_name
 
 __all__ = ["run"]
 
+ALONE = {  # extras that the course can do without
+    "grade": "xformer grade",
+    "onnx": "xformer export --format onnx",
+    "ctranslate2": "xformer export --format ctranslate2",
+}
 BIG = "(about 1 GB and two minutes; 6.0 GB and 9 minutes without --index-url)"
 
 
@@ -25,9 +30,10 @@ def run(options: Namespace) -> int:
     needed = ("numpy", *_needs.EXTRAS["course"])
     for package in needed:
         say(package, "missing" if _needs.is_missing(package) else version(package))
-    for package in _needs.EXTRAS["grade"]:
-        lacking = f"missing, for xformer grade alone; {_needs.command([package])}"
-        say(package, lacking if _needs.is_missing(package) else version(package))
+    for extra, use in ALONE.items():
+        for package in (package for package in _needs.EXTRAS[extra] if package not in needed):
+            lacking = f"missing, for {use} alone; {_needs.command([package])}"
+            say(package, lacking if _needs.is_missing(package) else version(package))
     if not _needs.is_missing("torch"):
         say("device", device())
     say("git", git())
@@ -81,7 +87,7 @@ def cache() -> str:
         folder = cache_folder()
     except CorpusUnavailable as error:
         return str(error)
-    there = next(path for path in (folder, *folder.parents) if path.exists())
+    there = next(path for path in (folder, *folder.parents) if os.path.exists(path))
     if not there.is_dir() or not os.access(there, os.W_OK):
         return f"{folder} cannot be written; set XDG_CACHE_HOME to a folder that can"
     return f"{folder}, {shutil.disk_usage(there).free / 1e9:.1f} GB free"
@@ -95,7 +101,7 @@ def say_corpora() -> None:
     for corpus in ("multi30k", "tatoeba"):
         names = [name for name in FILES if name.startswith(corpus + "/")]
         size = sum(FILES[name]["size"] for name in names) / 1e6
-        if named and all((Path(named) / name).exists() for name in names):
+        if named and all(os.path.exists(Path(named, name)) for name in names):
             say(corpus, f"in XFORMER_DATA ({named})")
         elif all(map(is_cached, names)):
             say(corpus, "in the cache")

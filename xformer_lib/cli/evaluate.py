@@ -1,11 +1,10 @@
 """``xformer evaluate``: score a trained model with sacreBLEU and chrF."""
 
 from argparse import Namespace
-from pathlib import Path
 from typing import Any
 
 from xformer_lib._json import json_text
-from xformer_lib.cli.files import check_output, write_text
+from xformer_lib.cli.files import STANDARD, check_output, write_text
 from xformer_lib.cli.models import check_search, chosen_model, name_model
 from xformer_lib.cli.provenance import evaluation_record
 
@@ -45,15 +44,19 @@ def run(options: Namespace) -> int:
     }
     greedy = options.beam_size == 1
     how = "greedy" if greedy else f"beam {options.beam_size}, length penalty {options.length_penalty:g}"
-    print(f"{folder} on {corpus} {options.split}, {len(pairs)} sentences, {how}:")
-    print(f"  BLEU  {scores['bleu']['value']:.2f}  {scores['bleu']['signature']}")
-    print(f"  chrF  {scores['chrf']['value']:.2f}  {scores['chrf']['signature']}")
-    print(f"  exact {scores['exact_match']:.1f} %", flush=True)
+    lines = [
+        f"{folder} on {corpus} {options.split}, {len(pairs)} sentences, {how}:",
+        f"  BLEU  {scores['bleu']['value']:.2f}  {scores['bleu']['signature']}",
+        f"  chrF  {scores['chrf']['value']:.2f}  {scores['chrf']['signature']}",
+        f"  exact {scores['exact_match']:.1f} %",
+    ]
+    if options.json != STANDARD:  # where the record stands alone
+        print("\n".join(lines), flush=True)
     if options.json:
         chosen = range(0, len(pairs), max(1, len(pairs) // SAMPLES))[:SAMPLES]
         samples = [dict(source=sources[n], hypothesis=hypotheses[n], reference=references[n]) for n in chosen]
         decoding = {"decoding": "greedy"} if greedy else {"decoding": "beam", **search}
         record = {"corpus": corpus, "split": options.split, **decoding, **scores, **origin, "samples": samples, "hypotheses": hypotheses}
-        write_text(Path(options.json), json_text(record))
+        write_text(options.json, json_text(record))
     name_model(options, folder)
     return 0

@@ -1,8 +1,10 @@
 """What can be said to ``xformer``, and how it answers on standard error."""
 
 import argparse
+import re
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 
 from xformer_lib import __version__
@@ -11,12 +13,14 @@ __all__ = ["build_parser", "say"]
 
 ABOUT = "The command xformer: train, evaluate, translate, export, grade, key, doctor."
 GRADE_STATUS = "Exit status: 0 when every exercise is passed, 1 when one is open, 2 when nothing could be graded."
+OPTION = re.compile(r"--?[^\W\d]\S*$")
 MODEL_HELP = "folder of a run, or en-fr or fr-en, which come with the library (default: en-fr)"
 
 
 def say(options: argparse.Namespace, text: str) -> None:
     """Print one line on standard error, behind the name of the command."""
-    print(f"xformer {options.command}: {text}", file=sys.stderr)
+    with suppress(OSError):  # nobody reads it, which stops no work
+        print(f"xformer {options.command}: {text}", file=sys.stderr)
 
 
 def runner(module: str) -> Callable[[argparse.Namespace], int]:
@@ -24,11 +28,24 @@ def runner(module: str) -> Callable[[argparse.Namespace], int]:
     return lambda options: import_module(f"xformer_lib.cli.{module}").run(options)
 
 
+class CommandParser(argparse.ArgumentParser):
+    """Parses one command; of a list of words, some may stand behind an option: ``hello --quiet world``."""
+
+    def parse_known_args(self, args=None, namespace=None):
+        found, left = super().parse_known_args(args, namespace)
+        lists = [action.dest for action in self._actions if not action.option_strings and action.nargs in ("*", "+")]
+        end = left.index("--") if "--" in left else len(left)
+        if lists and not any(OPTION.match(word) for word in left[:end]):
+            getattr(found, lists[0]).extend(left[:end] + left[end + 1 :])
+            left = []
+        return found, left
+
+
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of ``xformer``; what it parses has ``run``, the function of the command."""
     parser = argparse.ArgumentParser(prog="xformer", description=ABOUT)
     parser.add_argument("--version", action="version", version=f"xformer {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True)
+    commands = parser.add_subparsers(dest="command", required=True, parser_class=CommandParser)
 
     train = commands.add_parser("train", help="train a translator, or go on with one")
     start = train.add_mutually_exclusive_group(required=True)
@@ -66,7 +83,9 @@ def build_parser() -> argparse.ArgumentParser:
         help="texts in the language that the model reads; single words are one sentence (default: the lines of standard input)",
     )
     translate.add_argument("--model", metavar="FOLDER", help=MODEL_HELP)
-    translate.add_argument("--input", metavar="FILE", help="translate the lines of this file; a blank line stays blank")
+    translate.add_argument(
+        "--input", metavar="FILE", help="translate the lines of this file, or of standard input by -; a blank line stays blank"
+    )
     translate.add_argument("--output", metavar="FILE", help="write here, line for line (default: standard output)")
     translate.add_argument("--device", help="cpu, cuda or mps (default: cpu)", default="cpu")
     translate.add_argument("--int8", action="store_true", help="round the weights to eight bits: a quarter of the memory")

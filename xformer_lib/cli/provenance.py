@@ -22,9 +22,10 @@ def provenance(device: str, processes: int = 1) -> dict[str, Any]:
     import torch
 
     command = "xformer" if processes == 1 else f"torchrun --nproc-per-node {processes} -m xformer_lib.cli"
+    typed = " ".join([command, *map(quoted, sys.argv[1:])])
     versions = ("torch", "tokenizers", "sacrebleu")
     return {
-        "command": " ".join([command, *map(quoted, sys.argv[1:])]),
+        "command": typed.encode("utf-8", "backslashreplace").decode(),  # names of files may be other bytes
         "commit": git_commit(),
         "device": torch.cuda.get_device_name(device) if device.startswith("cuda") else cpu_name(),
         "threads": torch.get_num_threads(),
@@ -76,7 +77,7 @@ def run_record(folder: Path) -> dict[str, Any]:
     from xformer_lib.training.checkpoint import load_tensors
 
     config = settings(folder)
-    record = {**json.loads((folder / "provenance.json").read_text(encoding="utf-8")), "seed": config["seed"], "config": config}
+    record = {**json.loads((folder / "provenance.json").read_text(encoding="utf-8-sig")), "seed": config["seed"], "config": config}
     if not (folder / "checkpoint.safetensors").exists():
         return record
     _, state = load_tensors(folder / "checkpoint.safetensors")
@@ -91,6 +92,6 @@ def run_record(folder: Path) -> dict[str, Any]:
 
 def settings(folder: Path) -> dict[str, Any]:
     """Return the settings in a folder's config.json, without the id of the run."""
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8-sig"))
     config.pop("run", None)
     return config

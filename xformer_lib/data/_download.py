@@ -41,10 +41,10 @@ def corpus_bytes(name: str) -> bytes:
     file = FILES[name]
     if os.environ.get("XFORMER_DATA"):
         path = Path(os.environ["XFORMER_DATA"]) / name
-        if path.exists():
+        if not _is_missing(path):
             return _checked(path, file, "copy this file again, or unset XFORMER_DATA to download it")
     path = cache_folder() / name
-    if not path.exists():
+    if not os.path.exists(path):  # in a home that cannot be searched nothing can be stored, which the download says
         _download(name, file, path)
     return _checked(path, file, "delete this file and run the same line again to download it")
 
@@ -64,12 +64,23 @@ def cache_folder() -> Path:
 def is_cached(name: str) -> bool:
     """Return whether a corpus file was downloaded before."""
     try:
-        return (cache_folder() / name).exists()
+        return os.path.exists(cache_folder() / name)
     except CorpusUnavailable:
         return False
 
 
 # ---------------------------------------------------------------- reading
+
+
+def _is_missing(path: Path) -> bool:
+    """Return whether there is surely no such file; where its folder cannot be searched, reading it says so."""
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _checked(path: Path, file: dict, remedy: str) -> bytes:
@@ -136,6 +147,11 @@ def _download(name: str, file: dict, path: Path) -> None:
         ) from None
 
 
-def _reason(error: Exception) -> str:
-    """Return what went wrong, in one line, without the file name that the sentence around it has anyway."""
+def _reason(error: BaseException) -> str:
+    """Return what went wrong, in one line, without the file name that the sentence around it has anyway.
+
+    Of the errors that packages have wrapped around each other, the first one says it in the fewest words.
+    """
+    while inner := error.__cause__ or error.__context__:
+        error = inner
     return " ".join(str(getattr(error, "strerror", None) or error or type(error).__name__).split())

@@ -13,6 +13,7 @@ from pathlib import Path
 import tokenizers
 from tokenizers import Regex, decoders, models, pre_tokenizers, trainers
 
+from xformer_lib._checks import check_whole
 from xformer_lib.data._pieces import BYTES, SPECIALS, ClosedCopies, fingerprint, read_inner, readable, write_inner
 
 __all__ = ["Tokenizer", "piece_words"]
@@ -45,6 +46,7 @@ _PIECES = Regex(r" ?[\p{L}\p{M}]+'?| ?\p{N}| ?[^\s\p{L}\p{M}\p{N}]+|\s+(?!\S)|\s
 
 def _learn_merges(texts: Iterable[str], vocab_size: int) -> tokenizers.Tokenizer:
     """Train the inner tokenizer; the same texts give the same merges."""
+    check_whole("vocab_size", vocab_size, least=1, advice="8,000 are usual")
     if vocab_size < 260:
         raise ValueError("vocab_size: expected at least 260 (4 special tokens and 256 "
                          f"bytes), got {vocab_size}; ask for more")

@@ -92,7 +92,7 @@ def known_words(texts: Iterable[str], *, least: int = 2) -> frozenset[str]:
 def read_words(folder: str | Path) -> frozenset[str]:
     """Return the `known_words` in ``words.txt`` of a model's folder; none where the file is missing, as in a run of one's own."""
     path = Path(folder) / "words.txt"
-    return frozenset(path.read_text(encoding="utf-8").split()) if path.exists() else frozenset()
+    return frozenset(path.read_text(encoding="utf-8-sig").split()) if path.exists() else frozenset()
 
 
 def is_known(word: str, words: Set[str]) -> bool:

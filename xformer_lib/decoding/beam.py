@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from xformer_lib._decoding_checks import check_beam, check_translator
+from xformer_lib._decoding_checks import check_beam, check_best, check_translator
 from xformer_lib.decoding.limits import evaluation_mode, length_limits, sayable
 from xformer_lib.engine.decode import start_decoding
 from xformer_lib.nn.protocols import TranslationModel
@@ -79,11 +79,13 @@ def extend(totals: Float[Tensor, "b k"], tokens: Int[Tensor, "r t"],
 
 
 def unsettled(sentences: list[Finished], tokens: Int[Tensor, "r t"],
-              totals: Float[Tensor, "b k"], eos_id: int) -> list[int]:
+              totals: Float[Tensor, "b k"], model: TranslationModel) -> list[int]:
     """Settle each sentence; the numbers of those whose search goes on."""
-    beams = zip(sentences, tokens.view(*totals.shape, -1).tolist(), totals.tolist())
-    return [n for n, (one, rows, logs) in enumerate(beams)
-            if not one.settle(rows, logs, eos_id)]
+    logs = totals.tolist()
+    check_best([row[0] for row in logs], model)
+    beams = zip(sentences, tokens.view(*totals.shape, -1).tolist(), logs)
+    return [n for n, (one, rows, log_probs) in enumerate(beams)
+            if not one.settle(rows, log_probs, model.config.eos_id)]
 
 
 # %% page w5: Beginnings that change places
@@ -106,7 +108,7 @@ def beam_search(model: TranslationModel, source: Int[Tensor, "b s"], *,
         while searching:
             logits = sayable(steps.next_logits(tokens), model.config)
             totals, tokens, rows = extend(totals, tokens, logits, eos_id)
-            going = unsettled(searching, tokens, totals, eos_id)
+            going = unsettled(searching, tokens, totals, model)
             searching, totals = [searching[n] for n in going], totals[going]
             stay = torch.arange(len(rows), device=rows.device).view(-1, k)
             stay = stay[going].flatten()

@@ -8,7 +8,7 @@ import math
 import torch
 from torch import Tensor
 
-from xformer_lib._decoding_checks import check_translator
+from xformer_lib._decoding_checks import check_best, check_translator
 from xformer_lib.decoding.limits import evaluation_mode, length_limits, sayable
 from xformer_lib.engine.decode import start_decoding
 from xformer_lib.nn.protocols import TranslationModel
@@ -39,6 +39,7 @@ def greedy(model: TranslationModel, source: Int[Tensor, "b s"], *,
             tokens = torch.cat([tokens, likeliest(logits)], dim=1)
             done |= (tokens[:, -1] == eos_id) | (tokens.shape[1] > limits)
             if 4 * int(done.sum()) >= len(rows):  # a quarter leaves at once
+                check_best(logits[done].amax(dim=-1).tolist(), model)
                 leaving = zip(rows[done].tolist(), tokens[done, 1:].tolist(), limits[done].tolist())
                 for row, ids, limit in leaving:
                     results[row] = up_to_end(ids[:limit], eos_id)

@@ -1,10 +1,10 @@
 """Many sentences at once: checked, sorted into batches, and put back in their order; page w5 explains it."""
 
 import torch
-from tqdm import tqdm
 
 from xformer_lib._checks import check_whole, shown
 from xformer_lib._decoding_checks import check_beam, check_translator
+from xformer_lib._progress import progress_bar
 from xformer_lib.data.batching import pad_rows
 from xformer_lib.data.corpora import normalise
 from xformer_lib.data.tokenizer import Tokenizer
@@ -45,7 +45,7 @@ def decode_sentences(
     encoded = encode_sentences(model, tokenizer, texts)
     results: dict[int, tuple[str, bool]] = {}
     order = sorted(range(len(texts)), key=lambda n: len(encoded[n]))
-    with tqdm(total=len(texts), unit=" sentences", disable=not progress) as bar:
+    with progress_bar(len(texts), unit=" sentences", shown=progress) as bar:
         for start in range(0, len(order), batch_size):
             rows = order[start : start + batch_size]
             ids = pad_rows([encoded[n] for n in rows], model.config.pad_id)

@@ -1,6 +1,5 @@
 """Text in, text out: a model, its tokenizer, and texts of any kind; page w5 explains it."""
 
-import copy
 from collections.abc import Set
 from typing import TypeVar
 
@@ -13,6 +12,7 @@ from xformer_lib.data.typed import SIGNS
 from xformer_lib.decoding.limits import evaluation_mode
 from xformer_lib.decoding.sentences import check_texts, decode_sentences, translate
 from xformer_lib.engine.modules import accelerate
+from xformer_lib.nn._trees import full_copy
 from xformer_lib.nn.attention import MultiHeadAttention
 from xformer_lib.nn.checks import check_choice
 from xformer_lib.nn.protocols import SomeModule, TranslationModel
@@ -41,7 +41,7 @@ class Translator:
     ):
         check_choice("engine", engine, ("fast", "plain"), '"plain" is the definition')
         check_translator(model)
-        model = copy.deepcopy(model)
+        model = full_copy(model)
         self.model = (
             accelerate(store_column_major(model)) if engine == "fast" else model
         )

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from xformer_lib.engine.modules import FastEmbedding
 from xformer_lib.engine.products import Linear
+from xformer_lib.nn._trees import full_copy
 from xformer_lib.nn.protocols import SomeModule
 from xformer_lib.nn.transformer import TokenEmbedding
 from xformer_lib.shapes import Float, Int
@@ -116,7 +117,7 @@ def quantize_int8(model: SomeModule) -> SomeModule:
         found = ", ".join(sorted(devices)) or "no weights in floating point"
         raise ValueError("model: expected floating-point weights on the CPU, got "
                          f"{found}; move it with model.to('cpu') before")
-    model = copy.deepcopy(model)
+    model = full_copy(model)
     made: dict[nn.Module | None, nn.Module] = {}  # a part in two places stays one
     for parent in list(model.modules()):
         for name, child in vars(parent)["_modules"].items():

@@ -8,6 +8,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from xformer_lib.data.files import check_writable
 from xformer_lib.export.programs import OPSET, export_onnx, export_torch
 from xformer_lib.export.specification import export_ctranslate2
 from xformer_lib.export.tokenizer import export_tokenizer, vocabulary
@@ -33,6 +34,7 @@ def export_model(folder: str | Path, format: str, out: str | Path) -> None:
     check_choice("format", format, tuple(USAGE), "onnx is for ONNX Runtime")
     out = Path(out)
     check_empty(out)
+    check_writable(out / "export.json")
     model, tokenizer = load_model(folder)
     whole: Any = model
     out.parent.mkdir(parents=True, exist_ok=True)

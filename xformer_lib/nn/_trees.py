@@ -4,16 +4,28 @@ Written by hand: decoding, inspection, the engine and checkpoints call these, so
 that several threads share, and nothing of a wrapper's gets into a file.
 """
 
+import copy
 from types import MethodType
-from typing import Any
+from typing import Any, TypeVar
 
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.parallel import DataParallel, DistributedDataParallel
 from torch.optim.swa_utils import AveragedModel
 
-__all__ = ["second_tree", "unwrapped", "without_wrappers"]
+__all__ = ["full_copy", "second_tree", "unwrapped", "without_wrappers"]
 
 WRAPPERS = (DataParallel, DistributedDataParallel, AveragedModel)
+
+
+Tree = TypeVar("Tree")
+
+
+def full_copy(model: Tree) -> Tree:
+    """Return a copy with weights of its own, also of a model that computes some from others, as torch.nn.utils.prune has it."""
+    tree: Any = model
+    values = (value for part in tree.modules() for value in vars(part).values())
+    computed = {id(value): value.detach().clone() for value in values if isinstance(value, Tensor) and not value.is_leaf}
+    return copy.deepcopy(model, computed)
 
 
 def unwrapped(model: Any) -> Any:

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from xformer_lib._decoding_checks import check_prompt
+from xformer_lib._checks import check_whole
+from xformer_lib._decoding_checks import check_best, check_prompt
 from xformer_lib.nn._trees import second_tree
 from xformer_lib.nn.checks import check_choice, check_given, check_ids
 from xformer_lib.nn.masks import padding_mask, target_mask
@@ -170,6 +171,7 @@ def write(model: Configured, start: Int[Tensor, "b t"], *, max_len: int,
     done = torch.zeros(len(ids), dtype=torch.bool, device=ids.device)
     while ids.shape[1] < max_len and not done.all():
         logits = model(ids)[:, -1]
+        check_best(logits.amax(dim=-1).tolist(), model)
         logits[:, [config.pad_id, config.bos_id]] = -math.inf
         if temperature == 0:
             new = logits.argmax(dim=-1, keepdim=True)
@@ -188,6 +190,7 @@ def patches(images: Float[Tensor, "b y x"], size: int) -> Float[Tensor, "b i p"]
 
     The order of pixels inside a square is row by row too; p = size².
     """
+    check_whole("size", size, least=1, advice="take a divisor of the pixels of a side")
     for axis in (1, 2):
         if images.shape[axis] % size:
             raise ValueError(f"size: expected a divisor of {images.shape[axis]}, the "
@@ -209,12 +212,16 @@ class VisionTransformer(nn.Module):
         super().__init__()
         check_given(config, TransformerConfig)
         check_choice("pool", pool, ("token", "mean"), "use one")
+        classes = config.vocab_size if num_classes is None else num_classes
+        check_whole("num_classes", classes, least=1, advice="leave it out for vocab_size")
+        check_whole("num_patches", num_patches, least=1, advice="it is that of an image")
+        check_whole("patch_size", patch_size, least=1, advice="it is in pixels")
         self.patch_size, width = patch_size, config.d_model
         self.project = nn.Linear(patch_size**2, width)
         self.positions = POSITIONS[config.positions](width, num_patches + 1)
         self.token = nn.Parameter(torch.zeros(width)) if pool == "token" else None
         self.encoder, self.dropout = Encoder(config), nn.Dropout(config.dropout)
-        self.classify = nn.Linear(width, num_classes or config.vocab_size)
+        self.classify = nn.Linear(width, classes)
 
     def forward(self, images: Float[Tensor, "b y x"]) -> Float[Tensor, "b c"]:
         return self.read(patches(images, self.patch_size))
@@ -239,6 +246,10 @@ class SeriesReader(nn.Module):
     def __init__(self, config: TransformerConfig, *, series_width: int,
                  num_answers: int, max_frames: int):
         super().__init__()
+        check_given(config, TransformerConfig)
+        sizes = {"series_width": series_width, "num_answers": num_answers, "max_frames": max_frames}
+        for name, size in sizes.items():
+            check_whole(name, size, least=1, advice="it is a number of columns or rows")
         self.config, positions = config, POSITIONS[config.positions]
         self.embedding = TokenEmbedding(config.vocab_size, config.d_model)
         self.word_positions = positions(config.d_model, config.max_len)

@@ -24,8 +24,8 @@ SETTINGS = ("config.json", "tokenizer.json", "provenance.json", "pairs.tsv")
 WEIGHTS = ("checkpoint.safetensors", "model.safetensors")
 LOCK = "xformer.lock"
 PARTIAL_FILE = re.compile(
-    rf"({'|'.join(map(re.escape, SETTINGS + WEIGHTS))})\.\d+\.part"
-)  # what `write_atomically` begins with
+    rf"({'|'.join(map(re.escape, SETTINGS + WEIGHTS))})\.(\d+|[0-9a-f]{{16}})\.part"
+)  # what `write_atomically` begins with, in earlier versions with the process's number
 NO_WRITING = (errno.EACCES, errno.EPERM, errno.EROFS)
 NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
 

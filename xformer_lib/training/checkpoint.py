@@ -237,7 +237,7 @@ def load_settings(folder: Path) -> tuple[TrainConfig, str | None]:
             f"run: no {path}; name the folder that xformer train wrote to"
         )
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(path.read_text(encoding="utf-8-sig"))
         run = data.pop("run", None)
         return config_from_json(data), run
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:

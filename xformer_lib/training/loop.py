@@ -6,16 +6,16 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
-from tqdm import tqdm
 
+from xformer_lib._progress import progress_bar
 from xformer_lib._shell import quoted
 from xformer_lib.data.batching import batches
-from xformer_lib.data.files import write_atomically
+from xformer_lib.data.files import check_writable, write_atomically
 from xformer_lib.data.pairs import load_pairs, save_pairs
 from xformer_lib.nn.protocols import TrainableModel
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 from xformer_lib.training import checkpoint as files
-from xformer_lib.training._folder import check_free, lock_run_folder
+from xformer_lib.training._folder import WEIGHTS, check_free, lock_run_folder
 from xformer_lib.training.checkpoint import load_checkpoint, save_checkpoint, save_setup
 from xformer_lib.training.config import TrainConfig
 from xformer_lib.training.memory import (
@@ -65,6 +65,7 @@ def train(
     folder, processes = Path(folder), processes or SingleProcess()
     if processes.rank == 0:
         check_free(folder)
+        check_writable(folder / "config.json")
     run = new_run(
         config, folder, corpus, pick_device(device), build, processes, engine, start
     )
@@ -115,20 +116,24 @@ def resume(
 
 def continue_run(run: Run, progress: bool) -> Run:
     """Train to ``max_steps``, validating and saving a checkpoint every
-    ``validate_every`` steps; `Stopped` after Ctrl-C or SIGTERM."""
+    ``validate_every`` steps; `Stopped` after Ctrl-C, SIGTERM or SIGHUP."""
     config, processes = run.config, run.processes
+    if run.step < config.max_steps and processes.rank == 0:
+        for name in WEIGHTS:
+            check_writable(run.folder / name)
     run.model.train()
     run.engine_model.train()
     if run.device == "cpu":
         keep_few_kernels()
         keep_freed_memory()
-    bar = tqdm(
-        total=config.max_steps,
+    bar = progress_bar(
+        config.max_steps,
         initial=run.step,
         unit="step",
-        disable=not progress or processes.rank > 0,
+        shown=progress and processes.rank == 0,
     )
-    floor = resident_memory()
+    smoothed = " with smoothed labels" if config.label_smoothing else ""
+    floor, tokens, seconds = resident_memory(), run.tokens, run.seconds
     with bar, stop_signals(processes.patience) as asked:
         for batch in batch_stream(run):
             if run.step >= config.max_steps:
@@ -138,9 +143,10 @@ def continue_run(run: Run, progress: bool) -> Run:
             if run.device == "cpu":
                 floor = bound_memory(floor)
             if run.step % READ_EVERY == 0:
+                speed = (run.tokens - tokens) / (run.seconds - seconds)
                 bar.set_postfix_str(
-                    f"loss {run.loss_sum / run.loss_tokens:.3f}, "
-                    f"{run.tokens / run.seconds:,.0f} tokens/s"
+                    f"training loss {run.loss_sum / run.loss_tokens:.3f}{smoothed}, "
+                    f"{speed:,.0f} tokens/s"
                 )
             save_or_stop(run, asked)
     run.model.eval()

@@ -1,4 +1,4 @@
-"""Stop a run when Ctrl-C or SIGTERM asks for it; page w2 explains it."""
+"""Stop a run when Ctrl-C, SIGTERM or SIGHUP asks for it; page w2 explains it."""
 
 import signal
 import threading
@@ -9,13 +9,14 @@ __all__ = ["Stopped"]
 
 
 class Stopped(KeyboardInterrupt):
-    """Ctrl-C or SIGTERM came; the step is done, all is saved. Says how to go on."""
+    """Ctrl-C, SIGTERM or SIGHUP came; the step is done, all is saved. Says how to go on."""
 
 
 @contextmanager
 def stop_signals(patience: float = 0.0):
-    """Collect the first Ctrl-C or SIGTERM in the list it gives; a second one, more
-    than ``patience`` seconds later, is a KeyboardInterrupt. Ignored ones stay so."""
+    """Collect the first Ctrl-C, SIGTERM or SIGHUP (the terminal was closed) in the list
+    it gives; a second one, more than ``patience`` seconds later, is a KeyboardInterrupt.
+    Ignored ones stay so."""
     asked: list[float] = []
 
     def note(number, frame):
@@ -25,8 +26,9 @@ def stop_signals(patience: float = 0.0):
 
     numbers = [
         number
-        for number in (signal.SIGINT, signal.SIGTERM)
-        if threading.current_thread() is threading.main_thread()
+        for name in ("SIGINT", "SIGTERM", "SIGHUP")
+        if (number := getattr(signal, name, None)) is not None  # Windows lacks the last
+        and threading.current_thread() is threading.main_thread()
         and signal.getsignal(number) is not signal.SIG_IGN
     ]
     before = {number: signal.signal(number, note) for number in numbers}

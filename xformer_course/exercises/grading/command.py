@@ -10,10 +10,12 @@ import threading
 import traceback
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from io import TextIOWrapper
 from pathlib import Path
 from types import MappingProxyType
+from typing import TextIO
 
 from xformer_course.exercises.grading.kernel import Stopped
 from xformer_course.exercises.grading.limits import Limits
@@ -21,7 +23,8 @@ from xformer_course.exercises.grading.report import NotebookGrade, Table, as_csv
 from xformer_course.exercises.grading.run import grade_notebook
 from xformer_course.exercises.grading.source import Unreadable, read_notebook
 from xformer_course.exercises.printing import fitting
-from xformer_lib.cli.files import check_output, write_text
+from xformer_lib.cli.files import STANDARD, check_output, write_text
+from xformer_lib.data.files import find_descriptor, open_stream
 
 ALL_PASSED, SOMETHING_OPEN = 0, 1  # and 2, by way of an error, when nothing could be graded
 NEEDED = ("ipykernel", "jupyter_client", "zmq", "psutil")
@@ -33,15 +36,17 @@ def run_grade(options) -> int:
     """Grades what the options name, writes the reports and gives the exit status."""
     if threading.current_thread() is not threading.main_thread():
         return grade_and_report(options)
-    before = signal.signal(signal.SIGTERM, stop)
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]  # Windows lacks the second
+    before = {number: signal.signal(number, stop) for number in numbers if signal.getsignal(number) is not signal.SIG_IGN}
     try:
         return grade_and_report(options)
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def stop(number: int, frame) -> None:
-    """Ends the program on SIGTERM as Ctrl-C does, so that no kernel and no folder stays behind."""
+    """Ends the program on SIGTERM and SIGHUP as Ctrl-C does, so that no kernel and no folder stays behind."""
     raise SystemExit(128 + number)
 
 
@@ -66,8 +71,9 @@ def grade_and_report(options) -> int:
         graded = [grade_alone(path, limits, options.seed)]
         write_json(options, graded)
         if options.csv:
-            write_text(Path(options.csv), as_csv(graded).encode(FOR_SPREADSHEETS).decode("utf-8"))
-        print(fitting(as_text(graded[0]), sys.stdout))
+            write_text(options.csv, as_csv(graded).encode(FOR_SPREADSHEETS).decode("utf-8"))
+        if options.json != STANDARD:
+            print(fitting(as_text(graded[0]), sys.stdout))
     return ALL_PASSED if all(one.complete for one in graded) else SOMETHING_OPEN
 
 
@@ -99,7 +105,7 @@ def write_json(options, graded: list[NotebookGrade]) -> None:
     """Writes every verdict; what no encoding can write stands there as its escape."""
     if options.json:
         text = json.dumps(as_json(graded, options.seed), ensure_ascii=False, indent=1) + "\n"
-        write_text(Path(options.json), text.encode("utf-8", "backslashreplace").decode("utf-8"))
+        write_text(options.json, text.encode("utf-8", "backslashreplace").decode("utf-8"))
 
 
 # ---------------------------------------------------------------- one notebook, or a class
@@ -131,7 +137,7 @@ def grade_class(options, folder: Path, paths: list[Path], limits: Limits) -> lis
     """A folder: each row of the table is written as it is made, so that an interrupted class keeps its rows."""
     ids, graded = foreseen(paths), []
     settled = earlier_report(Path(options.json), options.seed) if options.new else {}
-    with open(options.csv, "w", encoding=FOR_SPREADSHEETS) if options.csv else nullcontext(sys.stdout) as file:
+    with open_table(options) as file:
         table = Table(file, ids)
 
         def finish(place: int, one: NotebookGrade) -> None:
@@ -147,10 +153,17 @@ def grade_class(options, folder: Path, paths: list[Path], limits: Limits) -> lis
             left = [one for one in settled.values() if one.name not in reached] if len(in_order) < len(paths) else []
             if graded:
                 write_json(options, [*in_order, *left])  # an interrupted class keeps what an earlier call found
-        if options.csv and options.jobs > 1 and file.seekable():
-            file.seek(0)  # the same rows in another order: as long as before
-            file.write(as_csv(in_order, ids))
+    if options.csv and options.jobs > 1 and os.path.isfile(options.csv) and not find_descriptor(options.csv):
+        write_text(options.csv, as_csv(in_order, ids).encode(FOR_SPREADSHEETS).decode("utf-8"))  # the same rows, in order
     return in_order
+
+
+def open_table(options) -> AbstractContextManager[TextIO]:
+    """Where the rows of a class go: a file, what is no file of its own, or standard output, unless the JSON goes there."""
+    if options.csv in (None, STANDARD):
+        return open(os.devnull, "w", encoding="utf-8") if options.json == STANDARD else nullcontext(sys.stdout)
+    stream = open_stream(options.csv)
+    return TextIOWrapper(stream, FOR_SPREADSHEETS) if stream else open(options.csv, "w", encoding=FOR_SPREADSHEETS)
 
 
 def earlier_report(file: Path, seed: int) -> dict[tuple[str, str], NotebookGrade]:
