@@ -209,6 +209,19 @@ def test_resume_of_a_finished_run_changes_nothing(run, tmp_path, capsys):
     assert (folder / "model.safetensors").read_bytes() == (run / "model.safetensors").read_bytes()
 
 
+def test_a_run_is_prolonged_and_keeps_its_other_settings(run, tmp_path, capsys):
+    folder = tmp_path / "copy"
+    shutil.copytree(run, folder)
+    before = json.loads((folder / "config.json").read_text())
+    assert main(["train", "--resume", str(folder), "--quiet", "--set", "max_steps=9"]) == 0
+    assert "9 steps" in capsys.readouterr().out
+    assert json.loads((folder / "config.json").read_text()) == before | {"max_steps": 9}
+    assert main(["train", "--resume", str(folder), "--quiet"]) == 0  # and stays so
+    assert "9 steps" in capsys.readouterr().out
+    assert "max_steps: expected at least 9, which the run" in fails(capsys, "train", "--resume", str(folder), "--set", "max_steps=8")
+    assert "expected no --set but max_steps" in fails(capsys, "train", "--resume", str(folder), "--set", "max_steps=10", "seed=3")
+
+
 def test_doctor_finds_everything_here(capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("XFORMER_DATA", str(tmp_path))
     assert main(["doctor"]) == 0

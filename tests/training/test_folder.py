@@ -483,7 +483,7 @@ def test_settings_of_a_twin_are_refused(run, twin):
 def test_other_pairs_are_refused(run, other):
     """They would be trained on in silence; what they are is seen before anything is changed."""
     before = holds(run)
-    said = "checkpoint.safetensors was written by a run with other pairs; give resume the corpus that train had$"
+    said = "checkpoint.safetensors was written by a run with other pairs; leave corpus out where its folder has pairs.tsv, or give"
     with pytest.raises(ValueError, match=said):
         go_on(run, corpus={**CORPUS, **other})
     assert holds(run) == before and go_on(run).step == CONFIG.max_steps

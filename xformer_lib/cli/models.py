@@ -3,21 +3,18 @@
 from argparse import Namespace
 from pathlib import Path
 
-import xformer_lib
 from xformer_lib._shell import quoted
+from xformer_lib._shipped import SHIPPED, model_folder
 from xformer_lib.cli.parser import say
 
 __all__ = ["check_search", "chosen_model", "name_model"]
 
-SHIPPED = Path(xformer_lib.__file__).resolve().parent / "pretrained"
 WIDEST, STRONGEST = 100, 10  # of beams and of length penalties: beyond, numbers overflow and memory ends
 
 
 def chosen_model(folder: str | None) -> Path:
     """Return the folder asked for, or that of a model that comes with the library, unasked or by its name."""
-    name = "en-fr" if folder is None else folder
-    known = name in {path.parent.name for path in SHIPPED.glob("*/model.safetensors")}
-    return SHIPPED / name if known and (folder is None or not Path(folder).exists()) else Path(name)
+    return SHIPPED / "en-fr" if folder is None else model_folder(folder)
 
 
 def name_model(options: Namespace, folder: Path) -> None:

@@ -15,14 +15,18 @@ _HOMES = {
     "fragment_split": "fragment",
     "linked_groups": "splits",
     "load_corpus": "corpora",
+    "load_pairs": "pairs",
     "make_batch": "batching",
     "normalise": "corpora",
     "pad_rows": "batching",
     "piece_words": "tokenizer",
+    "read_pairs": "pairs",
     "running_examples": "fragment",
     "sample_example": "fragment",
     "sample_pairs": "fragment",
+    "save_pairs": "pairs",
     "sentence_keys": "splits",
+    "split_pairs": "pairs",
     "split_words": "fragment",
     "write_atomically": "files",
 }
@@ -44,6 +48,10 @@ if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_lib.data.fragment import sample_example as sample_example
     from xformer_lib.data.fragment import sample_pairs as sample_pairs
     from xformer_lib.data.fragment import split_words as split_words
+    from xformer_lib.data.pairs import load_pairs as load_pairs
+    from xformer_lib.data.pairs import read_pairs as read_pairs
+    from xformer_lib.data.pairs import save_pairs as save_pairs
+    from xformer_lib.data.pairs import split_pairs as split_pairs
     from xformer_lib.data.splits import linked_groups as linked_groups
     from xformer_lib.data.splits import sentence_keys as sentence_keys
     from xformer_lib.data.tokenizer import Tokenizer as Tokenizer

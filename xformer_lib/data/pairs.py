@@ -8,7 +8,7 @@ from typing import Any
 from xformer_lib.data.corpora import linked_groups, normalise
 from xformer_lib.data.files import write_atomically
 
-__all__ = ["check_pairs_of", "load_pairs", "read_pairs", "save_pairs", "split_pairs"]
+__all__ = ["load_pairs", "read_pairs", "save_pairs", "split_pairs"]
 
 Pair = tuple[str, str]
 PARTS = ("train", "val", "test")

@@ -20,10 +20,12 @@ _HOMES = {
     "config_to_json": "config",
     "cross_entropy": "loss",
     "encode_pairs": "run",
+    "fine_tuned": "config",
     "has_bfloat16": "precision",
     "inverse_sqrt": "schedule",
     "keep_few_kernels": "memory",
     "keep_freed_memory": "memory",
+    "known_sentences": "rehearsal",
     "load_checkpoint": "checkpoint",
     "load_model": "checkpoint",
     "load_setup": "checkpoint",
@@ -36,6 +38,7 @@ _HOMES = {
     "preset": "config",
     "preset_for": "config",
     "process_group": "distributed",
+    "rehearse": "rehearsal",
     "resident_memory": "memory",
     "resume": "loop",
     "return_unused_memory": "memory",
@@ -70,6 +73,7 @@ if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_lib.training.config import TrainConfig as TrainConfig
     from xformer_lib.training.config import config_from_json as config_from_json
     from xformer_lib.training.config import config_to_json as config_to_json
+    from xformer_lib.training.config import fine_tuned as fine_tuned
     from xformer_lib.training.config import preset as preset
     from xformer_lib.training.config import preset_for as preset_for
     from xformer_lib.training.distributed import process_group as process_group
@@ -92,6 +96,8 @@ if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_lib.training.precision import has_bfloat16 as has_bfloat16
     from xformer_lib.training.precision import pick_device as pick_device
     from xformer_lib.training.processes import SingleProcess as SingleProcess
+    from xformer_lib.training.rehearsal import known_sentences as known_sentences
+    from xformer_lib.training.rehearsal import rehearse as rehearse
     from xformer_lib.training.run import Run as Run
     from xformer_lib.training.run import encode_pairs as encode_pairs
     from xformer_lib.training.schedule import inverse_sqrt as inverse_sqrt

@@ -20,7 +20,13 @@ from xformer_lib.training.checkpoint import load_settings
 
 __all__ = ["check_free", "lock_run_folder"]
 
-SETTINGS = ("config.json", "tokenizer.json", "provenance.json", "pairs.tsv")
+SETTINGS = (
+    "config.json",
+    "tokenizer.json",
+    "provenance.json",
+    "pairs.tsv",
+    "kept.json",
+)
 WEIGHTS = ("checkpoint.safetensors", "model.safetensors")
 LOCK = "xformer.lock"
 PARTIAL_FILE = re.compile(

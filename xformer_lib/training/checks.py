@@ -24,6 +24,7 @@ SPANS = {
     "peak_rate": ("a finite number above 0", lambda x: 0 < x < math.inf, "1e-3"),
     "clip": ("a finite number above 0", lambda x: 0 < x < math.inf, "1.0"),
     "decay": ("0 < decay ≤ 1", lambda x: 0 < x <= 1, "0.5"),
+    "rehearsal": ("a finite number, 0 or more", lambda x: 0 <= x < math.inf, "1.0"),
     "label_smoothing": ("0 ≤ ε < 1", lambda x: 0 <= x < 1, "0.1"),
 }
 
@@ -56,6 +57,9 @@ def check_train_config(config) -> None:
         check_whole(name, getattr(config, name), least=1, advice="see TrainConfig")
     check_whole("seed", config.seed, advice="1 is usual")
     check_whole(
+        "patience", config.patience, least=0, advice="0 trains to the last step"
+    )
+    check_whole(
         "augment", config.augment, least=0, advice="0 trains on the pairs alone"
     )
     if config.seed >= 2**63:
@@ -76,6 +80,16 @@ def check_train_config(config) -> None:
                 f"{name}: expected one of {', '.join(valid)}, got "
                 f"{getattr(config, name)!r}; {valid[0]} is usual"
             )
+
+
+def check_longer(max_steps: int, config) -> None:
+    """Refuse to prolong a run to fewer steps than it has."""
+    check_whole("max_steps", max_steps, advice="see TrainConfig")
+    if max_steps < config.max_steps:
+        raise ValueError(
+            f"max_steps: expected at least {config.max_steps}, which the run was begun with, got {max_steps}; "
+            "a run can be prolonged, not shortened"
+        )
 
 
 SETS = ("train", "val")

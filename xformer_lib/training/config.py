@@ -3,8 +3,11 @@
 import json
 from dataclasses import asdict, dataclass, fields, replace
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
+from xformer_lib._shipped import model_folder
+from xformer_lib.data.pairs import check_pairs_of
 from xformer_lib.nn.transformer import TransformerConfig
 from xformer_lib.training.checks import check_train_config
 
@@ -13,6 +16,7 @@ __all__ = [
     "TrainConfig",
     "config_from_json",
     "config_to_json",
+    "fine_tuned",
     "preset",
     "preset_for",
 ]
@@ -37,6 +41,8 @@ class TrainConfig:
     accumulate: int = 1  # parts of a batch, computed one after another
     augment: int = 0  # varied copies of each pair (data.augment)
     seed: int = 1
+    patience: int = 0  # validations without a better loss that end a run; 0: none do
+    rehearsal: float = 0.0  # old sentences for each new pair, in fine-tuning
 
     def __post_init__(self):
         check_train_config(self)
@@ -90,28 +96,59 @@ def preset(name: str) -> TrainConfig:
     return PRESETS[name]
 
 
-def preset_for(pairs: list[tuple[str, str]]) -> TrainConfig:
-    """Return settings for pairs of one's own: a small model for few, that of Multi30k for many."""
+def preset_for(
+    pairs: list[tuple[str, str]], *, start: str | Path | None = None
+) -> TrainConfig:
+    """Return settings for pairs of one's own: a small model for few, that of Multi30k for
+    many; with ``start``, the gentle ones that `fine_tuned` gives."""
+    check_pairs_of("train", pairs)
     if len(pairs) >= 20_000:
-        return replace(PRESETS["multi30k"], corpus="mine")
-    model = TransformerConfig(
-        vocab_size=2000,
-        d_model=128,
-        d_ff=512,
-        dropout=0.2,
-        max_len=128,
-        num_encoder_layers=2,
-        num_decoder_layers=2,
-        positions="rotary",
-    )
-    return TrainConfig(
-        corpus="mine",
-        model=model,
-        max_steps=1500,
-        warmup_steps=150,
+        config = replace(PRESETS["multi30k"], corpus="mine")
+    else:
+        model = TransformerConfig(
+            vocab_size=2000,
+            d_model=128,
+            d_ff=512,
+            dropout=0.2,
+            max_len=128,
+            num_encoder_layers=2,
+            num_decoder_layers=2,
+            positions="rotary",
+        )
+        config = TrainConfig(
+            corpus="mine",
+            model=model,
+            max_steps=1500,
+            warmup_steps=150,
+            max_tokens=1024,
+            validate_every=150,
+            peak_rate=2e-3,
+        )
+    return config if start is None else fine_tuned(config, start, len(pairs))
+
+
+def fine_tuned(
+    config: TrainConfig, start: str | Path, pairs: int = 2000
+) -> TrainConfig:
+    """Return the settings with the sizes of a trained model, and gentle ones for so many
+    ``pairs``: what a model knows does not survive large steps, nor many of them."""
+    from xformer_lib.training.checkpoint import (
+        load_settings,
+    )  # which imports this module
+
+    there = load_settings(model_folder(start))[0]
+    steps = min(max(60, pairs // 2), 1000)
+    return replace(
+        config,
+        model=replace(there.model, dropout=0.0),
+        max_steps=steps,
         max_tokens=1024,
-        validate_every=150,
-        peak_rate=2e-3,
+        peak_rate=1e-4,
+        warmup_steps=steps // 20,
+        validate_every=steps // 10,
+        label_smoothing=0.0,
+        patience=2,
+        rehearsal=0.0 if there.corpus == config.corpus != "mine" else 1.0,
     )
 
 

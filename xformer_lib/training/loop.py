@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from xformer_lib._progress import progress_bar
 from xformer_lib._shell import quoted
+from xformer_lib._shipped import model_folder
 from xformer_lib.data.batching import batches
 from xformer_lib.data.files import check_writable, write_atomically
 from xformer_lib.data.pairs import load_pairs, save_pairs
@@ -17,6 +19,7 @@ from xformer_lib.nn.transformer import Transformer, TransformerConfig
 from xformer_lib.training import checkpoint as files
 from xformer_lib.training._folder import WEIGHTS, check_free, lock_run_folder
 from xformer_lib.training.checkpoint import load_checkpoint, save_checkpoint, save_setup
+from xformer_lib.training.checks import check_longer
 from xformer_lib.training.config import TrainConfig
 from xformer_lib.training.memory import (
     bound_memory,
@@ -27,10 +30,11 @@ from xformer_lib.training.memory import (
 )
 from xformer_lib.training.precision import pick_device
 from xformer_lib.training.processes import SingleProcess
+from xformer_lib.training.rehearsal import compare, note_before
 from xformer_lib.training.run import Run, build_run, new_run, state_of
 from xformer_lib.training.signals import Stopped, stop_signals
 from xformer_lib.training.step import READ_EVERY, read_loss, train_step
-from xformer_lib.training.validation import is_best, validate
+from xformer_lib.training.validation import is_best, out_of_patience, validate
 
 __all__ = ["resume", "train"]
 
@@ -59,15 +63,19 @@ def train(
     the folder, too. ``provenance`` is stored beside the settings. A folder that holds
     a run or a model is refused.
     ``engine="fast"`` computes the model by `engine.accelerate`, "plain" by its definition.
-    ``start``, a folder with a model of the same settings, gives its weights and its
-    tokenizer to begin with (fine-tuning); the optimiser is new, dropout may differ.
+    ``start``, the folder of a model of the same settings or the name of a shipped one,
+    gives its weights and its tokenizer to begin with (fine-tuning); the optimiser is new,
+    dropout may differ. `preset_for(pairs, start=…)` has settings for it. ``run.kept``
+    then says how much of what that model wrote is still written.
     """
     folder, processes = Path(folder), processes or SingleProcess()
+    device = pick_device(device)
     if processes.rank == 0:
         check_free(folder)
         check_writable(folder / "config.json")
-    run = new_run(
-        config, folder, corpus, pick_device(device), build, processes, engine, start
+    begin = None if start is None else model_folder(start)
+    run, corpus = new_run(
+        config, folder, corpus, device, build, processes, engine, begin
     )
     with lock_run_folder(folder, processes.rank, new=True):
         if processes.rank == 0:
@@ -77,12 +85,15 @@ def train(
             if provenance is not None:
                 text = json.dumps(provenance, ensure_ascii=False, indent=1) + "\n"
                 write_atomically(folder / "provenance.json", text.encode())
-        return continue_run(run, progress)
+            if begin is not None and build is Transformer:
+                note_before(folder, begin, device)
+        return finish(run, progress)
 
 
 def resume(
     folder: str | Path,
     *,
+    max_steps: int | None = None,
     corpus: dict | None = None,
     device: str | None = None,
     progress: bool = True,
@@ -91,12 +102,17 @@ def resume(
     engine: str = "fast",
 ) -> Run:
     """Go on from a run's last checkpoint, with its pairs and its ``build``: on a CPU, to
-    the very weights of an unbroken run, if as many ``processes`` share it."""
+    the very weights of an unbroken run, if as many ``processes`` share it. More
+    ``max_steps`` than the run was begun with prolong it: it takes them all, at the rates
+    that the schedule has for so many."""
     folder, processes = Path(folder), processes or SingleProcess()
     files.load_settings(folder)  # if it is no run, it is left alone
     corpus = load_pairs(folder) if corpus is None else corpus
     with lock_run_folder(folder, processes.rank):
         config, tokenizer = files.load_setup(folder)
+        if max_steps is not None:
+            check_longer(max_steps, config)
+            config = replace(config, max_steps=max_steps, patience=0)
         run = build_run(
             config,
             folder,
@@ -111,12 +127,21 @@ def resume(
         restore(run)
         if processes.rank == 0:
             restore_model(run)
-        return continue_run(run, progress)
+            if max_steps is not None:
+                save_setup(folder, config, tokenizer)
+        return finish(run, progress)
+
+
+def finish(run: Run, progress: bool) -> Run:
+    """Train to the end, and say what a fine-tuned model has kept."""
+    run = continue_run(run, progress)
+    compare(run)
+    return run
 
 
 def continue_run(run: Run, progress: bool) -> Run:
-    """Train to ``max_steps``, validating and saving a checkpoint every
-    ``validate_every`` steps; `Stopped` after Ctrl-C, SIGTERM or SIGHUP."""
+    """Train to ``max_steps`` or until patience ends, validating and saving a checkpoint
+    every ``validate_every`` steps; `Stopped` after Ctrl-C, SIGTERM or SIGHUP."""
     config, processes = run.config, run.processes
     if run.step < config.max_steps and processes.rank == 0:
         for name in WEIGHTS:
@@ -136,7 +161,7 @@ def continue_run(run: Run, progress: bool) -> Run:
     floor, tokens, seconds = resident_memory(), run.tokens, run.seconds
     with bar, stop_signals(processes.patience) as asked:
         for batch in batch_stream(run):
-            if run.step >= config.max_steps:
+            if run.step >= config.max_steps or out_of_patience(run):
                 break
             train_step(run, batch)
             bar.update()
@@ -200,7 +225,7 @@ def restore(run: Run) -> None:
         if state.get("pairs", pairs) != pairs:
             raise ValueError(
                 f"checkpoint: {path} was written by a run with other pairs; "
-                "give resume the corpus that train had"
+                "leave corpus out where its folder has pairs.tsv, or give the one that train had"
             )
         if missing := fresh.keys() - state.keys():
             raise ValueError(

@@ -13,6 +13,7 @@ import torch
 
 from xformer_lib.data.augment import augment
 from xformer_lib.data.corpora import load_corpus, normalise
+from xformer_lib.data.pairs import PARTS
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.engine.modules import accelerate
 from xformer_lib.nn._trees import without_wrappers
@@ -29,6 +30,7 @@ from xformer_lib.training.checks import (
 from xformer_lib.training.config import TrainConfig
 from xformer_lib.training.memory import check_memory
 from xformer_lib.training.processes import SingleProcess
+from xformer_lib.training.rehearsal import rehearse
 
 __all__ = ["Run", "encode_pairs"]
 
@@ -65,6 +67,7 @@ class Run(Progress):
     id: str | None = None  # drawn when the run began, in all its files
     pairs: str = ""  # a checksum of what it trains on and is validated with
     left_out: int = 0  # pairs of both sets that are longer than the model allows
+    kept: dict | None = None  # of the model it began with (training.rehearsal)
     unread: torch.Tensor | None = None  # loss and gradient norm since `read_loss`
 
 
@@ -179,22 +182,27 @@ def new_run(
     build: Callable[[TransformerConfig], TrainableModel],
     processes: SingleProcess,
     engine: str,
-    start: str | Path | None = None,
-) -> Run:
-    """Return a run at step 0, with an id of its own; nothing is written."""
+    start: Path | None = None,
+) -> tuple[Run, dict | None]:
+    """Return a run at step 0, with an id of its own, and the pairs that its folder is to
+    keep, if any; nothing is written."""
+    rehearsed = start is not None and config.rehearsal > 0
+    own = corpus is not None or rehearsed
     if corpus is None:
-        corpus = {
-            split: load_corpus(config.corpus, split) for split in ("train", "val")
-        }
+        splits = PARTS if rehearsed else PARTS[:2]
+        corpus = {split: load_corpus(config.corpus, split) for split in splits}
     check_corpus(corpus)
+    if start is not None:
+        check_start(config.model, files.load_settings(start)[0].model)
+    if start is not None and rehearsed:
+        corpus = rehearse(config, corpus, start, device)
     if start is None:
         sentences = [
             normalise(text) for pair in training_pairs(config, corpus) for text in pair
         ]
         tokenizer = Tokenizer.train(sentences, vocab_size=config.model.vocab_size)
     else:
-        there, tokenizer = files.load_setup(Path(start))
-        check_start(config.model, there.model)
+        _, tokenizer = files.load_setup(start)
     config = replace(
         config, model=replace(config.model, vocab_size=tokenizer.vocab_size)
     )
@@ -209,9 +217,9 @@ def new_run(
         engine=engine,
     )
     if start is not None:
-        start_from(run, Path(start))
+        start_from(run, start)
     run.id = secrets.token_hex(8)  # from the system, so no generator moves
-    return run
+    return run, corpus if own else None
 
 
 def start_from(run: Run, folder: Path) -> None:

@@ -70,3 +70,10 @@ def is_best(run: Run) -> bool:
     """Whether no earlier validation had so low a loss as that of the step just done."""
     best = min(run.history, key=lambda line: line["validation_loss"], default={})
     return best.get("step") == run.step
+
+
+def out_of_patience(run: Run) -> bool:
+    """Whether the last ``patience`` validations found no loss below an earlier one."""
+    losses = [line["validation_loss"] for line in run.history]
+    since_best = len(losses) - 1 - losses.index(min(losses)) if losses else 0
+    return 0 < run.config.patience <= since_best
