@@ -194,7 +194,7 @@ class Notebook:
 
     def outcome(self, cells, text):
         """How a run of these cells ends, the first with this text."""
-        broken = 0
+        told = []
         for cell, source in zip(cells, [text, *(cell.source for cell in cells[1:])]):
             said, error = self.run(source)
             if error is not None:
@@ -202,8 +202,8 @@ class Notebook:
                 *_, (frame, _) = traceback.walk_tb(error.__traceback__)
                 ours = frame.f_globals.get("__name__", "").startswith(("xformer_lib", "__main__")) and REFUSAL.match(str(error))
                 return "refused" if ours else "stopped", f"{cell.id}: {words}"
-            broken += said.count("Held with the book's numbers")
-        return ("claims", f"{broken}") if broken else ("fine", "")
+            told += [line for line in said.splitlines() if line.startswith("Held with the book's numbers")]
+        return ("claims", f"{len(told)}, such as: {told[-1]}") if told else ("fine", "")
 
     def in_a_fork(self, cells, text):
         """The same in a copy of this process, which leaves nothing here."""
