@@ -3,10 +3,10 @@
     python tools/change_literals.py chapters/06_*.ipynb                      every number of the page
     python tools/change_literals.py --sample 20 --seed 7 chapters/0*.ipynb   some of each page
 
-Changed are the cells whose code a reader sees and tries: no library cells, claims, exercises, nor folded cells that draw. A whole
-number becomes a smaller and a larger one (of an index, a smaller one), a fraction a third less and a quarter more; of a matrix one
-number, of the running example its last word. Left alone is what says where (an axis, the indices 0, 1 and -1), which power, how many
-names stand on the left, or how a figure looks. The notebook runs once, as Jupyter runs it; before each cell a copy of the process (a
+Changed are the cells whose code a reader sees and tries: no library cells, claims, exercises, nor folded cells that draw. A whole number
+becomes a smaller and a larger one (of an index, a smaller one), a fraction a third less and a quarter more; of a matrix one number, of
+the running example its last word. Left alone is what says where (an axis, the indices 0, 1 and -1, the next in n + 1), which power, how
+many names stand on the left, or how a figure looks. The notebook runs once, as Jupyter runs it; before each cell a copy of the process (a
 fork) runs it with one change, and then those cells below that use what it makes. A change ends in one of
 
     fine      all cells ran, and the claims hold
@@ -99,7 +99,8 @@ class Literals(ast.NodeVisitor):
 
     def visit_BinOp(self, node):
         self.visit(node.left)
-        if not (isinstance(node.op, ast.Pow) and isinstance(node.right, ast.Constant)):
+        one_on = isinstance(node.op, (ast.Add, ast.Sub)) and getattr(node.right, "value", None) == 1  # the next, or the one before
+        if not (one_on or isinstance(node.op, ast.Pow) and isinstance(node.right, ast.Constant)):
             self.visit(node.right)
 
     def visit_UnaryOp(self, node):
@@ -193,7 +194,7 @@ class Notebook:
 
     def outcome(self, cells, text):
         """How a run of these cells ends, the first with this text."""
-        broken = 0
+        told = []
         for cell, source in zip(cells, [text, *(cell.source for cell in cells[1:])]):
             said, error = self.run(source)
             if error is not None:
@@ -201,8 +202,8 @@ class Notebook:
                 *_, (frame, _) = traceback.walk_tb(error.__traceback__)
                 ours = frame.f_globals.get("__name__", "").startswith(("xformer_lib", "__main__")) and REFUSAL.match(str(error))
                 return "refused" if ours else "stopped", f"{cell.id}: {words}"
-            broken += said.count("Held with the book's numbers")
-        return ("claims", f"{broken}") if broken else ("fine", "")
+            told += [line for line in said.splitlines() if line.startswith("Held with the book's numbers")]
+        return ("claims", f"{len(told)}, such as: {told[-1]}") if told else ("fine", "")
 
     def in_a_fork(self, cells, text):
         """The same in a copy of this process, which leaves nothing here."""

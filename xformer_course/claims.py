@@ -28,14 +28,12 @@ class Claims:
         self.last: tuple[int, Any, dict[int, Any]] | None = None  # comparison, its value, its sides
         self.texts, self.leaves, self.parts = [], [], []  # of claims, of the comparisons in them, of the sides of those
         self.lines_of: list[int] = []  # where each claim ends
-        self.statements: list[tuple[int, str]] = []  # where each ends, and its text
         self.lines, self.told = [], set()
 
     # ------------------------------------------------------------ before it runs
 
     def soften(self, tree):
         """The tree with a guard around the whole and around each claim, in which the sides of a comparison are looked at."""
-        self.statements = [(statement.end_lineno, self.text(statement)) for statement in tree.body]
         body = [_Softener(self).visit(statement) for statement in tree.body]
         tree.body = [self.guard(None, body)] if body else []
         return ast.fix_missing_locations(tree)
@@ -113,8 +111,7 @@ class Claims:
         """What is between two claims cannot be computed, so those below it cannot be checked."""
         below = [text for end, text in zip(self.lines_of, self.texts) if end > line] or ["what this cell computes"]
         more = f", and {len(below) - 1} more below it" if below[1:] else ""
-        stops = next(text for end, text in self.statements if end >= line)
-        return f"{short_text(below[0])}{more}", f"{short_text(stops)} stops with {_words(error)}"
+        return f"{short_text(below[0])}{more}", f"{short_text(self.source.splitlines()[line - 1].strip())} stops with {_words(error)}"
 
     def _claim(self, number, error):
         own = isinstance(error, AssertionError) and not _is_deeper(error)
@@ -197,7 +194,7 @@ def shown(value, digits=4):
     """
     if _large(value):
         numbers = value.reshape(-1).tolist()
-        ends = f", from {shown(min(numbers))} to {shown(max(numbers))}" if isinstance(numbers[0], (int, float)) else ""
+        ends = f", from {shown(min(numbers))} to {shown(max(numbers))}" if _numbers(*numbers) else ""
         return f"of shape {tuple(value.shape)}{ends}"
     if hasattr(value, "shape") and hasattr(value, "tolist"):
         value = value.tolist()
@@ -216,6 +213,10 @@ def _large(value):
     return hasattr(value, "shape") and hasattr(value, "tolist") and math.prod(value.shape) > FEW
 
 
+def _numbers(*values):
+    return all(isinstance(value, (int, float)) for value in values)
+
+
 def telling_place(holds, sides):
     """Where arrays of one shape show best that a comparison fails: at its first False, or where two of them are furthest apart."""
     shapes = {tuple(side.shape) for side in sides if _large(side)}
@@ -226,7 +227,7 @@ def telling_place(holds, sides):
         apart = [not one for one in holds.reshape(-1).tolist()]
     elif len(sides) == 2 and all(map(_large, sides)):
         pairs = list(zip(*(side.reshape(-1).tolist() for side in sides)))
-        apart = [one != other if isinstance(one, str) or one == other else abs(one - other) for one, other in pairs]
+        apart = [abs(one - other) if _numbers(one, other) and one != other else one != other for one, other in pairs]
     else:
         return None
     number, place = max(range(len(apart)), key=lambda at: (apart[at] != apart[at], apart[at])), []  # not a number comes first
