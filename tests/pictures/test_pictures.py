@@ -80,9 +80,24 @@ def clocks(speeds=(np.pi / 2, np.pi / 4, np.pi / 8)):
     return pictures.clocks(speeds, ["fast", "middle", "slow"])
 
 
+def blending(facts=((2.0, 5), (6, 1), (4, 3))):
+    return pictures.blending(["cat", "dog", "hen"], np.array(facts), ["size", "colour"])
+
+
+def drawers(scores=(0.27, 0.0, 0.0), temperatures=(1.0, 0.3, 0.1)):
+    values = np.array([[2.35, 48.86], [-0.13, 51.51], [13.40, 52.52]])
+    more = {} if scores is None else {"scores": np.array(scores), "values": values, "temperatures": temperatures}
+    return pictures.drawers(["France", "UK", "Germany"], ["Paris", "London", "Berlin"], "French Republic", **more)
+
+
+def chain(keep=0.5):
+    return pictures.chain(["hearing", "is", "now", "scheduled", "on"], added=2, keep=keep)
+
+
 ALL = {
     "by-hand": by_hand, "reading": reading, "lanes": lanes, "translating": translating,
-    "heads": heads, "joining": joining, "all-in-one": all_in_one, "shuffled": shuffled, "clocks": clocks,
+    "heads": heads, "joining": joining, "all-in-one": all_in_one, "shuffled": shuffled, "clocks": clocks, "blending": blending,
+    "chain": chain, "drawers": drawers, "exact-drawers": lambda: drawers(scores=None),
 }  # fmt: skip
 each = pytest.mark.parametrize("make", ALL.values(), ids=ALL)
 
@@ -117,6 +132,27 @@ def test_bows_join_the_rows_that_are_equal():
         picture.svg.count('r="3.5"') for picture in (alone, placed, shuffled(positions=None, layer=lambda x: x * np.array([[1], [2], [3]])))
     ]
     assert bows == [6, 6, 3], "three at the left, and one for each row that comes back: in the only state, in one of two, in none"
+
+
+def test_what_one_number_gains_the_other_loses():
+    texts = shown(blending().svg)
+    assert {"off by 0 + 4", "off by 1 + 3", "off by 2 + 2", "off by 3 + 1", "off by 4 + 0"} <= set(texts)
+    assert "number a <b>hen</b>" in blending().steps[2] and "hen" not in blending(((2, 5), (6, 1), (3, 3))).steps[2]
+
+
+def test_a_drawer_opens_by_its_weight():
+    def opened(picture):
+        return [float(wide) / 148 for wide in re.findall(r'<rect x="118"[^>]* width="([\d.]+)"', picture.svg)]
+
+    for scores, temperature in (((0.27, 0, 0), 1.0), ((3, 1, 2), 1.0), ((0.27, 0, 0), 0.3)):
+        exponentials = np.exp(np.array(scores) / temperature)
+        assert np.allclose(opened(drawers(scores, (temperature,))), exponentials / exponentials.sum(), atol=1e-3)
+    assert opened(drawers(None)) == [1.0]
+
+
+def test_along_a_chain_a_word_fades():
+    assert ["1", "1/2", "1/4", "1/8", "1/16"] == [text for text in dict.fromkeys(shown(chain().svg)) if text[0] == "1"]
+    assert {"2/3", "4/9", "8/27", "16/81"} <= set(shown(chain(2 / 3).svg))
 
 
 def test_below_the_hands_stand_their_sines_and_cosines():
