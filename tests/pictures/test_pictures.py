@@ -47,7 +47,63 @@ def machine(d_model=20):
     return pictures.machine(*words, d_model=d_model, num_heads=4, d_ff=48, vocab_size=23)
 
 
-ALL = {"by-hand": by_hand, "reading": reading, "lanes": lanes, "translating": translating, "machine": machine}
+X = np.array([[1.0, 0, 0, 0, 0, 0], [0, 1, 0, 1, 0, 0], [0, 1, 0, 0, 1, 0], [0, 0, 1, 0, 0, 1]])
+COLUMNS = ["article", "adjective", "noun", "size", "colour", "animal"]
+TO = ["size", "colour", "animal", "article", "adjective", "animal"]
+W_O = np.array([[float(name == column) for column in COLUMNS] for name in TO])
+NAMES = [TO[:3], TO[3:]]
+
+
+def two_heads(scale=4.0):
+    """Head 1 of the course, and a head in which the noun asks for its article."""
+    w_q, w_k, w_v = np.zeros((3, 6, 3))
+    w_q[[0, 1, 2], [1, 1, 0]], w_k[[1, 2, 4], [0, 1, 1]], w_v[[3, 4, 5], [0, 1, 2]] = 1, [2, 3, 1], 1
+    other_q, other_k, other_v = np.zeros((3, 6, 3))
+    other_q[[0, 1, 2], [0, 0, 1]], other_k[[0, 4], [1, 0]], other_v[[0, 1, 5], [0, 1, 2]] = 1, scale, 1
+    return [(w_q[:, :2], w_k[:, :2], w_v), (other_q[:, :2], other_k[:, :2], other_v)]
+
+
+def heads(scale=4.0):
+    questions = [["which is the noun?"] * 3 + ["which words describe me?"], ["which gives a colour?"] * 3 + ["which is my article?"]]
+    return pictures.heads(WORDS, X, two_heads(scale), questions=questions, value_names=NAMES, first="cat")
+
+
+def joining(answers=((0.4, 0.4, 0.1), (0.85, 0.1, 0.05))):
+    return pictures.joining([np.array(answer) for answer in answers], NAMES, COLUMNS, W_O)
+
+
+def all_in_one(scale=4.0):
+    return pictures.all_in_one(WORDS, X, two_heads(scale), W_O, columns=COLUMNS, value_names=NAMES, sections=["a", "b", "c", "d", "e"])
+
+
+def shuffled(positions=((0, 0, 0), (1, -1, 0), (2, -2, 0)), layer=lambda x: 1.3 * x - x.mean(axis=0)):
+    rows = np.array([[0.3, -1.2, 0.5], [1.1, 0.4, -0.6], [-0.7, 0.8, 1.9]])
+    return pictures.shuffled(["dog", "bites", "man"], rows, layer, [2, 0, 1], positions=positions)
+
+
+def clocks(speeds=(np.pi / 2, np.pi / 4, np.pi / 8)):
+    return pictures.clocks(speeds, ["fast", "middle", "slow"])
+
+
+def blending(facts=((2.0, 5), (6, 1), (4, 3))):
+    return pictures.blending(["cat", "dog", "hen"], np.array(facts), ["size", "colour"])
+
+
+def drawers(scores=(0.27, 0.0, 0.0), temperatures=(1.0, 0.3, 0.1)):
+    values = np.array([[2.35, 48.86], [-0.13, 51.51], [13.40, 52.52]])
+    more = {} if scores is None else {"scores": np.array(scores), "values": values, "temperatures": temperatures}
+    return pictures.drawers(["France", "UK", "Germany"], ["Paris", "London", "Berlin"], "French Republic", **more)
+
+
+def chain(keep=0.5):
+    return pictures.chain(["hearing", "is", "now", "scheduled", "on"], added=2, keep=keep)
+
+
+ALL = {
+    "by-hand": by_hand, "reading": reading, "lanes": lanes, "translating": translating, "machine": machine,
+    "heads": heads, "joining": joining, "all-in-one": all_in_one, "shuffled": shuffled, "clocks": clocks, "blending": blending,
+    "chain": chain, "drawers": drawers, "exact-drawers": lambda: drawers(scores=None),
+}  # fmt: skip
 each = pytest.mark.parametrize("make", ALL.values(), ids=ALL)
 
 
@@ -99,6 +155,55 @@ def test_the_map_has_the_shapes_of_a_model():
     ):  # fmt: skip
         shape = ", ".join(map(str, tensor.shape[1:])) + "," * (tensor.dim() == 2)
         assert f"({shape})" in told[station], station
+
+
+def test_bows_join_the_rows_that_are_equal():
+    alone, placed = shuffled(positions=None), shuffled()
+    assert "the same rows, moved" in shown(alone.svg) and "other rows" in shown(placed.svg)
+    bows = [
+        picture.svg.count('r="3.5"') for picture in (alone, placed, shuffled(positions=None, layer=lambda x: x * np.array([[1], [2], [3]])))
+    ]
+    assert bows == [6, 6, 3], "three at the left, and one for each row that comes back: in the only state, in one of two, in none"
+
+
+def test_what_one_number_gains_the_other_loses():
+    texts = shown(blending().svg)
+    assert {"off by 0 + 4", "off by 1 + 3", "off by 2 + 2", "off by 3 + 1", "off by 4 + 0"} <= set(texts)
+    assert "number a <b>hen</b>" in blending().steps[2] and "hen" not in blending(((2, 5), (6, 1), (3, 3))).steps[2]
+
+
+def test_a_drawer_opens_by_its_weight():
+    def opened(picture):
+        return [float(wide) / 148 for wide in re.findall(r'<rect x="118"[^>]* width="([\d.]+)"', picture.svg)]
+
+    for scores, temperature in (((0.27, 0, 0), 1.0), ((3, 1, 2), 1.0), ((0.27, 0, 0), 0.3)):
+        exponentials = np.exp(np.array(scores) / temperature)
+        assert np.allclose(opened(drawers(scores, (temperature,))), exponentials / exponentials.sum(), atol=1e-3)
+    assert opened(drawers(None)) == [1.0]
+
+
+def test_along_a_chain_a_word_fades():
+    assert ["1", "1/2", "1/4", "1/8", "1/16"] == [text for text in dict.fromkeys(shown(chain().svg)) if text[0] == "1"]
+    assert {"2/3", "4/9", "8/27", "16/81"} <= set(shown(chain(2 / 3).svg))
+
+
+def test_below_the_hands_stand_their_sines_and_cosines():
+    for speeds in ((np.pi / 2, np.pi / 4), (1.0, 0.3, 0.1)):
+        angles = np.arange(4)[:, None] * speeds
+        picture = pictures.clocks(speeds, ["fast", "middle", "slow"][: len(speeds)])
+        assert {number(value) for value in [*np.sin(angles).ravel(), *np.cos(angles).ravel()]} <= set(shown(picture.svg))
+
+
+@pytest.mark.parametrize("scale", [2.0, 4.0])
+def test_several_heads_show_the_numbers_of_theirs(scale):
+    answers = [scaled_dot_product_attention(*(X @ w for w in head)) for head in two_heads(scale)]
+    joined = np.concatenate([output for output, _ in answers], axis=1)
+    wanted = {number(value) for output, weights in answers for value in [*weights.ravel(), *output.ravel()]}
+    assert wanted <= set(shown(heads(scale).svg))
+    assert wanted | {number(value) for value in (joined @ W_O).ravel()} <= set(shown(all_in_one(scale).svg))
+    one, two = joined[3, :3], joined[3, 3:]
+    both = {number(value) for value in [*(joined[3] @ W_O), one[2], two[2]]}
+    assert both <= set(shown(joining((one, two)).svg))
 
 
 def test_a_ray_is_as_thick_as_its_weight():

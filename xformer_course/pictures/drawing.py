@@ -42,6 +42,13 @@ class Drawing:
         yield
         self.parts.append("</g>")
 
+    @contextmanager
+    def link(self, address: str) -> Iterator[None]:
+        """Make what is drawn inside a link."""
+        self.parts.append(f'<a href="{escape(address)}">')
+        yield
+        self.parts.append("</a>")
+
     def text(self, x: float, y: float, words: str, *, role="ink", anchor="middle", size: float = 15, bold=False, **belongs: object) -> None:
         """Write words; ``y`` is the middle of the line."""
         weight = ' font-weight="600"' if bold else ""
