@@ -1,6 +1,7 @@
 """Scores of translations with their signatures, comparisons, and where the mistakes are; page w5 explains them."""
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from sacrebleu.metrics import BLEU, CHRF
 from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
 from xformer_lib._checks import check_whole, shown
+from xformer_lib.data._words import word_pattern
 from xformer_lib.shapes import Float, Int
 
 __all__ = [
@@ -219,7 +221,7 @@ class WordError:
 
 def cut_words(text: str) -> list[str]:
     """Lower-case words, cut after apostrophes and punctuation: l' homme dort ."""
-    return re.findall(r"\w+'?|[^\w\s]", text.lower())
+    return re.findall(rf"{word_pattern()}'?|[^\w\s]", unicodedata.normalize("NFC", text.lower()))
 
 
 def word_errors(hypothesis: str, reference: str) -> list[WordError]:

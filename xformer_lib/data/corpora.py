@@ -3,13 +3,13 @@
 import gzip
 import hashlib
 import json
-import re
 import unicodedata
 from collections import Counter
 from functools import cache
 from importlib.resources import files
 
 from xformer_lib.data._download import CorpusDamaged, CorpusUnavailable, corpus_bytes
+from xformer_lib.data._words import find_words
 from xformer_lib.data.fragment import fragment_split
 from xformer_lib.data.splits import _part_of, linked_groups, sentence_keys
 
@@ -74,7 +74,7 @@ def _is_offensive(pair: tuple[str, str]) -> bool:
     return any(
         _is_listed(language, word)
         for language, text in zip(("en", "fr"), pair, strict=True)
-        for word in re.findall(r"\w+", text.casefold())
+        for word in find_words(text.casefold())
     )
 
 

@@ -5,8 +5,9 @@ and page w3, Data that arrives whole (``chapters/w3_data_that_arrives_whole.ipyn
 Edit the page and run ``make export``; what is changed here is lost."""
 
 import hashlib
-import re
 import unicodedata
+
+from xformer_lib.data._words import find_words
 
 __all__ = ["sentence_keys", "linked_groups"]
 
@@ -18,8 +19,9 @@ def sentence_keys(pair: tuple[str, str]) -> tuple[str, str]:
     >>> sentence_keys(("Thanks!", "Merci !"))
     ('en:thanks', 'fr:merci')
     """
-    composed = (unicodedata.normalize("NFC", text.casefold()) for text in pair)
-    english, french = ("".join(re.findall(r"\w", text)) for text in composed)
+    folded = (unicodedata.normalize("NFD", text).casefold() for text in pair)
+    composed = [unicodedata.normalize("NFC", text) for text in folded]
+    english, french = ("".join(find_words(text)) or text.strip() for text in composed)
     return f"en:{english}", f"fr:{french}"
 
 
