@@ -259,6 +259,23 @@ def test_a_change_of_weights_is_heard_by_the_next_sentence(graphs):
         torch.set_float32_matmul_precision("highest")
 
 
+def test_a_sentence_that_overflowed_leaves_nothing_behind(graphs):
+    """In a room of its own size, and in one into which the next sentence moves."""
+    model, target, rows = build(max_len=80), torch.full((3, 33), 5), torch.tensor([1])
+    with torch.inference_mode():
+        for _ in range(2):
+            steps = CapturedSteps(model, PADDED, capture=True)
+            found = [steps.next_logits(target)]
+            steps.keep(rows)
+            found.append(steps.next_logits(torch.cat([target, target[:, :1]], dim=1)[rows]))
+            torch.testing.assert_close(found[0], model(PADDED, target)[:, -1], atol=1e-12, rtol=0)
+            torch.testing.assert_close(found[1][0], model(PADDED, torch.full((3, 34), 5))[1, -1], atol=1e-12, rtol=0)
+            del steps
+            for room in ROOMS[model].free:
+                room.said.fill_(torch.nan), room.given.fill_(torch.nan)
+        assert len(ROOMS[model].free) == 3
+
+
 def test_two_sentences_at_a_time_have_a_room_each(graphs):
     model, target = build(), ids(T, 1)
     other = ids(S, 5)

@@ -146,13 +146,18 @@ class Room:
         real = torch.zeros(len(self.token), self.given.shape[4], dtype=torch.bool, device=source.device)
         real[:n, :s] = source != pad_id
         self.hidden.copy_(as_numbers(real, self.hidden.dtype))
-        self.given.zero_()
+        self.forget()
         for (keys, values), layer in zip(self.given, self.layers):
             attention = layer.cross_attention
             keys[:n, :, :s] = attention.split(attention.w_k(memory), attention.d_head)
             values[:n, :, :s] = attention.split(attention.w_v(memory), attention.d_value)
         self.given[:, 1].mul_(real[:, None, :, None])  # zeros for a sentence of padding alone
         self.begin_at(0, self.is_word[:n, :0])
+
+    def forget(self) -> None:
+        """Leave nothing of earlier sentences: what is hidden must be a number all the same, and theirs may have overflowed."""
+        self.said.zero_()
+        self.given.zero_()
 
     def begin_at(self, length: int, is_word: Tensor) -> None:
         """Stand behind ``length`` words, which these were; rows without a sentence hold padding."""
@@ -164,6 +169,8 @@ class Room:
     def take_over(self, other: "Room", rows: Int[Tensor, "n"], length: int) -> None:
         """Go on with these rows of a room that has said ``length`` words; it may be this one."""
         n = len(rows)
+        if other is not self:
+            self.forget()
         self.given[:, :, :n] = other.given.index_select(2, rows)
         self.hidden[:n] = other.hidden.index_select(0, rows)
         self.reorder(rows, length, other)
