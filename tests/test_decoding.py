@@ -74,7 +74,7 @@ class Answering:
     """Steps of either engine that really go on, and whose logits are replaced by ``answer(tokens)``; a log of the sizes."""
 
     def __init__(self, steps, answer, log):
-        self.steps, self.answer, self.log = steps, answer, log
+        self.steps, self.answer, self.log, self.look_every = steps, answer, log, steps.look_every
 
     @property
     def memory(self):
@@ -89,6 +89,9 @@ class Answering:
 
     def keep(self, rows):
         self.steps.keep(rows)
+
+    def reorder(self, rows):
+        self.steps.reorder(rows)
 
 
 def answering(monkeypatch, answer=None):
@@ -419,7 +422,7 @@ def test_a_translator_takes_every_model_that_greedy_takes(tokenizer):
 
 
 def test_what_cannot_be_is_said_first(tokenizer):
-    with pytest.raises(ValueError, match='engine: expected "fast" or "plain", got \'quick\''):
+    with pytest.raises(ValueError, match='engine: expected "fast", "captured", "cached" or "plain", got \'quick\''):
         Translator(build(), tokenizer, engine="quick")
     with pytest.raises(ValueError, match="source: expected a torch.Tensor"):
         greedy(build(), [[4, 5, 2]])

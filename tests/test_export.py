@@ -102,6 +102,8 @@ def torch_program(path):
 class ProgramSteps:
     """Our searches over two exported programs: `engine.Steps`."""
 
+    look_every = 1
+
     def __init__(self, encoder, step, source):
         self.step, self.source = step, source
         self.memory, *self.cross = encoder(source)
@@ -114,6 +116,8 @@ class ProgramSteps:
     def keep(self, rows):
         self.source = self.source[rows]
         self.cross, self.kept = ([part[:, rows] for part in parts] for parts in (self.cross, self.kept))
+
+    reorder = keep
 
 
 EVERY = [(form, name) for form in ("onnx", "torch") for name in ("en-fr", "fr-en")]  # a program takes seconds to make

@@ -298,7 +298,7 @@ def test_words_beyond_the_models_length_are_refused_step_by_step():
 )
 @pytest.mark.parametrize("engine, got", [("slow", "'slow'"), (True, "True"), (None, "None")])
 def test_an_engine_that_there_is_not(call, engine, got):
-    with pytest.raises(ValueError, match=f'engine: expected "fast" or "plain", got {got}; "plain" is the definition'):
+    with pytest.raises(ValueError, match=f'engine: expected "fast", "captured", "cached" or "plain", got {got}; "plain" is the definition'):
         call(engine)
 
 

@@ -78,14 +78,17 @@ def extend(totals: Float[Tensor, "b k"], tokens: Int[Tensor, "r t"],
     return totals, torch.cat([tokens[rows], words.view(-1, 1)], dim=1), rows
 
 
-def unsettled(sentences: list[Finished], tokens: Int[Tensor, "r t"],
-              totals: Float[Tensor, "b k"], model: TranslationModel) -> list[int]:
-    """Settle each sentence; the numbers of those whose search goes on."""
-    logs = totals.tolist()
-    check_best([row[0] for row in logs], model)
-    beams = zip(sentences, tokens.view(*totals.shape, -1).tolist(), logs)
-    return [n for n, (one, rows, log_probs) in enumerate(beams)
-            if not one.settle(rows, log_probs, model.config.eos_id)]
+def unsettled(sentences: list[Finished], words: list[tuple[Tensor, Tensor]],
+              model: TranslationModel) -> list[int]:
+    """Settle each sentence after each word's tokens (b·k t) and log p (b k), in their
+    order; the numbers of those whose search goes on."""
+    going = list(range(len(sentences)))
+    for tokens, totals in words:
+        rows, logs = tokens.view(*totals.shape, -1).tolist(), totals.tolist()
+        check_best([logs[n][0] for n in going], model)
+        going = [n for n in going
+                 if not sentences[n].settle(rows[n], logs[n], model.config.eos_id)]
+    return going
 
 
 # %% page w5: Beginnings that change places
@@ -106,12 +109,17 @@ def beam_search(model: TranslationModel, source: Int[Tensor, "b s"], *,
         steps, tokens, totals = start_beams(model, source, k, engine)
         searching = finished
         while searching:
-            logits = sayable(steps.next_logits(tokens), model.config)
-            totals, tokens, rows = extend(totals, tokens, logits, eos_id)
-            going = unsettled(searching, tokens, totals, model)
-            searching, totals = [searching[n] for n in going], totals[going]
-            stay = torch.arange(len(rows), device=rows.device).view(-1, k)
-            stay = stay[going].flatten()
-            tokens = tokens[stay]
-            steps.keep(rows[stay])
+            words, longest = [], max(one.limit for one in searching)
+            for _ in range(min(steps.look_every, longest + 1 - tokens.shape[1])):
+                logits = sayable(steps.next_logits(tokens), model.config)
+                totals, tokens, rows = extend(totals, tokens, logits, eos_id)
+                steps.reorder(rows)
+                words.append((tokens, totals))
+            going = unsettled(searching, words, model)
+            if len(going) < len(searching):  # the others leave
+                stay = torch.arange(len(tokens), device=tokens.device).view(-1, k)
+                stay = stay[going].flatten()
+                searching, totals = [searching[n] for n in going], totals[going]
+                tokens = tokens[stay]
+                steps.keep(stay)
     return [sentence.best for sentence in finished]

@@ -23,7 +23,7 @@ def greedy(model: TranslationModel, source: Int[Tensor, "b s"], *,
     """The likeliest word at each step; ids without <bos> and <eos>.
 
     It ends at <eos> or after ``max_len`` tokens, or twice the source and ten.
-    ``engine``: "fast", or "plain" for the definition; see `engine.decode.start_decoding`.
+    ``engine``: "fast", or "plain" for the definition; see `engine.decode.start_decoding` for the others.
     """
     check_translator(model)
     eos_id = model.config.eos_id
@@ -33,11 +33,12 @@ def greedy(model: TranslationModel, source: Int[Tensor, "b s"], *,
         rows = torch.arange(len(source), device=source.device)
         steps = start_decoding(model, source, engine=engine)
         tokens = torch.full_like(source[:, :1], model.config.bos_id)
-        done = torch.zeros_like(rows, dtype=torch.bool)
+        done, longest = torch.zeros_like(rows, dtype=torch.bool), int(limits.max())
         while len(rows):
-            logits = sayable(steps.next_logits(tokens), model.config)
-            tokens = torch.cat([tokens, likeliest(logits)], dim=1)
-            done |= (tokens[:, -1] == eos_id) | (tokens.shape[1] > limits)
+            for _ in range(min(steps.look_every, longest + 1 - tokens.shape[1])):
+                logits = sayable(steps.next_logits(tokens), model.config)
+                tokens = torch.cat([tokens, likeliest(logits)], dim=1)
+                done |= (tokens[:, -1] == eos_id) | (tokens.shape[1] > limits)
             if 4 * int(done.sum()) >= len(rows):  # a quarter leaves at once
                 check_best(logits[done].amax(dim=-1).tolist(), model)
                 leaving = zip(rows[done].tolist(), tokens[done, 1:].tolist(), limits[done].tolist())

@@ -11,10 +11,10 @@ from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.data.typed import SIGNS
 from xformer_lib.decoding.limits import evaluation_mode
 from xformer_lib.decoding.sentences import check_texts, decode_sentences, translate
+from xformer_lib.engine.decode import check_engine
 from xformer_lib.engine.modules import accelerate
 from xformer_lib.nn._trees import full_copy
 from xformer_lib.nn.attention import MultiHeadAttention
-from xformer_lib.nn.checks import check_choice
 from xformer_lib.nn.protocols import SomeModule, TranslationModel
 from xformer_lib.translation import Sentence, Translation, cut, listed
 
@@ -39,11 +39,11 @@ class Translator:
         engine: str = "fast",
         words: Set[str] = frozenset(),
     ):
-        check_choice("engine", engine, ("fast", "plain"), '"plain" is the definition')
+        check_engine(engine)
         check_translator(model)
         model = full_copy(model)
         self.model = (
-            accelerate(store_column_major(model)) if engine == "fast" else model
+            model if engine == "plain" else accelerate(store_column_major(model))
         )
         self.tokenizer, self.engine, self.words = tokenizer, engine, words
 

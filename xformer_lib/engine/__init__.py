@@ -8,6 +8,7 @@ from xformer_lib._lazy import lazy_names
 
 _HOMES = {
     "CachedSteps": "decode",
+    "CapturedSteps": "captured",
     "Dropout": "modules",
     "Int8Embedding": "quantized",
     "Int8Linear": "quantized",
@@ -33,6 +34,7 @@ __all__ = list(_HOMES)
 
 if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_lib.engine.cache import KeyValueCache as KeyValueCache
+    from xformer_lib.engine.captured import CapturedSteps as CapturedSteps
     from xformer_lib.engine.decode import CachedSteps as CachedSteps
     from xformer_lib.engine.decode import PackedSteps as PackedSteps
     from xformer_lib.engine.decode import PlainSteps as PlainSteps

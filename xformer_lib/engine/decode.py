@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from xformer_lib._decoding_checks import check_memory
 from xformer_lib.engine.cache import KeyValueCache
+from xformer_lib.engine.captured import CapturedSteps, can_stay
 from xformer_lib.engine.modules import FAST, FastAttention, FastRotary, FastTransformer, accelerate, needed
 from xformer_lib.engine.products import PREFERS_ONEDNN, product
 from xformer_lib.engine.quantized import Int8Embedding, Int8Linear, joined
@@ -35,6 +36,7 @@ class Steps(Protocol):
     """Sentences that are being translated: what was read, and what is kept between words."""
 
     memory: Tensor  # what ``model.encode`` gave
+    look_every: int  # words between two looks at which sentences have ended; a look waits for a GPU
 
     def next_logits(self, tokens: Int[Tensor, "b t"]) -> Float[Tensor, "b v"]:
         """Return logits of the word after ``tokens``, which continue those of the last call."""
@@ -42,9 +44,14 @@ class Steps(Protocol):
     def keep(self, rows: Int[Tensor, "r"]) -> None:
         """Keep these rows, in this order; one may come several times."""
 
+    def reorder(self, rows: Int[Tensor, "b"]) -> None:
+        """Do the same for rows of which each comes from the same sentence as the row that it follows."""
+
 
 class PlainSteps:
     """The definition: the whole decoder runs again for every word."""
+
+    look_every = 1
 
     def __init__(self, model: TranslationModel, source: Int[Tensor, "b s"]):
         self.model, self.source, self.memory = model, source, model.encode(source)
@@ -59,10 +66,15 @@ class PlainSteps:
     def keep(self, rows: Int[Tensor, "r"]) -> None:
         self.source, self.memory = self.source[rows], self.memory[rows]
 
+    def reorder(self, rows: Int[Tensor, "b"]) -> None:
+        """Rows of one sentence are alike here."""
+
 
 # %% chapter 13b: A cache with spare room
 class CachedSteps:
     """A `Transformer` that computes only what is new in a word: its own place in each layer."""
+
+    look_every = 1
 
     def __init__(self, model: Transformer, source: Int[Tensor, "b s"]):
         self.model = accelerate(model)
@@ -111,10 +123,15 @@ class CachedSteps:
         return layer.residuals[2](x, layer.feed_forward)
 
     def keep(self, rows: Int[Tensor, "r"]) -> None:
-        self.memory = self.memory[rows]
-        self.mask, self.real = (None if mask is None else mask[rows] for mask in (self.mask, self.real))
-        for cache in (cache for pair in self.caches for cache in pair):
-            cache.keep(rows)
+        self.reorder(rows)
+        self.memory, self.mask = self.memory[rows], None if self.mask is None else self.mask[rows]
+        for _, read in self.caches:
+            read.keep(rows)
+
+    def reorder(self, rows: Int[Tensor, "b"]) -> None:
+        self.real = None if self.real is None else self.real[rows]
+        for own, _ in self.caches:
+            own.keep(rows)
 
 
 # %% chapter 13b: A cache with spare room
@@ -247,6 +264,8 @@ class PackedSteps(CachedSteps):
 class ModelCacheSteps:
     """A model that brings a cache of its own: ``new_cache()``, and ``states(…, cache=)``."""
 
+    look_every = 1
+
     def __init__(self, model: CachingModel, source: Int[Tensor, "b s"]):
         self.model, self.source, self.memory = model, source, model.encode(source)
         self.cache = model.new_cache()
@@ -259,6 +278,8 @@ class ModelCacheSteps:
     def keep(self, rows: Int[Tensor, "r"]) -> None:
         self.source, self.memory = self.source[rows], self.memory[rows]
         self.cache.keep(rows)
+
+    reorder = keep
 
 
 # %% chapter 13b: As few operations as possible
@@ -301,15 +322,28 @@ def is_usual(model: Transformer, source: Int[Tensor, "b s"]) -> bool:
 
 
 # %% chapter 13b: As few operations as possible
+ENGINES = ("fast", "captured", "cached", "plain")
+
+
+def check_engine(engine: object) -> None:
+    """Raise ValueError for a way of decoding that there is not."""
+    check_choice("engine", engine, ENGINES, '"plain" is the definition, "fast" gives the same in less time')
+
+
+# %% chapter 13b: As few operations as possible
 def start_decoding(model: TranslationModel, source: Int[Tensor, "b s"], *, engine: str = "fast") -> Steps:
     """Read the source sentences, by the quickest way that gives the same words.
 
-    ``engine="plain"`` is the definition. So is "fast" for a model of a kind, or with a part or a hook, that
-    `CachedSteps` does not know and that brings no cache of its own.
+    ``engine="plain"`` is the definition. So are the others for a model of a kind, or with a part or a hook, that
+    `CachedSteps` does not know and that brings no cache of its own. "fast" takes `CapturedSteps` on a GPU and cached
+    steps elsewhere; "captured" and "cached" take theirs everywhere. Nothing is captured while gradients are wanted, under autocast, or
+    of a model in training.
     """
-    check_choice("engine", engine, ("fast", "plain"), '"plain" is the definition, "fast" gives the same in less time')
-    if engine == "fast" and is_known(model):
+    check_engine(engine)
+    if engine != "plain" and is_known(model):
+        if (engine == "captured" or engine == "fast" and source.is_cuda) and can_stay(model, source.device):
+            return CapturedSteps(model, source)
         return (PackedSteps if is_usual(model, source) else CachedSteps)(model, source)
-    steps = ModelCacheSteps(model, source) if engine == "fast" and isinstance(model, CachingModel) else PlainSteps(model, source)
+    steps = ModelCacheSteps(model, source) if engine != "plain" and isinstance(model, CachingModel) else PlainSteps(model, source)
     check_memory(steps.memory)
     return steps
