@@ -7,10 +7,12 @@ from torch.autograd import forward_ad
 from torch.func import functional_call, grad, hessian, jacrev, jvp, vmap
 
 from tests.ci import combinations
-from tests.whole_models import SIX, WAYS, computed
+from tests.whole_models import SIX, WAYS, S, build, computed
+from tests.whole_models import T as TARGET_LEN
 from xformer_lib.engine import Linear, attend, explicit_attention, fused_attention, local_attention, product, tiled_attention
 from xformer_lib.nn import GroupedQueryAttention, Transformer, TransformerConfig
 from xformer_lib.nn.attention import attention as plain_attention
+from xformer_lib.training import translation_loss
 
 T, IN, OUT = 7, 263, 257  # wide enough for the library's own product
 
@@ -159,6 +161,17 @@ def test_gradients_of_each_example_and_second_derivatives(name):
     slope = grad(lambda s: attention(s * q, k, v).square().sum())
     at = torch.tensor(0.7, dtype=torch.float64)
     torch.testing.assert_close(curved, (slope(at + 1e-5) - slope(at - 1e-5)) / 2e-5, atol=1e-6, rtol=1e-6)
+
+
+@pytest.mark.parametrize("way", ["plain", "explicit", "fused"])
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "relative", "rotary", "alibi"])
+def test_tensors_are_made_where_the_input_is(way, positions):
+    """Not on PyTorch's default device, which is the GPU of somebody who computes this model on the CPU."""
+    model = computed(way, build(positions=positions, dropout=0.1)).train()
+    with torch.device("meta"):
+        loss, tokens = translation_loss(model, *(torch.full((2, n), 5, device="cpu") for n in (S, TARGET_LEN, TARGET_LEN)))
+        loss.backward()
+    assert tokens == 2 * TARGET_LEN and all(parameter.grad.device.type == "cpu" for parameter in model.parameters())
 
 
 def test_transforms_of_the_linear_layer():

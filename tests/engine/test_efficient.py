@@ -113,11 +113,27 @@ def test_tiles_never_make_the_square():
     assert measure_cost(lambda: explicit_attention(*inputs)[0].sum().backward()).largest == 2 * 331**2
 
 
-def test_second_derivatives_are_refused_not_wrong():
-    q, k, v = tensors((3, 5), (7, 5), (7, 5))
-    (first,) = torch.autograd.grad(tiled_attention(q, k, v, tile=2).square().sum(), q, create_graph=True)
-    with pytest.raises(RuntimeError, match="once_differentiable"):
-        first.sum().backward()
+@pytest.mark.parametrize("frozen", [None, 0, 1, 2])
+def test_derivatives_of_the_gradients(frozen):
+    inputs = [x.detach() if n == frozen else x for n, x in enumerate(tensors((2, 3, 5), (2, 7, 5), (2, 7, 4)))]
+    mask = torch.ones(3, 7, dtype=torch.bool).tril(2)
+    mask[1] = False  # a query that may attend to nothing
+    found = []
+    for attention in (lambda *x: tiled_attention(*x, tile=2, mask=mask), lambda *x: explicit_attention(*x, mask=mask)[0]):
+        learning = [x for x in inputs if x.requires_grad]
+        first = torch.autograd.grad(attention(*inputs).square().sum(), learning, create_graph=True)
+        second = torch.autograd.grad(sum(x.square().sum() for x in first), learning, create_graph=True)
+        found.append([*first, *second, *torch.autograd.grad(sum(x.square().sum() for x in second), learning)])
+    same(*found)
+
+
+def test_under_autocast_tiles_are_computed_in_full_precision():
+    q, k, v = (x.detach().float().requires_grad_() for x in tensors((2, 11, 5), (2, 13, 5), (2, 13, 5), scale=3.0))
+    (plain,) = torch.autograd.grad(tiled_attention(q, k, v, tile=4).square().sum(), q)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        output = tiled_attention(q, k, v, tile=4)
+    (found,) = torch.autograd.grad(output.square().sum(), q)
+    torch.testing.assert_close(found, plain)
 
 
 @pytest.mark.errors

@@ -9,7 +9,7 @@ from torch import nn
 from tests.ci import combinations
 from tests.nn.test_attention import B, D, E, H, I, J, M, backward, mask_with_empty_rows, qkv
 from tests.whole_models import CHOICES, CONFIG, SIX, WAYS, S, T, build, by_path, computed, ids, see_neither_the_future_nor_padding
-from xformer_lib.engine import modules
+from xformer_lib.engine import modules, products
 from xformer_lib.engine.modules import (
     FastAttention,
     FastRotary,
@@ -344,6 +344,22 @@ def test_the_output_does_not_know_whether_its_mask_was_left_out(monkeypatch, pat
     without = model(source, target)
     monkeypatch.setattr(modules, "needed", lambda mask: mask)
     torch.testing.assert_close(model(source, target), without, atol=1e-13, rtol=0)
+
+
+@combinations(positions=SIX, num_kv_heads=(None, 1), path=("auto", "explicit", "fused"))
+def test_second_derivatives_are_those_of_the_plain_model(monkeypatch, positions, num_kv_heads, path):
+    """A penalty on the gradient: the kernel has none of its own, nor has oneDNN's product."""
+    monkeypatch.setattr(products, "PREFERS_ONEDNN", products.HAS_ONEDNN)
+    monkeypatch.setattr(products, "WIDE", 1)
+    monkeypatch.setattr(products, "MANY", 1)
+    model, source, target = build(positions=positions, num_kv_heads=num_kv_heads).float(), PADDED, ids(T, 1)
+    found = []
+    for one in (model, accelerate(model, path=path)):
+        learning = list(one.parameters())
+        first = torch.autograd.grad(one(source, target).log_softmax(-1).square().mean(), learning, create_graph=True)
+        found.append(torch.autograd.grad(sum(x.square().sum() for x in first), learning))
+    for mine, wanted in zip(*found, strict=True):
+        torch.testing.assert_close(mine, wanted, atol=1e-4 * float(max(x.abs().max() for x in found[0])), rtol=0)
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -130,11 +130,25 @@ def test_who_asked_for_less_precision_gets_it_from_pytorch(calls, precision, ask
 
 
 @needs_onednn
-def test_a_second_derivative_is_refused_rather_than_wrong(calls):
+@pytest.mark.parametrize("bias", [True, False])
+def test_derivatives_of_the_gradients_are_those_of_float64(calls, bias):
+    ours = [part for part in parts(bias=bias) if part is not None]
+    found = []
+    for given in (ours, [part.detach().double().requires_grad_() for part in ours]):
+        first = torch.autograd.grad(product(*given).tanh().square().sum(), given, create_graph=True)
+        second = torch.autograd.grad(sum(one.square().mean() for one in first), given, create_graph=True)
+        third = torch.autograd.grad(sum(one.square().mean() for one in second), given)
+        found.append([*first, *second, *third])
+    for mine, wanted in zip(*found, strict=True):
+        torch.testing.assert_close(mine.double(), wanted, atol=2e-4 * float(wanted.detach().abs().max()), rtol=0)
+
+
+@needs_onednn
+def test_gradients_for_many_outputs_at_once(calls):
     x, w, b = parts()
-    (grad,) = torch.autograd.grad(product(x, w, b).square().sum(), x, create_graph=True)
-    with pytest.raises(RuntimeError, match="once_differentiable"):
-        grad.sum().backward()
+    rows = torch.eye(OUT)[:, None, None].expand(OUT, N, T, OUT)
+    (each,) = torch.autograd.grad(product(x, w, b), x, rows, is_grads_batched=True)
+    torch.testing.assert_close(each, w.detach()[:, None, None].expand(OUT, N, T, IN))
 
 
 @needs_onednn

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from torch.func import grad, hessian, jvp, vmap
 
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 from xformer_lib.training import TrainConfig
@@ -180,6 +181,44 @@ def test_second_derivatives_are_those_of_the_plain_loss(n, frozen):
     for one, other in zip(*found, strict=True):
         torch.testing.assert_close(other, one, atol=1e-10, rtol=1e-9)
         assert one.abs().max() > 1e-6
+
+
+def test_transforms_of_the_loss():
+    """Gradients of each example, and a Hessian, by torch.func: with chunks as without."""
+    states, embedding, targets = (x.detach() for x in sample(n=7))
+    many, wanted = torch.stack([states, 2 * states]), torch.stack([targets, targets.flip(0)])
+    found = [
+        (
+            grad(loss, (0, 1))(states, embedding, targets),
+            vmap(grad(loss), (0, None, 0))(many, embedding, wanted),
+            hessian(lambda s: loss(s * states, embedding, targets))(torch.tensor(0.7, dtype=torch.float64)),  # noqa: B023
+            jvp(lambda x: loss(x, embedding, targets), (states,), (states.flip(0),)),  # noqa: B023
+        )
+        for loss in (cross_entropy, chunked_cross_entropy)
+    ]
+    torch.testing.assert_close(found[1], found[0], atol=1e-12, rtol=1e-12)
+
+
+def test_the_gradient_of_each_sentence():
+    net = model()
+    weights = {name: weight.detach() for name, weight in net.named_parameters()}
+
+    class Loss(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = net
+
+        def forward(self, *batch):
+            return translation_loss(self.net, *(one[None] for one in batch))[0]
+
+    def loss(weights, *batch):
+        return torch.func.functional_call(Loss(), {f"net.{name}": weight for name, weight in weights.items()}, batch)
+
+    each = vmap(grad(loss), (None, 0, 0, 0))(weights, SOURCE, TARGET_IN, TARGET_OUT)
+    for row in range(len(SOURCE)):
+        value, _ = translation_loss(net, SOURCE[row : row + 1], TARGET_IN[row : row + 1], TARGET_OUT[row : row + 1])
+        expected = torch.autograd.grad(value, list(net.parameters()))
+        torch.testing.assert_close([one[row] for one in each.values()], list(expected), atol=1e-10, rtol=1e-8)
 
 
 def test_a_hessian_through_a_model():

@@ -8,10 +8,9 @@ import math
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from xformer_lib.engine.modules import explicit_attention
-from xformer_lib.nn._modes import in_full_precision, is_transformed
+from xformer_lib.nn._modes import differentiable_gradients, in_full_precision, is_transformed
 from xformer_lib.shapes import Bool, Float
 
 __all__ = ["local_attention", "tiled_attention"]
@@ -132,10 +131,14 @@ class TiledAttention(torch.autograd.Function):
         return output
 
     @staticmethod
-    @once_differentiable
     def backward(ctx, d_output):
         q, k, v, mask, output, log_total = ctx.saved_tensors
-        return tiled_gradients(d_output, q, k, v, mask, output, log_total, ctx.tile)
+        if not torch.is_grad_enabled():
+            return tiled_gradients(d_output, q, k, v, mask, output, log_total, ctx.tile)
+
+        def explicit(q, k, v):  # under create_graph: numbers will not do
+            return explicit_attention(q, k, v, mask=mask)[0]
+        return *differentiable_gradients(explicit, d_output, q, k, v), None, None
 
 
 # %% chapter 13c: The backward pass
@@ -148,14 +151,14 @@ def tiled_attention(
     Running maximum and sum: Milakov & Gimelshein (2018). Recomputing the weights for
     the gradients: Dao et al. (2022). ``mask`` (True = may attend) broadcasts to
     (*b i j); a row that may attend to nothing gives zeros. 16 bits are computed in
-    float32; inside torch.func's transforms all scores are made at once.
+    float32; inside torch.func's transforms, and for derivatives of a gradient
+    (create_graph), all scores are made at once.
     """
     if tile < 1:
         raise ValueError(f"tile: expected at least 1 key, got {tile}; 128 is usual")
     if is_transformed(q, k, v):
         return explicit_attention(q, k, v, mask=mask)[0]
-    if q.dtype not in (torch.float16, torch.bfloat16):
-        return TiledAttention.apply(q, k, v, mask, tile)
+    dtype = torch.promote_types(q.dtype, torch.float32)
     with in_full_precision(q):
-        wide = TiledAttention.apply(q.float(), k.float(), v.float(), mask, tile)
+        wide = TiledAttention.apply(q.to(dtype), k.to(dtype), v.to(dtype), mask, tile)
     return wide.to(q.dtype)

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from xformer_lib.engine.products import Linear, product
-from xformer_lib.nn._modes import in_full_precision, is_transformed
+from xformer_lib.nn._modes import differentiable_gradients, in_full_precision, is_transformed
 from xformer_lib.nn.attention import MultiHeadAttention, masked_softmax
 from xformer_lib.nn.checks import check_attention, check_choice, check_ids
 from xformer_lib.nn.grouped import GroupedQueryAttention
@@ -44,6 +44,24 @@ def scaled_products(q: Float[Tensor, "*b i d"], k: Float[Tensor, "*g j d"]) -> T
         return scaled_products(q.float(), k.float())
 
 
+class KernelOutput(torch.autograd.Function):
+    """The kernel's output as it is; under create_graph with the gradients of `explicit_attention`."""
+
+    @staticmethod
+    def forward(ctx, output, q, k, v, mask, bias):
+        ctx.save_for_backward(q, k, v, mask, bias)
+        return output.view_as(output)
+
+    @staticmethod
+    def backward(ctx, grad):
+        if not torch.is_grad_enabled():
+            return grad, None, None, None, None, None  # on to the kernel
+
+        def output(q, k, v, mask, bias):
+            return explicit_attention(q, k, v, mask=mask, bias=bias)[0]
+        return None, *differentiable_gradients(output, grad, *ctx.saved_tensors)
+
+
 PATHS = ("auto", "explicit", "fused")
 FUSED_FROM = 128  # keys; benchmarks/attention_paths.py favours the fused path at 16 and from here on
 
@@ -55,7 +73,8 @@ def explicit_attention(
     value_bias: Float[Tensor, "i j e"] | None = None,
 ) -> tuple[Float[Tensor, "*b i e"], Float[Tensor, "*b i j"]]:
     """Compute `nn.attention.attention` with fewer heads in ``k`` and ``v`` than in ``q``, a
-    ``bias`` on the scores, and ``value_bias``: query i reads v_j + value_bias_ij."""
+    ``bias`` on the scores, and ``value_bias``: query i reads v_j + value_bias_ij. In the
+    ``mask`` True = may attend."""
     scores = scaled_products(q, k)
     if bias is not None:
         scores = scores + bias
@@ -74,22 +93,25 @@ def fused_attention(
 ) -> Float[Tensor, "*b i e"]:
     """Return the output of `explicit_attention` by PyTorch's one operation, which need not store the weights.
 
-    Rows that may attend to nothing are opened for the kernel and closed after it,
-    so that neither the output nor a gradient can become NaN.
+    In the ``mask`` True = may attend. Rows that may attend to nothing are opened for the
+    kernel and closed after it, so that neither the output nor a gradient can become NaN.
     """
     if is_transformed(q, k, v):  # torch.func asks for derivatives that no kernel has
         return explicit_attention(q, k, v, mask=mask, dropout=dropout, bias=bias)[0]
-    kernel = F.scaled_dot_product_attention
+    kernel, keys, values, allowed = F.scaled_dot_product_attention, k, v, bias
     if q.ndim == 4 and k.shape[1] < q.shape[1]:  # the kernel wants a key for each head
-        k, v = (x.repeat_interleave(q.shape[1] // k.shape[1], dim=1) for x in (k, v))
-    if mask is None:
-        return kernel(q, k, v, attn_mask=bias, dropout_p=dropout)
-    open_rows = mask.any(dim=-1, keepdim=True)
-    allowed = mask | ~open_rows
-    if bias is not None:  # the kernel takes one of the two: hide by -inf in the bias
-        allowed = torch.where(allowed, bias, -math.inf)
-    output = kernel(q, k, v, attn_mask=allowed, dropout_p=dropout)
-    return output.masked_fill(~open_rows, 0.0)
+        keys, values = (x.repeat_interleave(q.shape[1] // k.shape[1], dim=1) for x in (k, v))
+    if mask is not None:
+        open_rows = mask.any(dim=-1, keepdim=True)
+        allowed = mask | ~open_rows
+        if bias is not None:  # the kernel takes one of the two: hide by -inf in the bias
+            allowed = torch.where(allowed, bias, -math.inf)
+    output = kernel(q, keys, values, attn_mask=allowed, dropout_p=dropout)
+    if mask is not None:
+        output = output.masked_fill(~open_rows, 0.0)
+    if dropout or not output.requires_grad or torch.compiler.is_compiling():
+        return output
+    return KernelOutput.apply(output, q, k, v, mask, bias)
 
 
 # %% chapter 13b: Two paths to one output
@@ -99,6 +121,7 @@ def attend(
     bias: Tensor | None = None, value_bias: Tensor | None = None,
 ) -> tuple[Tensor, Tensor | None]:
     """Compute attention by the path asked for; only the explicit one has weights at hand.
+    In the ``mask`` True = may attend.
 
     "auto": explicit for short keys on a CPU, else fused, as for one query alone.
     ``need_weights`` and ``value_bias`` need the weights: they take the explicit path.
@@ -174,7 +197,7 @@ class Dropout(nn.Dropout):
         usual = x.device.type != "cpu" or torch.compiler.is_compiling() or is_transformed(x)
         if usual or not 1 / 16 < self.p < 15 / 16:
             return F.dropout(x, self.p)
-        draws = torch.empty(x.numel() // 8 + 1, dtype=torch.int64).random_(-2**63, None)
+        draws = torch.empty(x.numel() // 8 + 1, dtype=torch.int64, device=x.device).random_(-2**63, None)
         dropped = round(self.p * 256)
         kept = draws.view(torch.uint8)[:x.numel()].ge_(dropped)  # 0 or 1; bools take longer
         return x * kept.view(x.shape).to(x.dtype).mul_(256 / (256 - dropped))
@@ -188,7 +211,7 @@ class FastRotary(RotaryPositions):
         if torch.compiler.is_compiling() or x.device.type != "cpu":
             return super().turn(x, start)
         dtype = torch.promote_types(x.dtype, torch.float32)
-        angles = clock_angles(torch.arange(start, start + x.shape[-2], dtype=dtype), x.shape[-1])
+        angles = clock_angles(torch.arange(start, start + x.shape[-2], dtype=dtype, device=x.device), x.shape[-1])
         pairs = torch.view_as_complex(x.to(dtype).unflatten(-1, (-1, 2)))
         turned = pairs * torch.polar(torch.ones_like(angles), angles)
         return torch.view_as_real(turned).flatten(-2).to(x.dtype)

@@ -6,7 +6,6 @@ Edit the page and run ``make export``; what is changed here is lost."""
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 from torch.utils.flop_counter import flop_registry, shape_wrapper
 
 from xformer_lib.nn._modes import is_transformed
@@ -32,11 +31,10 @@ class OneDnnProduct(torch.autograd.Function):
         return onednn(x, weight, bias)
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx, grad):
+    def backward(ctx, grad):  # of operations that have gradients themselves
         x, weight = ctx.saved_tensors
-        wanted, rows = ctx.needs_input_grad, grad.flatten(0, -2)
-        return (onednn(grad, weight.t()) if wanted[0] else None,
+        wanted, rows = ctx.needs_input_grad, grad.reshape(-1, grad.shape[-1])
+        return (product(grad, weight.t()) if wanted[0] else None,
                 rows.t() @ x.flatten(0, -2) if wanted[1] else None,  # MKL's: faster for most shapes
                 rows.sum(dim=0) if wanted[2] else None)
 

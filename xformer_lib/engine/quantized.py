@@ -41,7 +41,7 @@ def int8_is_exact() -> bool:
     """Return whether this processor's int8 product is exact; without VNNI its sums are cut off."""
     if not (torch.backends.mkldnn.is_available() and hasattr(torch, "_int_mm")):
         return False
-    most = torch.full((16, 64), 127, dtype=torch.int8)
+    most = torch.full((16, 64), 127, dtype=torch.int8, device="cpu")
     return bool((torch._int_mm(most, most.t()) == 64 * 127 * 127).all())
 
 

@@ -1,15 +1,16 @@
-"""Where a plain definition meets what it was not written for: transforms of PyTorch's, and float16's small range.
+"""Where a plain definition meets what it was not written for: transforms of PyTorch's, second derivatives, and float16's small range.
 
 Written by hand: chapters 8 and 13 name the cases in a sentence and call these.
 """
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 
 import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-__all__ = ["in_full_precision", "is_transformed"]
+__all__ = ["differentiable_gradients", "in_full_precision", "is_transformed"]
 
 
 def is_transformed(*tensors: Tensor | None) -> bool:
@@ -28,3 +29,15 @@ def in_full_precision(x: Tensor) -> AbstractContextManager:
     """Return a context in which autocast, where the device of ``x`` knows it, rounds nothing to 16 bits."""
     kind = x.device.type
     return torch.autocast(kind, enabled=False) if torch.amp.is_autocast_available(kind) else nullcontext()
+
+
+def differentiable_gradients(call: Callable[..., Tensor], grad: Tensor, *given: Tensor | None) -> list[Tensor | None]:
+    """Return gradients of ``call(*given)`` that have gradients themselves; None for what needs none.
+
+    ``grad`` is the gradient of the output. It is for the backward pass of an `autograd.Function` under ``create_graph``,
+    where the numbers that were made by hand would count as constants: a second derivative would be wrong without a word.
+    """
+    own = [None if x is None else x.view_as(x) for x in given]  # views: one may have been computed from another
+    wanted = [x for x in own if x is not None and x.requires_grad]
+    found = iter(torch.autograd.grad(call(*own), wanted, grad, create_graph=True))
+    return [next(found) if x is not None and x.requires_grad else None for x in own]

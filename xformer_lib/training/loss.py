@@ -8,10 +8,15 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from xformer_lib.engine.products import product
+from xformer_lib.nn._modes import differentiable_gradients, is_transformed
 from xformer_lib.nn.protocols import TrainableModel
 from xformer_lib.shapes import Float, Int
 
 __all__ = ["cross_entropy", "chunked_cross_entropy", "masked_cross_entropy", "translation_loss"]
+
+
+# %% page w2: The loss in parts
+CHUNK = 512  # tokens
 
 
 # %% page w2: The loss in parts
@@ -36,9 +41,6 @@ def cross_entropy(states: Float[Tensor, "n m"], embedding: Float[Tensor, "v m"],
 
 
 # %% page w2: The loss in parts
-CHUNK = 512  # tokens
-
-
 class ChunkedCrossEntropy(torch.autograd.Function):
     """`cross_entropy` of `CHUNK` tokens at a time, never all (n v) logits at once.
 
@@ -69,10 +71,13 @@ class ChunkedCrossEntropy(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad):
         states, embedding, targets, state_grad, embedding_grad = ctx.saved_tensors
-        if torch.is_grad_enabled():  # create_graph: numbers will not do
-            state_grad, embedding_grad = graph_of_gradients(states, embedding, targets,
-                                                            ctx.smoothing)
-        return grad * state_grad, grad * embedding_grad, None, None
+        if not torch.is_grad_enabled():
+            return grad * state_grad, grad * embedding_grad, None, None
+
+        def whole(x, matrix):  # under create_graph: numbers will not do
+            return cross_entropy(x.to(matrix.dtype), matrix, targets,
+                                 label_smoothing=ctx.smoothing)
+        return *differentiable_gradients(whole, grad, states, embedding), None, None
 
 
 # %% page w2: The loss in parts
@@ -80,22 +85,12 @@ def chunked_cross_entropy(states: Float[Tensor, "n m"], embedding: Float[Tensor,
                           targets: Int[Tensor, "n"], *,
                           label_smoothing: float = 0.0) -> Float[Tensor, ""]:
     """`cross_entropy` in chunks of `CHUNK` tokens, with gradients where one is wanted."""
-    if torch.is_grad_enabled() and (states.requires_grad or embedding.requires_grad):
+    learns = torch.is_grad_enabled() and (states.requires_grad or embedding.requires_grad)
+    if learns and not is_transformed(states, embedding):
         return ChunkedCrossEntropy.apply(states, embedding, targets, label_smoothing)
     parts = (cross_entropy(x, embedding, y, label_smoothing=label_smoothing)
              for x, y in zip(states.split(CHUNK), targets.split(CHUNK)))
     return sum(parts, start=states.new_zeros(()))
-
-
-# %% page w2: The loss in parts
-def graph_of_gradients(states, embedding, targets, label_smoothing):
-    """Gradients of the loss for states and embedding that have gradients themselves."""
-    # views: the states may come from the embedding, which is no business of the loss
-    x, matrix = (given.view_as(given) if given.requires_grad
-                 else given.detach().requires_grad_() for given in (states, embedding))
-    loss = F.cross_entropy(x.to(matrix.dtype) @ matrix.T, targets,
-                           label_smoothing=label_smoothing, reduction="sum")
-    return torch.autograd.grad(loss, (x, matrix), create_graph=True)
 
 
 # %% page w2: The loss in parts
@@ -113,11 +108,12 @@ def translation_loss(model: TrainableModel, source: Int[Tensor, "b s"],
                      target_in: Int[Tensor, "b t"], target_out: Int[Tensor, "b t"], *,
                      label_smoothing: float = 0.0) -> tuple[Tensor, int | Tensor]:
     """The summed loss of a batch and the number of target tokens in it, padding left
-    out. On a GPU nothing is waited for, and the number stays there as a tensor."""
+    out. On a GPU, and inside torch.func's transforms, the number stays a tensor, and
+    nothing is waited for."""
     states = model.states(target_in, model.encode(source), source)
     embedding, pad_id = model.embedding.weight, model.config.pad_id
     real = target_out != pad_id
-    if states.device.type != "cpu":
+    if states.device.type != "cpu" or is_transformed(states, embedding):
         loss = masked_cross_entropy(states, embedding, target_out, pad_id=pad_id,
                                     label_smoothing=label_smoothing)
         return loss, real.sum()
