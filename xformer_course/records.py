@@ -25,7 +25,9 @@ def recorded(name: str) -> dict[str, Any]:
     """
     path = RESULTS / name
     if not path.exists():
-        raise FileNotFoundError(f"name: expected a record in {RESULTS}, got {name}; only the book's own runs are recorded, take one of theirs")
+        raise FileNotFoundError(
+            f"name: expected a record in {RESULTS}, got {name}; only the book's own runs are recorded, take one of theirs"
+        )
     return json.loads(path.read_text(encoding="utf-8"))
 
 
