@@ -5,7 +5,7 @@
 
 Changed are the cells whose code a reader sees and tries: no library cells, claims, exercises, nor folded cells that draw. A whole number
 becomes a smaller and a larger one (of an index, a smaller one), a fraction a third less and a quarter more; of a matrix one number, of
-the running example its last word. Left alone is what says where (an axis, the indices 0, 1 and -1, the next in n + 1), which power, how
+the running example its last word. Left alone is what says where (an axis, the indices 0, 1, -1 and -2, the next in n + 1), which power, how
 many names stand on the left, or how a figure looks. The notebook runs once, as Jupyter runs it; before each cell a copy of the process (a
 fork) runs it with one change, and then those cells below that use what it makes. A change ends in one of
 
@@ -104,7 +104,7 @@ class Literals(ast.NodeVisitor):
             self.visit(node.right)
 
     def visit_UnaryOp(self, node):
-        if getattr(node.operand, "value", None) != 1:  # -1 is the last, or the rest
+        if getattr(node.operand, "value", None) not in (1, 2):  # -1 is the last, or the rest; -2 the one before
             self.visit(node.operand)
 
     def visit_JoinedStr(self, node):
@@ -200,7 +200,8 @@ class Notebook:
             if error is not None:
                 words = " ".join(f"{type(error).__name__}: {error}".split())[:200]
                 *_, (frame, _) = traceback.walk_tb(error.__traceback__)
-                ours = frame.f_globals.get("__name__", "").startswith(("xformer_lib", "__main__")) and REFUSAL.match(str(error))
+                place = frame.f_globals.get("__name__", "")
+                ours = place.startswith(("xformer_lib", "xformer_course.records", "__main__")) and REFUSAL.match(str(error))
                 return "refused" if ours else "stopped", f"{cell.id}: {words}"
             told += [line for line in said.splitlines() if line.startswith("Held with the book's numbers")]
         return ("claims", f"{len(told)}, such as: {told[-1]}") if told else ("fine", "")

@@ -23,7 +23,12 @@ def recorded(name: str) -> dict[str, Any]:
     >>> recorded("grouped-query.json")["runs"][0]["num_kv_heads"]
     4
     """
-    return json.loads((RESULTS / name).read_text(encoding="utf-8"))
+    path = RESULTS / name
+    if not path.exists():
+        raise FileNotFoundError(
+            f"name: expected a record in {RESULTS}, got {name}; only the book's own runs are recorded, take one of theirs"
+        )
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def by_setting(name: str, part: str) -> dict[str, list]:

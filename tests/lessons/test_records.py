@@ -25,7 +25,7 @@ def test_a_record_is_read_and_sorted_by_setting(tmp_path, monkeypatch):
     assert records.recorded("some.json") == {"runs": RUNS}
     assert records.by_setting("some.json", "vision") == {"small": [3, 11], "large": [7]}
     assert records.by_setting("some.json", "sound") == {}
-    with pytest.raises(FileNotFoundError, match="none.json"):
+    with pytest.raises(FileNotFoundError, match="^name: expected a record in .*, got none.json; only the book's own runs"):
         records.recorded("none.json")
 
 
