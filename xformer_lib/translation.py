@@ -7,22 +7,37 @@ that nothing that was typed is lost. None of this knows a model, so the command 
 
 import re
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 
 from xformer_lib.data._sentences import split_sentences
-from xformer_lib.data.typed import LATIN, SIGNS, UNSEEN, WORD, Item, is_known, joined, put_back, take_out
+from xformer_lib.data.typed import BREAK, LATIN, READ, SIGNS, UNSEEN, WORD, Item, is_known, joined, put_back, simplify, take_out
 
-__all__ = ["Plan", "Sentence", "Translation", "cut"]
+__all__ = ["Plan", "Sentence", "Translation", "cut", "visible"]
 
-HOLES = 0xE000  # letters for private use: one holds the place of each item while a line is cut into sentences
+HOLE = "\ue000"  # a letter for private use that holds the place of each item while a line is cut into sentences
 HAS_LETTER = re.compile(f"[{LATIN}]")
-HOLE = re.compile("[\ue000-\uf8ff]")
-HEAD, TAIL = re.compile(r"[\s\ue000-\uf8ff]*"), re.compile(r"[\s\ue000-\uf8ff]*$")
-LINE_END = re.compile(" *(?:\r\n|\r|\n)")
-BESIDE = re.compile(f"(?<=[{LATIN}0-9])(?=[\ue000-\uf8ff])|(?<=[\ue000-\uf8ff])(?=[{LATIN}0-9])")  # between a hole and a letter
+EDGE = re.compile(f"[\\s{HOLE}]*")
+LINE_END = re.compile(f"(?<! ) *(\r\n|[{BREAK}])")
+FENCE = re.compile(" {0,3}(```+|~~~+)")
+BESIDE = re.compile(f"(?<=[{LATIN}0-9])(?={HOLE})|(?<={HOLE})(?=[{LATIN}0-9])")  # between a hole and a letter
 SMALL_I = re.compile(r"\bi\b")
 BREAKS = (re.compile(r"[;:,] "), re.compile(" "))  # where a sentence that is too long is cut, in the order of preference
+ONE_SIGN = re.compile(f"([{SIGNS}])")
+SPOKEN = re.compile("[a-zà-ÿ]{3}")  # a word in a quantity, as in 12 May or 20-year-old
+GAP = re.compile(f"[\t{BREAK}]+")
+# Of what cannot be seen, joiners and variants belong to the letter before them, if it is of another script, or a symbol.
+BLANK = re.compile(
+    f"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]+|(?<![^{READ}])[\u200c\u200d\ufe00-\ufe0f]+"
+)
 SHOUTED = 4  # letters from which on a sentence all in capitals is read in small ones
+FIRST_TRY = 256  # letters; a beginning that fits is looked for from there
+LISTED = 20  # things in a note
+
+
+def visible(answer: str) -> str:
+    """Return what a model wrote as one line, without what cannot be seen."""
+    return GAP.sub(" ", BLANK.sub("", answer))
 
 
 @dataclass(frozen=True)
@@ -39,7 +54,29 @@ class Sentence:
 
     def misplaced(self, answer: str) -> list[str]:
         """Return the items whose sign is not in the answer; `finish` puts them at its end."""
-        return [item.text for sign, item in zip(SIGNS, self.items) if sign not in answer]
+        return [item.text for item in self._missing(answer)]
+
+    def lost(self, answer: str) -> list[str]:
+        """Return the quantities among them: beside the model's own word in their place, they would be wrong at the end."""
+        return [item.text for item in self._missing(answer) if item.kind == "number"]
+
+    def _missing(self, answer: str) -> list[Item]:
+        return [item for sign, item in zip(SIGNS, self.items) if sign not in answer]
+
+    def apart(self) -> list["str | Sentence"]:
+        """Return what stands between the items as sentences of their own, and the items."""
+        parts: list[str | Sentence] = []
+        items = iter(self.items)
+        for piece in ONE_SIGN.split(self.text):
+            if ONE_SIGN.fullmatch(piece):
+                parts.append(next(items).text)
+            elif HAS_LETTER.search(piece):
+                core = piece.strip(" ")
+                before, _, after = piece.partition(core)
+                parts += [before, Sentence(core, shouted=self.shouted), after]
+            else:
+                parts.append(piece)
+        return parts
 
 
 @dataclass(frozen=True)
@@ -66,6 +103,24 @@ class Plan:
         left = iter(answers)
         return "".join(part.finish(next(left)) if isinstance(part, Sentence) else part for part in self.parts)
 
+    def without_loss(self, answers: Sequence[str]) -> "Plan":
+        """Return the plan in which a sentence is read in parts, around its items, if its answer has lost a quantity."""
+        left = iter(answers)
+        parts: list[str | Sentence] = []
+        lost: list[str] = []
+        for part in self.parts:
+            missing = part.lost(next(left)) if isinstance(part, Sentence) else []
+            lost += missing
+            parts += part.apart() if isinstance(part, Sentence) and missing else [part]
+        note = f"read in parts, for the model lost the place of a number: {listed(lost)}"
+        return replace(self, parts=tuple(joined(parts)), notes=(*self.notes, note)) if lost else self
+
+
+def listed(texts: Sequence[str]) -> str:
+    """Return the texts with commas between them, the first few of many."""
+    more = f" and {len(texts) - LISTED} more" if len(texts) > LISTED else ""
+    return ", ".join(texts[:LISTED]) + more
+
 
 def cut(text: str, *, fits: Callable[[str], bool], signs: bool, words: Set[str] = frozenset()) -> Plan:
     """Plan the translation of a text: sentences for the model, and all that is kept as it is.
@@ -84,68 +139,150 @@ def cut(text: str, *, fits: Callable[[str], bool], signs: bool, words: Set[str] 
     parts: list[str | Sentence] = []
     carried: dict[str, None] = {}
     broken = 0
-    for number, line in enumerate(LINE_END.split(text.rstrip(" "))):
-        parts += ["\n"] if number else []
-        holed, items = _with_holes(take_out(line, words if signs else frozenset()), signs)
-        carried |= dict.fromkeys(item.text for item in items if item.kind not in ("number", "name"))
-        if not HAS_LETTER.search(holed):  # marks, numbers, symbols alone: as they were typed
+    lines, ends = (LINE_END.split(text.rstrip(" "))[begin::2] for begin in (0, 1))
+    for line, code, end in zip(lines, _fenced(lines), [*ends, ""]):
+        holed, items = (line, []) if code else _with_holes(take_out(line, words if signs else frozenset()), signs)
+        if code:
+            carried[line.strip()] = None
             parts.append(line)
-            continue
-        for sentence, space in split_sentences(holed):
-            pieces = _parts_of(sentence, items, fits, signs)
-            broken += not HOLE.search(sentence) and sum(isinstance(piece, Sentence) for piece in pieces) > 1
-            parts += [*pieces, space]
+        elif not HAS_LETTER.search(holed):  # marks, numbers, symbols alone: as they were typed
+            parts.append(line)
+        else:
+            left = iter(items)
+            for sentence, space in split_sentences(holed):
+                own = list(islice(left, sentence.count(HOLE)))
+                pieces = _parts_of(sentence, own, fits, signs)
+                broken += not own and sum(isinstance(piece, Sentence) for piece in pieces) > 1
+                parts += [*pieces, space]
+        carried |= dict.fromkeys(item.text for item in items if item.kind != "name" and (item.kind != "number" or SPOKEN.search(item.text)))
+        parts.append(end)
     read = [word for part in parts if isinstance(part, Sentence) for word in WORD.findall(part.text)]
     strange = [word for word in dict.fromkeys(read) if words and len(word) > 1 and not is_known(word, words)]
     notes = []
     if carried:
-        notes.append(f"carried through unchanged: {', '.join(carried)}")
+        notes.append(f"carried through unchanged: {listed(list(carried))}")
     if broken:
         notes.append(f"too long for the model, so read in parts: {broken} sentence{'s' * (broken > 1)}")
     if strange:
-        notes.append(f"hardly ever read in training: {', '.join(strange)}")
+        notes.append(f"hardly ever read in training: {listed(strange)}")
     return Plan(tuple(joined(parts)), tuple(notes))
+
+
+def _fenced(lines: Sequence[str]) -> list[bool]:
+    """Return for each line whether it belongs to code between two fences, as Markdown has them; one alone is none."""
+    inside = [False] * len(lines)
+    start, mark = 0, ""
+    for number, line in enumerate(lines):
+        found = FENCE.match(line)
+        if found and not mark:
+            start, mark = number, found[1]
+        elif found and found[1].startswith(mark) and not line[found.end() :].strip():
+            inside[start : number + 1] = [True] * (number + 1 - start)
+            mark = ""
+    return inside
 
 
 def _with_holes(parts: list[str | Item], signs: bool) -> tuple[str, list[Item]]:
     """Return the line with one private letter in the place of each item; numbers are text for a model without signs."""
-    line = ""
+    line: list[str] = []
     items: list[Item] = []
     for part in parts:
         if isinstance(part, str):
-            line += part
+            line.append(part)
         elif part.kind == "number" and not signs:
-            line += part.text
+            line.append(simplify(part.text))
         else:
-            line += chr(HOLES + len(items))
+            line.append(HOLE)
             items.append(part)
-    return UNSEEN.sub("", line), items
+    return UNSEEN.sub("", "".join(line)), items
 
 
 def _parts_of(sentence: str, items: list[Item], fits, signs: bool) -> list[str | Sentence]:
-    """Return a sentence, or what is left of it, in parts; symbols at its ends stay out of the model's sight."""
+    """Return a sentence in parts; symbols at the ends of each stay out of the model's sight.
 
-    def filled(text: str) -> str:
-        return HOLE.sub(lambda hole: items[ord(hole.group()) - HOLES].text, text)
+    What is left to do stands on a stack, the next on top: texts as they are, and texts to read with their items.
+    """
+    done: list[str | Sentence] = []
+    stack: list[str | tuple[str, list[Item]]] = [(sentence, items)]
 
-    def kept(text: str) -> bool:  # whether these holes may stay outside the sentence
-        return not signs or all(items[ord(hole) - HOLES].kind == "symbol" for hole in HOLE.findall(text))
+    def filled(text: str, own: list[Item]) -> str:
+        left = iter(own)
+        return "".join(next(left).text if letter == HOLE else letter for letter in text)
 
-    if not HAS_LETTER.search(sentence):
-        return [filled(sentence)]
-    before, after = (edge.group() for edge in (HEAD.match(sentence), TAIL.search(sentence)) if edge)  # both match, if only nothing
-    before, after = (edge if kept(edge) else "" for edge in (before, after))
-    core = sentence[len(before) : len(sentence) - len(after)]
-    holes = [found.start() for found in HOLE.finditer(core)]
-    if holes and (not signs or len(holes) > len(SIGNS)):
-        place = holes[0] if not signs else holes[len(SIGNS)]
-        rest = [core[:place], core[place:]] if signs else [core[:place], core[place], core[place + 1 :]]
-        middle = [part for piece in rest for part in (_parts_of(piece, items, fits, signs) if piece else [])]
-    elif fits(core):
-        middle = [_sentence(core, items, signs)]
-    else:
-        middle = [part for piece in _halves(core, fits) for part in (_parts_of(piece, items, fits, signs))]
-    return [filled(before), *middle, filled(after)]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, str):
+            done.append(top)
+            continue
+        text, own = top
+        if not HAS_LETTER.search(text):
+            done.append(filled(text, own))
+            continue
+        begin, end = len(EDGE.match(text)[0]), len(text) - len(EDGE.match(text[::-1])[0])  # both match, if only nothing
+        first, last = text[:begin].count(HOLE), len(own) - text[end:].count(HOLE)
+        if signs and any(item.kind != "symbol" for item in own[:first]):
+            begin, first = 0, 0
+        if signs and any(item.kind != "symbol" for item in own[last:]):
+            end, last = len(text), len(own)
+        done.append(filled(text[:begin], own[:first]))
+        stack.append(filled(text[end:], own[last:]))
+        core, own = text[begin:end], own[first:last]
+        pieces = _at_holes(core, own, signs) or _that_fit(core, own, fits)
+        if len(pieces) == 1:
+            done.append(_sentence(core, own, signs))
+        else:
+            stack += reversed(pieces)
+    return done
+
+
+def _at_holes(core: str, items: list[Item], signs: bool) -> list[str | tuple[str, list[Item]]]:
+    """Return the text in pieces with at most as many items as there are signs; for a model without them, the items apart. Or nothing."""
+    most = len(SIGNS) if signs else 0
+    if len(items) <= most:
+        return []
+    if not signs:
+        texts = core.split(HOLE)
+        return [piece for text, item in zip(texts, [*items, None]) for piece in ((text, []), item.text if item else "")]
+    ends = [place for place, letter in enumerate(core) if letter == HOLE][most::most]
+    return [
+        (core[begin:end], items[number * most : (number + 1) * most])
+        for number, (begin, end) in enumerate(zip([0, *ends], [*ends, len(core)]))
+    ]
+
+
+def _that_fit(core: str, items: list[Item], fits) -> list[str | tuple[str, list[Item]]]:
+    """Return the text in pieces that fit: each is cut behind a comma or the like if one is in its second half, else at a space.
+
+    A piece is looked for from `FIRST_TRY` letters on, so no more is read than about twice what fits.
+    """
+    pieces: list[str | tuple[str, list[Item]]] = []
+    begin = used = 0
+    while begin < len(core):
+        rest = len(core) - begin
+        low, high = 1, min(FIRST_TRY, rest)
+        while fits(core[begin : begin + high]) and high < rest:
+            low, high = high, min(2 * high, rest)
+        if not fits(core[begin : begin + high]):
+            high -= 1
+            while low < high:
+                middle = (low + high + 1) // 2
+                low, high = (middle, high) if fits(core[begin : begin + middle]) else (low, middle - 1)
+            low = _good_end(core[begin : begin + low])
+        else:
+            low = rest
+        piece = core[begin : begin + low]
+        holes = piece.count(HOLE)
+        pieces.append((piece, items[used : used + holes]))
+        begin, used = begin + low, used + holes
+    return pieces
+
+
+def _good_end(text: str) -> int:
+    for breaks in BREAKS:
+        ends = [found.end() for found in breaks.finditer(text) if 2 * found.end() > len(text)]
+        if ends:
+            return ends[-1]
+    return len(text)
 
 
 def _sentence(core: str, items: list[Item], signs: bool) -> Sentence:
@@ -153,24 +290,10 @@ def _sentence(core: str, items: list[Item], signs: bool) -> Sentence:
 
     A model without signs has read no sentence without its capitals either: it gets the first one, and that of "I".
     """
-    own = [items[ord(hole) - HOLES] for hole in HOLE.findall(core)]
     text = BESIDE.sub(" ", core)
-    letters = [letter for letter in text if letter.isalpha() and not HOLE.match(letter)]
+    letters = [letter for letter in text if letter.isalpha()]
     shouted = len(letters) >= SHOUTED and not any(letter.islower() for letter in letters)
     text = text.lower() if shouted else text
     text = text if signs else SMALL_I.sub("I", text[0].upper() + text[1:])
     left = iter(SIGNS)
-    return Sentence(HOLE.sub(lambda hole: next(left), text), tuple(own), shouted)
-
-
-def _halves(core: str, fits) -> tuple[str, str]:
-    """The longest beginning that fits, cut behind a comma or the like if one is in its second half, else at a space; and the rest."""
-    low, high = 1, len(core) - 1
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if fits(core[:middle]) else (low, middle - 1)
-    for breaks in BREAKS:
-        ends = [found.end() for found in breaks.finditer(core[:low]) if 2 * found.end() > low]
-        if ends:
-            return core[: ends[-1]], core[ends[-1] :]
-    return core[:low], core[low:]
+    return Sentence("".join(next(left) if letter == HOLE else letter for letter in text), tuple(items), shouted)

@@ -16,9 +16,9 @@ _SAID_OTHERWISE = {
     r"\"": '"',
 }
 _MODULES = {
-    typed: ("RAISED", "READABLE", "UNSEEN", "WORD", "NAME", "TITLE", "TAKEN"),
-    _sentences: ("END", "BEFORE_WORD"),
-    translation: ("HAS_LETTER", "HOLE", "HEAD", "TAIL", "LINE_END", "BESIDE", "SMALL_I"),
+    typed: ("RAISED", "READABLE", "UNSEEN", "HIDDEN", "WORD", "NAME", "TITLE", "ROMAN", "FIGURE", "TAKEN"),
+    _sentences: ("END", "BEFORE_WORD", "OPENING"),
+    translation: ("HAS_LETTER", "EDGE", "LINE_END", "FENCE", "BESIDE", "SMALL_I", "SPOKEN", "GAP", "BLANK"),
 }
 
 
@@ -50,6 +50,9 @@ def typed_data() -> dict:
         "titles": sorted(_sentences.TITLES),
         "endings": sorted(_sentences.ENDINGS),
         "signs": typed.SIGNS,
-        "holes": translation.HOLES,
+        "hole": translation.HOLE,
+        "longest": _sentences.LONGEST,
         "shouted": translation.SHOUTED,
+        "firstTry": translation.FIRST_TRY,
+        "listed": translation.LISTED,
     }

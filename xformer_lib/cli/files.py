@@ -5,12 +5,13 @@ import sys
 from pathlib import Path
 
 from xformer_lib.data.files import write_atomically
+from xformer_lib.data.typed import text_lines
 
 __all__ = ["check_output", "read_lines", "write_text"]
 
 
 def read_lines(path: str | None) -> list[str]:
-    """Return the lines of a file, or of standard input, without a byte order mark. Raises ValueError for what is not UTF-8."""
+    """Return the `text_lines` of a file, or of standard input, without a byte order mark. Raises ValueError for what is not UTF-8."""
     try:
         if path is not None:
             data = Path(path).read_bytes()
@@ -21,8 +22,7 @@ def read_lines(path: str | None) -> list[str]:
         raise ValueError(
             f"{path or 'standard input'}: expected text in UTF-8, got other bytes at place {error.start}; save the file as UTF-8"
         ) from None
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return text.removesuffix("\n").split("\n") if text else []
+    return text_lines(text) if text else []
 
 
 def check_output(option: str, file: str | None) -> None:

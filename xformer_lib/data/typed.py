@@ -3,6 +3,11 @@
 A model reads the letters, marks and words of its training sentences and nothing else. Around it, `simplify` gives every quote, dash and
 full-width letter its plain form, and `take_out` lifts what no letter of the model's is (emoji, other scripts, addresses, numbers) out of
 the text. In its place the model reads a sign, ``①`` to ``⑤``, and `put_back` gives each sign its text again.
+
+A model reads no digit: a quantity goes through as it was typed, with its sign, currency, unit, month, and the letters beside it.
+Found as addresses: links of any scheme, e-mail, @handles, #tags, tags, ``{slots}``, ``%s``, ``$HOME``, code in backticks, file paths of
+Unix and Windows, snake_case, and names of hosts and files: with an ending of `ENDINGS`, or with any other if the model never read
+one of the words around the dot. Not found: ``docs.it`` where both words were read, and host names in other scripts with a Latin ending.
 """
 
 import re
@@ -10,10 +15,11 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
 
-__all__ = ["NUMBER", "SIGNS", "Item", "is_known", "joined", "known_words", "put_back", "read_words", "simplify", "take_out"]
+__all__ = ["NUMBER", "SIGNS", "Item", "is_known", "joined", "known_words", "put_back", "read_words", "simplify", "take_out", "text_lines"]
 
 SIGNS = "①②③④⑤"
 T = TypeVar("T")
@@ -28,28 +34,99 @@ TWINS = str.maketrans(
     | dict.fromkeys("\t\v\f\u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000", " ")
     | {"…": "...", "⋯": "...", "。": ".", "、": ","}
 )
-RAISED = re.compile("[²³¹⁰-₎ªº¼-¾⅐-⅞™℠ℹ]")  # their plain form would say something else: m² is not m2
+RAISED = re.compile("[²³¹⁰-₎ªº¼-¾⅐-⅟↉™℠ℹ№]")  # their plain form would say something else: m² is not m2
 READABLE = re.compile(f"[{READ}]+")
 INVISIBLE = "\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
 UNSEEN = re.compile(f"[\x00-\x08\x0e-\x1f\x7f-\x9f{INVISIBLE}]+")
-
-_DIGITS = r"[0-9]+(?:[.,:/][0-9]+| [0-9]{3}(?![0-9]))*"
-_UNITS = "°[CF]?|[%€£$]|k?m/h|[kcm]?m|[km]?g|[cm]?l|[kKMGT]B"
-_NUMBER = (
-    rf"(?<![{LATIN}0-9_.,+])(?:[$€£¥] ?{_DIGITS}|{_DIGITS} ?(?:{_UNITS})|\+[0-9]+(?:[- ][0-9]+)*|[0-9]+(?:[- ][0-9]{{2,}})+"
-    rf"|[0-9]+(?:[.,:/][0-9]+)+|[0-9][0-9]+)(?!-?[{LATIN}0-9_])"
-)
-NUMBER = re.compile(_NUMBER)
-_ADDRESS = (
-    rf"(?:https?://|www\.)[^\s<>\"]*[^\s<>\".,;:!?)\]']|[{LATIN}0-9_.+-]+@[{LATIN}0-9-]+(?:\.[{LATIN}0-9-]+)+"
-    rf"|(?<![{LATIN}0-9_])[@#][{LATIN}0-9_]+|(?<![{LATIN}0-9_.])(?:[A-Za-z0-9-]+\.)+(?:com|org|net|edu|gov|info|io|fr|de|uk|eu|ca)(?![{LATIN}0-9])(?:/[^\s<>\"]*[^\s<>\".,;:!?)\]'])?"
-)
-_FACE = r"(?<![^\s])(?:[:;=8][-'o]?[)(DPpOo/\\|*\]\[3]+|<3+|\^_?\^|[xX]D+)(?=\s|[.,!?]|$)"
-_OTHER = f"[0-9#*]\ufe0f?\u20e3|[^{READ}\n]+(?: [^{READ}\n]+)*"
-WORD = re.compile(f"[{LATIN}]+")
+HIDDEN = re.compile(f"(?<![^{READ}])[\x00-\x08\x0e-\x1f\x7f-\x9f{INVISIBLE}]+(?![^{READ}])")  # between plain letters: says nothing there
+BREAK = "\n\v\f\r\x1c-\x1e\u0085\u2028\u2029"  # all that somebody's count of lines sees as the end of one
+OTHER_END = re.compile(f"[{BREAK}]")
+WORD = re.compile(f"[{LATIN}][{LATIN}\u0300-\u036f]*")
 NAME = re.compile(f"[{LATIN}]+(?:-[{LATIN}]+|'[A-Z][{LATIN}]+)*")
 TITLE = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|Prof|M)\. $|\b(?:Miss|Mme|Mlle) $")
-TAKEN = re.compile(f"(?P<address>{_ADDRESS})|(?P<face>{_FACE})|(?P<number>{_NUMBER})|(?P<other>{_OTHER})")
+ROMAN = re.compile("(?:[VX]|(?=[IVX]{2}|I[er])X{0,3}(?:I[VX]|V?I{0,3}))(?:[eè]?re?|i?[eè]me|e|th|st|nd|rd)?")
+
+# Quantities. No digit is read by a model: with its sign, currency, unit, letters and the digits beside it, it is carried through.
+_DIGIT = "0-9²³¹⁰-₎¼-¾⅐-⅟↉"
+_PART = f"{LATIN}{_DIGIT}_"  # of a word that may hold digits
+_MONEY = "$¢-¥฿\u20a0-\u20cf"
+_SIGN = "-+±∓~≈<>≤≥="
+_UNIT = (
+    rf" ?(?:°(?: ?[CFKNSEWO](?![{_PART}]))?|[%‰]|(?:US)?[{_MONEY}](?: ?(?:US|CA|AU)(?![{_PART}]))?"
+    rf"|[ap]\.m(?:\.(?= [a-zà-ÿ]|[,;:!?)]))?(?![{_PART}])|(?:[kcdmnhµμ]?(?:m[²³]?|g|l|L|s)|[mg]in|h|[kmMGTµ]?(?:W|Wh|Hz|bps|bits?|eV|cal)"
+    r"|Pa|[kmµ]?V|K|[kmµ]A|[hkM]Pa|[kM][JN]|Nm|[kKMGT][bB]|[kM][€$]|mph|kph|mi|lbs?|oz|ft|yd|kt|rpm|dB|psi|px|dpi|fps|ppm|ha|mins?|secs?|hrs?"
+    r"|am|pm|AM|PM|BCE?|AD|bn|billions?|trillions?|milliards?|USD|EUR|GBP|CHF|CAD|AUD|JPY|CNY|INR)"
+    rf"(?:/(?:[0-9]+ ?)?[{LATIN}]+[²³]?)?(?!'?[{_PART}]))"
+)
+_FIGURES = (
+    rf"(?:[±∓~≈≤≥√] ?)?[{_SIGN}]{{0,2}}(?:[A-Z]{{0,3}}[{_MONEY}] ?)?[{_SIGN}]?(?:\.|'(?=[0-9]0s))?[{_DIGIT}]"
+    rf"(?:° [CFKNSEWO](?![{_PART}])|[{_PART}°ºª%‰µμΩ{_MONEY}]|(?:\.{{1,3}}|[,:'])(?=[{_DIGIT}])|[-/*^+=<>×÷·⋅]{{1,3}}(?=[{_PART}{_MONEY}])"
+    rf"|'s(?![{LATIN}])|\"(?=[NSEWO](?![{LATIN}]))|\+(?![{_PART}]))*(?:{_UNIT})?"
+)
+_HEAD = (
+    rf"(?:[{LATIN}_]+-)*[{LATIN}_]*(?=[{_DIGIT}])|[{LATIN}]{{1,4}}\.(?=[{_DIGIT}])"  # A380, COVID-19, p.5
+    r"|(?:[Nn](?:os?\.|[°º])|№|§|#|pp?\.|[Ff]ig\.|[Vv]ol\.|[Cc]h\.|[Aa]rt\.) ?"  # No. 5
+    rf"|(?:\+?[0-9]+ ?)?\([0-9]+\)[ -]?(?=[{_DIGIT}])"  # +1 (555) 123
+)
+_MONTH = (
+    r"(?:[Jj]an(?:uary|vier|v)?|[Ff]eb(?:ruary)?|[Ff][ée]v(?:rier|r)?|Mar(?:ch)?|[Mm]ars|[Aa]pr(?:il)?|[Aa]vr(?:il)?|May|[Mm]ai|[Jj]une?|[Jj]uin"
+    r"|[Jj]uly?|[Jj]uil(?:let)?|[Aa]ug(?:ust)?|[Aa]o[ûu]t|[Ss]ept?(?:ember|embre)?|[Oo]ct(?:ober|obre)?|[Nn]ov(?:ember|embre)?"
+    rf"|[Dd]ec(?:ember)?|[Dd][ée]c(?:embre)?)(?![{_PART}])\.?"
+)
+_DONE = rf"(?![{_PART}]|[-/.,:'][{_DIGIT}])"
+_DAY = rf"[0-3]?[0-9](?:st|nd|rd|th|er|e)?{_DONE}"
+_YEAR = rf"[0-9]{{4}}{_DONE}"
+_DAYS = rf"(?:[0-3]?[0-9] ?[-/] ?)?{_DAY}"
+_DATE = rf"{_DAYS},? (?:of |de |d')?{_MONTH}(?:,? {_YEAR})?|{_MONTH} (?:{_DAYS}(?:,? {_YEAR})?|{_YEAR})"
+_NUMBER = (
+    rf"(?<![{_PART}])(?<![{_PART}]-)(?:{_DATE}|(?:{_HEAD})?(?:{_FIGURES})(?: (?:[-+*/×x÷=:<>·^] )?(?:{_FIGURES}))*)|[{_DIGIT}][{_PART}]*"
+)
+NUMBER, FIGURE = re.compile(_NUMBER), re.compile(f"[{_DIGIT}_]")
+
+# Addresses: what a computer reads. A sentence's mark or bracket behind one is not part of it, brackets that are balanced are.
+_INSIDE = r"[^\s<>\"()\[\]{}]"
+_REST = rf"(?:{_INSIDE}|\((?:{_INSIDE}|\({_INSIDE}*\))*\)|\[{_INSIDE}*\]|\{{{_INSIDE}*\}})*(?<![.,;:!?'*])"
+_IN_PATH = rf"{_PART}.@+%=~$*\-"
+ENDINGS = (
+    "com org net edu gov info biz io dev app fr de uk eu ca ch lu txt pdf md py js ts htm html css json yaml yml toml csv tsv xml zip gz "
+    "tar exe sh doc docx xls xlsx ppt pptx jpg jpeg png gif svg mp3 mp4 ipynb log cfg ini"
+).split()
+_ENDING = "|".join([*ENDINGS, *map(str.upper, ENDINGS)])
+_CODE = rf"(?<![{_PART}`])(?:```[^`]+```|``(?:[^`]|`(?!`))+``|`[^`]+`)(?![{_PART}`])"
+_TAG = r"</?[A-Za-z][^<>]{0,300}>|<!--[^<>]{0,300}-->|&#?[A-Za-z0-9]{1,31};"
+_SLOT = (
+    r"\{\{[^{}]{1,80}\}\}|\{%[^{}]{1,80}%\}|[$#%]?\{[^{}\s]{0,80}\}"
+    rf"|(?<![{_PART}])\$[A-Za-z_][A-Za-z0-9_]*|(?<![{_PART}])%[A-Z_]{{2,}}%"
+    rf"|(?<![{_PART}%])%(?:\([A-Za-z0-9_]+\))?(?:[0-9]+\$)?[-+0#]*[0-9]*(?:\.[0-9]+)?l*[sdiufgeExXcr@](?![{LATIN}])"
+)
+_LINK = rf"(?<![{LATIN}0-9])[A-Za-z][A-Za-z0-9+.-]{{1,20}}://{_REST}|(?<![{_PART}.])(?:www\.|(?:mailto|tel|sms|urn|doi|magnet):(?=[^\s])){_REST}"
+_MAIL = (
+    rf"(?<![{_PART}.%+-])@?[{_PART}][{_PART}!#$%&'*+/=?^{{|}}~.-]{{0,63}}@(?:[{_PART}-]+(?:\.[{_PART}-]+)+|[{_PART}-]{{2,}})"
+    rf"(?::(?=[{_PART}/~]){_REST}|/{_REST})?"
+)
+_HOST = rf"(?<![{_PART}.@/-])(?:(?:[{_PART}-]+[./])+(?:{_ENDING})|localhost)(?![{_PART}])(?::[0-9]+)?(?:[/?#]{_REST})?"
+_PATH = (
+    rf"(?<![{_IN_PATH}/\\])(?:(?:~|\.\.?)/[{_IN_PATH}/]*(?<![.,*])|/{{1,2}}[{LATIN}0-9_.~][{_IN_PATH}]*[/.][{_IN_PATH}/]*(?<![.,*])"
+    rf"|[A-Za-z]:[\\/](?:[{_IN_PATH}\\/()]| (?=[{_IN_PATH}()]+\\))*(?<![.,*)])|(?:\\\\)?[{_IN_PATH}]*(?:\\[{_IN_PATH}]+)+\\?(?<![.,*]))"
+)
+_GROUPS = rf"(?<![{_PART}:.])(?=[0-9:]*[a-fA-F])(?:[0-9a-fA-F]{{0,4}}:){{2,7}}[0-9a-fA-F]{{0,4}}(?![{_PART}:])"  # fe80::1
+_HANDLE = (
+    rf"(?<![{_PART}])@[{_PART}](?:[{_PART}]|-(?=[{_PART}])|\.(?=[a-z0-9_]))*"
+    rf"|(?<![{_PART}])#(?![0-9]+(?![{_PART}]))(?:[{_PART}]|[^{READ}\s])+(?:-[{_PART}]+)*"
+    rf"|(?<![{_PART}])[{LATIN}0-9]+(?:_+[{LATIN}0-9]+)+(?![{_PART}])"  # snake_case
+)
+_ADDRESS = "|".join([_CODE, _LINK, _MAIL, _TAG, _SLOT, _HOST, _PATH, _GROUPS, _HANDLE])
+# Or two words with a dot or a stroke between them: an address if the model never read one of them, which is for `take_out` to say.
+_DOUBT = (
+    rf"(?<![{_PART}.@/-])(?:[{LATIN}][{_PART}-]+(?:\.[{_PART}-]+)*\.(?:[a-z][a-z0-9]+|[A-Z][A-Z0-9]+)(?![{_PART}])(?::[0-9]+)?(?:/{_REST})?"
+    rf"|[{LATIN}][{_PART}-]*(?:/[{_PART}-]+)+/?|[/.][{LATIN}][{_PART}-]+)"
+)
+_MOUTH = r"[)(DPpOo/\\|*\]\[]"
+_FACE = rf"(?<![^\s])(?:[:;][-'o]?(?:{_MOUTH}|3)+|(?:=[-'o]?|8-){_MOUTH}+|<3+(?!{_UNIT})|\^_?\^|[xX]D+)(?=\s|[.,!?]|$)"
+_OTHER = f"[^{READ}]+(?:[ .@/-][^{READ}]+)*"
+TAKEN = re.compile(
+    f"(?P<symbol>[0-9#*]\ufe0f?\u20e3|{_FACE})|(?P<address>{_ADDRESS})|(?P<doubt>{_DOUBT})|(?P<number>{_NUMBER})|(?P<other>{_OTHER})"
+)
 
 
 @dataclass(frozen=True)
@@ -66,15 +143,28 @@ def simplify(text: str) -> str:
     >>> simplify("“It’s on ﬁre”…")
     '"It\\'s on fire"...'
     """
-    text = unicodedata.normalize("NFC", text).translate(TWINS)
-    return text if READABLE.fullmatch(text) else "".join(map(_plain, text))
+    return "".join(map(_twin, unicodedata.normalize("NFC", text)))
 
 
-def _plain(letter: str) -> str:
+def _twin(letter: str) -> str:
+    letter = letter.translate(TWINS)
     if READABLE.fullmatch(letter) or RAISED.match(letter):
         return letter
     compatible = unicodedata.normalize("NFKC", letter)
     return compatible if READABLE.fullmatch(compatible) else letter
+
+
+def text_lines(text: str) -> list[str]:
+    r"""Return the lines of a file: ``\n`` or ``\r\n`` ends one, or ``\r`` where there is no other end. Others become spaces.
+
+    So each has one line in any program's count, and as many come out as went in.
+
+    >>> text_lines("one\rline\u2028here\r\ntwo\n")
+    ['one line here', 'two']
+    """
+    text = text.replace("\r\n", "\n")
+    text = text if "\n" in text else text.replace("\r", "\n")
+    return [OTHER_END.sub(" ", line) for line in text.removesuffix("\n").split("\n")]
 
 
 def known_words(texts: Iterable[str], *, least: int = 2) -> frozenset[str]:
@@ -111,29 +201,41 @@ def take_out(text: str, words: Set[str] = frozenset()) -> list[str | Item]:
     >>> take_out("I'm happy 😀 at 9:30.")
     ["I'm happy ", Item(text='😀', kind='symbol'), ' at ', Item(text='9:30', kind='number'), '.']
     """
+    typed = HIDDEN.sub("", unicodedata.normalize("NFC", text))
+    plain = [letter if letter == "`" else _twin(letter) for letter in typed]  # for code stands in backticks
+    line, place = "".join(plain), [number for number, some in enumerate(plain) for _ in some]
     parts: list[str | Item] = []
-    line, end = simplify(text), 0
+    end = 0
     for found in TAKEN.finditer(line):
-        item = found.group()
-        kind = found.lastgroup or ""
-        if kind == "other" and not UNSEEN.sub("", item).strip():
-            item = ""
-        kind = {"face": "symbol", "other": "script" if any(letter.isalpha() for letter in item) else "symbol"}.get(kind, kind)
+        kind, item = found.lastgroup or "", typed[place[found.start()] : place[found.end() - 1] + 1]
+        if kind == "doubt" and not _is_address(item, words):
+            continue
+        if kind == "other":
+            item = item if UNSEEN.sub("", item).strip() else ""
+            kind = "script" if any(letter.isalpha() for letter in item) else "symbol"
         parts += _names(line[end : found.start()], words)
-        parts += [Item(item, kind)] if item else []
+        parts += [Item(item, "address" if kind == "doubt" else kind)] if item else []
         end = found.end()
     return joined([*parts, *_names(line[end:], words)])
 
 
+def _is_address(text: str, words: Set[str]) -> bool:
+    """Return whether words with dots or strokes between them are more than words: one has a digit, or the model never read it."""
+    return bool(FIGURE.search(text)) or bool(words) and not all(len(word) == 1 or is_known(word, words) for word in WORD.findall(text))
+
+
 def _names(text: str, words: Set[str]) -> list[str | Item]:
-    """Return the text, cut at capitalised words that are not known."""
+    """Return the text, cut at capitalised words that are not known; a Roman number is a quantity."""
+    text = text.replace("`", "'")
     parts: list[str | Item] = []
     end = 0
     for found in NAME.finditer(text) if words else ():
         name = found.group()
-        titled = TITLE.search(text[: found.start()])
-        if len(name) > 1 and name[0].isupper() and (titled or not all(is_known(word, words) for word in WORD.findall(name))):
-            parts += [text[end : found.start()], Item(name, "name")]
+        roman = ROMAN.fullmatch(name)
+        titled = TITLE.search(text[max(0, found.start() - 9) : found.start()])
+        known = all(is_known(word, words) for word in WORD.findall(name))
+        if name[0].isupper() and (roman if len(name) == 1 else titled or not known):
+            parts += [text[end : found.start()], Item(name, "number" if roman else "name")]
             end = found.end()
     return [*parts, text[end:]]
 
@@ -141,12 +243,9 @@ def _names(text: str, words: Set[str]) -> list[str | Item]:
 def joined(parts: Iterable[str | T]) -> list[str | T]:
     """Return the parts without empty texts, and with texts that follow each other as one."""
     found: list[str | T] = []
-    for part in parts:
-        last = found[-1] if found else None
-        if isinstance(part, str) and isinstance(last, str):
-            found[-1] = last + part
-        elif part:
-            found.append(part)
+    for is_text, some in groupby(parts, key=lambda part: isinstance(part, str)):
+        group = list(some)
+        found += filter(None, ["".join(group)]) if is_text else group
     return found
 
 

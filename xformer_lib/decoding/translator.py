@@ -16,7 +16,7 @@ from xformer_lib.engine.modules import accelerate
 from xformer_lib.nn.attention import MultiHeadAttention
 from xformer_lib.nn.checks import check_choice
 from xformer_lib.nn.protocols import SomeModule, TranslationModel
-from xformer_lib.translation import Translation, cut
+from xformer_lib.translation import Sentence, Translation, cut, listed
 
 __all__ = ["Translator", "store_column_major"]
 
@@ -107,31 +107,35 @@ def translate_texts(
 
     signs = len(tokenizer.encode(f" {SIGNS[0]}")) == 1  # one piece: learned in training
     plans = [cut(text, fits=fits, signs=signs, words=words) for text in texts]
-    sentences = [one.text for plan in plans for one in plan.sentences]
-    found = iter(decode_sentences(model, tokenizer, sentences, **options))
+    said: dict[Sentence, tuple[str, bool]] = {}
+
+    def answers(plan):
+        return [said[one][0] for one in plan.sentences]
+
+    for again in (False, True):  # the second time with what lost a number in the first
+        plans = [plan.without_loss(answers(plan)) for plan in plans] if again else plans
+        new = dict.fromkeys(one for plan in plans for one in plan.sentences)
+        new = [one for one in new if one not in said]
+        found = decode_sentences(model, tokenizer, [one.text for one in new], **options)
+        said |= zip(new, found)
+        options |= {"progress": False}
     results = []
     for plan in plans:
-        said = [next(found) for _ in plan.sentences]
-        endless = [
-            one.text for one, (_, ended) in zip(plan.sentences, said) if not ended
-        ]
+        endless = [one.text for one in plan.sentences if not said[one][1]]
         more = f" and of {len(endless) - 1} more" if len(endless) > 1 else ""
         notes = [
             f"no end within the limit, so it may be cut off: the translation of "
             f"{text[:40]!r}{more}"
             for text in endless[:1]
         ]
-        answers = [text for text, _ in said]
         late = [
             item
-            for one, text in zip(plan.sentences, answers)
+            for one, text in zip(plan.sentences, answers(plan))
             for item in one.misplaced(text)
         ]
         if late:
-            notes.append(
-                f"at the end, for the model lost their place: {', '.join(late)}"
-            )
-        results.append(Translation(plan.join(answers), (*plan.notes, *notes)))
+            notes.append(f"at the end, for the model lost their place: {listed(late)}")
+        results.append(Translation(plan.join(answers(plan)), (*plan.notes, *notes)))
     return results
 
 

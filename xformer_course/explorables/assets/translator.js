@@ -139,6 +139,7 @@ const start = ({ stage, data, say }) => {
     trouble.replaceChildren(...(text ? [h("p", {}, text)] : []), ...(retry ? [kit.button("Try again", retry)] : []));
 
   const NOTHING = { prefix: [], chosen: [], at: 0, shown: 0 }; // the reader has left a sentence to the model
+  const OWN = `${NOTHING.prefix} ${NOTHING.shown}`;
   // A direction has its model, its languages and its examples. What the reader typed stays.
   const turn = (value, text = way.examples.includes(field.value) ? undefined : field.value) => {
     way = ways.find((one) => one.name === value);
@@ -206,16 +207,18 @@ const start = ({ stage, data, say }) => {
   // One sentence after the other. What the model said of each is kept, and of the one that is looked at all that it computed.
   const solve = async (run) => {
     const { tokenizer, model, plan } = way.engine,
-      { text, choices } = wanted,
+      { text } = wanted,
       { method } = state,
-      known = result?.text === text && result.method === method ? result : { ...plan(text), answers: [] },
+      began = performance.now();
+    let known = result?.text === text && result.method === method ? result : { ...plan(text), answers: [] },
+      { choices } = wanted,
       answers = [...known.answers],
       sentence = Math.min(wanted.sentence, known.sentences.length - 1),
-      began = performance.now();
-    let steps = 0,
+      steps = 0,
       breath = began,
       looked = null;
-    for (const [n, one] of known.sentences.entries()) {
+    for (let n = 0; n < known.sentences.length; n++) {
+      const one = known.sentences[n];
       const { prefix, shown } = { ...NOTHING, ...choices[n] },
         key = `${prefix} ${shown}`;
       if (n !== sentence && answers[n]?.key === key) continue;
@@ -236,12 +239,25 @@ const start = ({ stage, data, say }) => {
       steps += 1;
       answers[n] = answer(ids, key);
       if (n === sentence) looked = { ...one, source, encoded, paths };
+      if (known.settled || n < known.sentences.length - 1) continue;
+      // The first answers are there: what lost a number among them is read in parts, once. A reader's own words stay.
+      const parted = typed.withoutLoss(
+        known,
+        answers.map(({ said, key }) => (key === OWN ? said : undefined)),
+      );
+      if (parted) {
+        const kept = new Map(known.sentences.map((each, place) => [each, answers[place]]));
+        answers = parted.sentences.map((each) => kept.get(each));
+        known = parted;
+        [n, sentence, choices] = [-1, Math.min(sentence, parted.sentences.length - 1), []];
+      }
+      known = { ...known, settled: true };
     }
     times.translation = performance.now() - began;
     times.step = times.translation / Math.max(1, steps);
     return { ...known, text, method, choices, answers, sentence, looked };
   };
-  const answer = (ids, key) => ({ said: way.engine.tokenizer.decode(ids), ended: ids.at(-1) === way.engine.model.config.eos_id, key });
+  const answer = (ids, key) => ({ said: typed.visible(way.engine.tokenizer.decode(ids)), ended: ids.at(-1) === way.engine.model.config.eos_id, key });
   // A later press always wins: the run before it stops at its next step.
   const ask = async ({ text = field.value, sentence = 0, choices = [], again = false } = {}) => {
     const run = ++runs,
@@ -301,7 +317,7 @@ const start = ({ stage, data, say }) => {
       found = [...result.notes];
     if (endless.length)
       found.push(`no end within the limit, so it may be cut off: the translation of ${quoted(endless[0].text.slice(0, 40))}${more}`);
-    if (late.length) found.push(`at the end, for the model lost their place: ${late.join(", ")}`);
+    if (late.length) found.push(`at the end, for the model lost their place: ${typed.list(late)}`);
     return found;
   };
   // As Python quotes a text.
@@ -318,7 +334,7 @@ const start = ({ stage, data, say }) => {
   };
   const ended = ({ ids }) => ids.at(-1) === way.engine.model.config.eos_id;
   const target = () => LANGUAGES[way.languages[1]];
-  const said = (one) => way.engine.tokenizer.decode(one.ids);
+  const said = (one) => typed.visible(way.engine.tokenizer.decode(one.ids));
   const matrixOf = (part, layer, head) => {
     const rows =
       part === "encoder"

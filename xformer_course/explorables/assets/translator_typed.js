@@ -1,32 +1,32 @@
 // The work around the model, as xformer_lib.translation does it: a text becomes plain sentences that the model can read, and what is
 // no letter of the model's is lifted out; each answer gets it back. Patterns and tables come from the Python modules, as data.
-const typedWith = ({ patterns, breaks, space, twins, titles, endings, signs, holes, shouted }) => {
+const typedWith = ({ patterns, breaks, space, twins, titles, endings, signs, hole, longest, shouted, firstTry, listed }) => {
   const first = Object.fromEntries(Object.entries(patterns).map(([name, source]) => [name, new RegExp(source, "u")]));
   const every = Object.fromEntries(Object.entries(patterns).map(([name, source]) => [name, new RegExp(source, "gu")]));
   const BREAKS = breaks.map((source) => new RegExp(source, "gu")),
     READABLE = new RegExp(`^(?:${patterns.READABLE})$`, "u"),
     BEFORE = new RegExp(`^[${space}]+`, "u"),
-    BEHIND = new RegExp(`[${space}]+$`, "u"),
+    ROMAN = new RegExp(`^(?:${patterns.ROMAN})$`, "u"),
     ONE_SIGN = new RegExp(`[${signs}]`, "gu");
-  const endStrip = (text) => text.replace(BEHIND, ""),
+  // Backwards, for a pattern that is looked for from every place of a long line takes its square of steps.
+  const reversed = (text) => Array.from(text).reverse().join(""),
+    endStrip = (text) => reversed(reversed(text).replace(BEFORE, "")),
     strip = (text) => endStrip(text).replace(BEFORE, "");
   const isLetter = (letter) => /\p{L}/u.test(letter),
     isSmall = (letter) => /\p{Lowercase}/u.test(letter),
     isCapital = (letter) => /\p{Uppercase}/u.test(letter);
   const capitalize = (word) => word.slice(0, 1).toUpperCase() + word.slice(1).toLowerCase();
-  const holesOf = (text) => text.match(every.HOLE) || [],
+  const holesIn = (text) => text.split(hole).length - 1,
     wordsOf = (text) => text.match(every.WORD) || [];
 
   // ---------------------------------------------------------------- what people type, as xformer_lib.data.typed
-  const plain = (letter) => {
+  const twin = (typed) => {
+    const letter = twins[typed.codePointAt(0)] ?? typed;
     if (READABLE.test(letter) || first.RAISED.test(letter)) return letter;
     const compatible = letter.normalize("NFKC");
     return READABLE.test(compatible) ? compatible : letter;
   };
-  const simplify = (typed) => {
-    const text = Array.from(typed.normalize("NFC"), (letter) => twins[letter.codePointAt(0)] ?? letter).join("");
-    return READABLE.test(text) ? text : Array.from(text, plain).join("");
-  };
+  const simplify = (typed) => Array.from(typed.normalize("NFC"), twin).join("");
   const isKnown = (word, words) => words.has(word) || words.has(word.toLowerCase()) || words.has(capitalize(word));
   // Parts without empty texts, and with texts that follow each other as one.
   const joined = (parts) => {
@@ -37,30 +37,44 @@ const typedWith = ({ patterns, breaks, space, twins, titles, endings, signs, hol
     }
     return found;
   };
-  // A text, cut at capitalised words that are not known.
-  const names = (text, words) => {
-    const parts = [];
+  // A text, cut at capitalised words that are not known; a Roman number is a quantity.
+  const names = (typed, words) => {
+    const parts = [],
+      text = typed.replaceAll("`", "'");
     let end = 0;
     for (const { 0: name, index } of words.size ? text.matchAll(every.NAME) : []) {
-      const titled = first.TITLE.test(text.slice(0, index));
-      if (name.length > 1 && isCapital(name[0]) && (titled || !wordsOf(name).every((word) => isKnown(word, words)))) {
-        parts.push(text.slice(end, index), { text: name, kind: "name" });
+      const roman = ROMAN.test(name),
+        titled = first.TITLE.test(text.slice(Math.max(0, index - 9), index)),
+        known = wordsOf(name).every((word) => isKnown(word, words));
+      if (isCapital(name[0]) && (name.length === 1 ? roman : titled || !known)) {
+        parts.push(text.slice(end, index), { text: name, kind: roman ? "number" : "name" });
         end = index + name.length;
       }
     }
     return [...parts, text.slice(end)];
   };
+  const isAddress = (text, words) =>
+    first.FIGURE.test(text) || (words.size > 0 && !wordsOf(text).every((word) => word.length === 1 || isKnown(word, words)));
   // A line as texts that the model can read, and items {text, kind} that it cannot, in their order.
-  const takeOut = (typed, words) => {
-    const line = simplify(typed),
+  const takeOut = (text, words) => {
+    const typed = Array.from(text.normalize("NFC").replace(every.HIDDEN, "")),
+      letters = typed.map((letter) => (letter === "`" ? letter : twin(letter))), // for code stands in backticks
+      line = letters.join(""),
+      place = letters.flatMap((some, number) => Array(some.length).fill(number)),
       parts = [];
     let end = 0;
-    for (const { 0: text, index, groups } of line.matchAll(every.TAKEN)) {
-      const group = Object.keys(groups).find((name) => groups[name] !== undefined),
-        unseen = group === "other" && !strip(text.replace(every.UNSEEN, "")),
-        kind = { face: "symbol", other: isLetter(text) ? "script" : "symbol" }[group] || group;
-      parts.push(...names(line.slice(end, index), words), unseen ? "" : { text, kind });
-      end = index + text.length;
+    for (const { 0: found, index, groups } of line.matchAll(every.TAKEN)) {
+      let item = typed.slice(place[index], place[index + found.length - 1] + 1).join(""),
+        kind = Object.keys(groups).find((name) => groups[name] !== undefined);
+      if (kind === "doubt") {
+        if (!isAddress(item, words)) continue;
+        kind = "address";
+      } else if (kind === "other") {
+        if (!strip(item.replace(every.UNSEEN, ""))) item = "";
+        kind = isLetter(item) ? "script" : "symbol";
+      }
+      parts.push(...names(line.slice(end, index), words), item && { text: item, kind });
+      end = index + found.length;
     }
     return joined([...parts, ...names(line.slice(end), words)]);
   };
@@ -80,16 +94,23 @@ const typedWith = ({ patterns, breaks, space, twins, titles, endings, signs, hol
     let begin = 0;
     for (const { 0: text, 1: marks = "", 2: gap, 3: dash, index } of line.matchAll(every.END)) {
       const end = index + text.length;
-      if (marks && !ends(line.slice(begin, index), marks, line.slice(end).replace(/^["'([]+/, ""))) continue;
+      if (marks && !ends(line.slice(Math.max(begin, index - longest), index), marks, behind(line, end))) continue;
       found.push([line.slice(begin, index + marks.length), gap ?? dash]);
       begin = end;
     }
     const text = endStrip(line.slice(begin));
     return begin < line.length ? [...found, [text, line.slice(begin + text.length)]] : found;
   };
+  // The first letter from a place on, behind quotes and brackets.
+  const OPENING = new RegExp(patterns.OPENING, "uy");
+  const behind = (line, place) => {
+    OPENING.lastIndex = place;
+    OPENING.test(line);
+    return Array.from(line.slice(OPENING.lastIndex, OPENING.lastIndex + 2))[0] ?? "";
+  };
   const ends = (before, marks, after) => {
     const word = before.split(first.BEFORE_WORD).at(-1).toLowerCase(),
-      small = isSmall(after.slice(0, 1)),
+      small = isSmall(after),
       closed = /["')]$/.test(marks);
     if (!marks.startsWith(".")) return !(small && closed);
     if (titles.includes(word) || (word.length === 1 && isLetter(word) && word !== "i")) return false;
@@ -98,65 +119,156 @@ const typedWith = ({ patterns, breaks, space, twins, titles, endings, signs, hol
 
   // ---------------------------------------------------------------- the plan of a text, as xformer_lib.translation
   const isSentence = (part) => typeof part !== "string";
+  const list = (texts) => texts.slice(0, listed).join(", ") + (texts.length > listed ? ` and ${texts.length - listed} more` : "");
+  const planned = (parts, notes) => ({ parts: joined(parts), sentences: parts.filter(isSentence), notes });
   // {parts, sentences, notes}; a part is a text that stays, or a sentence {text, items, shouted}.
   const cut = (typed, { fits, signed, words }) => {
     const parts = [],
-      carried = new Set();
+      carried = new Set(),
+      split = typed.replace(/(?<! ) +$/, "").split(first.LINE_END),
+      lines = split.filter((_, n) => n % 2 === 0),
+      code = fenced(lines);
     let broken = 0;
-    typed
-      .replace(/ +$/, "")
-      .split(first.LINE_END)
-      .forEach((line, number) => {
-        if (number) parts.push("\n");
-        const [holed, items] = withHoles(takeOut(line, signed ? words : new Set()), signed);
-        for (const item of items) if (!["number", "name"].includes(item.kind)) carried.add(item.text);
-        if (!first.HAS_LETTER.test(holed)) return parts.push(line); // marks, numbers, symbols alone: as they were typed
+    lines.forEach((line, number) => {
+      const [holed, items] = code[number] ? [line, []] : withHoles(takeOut(line, signed ? words : new Set()), signed);
+      if (code[number]) {
+        carried.add(strip(line));
+        parts.push(line);
+      } else if (!first.HAS_LETTER.test(holed)) {
+        parts.push(line); // marks, numbers, symbols alone: as they were typed
+      } else {
+        let used = 0;
         for (const [sentence, gap] of splitSentences(holed)) {
-          const pieces = partsOf(sentence, items, fits, signed);
-          if (!first.HOLE.test(sentence) && pieces.filter(isSentence).length > 1) broken += 1;
+          const own = items.slice(used, (used += holesIn(sentence))),
+            pieces = partsOf(sentence, own, fits, signed);
+          if (!own.length && pieces.filter(isSentence).length > 1) broken += 1;
           parts.push(...pieces, gap);
         }
-      });
-    const sentences = parts.filter(isSentence),
-      read = new Set(sentences.flatMap(({ text }) => wordsOf(text))),
+      }
+      for (const { text, kind } of items) if (kind !== "name" && (kind !== "number" || first.SPOKEN.test(text))) carried.add(text);
+      parts.push(split[2 * number + 1] ?? "");
+    });
+    const read = new Set(parts.filter(isSentence).flatMap(({ text }) => wordsOf(text))),
       strange = words.size ? [...read].filter((word) => word.length > 1 && !isKnown(word, words)) : [],
       notes = [];
-    if (carried.size) notes.push(`carried through unchanged: ${[...carried].join(", ")}`);
+    if (carried.size) notes.push(`carried through unchanged: ${list([...carried])}`);
     if (broken) notes.push(`too long for the model, so read in parts: ${broken} sentence${broken > 1 ? "s" : ""}`);
-    if (strange.length) notes.push(`hardly ever read in training: ${strange.join(", ")}`);
-    return { parts: joined(parts), sentences, notes };
+    if (strange.length) notes.push(`hardly ever read in training: ${list(strange)}`);
+    return planned(parts, notes);
+  };
+  // For each line, whether it belongs to code between two fences.
+  const fenced = (lines) => {
+    const inside = lines.map(() => false);
+    let start = 0,
+      mark = "";
+    lines.forEach((line, number) => {
+      const found = line.match(new RegExp(`^(?:${patterns.FENCE})`, "u"));
+      if (found && !mark) [start, mark] = [number, found[1]];
+      else if (found && found[1].startsWith(mark) && !strip(line.slice(found[0].length))) {
+        inside.fill(true, start, number + 1);
+        mark = "";
+      }
+    });
+    return inside;
   };
   // The line with one letter for private use in the place of each item; numbers are text for a model without signs.
   const withHoles = (parts, signed) => {
     const items = [];
     const line = parts.map((part) => {
       if (!isSentence(part)) return part;
-      if (part.kind === "number" && !signed) return part.text;
+      if (part.kind === "number" && !signed) return simplify(part.text);
       items.push(part);
-      return String.fromCharCode(holes + items.length - 1);
+      return hole;
     });
     return [line.join("").replace(every.UNSEEN, ""), items];
   };
-  // A sentence in parts; symbols at its ends stay out of the model's sight.
+  const filled = (text, items) =>
+    text
+      .split(hole)
+      .flatMap((piece, n) => (n ? [items[n - 1].text, piece] : [piece]))
+      .join("");
+  // A sentence in parts; symbols at the ends of each stay out of the model's sight. What is left to do stands on a stack.
+  const EDGE = new RegExp(`^(?:${patterns.EDGE})`, "u");
   const partsOf = (sentence, items, fits, signed) => {
-    const itemOf = (hole) => items[hole.charCodeAt(0) - holes],
-      filled = (text) => text.replace(every.HOLE, (hole) => itemOf(hole).text),
-      kept = (text) => (!signed || holesOf(text).every((hole) => itemOf(hole).kind === "symbol") ? text : ""),
-      inParts = (texts) => texts.flatMap((text) => (text ? partsOf(text, items, fits, signed) : []));
-    if (!first.HAS_LETTER.test(sentence)) return [filled(sentence)];
-    const [before, after] = [first.HEAD, first.TAIL].map((edge) => kept(sentence.match(edge)[0])),
-      core = sentence.slice(before.length, sentence.length - after.length),
-      places = Array.from(core.matchAll(every.HOLE), ({ index }) => index);
-    let middle;
-    if (places.length > (signed ? signs.length : 0)) {
-      const place = places[signed ? signs.length : 0];
-      middle = inParts(signed ? [core.slice(0, place), core.slice(place)] : [core.slice(0, place), core[place], core.slice(place + 1)]);
-    } else if (fits(core)) {
-      middle = [sentenceOf(core, holesOf(core).map(itemOf), signed)];
-    } else {
-      middle = inParts(halves(core, fits));
+    const done = [],
+      stack = [[sentence, items]];
+    while (stack.length) {
+      const top = stack.pop();
+      if (typeof top === "string") {
+        done.push(top);
+        continue;
+      }
+      let [text, own] = top;
+      if (!first.HAS_LETTER.test(text)) {
+        done.push(filled(text, own));
+        continue;
+      }
+      let begin = text.match(EDGE)[0].length,
+        end = text.length - reversed(text).match(EDGE)[0].length,
+        from = holesIn(text.slice(0, begin)),
+        to = own.length - holesIn(text.slice(end));
+      const kept = (some) => !signed || some.every((item) => item.kind === "symbol");
+      if (!kept(own.slice(0, from))) begin = from = 0;
+      if (!kept(own.slice(to))) [end, to] = [text.length, own.length];
+      done.push(filled(text.slice(0, begin), own.slice(0, from)));
+      stack.push(filled(text.slice(end), own.slice(to)));
+      const core = text.slice(begin, end);
+      own = own.slice(from, to);
+      const pieces = atHoles(core, own, signed) || thatFit(core, own, fits);
+      if (pieces.length === 1) done.push(sentenceOf(core, own, signed));
+      else stack.push(...pieces.reverse());
     }
-    return [filled(before), ...middle, filled(after)];
+    return done;
+  };
+  // Pieces with at most as many items as there are signs; for a model without them, the items apart.
+  const atHoles = (core, items, signed) => {
+    const most = signed ? signs.length : 0,
+      texts = core.split(hole);
+    if (items.length <= most) return null;
+    if (!signed) return texts.flatMap((text, n) => [[text, []], items[n]?.text ?? ""]);
+    const pieces = [];
+    for (let n = 0; n < items.length; n += most) {
+      const some = texts.slice(n ? n + 1 : 0, n + most + 1).join(hole);
+      pieces.push([n ? hole + some : some, items.slice(n, n + most)]);
+    }
+    return pieces;
+  };
+  // Pieces that fit, each cut behind a comma or the like, else at a space; no more is read than about twice what fits.
+  const thatFit = (core, items, fits) => {
+    const letters = Array.from(core),
+      pieces = [];
+    let begin = 0,
+      used = 0;
+    while (begin < letters.length) {
+      const rest = letters.length - begin,
+        upTo = (size) => letters.slice(begin, begin + size).join("");
+      let low = 1,
+        high = Math.min(firstTry, rest);
+      while (fits(upTo(high)) && high < rest) [low, high] = [high, Math.min(2 * high, rest)];
+      if (!fits(upTo(high))) {
+        high -= 1;
+        while (low < high) {
+          const middle = Math.floor((low + high + 1) / 2);
+          if (fits(upTo(middle))) low = middle;
+          else high = middle - 1;
+        }
+        low = goodEnd(upTo(low));
+      } else low = rest;
+      const piece = upTo(low);
+      pieces.push([piece, items.slice(used, (used += holesIn(piece)))]);
+      begin += low;
+    }
+    return pieces;
+  };
+  // Only letters of one code unit are in the texts that the model reads, so a place in a text is a number of letters.
+  const goodEnd = (text) => {
+    for (const one of BREAKS) {
+      const end = Array.from(text.matchAll(one), ({ 0: mark, index }) => index + mark.length)
+        .filter((place) => 2 * place > text.length)
+        .at(-1);
+      if (end) return end;
+    }
+    return text.length;
   };
   // Signs in place of the holes, small letters if it was shouted; a model without signs gets the capitals that it has always read.
   const sentenceOf = (core, items, signed) => {
@@ -166,32 +278,39 @@ const typedWith = ({ patterns, breaks, space, twins, titles, endings, signs, hol
       loud = letters.length >= shouted && !letters.some(isSmall);
     if (loud) text = text.toLowerCase();
     if (!signed) text = (text[0].toUpperCase() + text.slice(1)).replace(every.SMALL_I, "I");
-    return { text: text.replace(every.HOLE, () => signs[next++]), items, shouted: loud };
-  };
-  // The longest beginning that fits, cut behind a comma or the like, else at a space; and the rest.
-  const halves = (core, fits) => {
-    let low = 1,
-      high = core.length - 1;
-    while (low < high) {
-      const middle = Math.floor((low + high + 1) / 2);
-      if (fits(core.slice(0, middle))) low = middle;
-      else high = middle - 1;
-    }
-    for (const one of BREAKS) {
-      const end = Array.from(core.slice(0, low).matchAll(one), ({ 0: text, index }) => index + text.length)
-        .filter((place) => 2 * place > low)
-        .at(-1);
-      if (end) return [core.slice(0, end), core.slice(end)];
-    }
-    return [core.slice(0, low), core.slice(low)];
+    return { text: text.replaceAll(hole, () => signs[next++]), items, shouted: loud };
   };
 
   // The model's answer with its items again, and the whole text with an answer for each sentence.
   const finish = (sentence, answer) => putBack(sentence.shouted ? answer.toUpperCase() : answer, sentence.items);
-  const misplaced = ({ items }, answer) => items.filter((_, n) => !answer.includes(signs[n])).map((item) => item.text);
+  const missing = ({ items }, answer) => items.filter((_, n) => !answer.includes(signs[n])),
+    textsOf = (items) => items.map((item) => item.text);
+  const misplaced = (sentence, answer) => textsOf(missing(sentence, answer)),
+    lost = (sentence, answer) => textsOf(missing(sentence, answer).filter((item) => item.kind === "number"));
+  // What stands between the items of a sentence as sentences of their own, and the items.
+  const apart = ({ text, items, shouted }) =>
+    text.split(ONE_SIGN).flatMap((piece, n) => {
+      const core = piece.replace(/^ +| +$/g, ""),
+        said = first.HAS_LETTER.test(piece) ? piece.split(core) : null;
+      return [n ? items[n - 1].text : "", ...(said ? [said[0], { text: core, items: [], shouted }, said[1]] : [piece])];
+    });
+  // The plan in which a sentence is read in parts if its answer (one for each sentence, or none) has lost a quantity.
+  const withoutLoss = ({ parts, notes }, answers) => {
+    const gone = [];
+    let next = 0;
+    const whole = parts.flatMap((part) => {
+      const answer = isSentence(part) ? answers[next++] : undefined,
+        missed = answer === undefined ? [] : lost(part, answer);
+      gone.push(...missed);
+      return missed.length ? apart(part) : [part];
+    });
+    return gone.length ? planned(whole, [...notes, `read in parts, for the model lost the place of a number: ${list(gone)}`]) : null;
+  };
+  // What a model wrote as one line, without what cannot be seen.
+  const visible = (answer) => answer.replace(every.BLANK, "").replace(every.GAP, " ");
   const join = ({ parts }, answers) => {
     let next = 0;
     return parts.map((part) => (isSentence(part) ? finish(part, answers[next++]) : part)).join("");
   };
-  return { signs, simplify, takeOut, putBack, splitSentences, cut, finish, misplaced, join };
+  return { signs, list, simplify, takeOut, putBack, splitSentences, cut, finish, misplaced, withoutLoss, visible, join };
 };
