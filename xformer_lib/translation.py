@@ -18,7 +18,7 @@ __all__ = ["Plan", "Sentence", "Translation", "cut", "visible"]
 HOLE = "\ue000"  # a letter for private use that holds the place of each item while a line is cut into sentences
 HAS_LETTER = re.compile(f"[{LATIN}]")
 EDGE = re.compile(f"[\\s{HOLE}]*")
-LINE_END = re.compile(f" *(\r\n|[{BREAK}])")
+LINE_END = re.compile(f"(?<! ) *(\r\n|[{BREAK}])")
 FENCE = re.compile(" {0,3}(```+|~~~+)")
 BESIDE = re.compile(f"(?<=[{LATIN}0-9])(?={HOLE})|(?<={HOLE})(?=[{LATIN}0-9])")  # between a hole and a letter
 SMALL_I = re.compile(r"\bi\b")
@@ -27,7 +27,9 @@ ONE_SIGN = re.compile(f"([{SIGNS}])")
 SPOKEN = re.compile("[a-zà-ÿ]{3}")  # a word in a quantity, as in 12 May or 20-year-old
 GAP = re.compile(f"[\t{BREAK}]+")
 # Of what cannot be seen, joiners and variants belong to the letter before them, if it is of another script, or a symbol.
-BLANK = re.compile(f"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]+|(?<![^{READ}])[\u200c\u200d\ufe00-\ufe0f]+")
+BLANK = re.compile(
+    f"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]+|(?<![^{READ}])[\u200c\u200d\ufe00-\ufe0f]+"
+)
 SHOUTED = 4  # letters from which on a sentence all in capitals is read in small ones
 FIRST_TRY = 256  # letters; a beginning that fits is looked for from there
 LISTED = 20  # things in a note
@@ -243,7 +245,8 @@ def _at_holes(core: str, items: list[Item], signs: bool) -> list[str | tuple[str
         return [piece for text, item in zip(texts, [*items, None]) for piece in ((text, []), item.text if item else "")]
     ends = [place for place, letter in enumerate(core) if letter == HOLE][most::most]
     return [
-        (core[begin:end], items[number * most : (number + 1) * most]) for number, (begin, end) in enumerate(zip([0, *ends], [*ends, len(core)]))
+        (core[begin:end], items[number * most : (number + 1) * most])
+        for number, (begin, end) in enumerate(zip([0, *ends], [*ends, len(core)]))
     ]
 
 

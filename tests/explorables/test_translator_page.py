@@ -268,7 +268,12 @@ WHOLE = {  # typed into the field; greedily, and the short ones with a beam of f
         "I was here " * 90,
         "Add ½ cup of sugar. It is -5 °C at 9:30.",
     ),
-    "fr-en": ("J'ai raté mon train 😅. Tu peux m'attendre ?", "«\u202fÇa coûte 1,50\u202f€\u202f»", "L’été est là. LA GARE EST OÙ ?", "J'ai 3 chats. 20-25 ans !"),
+    "fr-en": (
+        "J'ai raté mon train 😅. Tu peux m'attendre ?",
+        "«\u202fÇa coûte 1,50\u202f€\u202f»",
+        "L’été est là. LA GARE EST OÙ ?",
+        "J'ai 3 chats. 20-25 ans !",
+    ),
 }
 
 

@@ -6,11 +6,12 @@ import re
 import pytest
 
 from tests.book.browser import browse
+from tests.carried import ADDRESSES, IN_SENTENCES, QUANTITIES
 from tests.explorables import live_model as live
 from xformer_course.explorables.typed_data import for_javascript
 from xformer_lib.data.typed import read_words
 from xformer_lib.pretrained import FOLDER
-from xformer_lib.translation import cut
+from xformer_lib.translation import cut, visible
 
 TYPED = (
     "I am an engineer.",
@@ -77,6 +78,13 @@ TYPED = (
     "\U0001d400\U0001d401 𝓗𝓮𝓵𝓵𝓸 ⅷ Ⅷ ㎞ ﷺ",
     "line\u2028separator\u2029here",
     "a\u0338b \u0301 o\u0308\u0323",
+    "one\rtwo\x0bthree\x0c \x1c four\u2029five",
+    "~~~py\nx = 1\n~~~\nHello\n```\nopen",
+    "src/Main he/she I came.He left.she it`s .gitignore notes.final 5m'a 2 d'ici Louis V et XIV, Ier",
+    "a 😀 " * 900,
+    "a" + " " * 3000 + "b",
+    *(sentence.format(item) for item in ADDRESSES for sentence in IN_SENTENCES),
+    *(sentence.format(item) for both, items in QUANTITIES.items() for item in items.split("|") for sentence in both),
 )
 PLAN = """
 const words = new Set(value.words), { typed } = engine;
@@ -84,21 +92,33 @@ const backward = (text) => [...text].reverse().join("");
 return value.texts.map((text) => {
   const plan = typed.cut(text, { fits: (part) => part.length < 60, signed: value.signed, words });
   return { parts: plan.parts, notes: plan.notes,
-    joined: [(one) => one, backward, (one) => one.slice(3), (one) => one + one].map((say) => typed.join(plan, plan.sentences.map(({ text }) => say(text)))) };
+    joined: [(one) => one, backward, (one) => one.slice(3), (one) => one + one].map((say) => {
+      const answers = plan.sentences.map(({ text }) => say(text)),
+        parted = typed.withoutLoss(plan, answers);
+      return [typed.join(plan, answers), parted && { parts: parted.parts, notes: parted.notes }, answers.map(typed.visible)];
+    }) };
 });"""
 
 
 def plan_of(text, **options):
     """What the script says of a text, from Python."""
     plan = cut(text, fits=lambda part: len(part) < 60, **options)
-    parts = [
+    joined = []
+    for say in (lambda one: one, lambda one: one[::-1], lambda one: one[3:], lambda one: one + one):
+        answers = [say(one.text) for one in plan.sentences]
+        parted = plan.without_loss(answers)
+        other = None if parted is plan else {"parts": parts_of(parted), "notes": list(parted.notes)}
+        joined.append([plan.join(answers), other, [visible(one) for one in answers]])
+    return {"parts": parts_of(plan), "notes": list(plan.notes), "joined": joined}
+
+
+def parts_of(plan):
+    return [
         part
         if isinstance(part, str)
         else {"text": part.text, "items": [{"text": one.text, "kind": one.kind} for one in part.items], "shouted": part.shouted}
         for part in plan.parts
     ]
-    sayings = (lambda one: one, lambda one: one[::-1], lambda one: one[3:], lambda one: one + one)
-    return {"parts": parts, "notes": list(plan.notes), "joined": [plan.join([say(one.text) for one in plan.sentences]) for say in sayings]}
 
 
 def mixed_texts(count, seed):

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from xformer_lib.data.files import check_writable, write_atomically
+from xformer_lib.data.typed import text_lines
 
 __all__ = ["STANDARD", "check_output", "read_lines", "write_text"]
 
@@ -12,7 +13,7 @@ STANDARD = "-"
 
 
 def read_lines(path: str | None) -> list[str]:
-    """Return the lines of a file, or of standard input, without a byte order mark. Raises ValueError for what is not UTF-8."""
+    """Return the `text_lines` of a file, or of standard input, without a byte order mark. Raises ValueError for what is not UTF-8."""
     try:
         if path is not None and path != STANDARD:
             data = Path(path).read_bytes()
@@ -28,8 +29,7 @@ def read_lines(path: str | None) -> list[str]:
     except OSError as error:
         name, advice = (path, "name another file") if path else ("standard input", "name a file with --input, or type the sentences")
         raise OSError(f"{name}: cannot be read ({error.strerror or error}); {advice}") from error
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return text.removesuffix("\n").split("\n") if text else []
+    return text_lines(text) if text else []
 
 
 def check_output(option: str, file: str | None) -> None:

@@ -72,9 +72,7 @@ def _is_listed(language: str, word: str) -> bool:
 
 def _is_offensive(pair: tuple[str, str]) -> bool:
     return any(
-        _is_listed(language, word)
-        for language, text in zip(("en", "fr"), pair, strict=True)
-        for word in find_words(text.casefold())
+        _is_listed(language, word) for language, text in zip(("en", "fr"), pair, strict=True) for word in find_words(text.casefold())
     )
 
 

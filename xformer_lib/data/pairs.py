@@ -7,6 +7,7 @@ from typing import Any
 
 from xformer_lib.data.corpora import linked_groups, normalise
 from xformer_lib.data.files import write_atomically
+from xformer_lib.data.typed import text_lines
 
 __all__ = ["load_pairs", "read_pairs", "save_pairs", "split_pairs"]
 
@@ -61,7 +62,7 @@ def _lines(path: Path) -> list[str]:
         raise ValueError(f"pairs: expected text in UTF-8, got other bytes at place {error.start} of {path}; save it as UTF-8") from None
     except FileNotFoundError:
         raise FileNotFoundError(f"pairs: no file {path}; check the name, and the folder that you are in") from None
-    return text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n")
+    return text_lines(text)
 
 
 def split_pairs(pairs: list[Pair], *, seed: int = 1) -> dict[str, list[Pair]]:

@@ -3,6 +3,11 @@
 A model reads the letters, marks and words of its training sentences and nothing else. Around it, `simplify` gives every quote, dash and
 full-width letter its plain form, and `take_out` lifts what no letter of the model's is (emoji, other scripts, addresses, numbers) out of
 the text. In its place the model reads a sign, ``①`` to ``⑤``, and `put_back` gives each sign its text again.
+
+A model reads no digit: a quantity goes through as it was typed, with its sign, currency, unit, month, and the letters beside it.
+Found as addresses: links of any scheme, e-mail, @handles, #tags, tags, ``{slots}``, ``%s``, ``$HOME``, code in backticks, file paths of
+Unix and Windows, snake_case, and names of hosts and files: with an ending of `ENDINGS`, or with any other if the model never read
+one of the words around the dot. Not found: ``docs.it`` where both words were read, and host names in other scripts with a Latin ending.
 """
 
 import re
@@ -14,7 +19,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
 
-__all__ = ["NUMBER", "SIGNS", "Item", "is_known", "joined", "known_words", "put_back", "read_words", "simplify", "take_out"]
+__all__ = ["NUMBER", "SIGNS", "Item", "is_known", "joined", "known_words", "put_back", "read_words", "simplify", "take_out", "text_lines"]
 
 SIGNS = "①②③④⑤"
 T = TypeVar("T")
@@ -35,6 +40,7 @@ INVISIBLE = "\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe
 UNSEEN = re.compile(f"[\x00-\x08\x0e-\x1f\x7f-\x9f{INVISIBLE}]+")
 HIDDEN = re.compile(f"(?<![^{READ}])[\x00-\x08\x0e-\x1f\x7f-\x9f{INVISIBLE}]+(?![^{READ}])")  # between plain letters: says nothing there
 BREAK = "\n\v\f\r\x1c-\x1e\u0085\u2028\u2029"  # all that somebody's count of lines sees as the end of one
+OTHER_END = re.compile(f"[{BREAK}]")
 WORD = re.compile(f"[{LATIN}][{LATIN}\u0300-\u036f]*")
 NAME = re.compile(f"[{LATIN}]+(?:-[{LATIN}]+|'[A-Z][{LATIN}]+)*")
 TITLE = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|Prof|M)\. $|\b(?:Miss|Mme|Mlle) $")
@@ -46,15 +52,15 @@ _PART = f"{LATIN}{_DIGIT}_"  # of a word that may hold digits
 _MONEY = "$¢-¥฿\u20a0-\u20cf"
 _SIGN = "-+±∓~≈<>≤≥="
 _UNIT = (
-    rf" ?(?:°(?:[CFKNSEWO](?![{_PART}]))?|[%‰]|(?:US)?[{_MONEY}](?: ?(?:US|CA|AU)(?![{_PART}]))?"
-    rf"|[ap]\.m(?:\.(?= [a-zà-ÿ]|[,;:!?)]))?(?![{_PART}])|(?:[kcdmnhµμ]?(?:m[²³]?|g|l|L|s)|[mg]in|h|[kmMGTµ]?(?:W|Wh|Hz|bps|bits?|eV|cal|Pa)"
-    r"|[kmµ]?V|K|[kmµ]A|hPa|[kM][JN]|Nm|[kKMGT][bB]|[kM][€$]|mph|kph|lbs?|oz|ft|yd|kt|rpm|dB|psi|px|dpi|fps|ppm|ha|mins?|secs?|hrs?"
+    rf" ?(?:°(?: ?[CFKNSEWO](?![{_PART}]))?|[%‰]|(?:US)?[{_MONEY}](?: ?(?:US|CA|AU)(?![{_PART}]))?"
+    rf"|[ap]\.m(?:\.(?= [a-zà-ÿ]|[,;:!?)]))?(?![{_PART}])|(?:[kcdmnhµμ]?(?:m[²³]?|g|l|L|s)|[mg]in|h|[kmMGTµ]?(?:W|Wh|Hz|bps|bits?|eV|cal)"
+    r"|Pa|[kmµ]?V|K|[kmµ]A|[hkM]Pa|[kM][JN]|Nm|[kKMGT][bB]|[kM][€$]|mph|kph|mi|lbs?|oz|ft|yd|kt|rpm|dB|psi|px|dpi|fps|ppm|ha|mins?|secs?|hrs?"
     r"|am|pm|AM|PM|BCE?|AD|bn|billions?|trillions?|milliards?|USD|EUR|GBP|CHF|CAD|AUD|JPY|CNY|INR)"
-    rf"(?:/[{LATIN}]+[²³]?)?(?!'?[{_PART}]))"
+    rf"(?:/(?:[0-9]+ ?)?[{LATIN}]+[²³]?)?(?!'?[{_PART}]))"
 )
 _FIGURES = (
-    rf"[{_SIGN}]{{0,2}}(?:(?:US|CA|AU|NZ)?[{_MONEY}] ?)?[{_SIGN}]?(?:\.|'(?=[0-9]0s))?[{_DIGIT}]"
-    rf"(?:[{_PART}°%‰µμΩ{_MONEY}]|(?:\.{{1,3}}|[,:'])(?=[{_DIGIT}])|[-/*^+=<>×÷·⋅]{{1,3}}(?=[{_PART}{_MONEY}])"
+    rf"(?:[±∓~≈≤≥√] ?)?[{_SIGN}]{{0,2}}(?:[A-Z]{{0,3}}[{_MONEY}] ?)?[{_SIGN}]?(?:\.|'(?=[0-9]0s))?[{_DIGIT}]"
+    rf"(?:° [CFKNSEWO](?![{_PART}])|[{_PART}°ºª%‰µμΩ{_MONEY}]|(?:\.{{1,3}}|[,:'])(?=[{_DIGIT}])|[-/*^+=<>×÷·⋅]{{1,3}}(?=[{_PART}{_MONEY}])"
     rf"|'s(?![{LATIN}])|\"(?=[NSEWO](?![{LATIN}]))|\+(?![{_PART}]))*(?:{_UNIT})?"
 )
 _HEAD = (
@@ -72,7 +78,9 @@ _DAY = rf"[0-3]?[0-9](?:st|nd|rd|th|er|e)?{_DONE}"
 _YEAR = rf"[0-9]{{4}}{_DONE}"
 _DAYS = rf"(?:[0-3]?[0-9] ?[-/] ?)?{_DAY}"
 _DATE = rf"{_DAYS},? (?:of |de |d')?{_MONTH}(?:,? {_YEAR})?|{_MONTH} (?:{_DAYS}(?:,? {_YEAR})?|{_YEAR})"
-_NUMBER = rf"(?<![{_PART}])(?<![{_PART}]-)(?:{_DATE}|(?:{_HEAD})?(?:{_FIGURES})(?: (?:[-+*/×x÷=:<>·^] )?(?:{_FIGURES}))*)|[{_DIGIT}][{_PART}]*"
+_NUMBER = (
+    rf"(?<![{_PART}])(?<![{_PART}]-)(?:{_DATE}|(?:{_HEAD})?(?:{_FIGURES})(?: (?:[-+*/×x÷=:<>·^] )?(?:{_FIGURES}))*)|[{_DIGIT}][{_PART}]*"
+)
 NUMBER, FIGURE = re.compile(_NUMBER), re.compile(f"[{_DIGIT}_]")
 
 # Addresses: what a computer reads. A sentence's mark or bracket behind one is not part of it, brackets that are balanced are.
@@ -80,8 +88,8 @@ _INSIDE = r"[^\s<>\"()\[\]{}]"
 _REST = rf"(?:{_INSIDE}|\((?:{_INSIDE}|\({_INSIDE}*\))*\)|\[{_INSIDE}*\]|\{{{_INSIDE}*\}})*(?<![.,;:!?'*])"
 _IN_PATH = rf"{_PART}.@+%=~$*\-"
 ENDINGS = (
-    "com org net edu gov info biz io dev app fr de uk eu ca ch lu txt pdf md py js ts htm html css json yaml yml toml csv tsv xml zip gz tar "
-    "exe sh doc docx xls xlsx ppt pptx jpg jpeg png gif svg mp3 mp4 ipynb log cfg ini"
+    "com org net edu gov info biz io dev app fr de uk eu ca ch lu txt pdf md py js ts htm html css json yaml yml toml csv tsv xml zip gz "
+    "tar exe sh doc docx xls xlsx ppt pptx jpg jpeg png gif svg mp3 mp4 ipynb log cfg ini"
 ).split()
 _ENDING = "|".join([*ENDINGS, *map(str.upper, ENDINGS)])
 _CODE = rf"(?<![{_PART}`])(?:```[^`]+```|``(?:[^`]|`(?!`))+``|`[^`]+`)(?![{_PART}`])"
@@ -91,12 +99,10 @@ _SLOT = (
     rf"|(?<![{_PART}])\$[A-Za-z_][A-Za-z0-9_]*|(?<![{_PART}])%[A-Z_]{{2,}}%"
     rf"|(?<![{_PART}%])%(?:\([A-Za-z0-9_]+\))?(?:[0-9]+\$)?[-+0#]*[0-9]*(?:\.[0-9]+)?l*[sdiufgeExXcr@](?![{LATIN}])"
 )
-_LINK = (
-    rf"(?<![{LATIN}0-9])[A-Za-z][A-Za-z0-9+.-]{{1,20}}://{_REST}|(?<![{_PART}.])(?:www\.|(?:mailto|tel|sms|urn|doi|magnet):(?=[^\s])){_REST}"
-)
+_LINK = rf"(?<![{LATIN}0-9])[A-Za-z][A-Za-z0-9+.-]{{1,20}}://{_REST}|(?<![{_PART}.])(?:www\.|(?:mailto|tel|sms|urn|doi|magnet):(?=[^\s])){_REST}"
 _MAIL = (
-    rf"(?<![{_PART}.%+-])@?[{_PART}][{_PART}!#$%&'*+/=?^{{|}}~.-]{{0,63}}@(?:[{LATIN}0-9-]+(?:\.[{LATIN}0-9-]+)+|[{LATIN}0-9-]{{2,}})"
-    rf"(?::?/{_REST})?"
+    rf"(?<![{_PART}.%+-])@?[{_PART}][{_PART}!#$%&'*+/=?^{{|}}~.-]{{0,63}}@(?:[{_PART}-]+(?:\.[{_PART}-]+)+|[{_PART}-]{{2,}})"
+    rf"(?::(?=[{_PART}/~]){_REST}|/{_REST})?"
 )
 _HOST = rf"(?<![{_PART}.@/-])(?:(?:[{_PART}-]+[./])+(?:{_ENDING})|localhost)(?![{_PART}])(?::[0-9]+)?(?:[/?#]{_REST})?"
 _PATH = (
@@ -113,11 +119,11 @@ _ADDRESS = "|".join([_CODE, _LINK, _MAIL, _TAG, _SLOT, _HOST, _PATH, _GROUPS, _H
 # Or two words with a dot or a stroke between them: an address if the model never read one of them, which is for `take_out` to say.
 _DOUBT = (
     rf"(?<![{_PART}.@/-])(?:[{LATIN}][{_PART}-]+(?:\.[{_PART}-]+)*\.(?:[a-z][a-z0-9]+|[A-Z][A-Z0-9]+)(?![{_PART}])(?::[0-9]+)?(?:/{_REST})?"
-    rf"|[{LATIN}][{_PART}-]*(?:/[{_PART}-]+)+/?|/[{LATIN}][{_PART}-]+)"
+    rf"|[{LATIN}][{_PART}-]*(?:/[{_PART}-]+)+/?|[/.][{LATIN}][{_PART}-]+)"
 )
 _MOUTH = r"[)(DPpOo/\\|*\]\[]"
 _FACE = rf"(?<![^\s])(?:[:;][-'o]?(?:{_MOUTH}|3)+|(?:=[-'o]?|8-){_MOUTH}+|<3+(?!{_UNIT})|\^_?\^|[xX]D+)(?=\s|[.,!?]|$)"
-_OTHER = f"[^{READ}]+(?: [^{READ}]+)*"
+_OTHER = f"[^{READ}]+(?:[ .@/-][^{READ}]+)*"
 TAKEN = re.compile(
     f"(?P<symbol>[0-9#*]\ufe0f?\u20e3|{_FACE})|(?P<address>{_ADDRESS})|(?P<doubt>{_DOUBT})|(?P<number>{_NUMBER})|(?P<other>{_OTHER})"
 )
@@ -148,6 +154,19 @@ def _twin(letter: str) -> str:
     return compatible if READABLE.fullmatch(compatible) else letter
 
 
+def text_lines(text: str) -> list[str]:
+    r"""Return the lines of a file: ``\n`` or ``\r\n`` ends one, or ``\r`` where there is no other end. Others become spaces.
+
+    So each has one line in any program's count, and as many come out as went in.
+
+    >>> text_lines("one\rline\u2028here\r\ntwo\n")
+    ['one line here', 'two']
+    """
+    text = text.replace("\r\n", "\n")
+    text = text if "\n" in text else text.replace("\r", "\n")
+    return [OTHER_END.sub(" ", line) for line in text.removesuffix("\n").split("\n")]
+
+
 def known_words(texts: Iterable[str], *, least: int = 2) -> frozenset[str]:
     """Return the words that occur in these texts at least ``least`` times: what a model trained on them has read.
 
@@ -163,7 +182,7 @@ def known_words(texts: Iterable[str], *, least: int = 2) -> frozenset[str]:
 def read_words(folder: str | Path) -> frozenset[str]:
     """Return the `known_words` in ``words.txt`` of a model's folder; none where the file is missing, as in a run of one's own."""
     path = Path(folder) / "words.txt"
-    return frozenset(path.read_text(encoding="utf-8-sig").split()) if path.exists() else frozenset()
+    return frozenset(path.read_text(encoding="utf-8").split()) if path.exists() else frozenset()
 
 
 def is_known(word: str, words: Set[str]) -> bool:
@@ -225,7 +244,8 @@ def joined(parts: Iterable[str | T]) -> list[str | T]:
     """Return the parts without empty texts, and with texts that follow each other as one."""
     found: list[str | T] = []
     for is_text, some in groupby(parts, key=lambda part: isinstance(part, str)):
-        found += filter(None, ["".join(some)]) if is_text else some
+        group = list(some)
+        found += filter(None, ["".join(group)]) if is_text else group
     return found
 
 

@@ -1,5 +1,6 @@
 """Text in, text out: a model, its tokenizer, and texts of any kind; page w5 explains it."""
 
+import copy
 from collections.abc import Set
 from typing import TypeVar
 
@@ -13,7 +14,6 @@ from xformer_lib.decoding.limits import evaluation_mode
 from xformer_lib.decoding.sentences import check_texts, decode_sentences, translate
 from xformer_lib.engine.decode import check_engine
 from xformer_lib.engine.modules import accelerate
-from xformer_lib.nn._trees import full_copy
 from xformer_lib.nn.attention import MultiHeadAttention
 from xformer_lib.nn.protocols import SomeModule, TranslationModel
 from xformer_lib.translation import Sentence, Translation, cut, listed
@@ -41,7 +41,7 @@ class Translator:
     ):
         check_engine(engine)
         check_translator(model)
-        model = full_copy(model)
+        model = copy.deepcopy(model)
         self.model = (
             model if engine == "plain" else accelerate(store_column_major(model))
         )
@@ -134,9 +134,7 @@ def translate_texts(
             for item in one.misplaced(text)
         ]
         if late:
-            notes.append(
-                f"at the end, for the model lost their place: {listed(late)}"
-            )
+            notes.append(f"at the end, for the model lost their place: {listed(late)}")
         results.append(Translation(plan.join(answers(plan)), (*plan.notes, *notes)))
     return results
 

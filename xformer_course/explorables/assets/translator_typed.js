@@ -125,7 +125,7 @@ const typedWith = ({ patterns, breaks, space, twins, titles, endings, signs, hol
   const cut = (typed, { fits, signed, words }) => {
     const parts = [],
       carried = new Set(),
-      split = typed.replace(/ +$/, "").split(first.LINE_END),
+      split = typed.replace(/(?<! ) +$/, "").split(first.LINE_END),
       lines = split.filter((_, n) => n % 2 === 0),
       code = fenced(lines);
     let broken = 0;
