@@ -25,7 +25,7 @@ class Claims:
         self.seen: dict[int, Any] = {}  # sides of the comparison that is looked at, by their number
         self.last: tuple[int, Any, dict[int, Any]] | None = None  # comparison, its value, its sides
         self.texts, self.leaves, self.parts = [], [], []  # of claims, of the comparisons in them, of the sides of those
-        self.number = 0
+        self.number = self.reached = 0
         self.lines, self.told = [], set()
 
     # ------------------------------------------------------------ before it runs
@@ -93,21 +93,26 @@ class Claims:
 
     def __call__(self, number):
         self.seen, self.last = {}, None
+        self.reached = self.reached if number is None else max(self.reached, number + 1)
         return _Guard(self, number)
 
-    def broken(self, number, error):
-        """Say once what no longer holds."""
+    def broken(self, number, error, line):
+        """Say once what no longer holds; an error outside of the claims arose in this line of the cell."""
         if number in self.told:
             return
         self.told.add(number)
-        line = f"Held with the book's numbers: {short_text(self._claim(number, error))}. Now: {self._now(error)}."
-        self.lines.append(line)
+        now = self._now(error)
+        if number is None:
+            now = f"`{short_text(self.source.splitlines()[line - 1].strip())}` stops with {now}, so they could not be looked at"
+        text = f"Held with the book's numbers: {short_text(self._claim(number, error))}. Now: {now}."
+        self.lines.append(text)
         if self.say:
-            self.say(line)
+            self.say(text)
 
     def _claim(self, number, error):
         if number is None:
-            return f"{self.number} claim{'s' * (self.number != 1)} of this cell"
+            left = self.number - self.reached
+            return f"{'the last ' * bool(self.reached)}{left} claim{'s' * (left != 1)} of this cell"
         own = isinstance(error, AssertionError) and not _is_deeper(error)
         text = self.leaves[self.last[0]] if own and self.last else self.texts[number]
         return f"{error.args[0]}: {text}" if own and error.args else text
@@ -119,11 +124,16 @@ class Claims:
         if not self.last:
             return "it does not"
         _, value, seen = self.last
+        names, values = [short_text(self.parts[part][1]) for part in seen], list(seen.values())
+        place, where = first_failure(value, values)
+        if place is not None:
+            entries = [entry(name, one, place) for name, one in zip(names, values)]
+            names, values = [name for name, _ in entries], [one for _, one in entries]
         for digits in (4, 17):
-            texts = [shown(one, digits) for one in seen.values()]
+            texts = [shown(one, digits) for one in values]
             if len(set(texts)) == len(texts):
                 break
-        return " and ".join(f"{short_text(self.parts[part][1])} is {text}" for part, text in zip(seen, texts)) or f"it is {shown(value)}"
+        return " and ".join(f"{name} is {text}" for name, text in zip(names, texts)) + where or f"it is {shown(value)}"
 
 
 class _Guard:
@@ -138,7 +148,7 @@ class _Guard:
     def __exit__(self, kind, error, trace):
         if not isinstance(error, Exception):
             return False  # Ctrl-C, say
-        self.claims.broken(self.number, error)
+        self.claims.broken(self.number, error, trace.tb_lineno)
         return True
 
 
@@ -192,6 +202,41 @@ def shown(value, digits=4):
     brief = reprlib.Repr()
     brief.maxstring = brief.maxother = 40
     return " ".join(brief.repr(value).split())
+
+
+def as_array(value):
+    """A value as an array of NumPy; None for one that has no shape."""
+    if not hasattr(value, "shape"):
+        return None
+    import numpy as np
+
+    return np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
+
+
+def first_failure(value, sides):
+    """Where the first entry of arrays fails a comparison that gave ``value``, and how many do, in words; None for no such place.
+
+    >>> import numpy as np
+    >>> first_failure(np.array([True, False, True]), [])
+    ((1,), ', and so in 1 of 3 places')
+    """
+    held, arrays = as_array(value), [as_array(side) for side in sides]
+    if held is None or held.size < 2:
+        if len(arrays) < 2 or any(one is None or one.size < 2 or one.shape != arrays[0].shape for one in arrays[:2]):
+            return None, ""
+        held = arrays[0] == arrays[1]  # as a function such as `allclose` compares them
+    failed = [tuple(map(int, place)) for place in zip(*(~held.astype(bool)).nonzero())]
+    return (failed[0], f", and so in {len(failed)} of {held.size} places") if failed else (None, "")
+
+
+def entry(name, side, place):
+    """The name and the value of one entry of a side of a comparison, which may have fewer axes than its result."""
+    array = as_array(side)
+    if array is None or not array.shape:
+        return name, side
+    place = tuple(0 if size == 1 else index for size, index in zip(array.shape, place[-array.ndim :]))
+    name = name if name.replace(".", "").isidentifier() else f"({name})"
+    return f"{name}[{', '.join(map(str, place))}]", array[place]
 
 
 def check(source, names):

@@ -6,9 +6,11 @@ import sys
 from pathlib import Path
 
 import nbformat
+import numpy as np
 import pytest
 import run_notebooks
 import sync_bootstrap
+import torch
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
@@ -58,7 +60,35 @@ def test_a_broken_claim_is_one_line_and_the_next_cell_runs(monkeypatch):
 
 def test_a_claim_that_cannot_be_computed_is_one_line(monkeypatch):
     said = as_a_reader(page([2.5], f"{claims.MARK}\nlast = x[1]\nassert last == 0.5\nassert last > 0"), monkeypatch)
-    assert said[2:] == ["Held with the book's numbers: 2 claims of this cell. Now: IndexError: list index out of range.\n", "on\n"]
+    assert said[2:] == [
+        "Held with the book's numbers: 2 claims of this cell. Now: `last = x[1]` stops with IndexError: list index out of range, so "
+        "they could not be looked at.\n",
+        "on\n",
+    ]
+
+
+@pytest.mark.parametrize(
+    "claim, now",
+    [
+        ("assert (x == y).all()", "x[3] is 3 and y[3] is 4, and so in 1 of 8 places"),
+        ("assert np.allclose(x, y)", "x[3] is 3 and y[3] is 4, and so in 1 of 8 places"),
+        ("assert np.array_equal(2 * x, x + x + y)", "(2 * x)[1] is 2 and (x + x + y)[1] is 3, and so in 7 of 8 places"),
+        ("assert (x < 6).all()", "x[6] is 6, and so in 2 of 8 places"),
+        ("assert (m <= x).all()", "m[1, 0] is 8 and x[0] is 0, and so in 8 of 16 places"),
+        ("assert (t == x).all()", "t[7] is 0 and x[7] is 7, and so in 1 of 8 places"),
+        ("assert x.shape == (3,)", "x.shape is (8,)"),
+        ("assert sum(x) == 3", "sum(x) is 28"),
+        ("assert 1 == 2\nz = x[9]\nassert x[0]\nassert x[1]", ""),
+    ],
+)
+def test_of_arrays_the_first_entry_that_fails_is_told(claim, now):
+    x = np.arange(8)
+    names = {"np": np, "x": x, "y": np.where(x == 3, 4, x), "m": np.stack([x, x + 8]), "t": torch.tensor([*range(7), 0])}
+    lines = claims.check(claim, names)
+    if now:
+        assert len(lines) == 1 and lines[0].endswith(f" Now: {now}.")
+    else:
+        assert lines[1].startswith("Held with the book's numbers: the last 2 claims of this cell. Now: `z = x[9]` stops with IndexError: ")
 
 
 @pytest.mark.parametrize("x, claim", [([], f"{claims.MARK}\nassert x"), ([1], "assert x == []")])
