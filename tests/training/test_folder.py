@@ -583,3 +583,65 @@ def test_the_file_holds_the_model_in_use(run):
     """The control of the tests above: a run's own files load, and give its own weights."""
     model, _ = load_model(run)
     assert isinstance(model, Transformer)
+
+
+def test_the_bar_names_its_loss_and_counts_the_tokens_of_its_own_time(tmp_path, monkeypatch, capsys):
+    """Smoothed labels make the training loss a multiple of the validation loss; a resumed run's past had a clock of its own."""
+    said, real, step = [], loop.progress_bar, loop.train_step
+
+    def spied(*given, **options):
+        bar = real(*given, **options)
+        bar.set_postfix_str = said.append
+        return bar
+
+    def dies(run, batch):
+        if run.step == 5:
+            raise RuntimeError
+        return step(run, batch)
+
+    def restored(run, restore=loop.restore):
+        restore(run)
+        run.seconds += 1e9
+
+    monkeypatch.setattr(loop, "READ_EVERY", 1)
+    monkeypatch.setattr(loop, "progress_bar", spied)
+    with monkeypatch.context() as patch, pytest.raises(RuntimeError):
+        patch.setattr(loop, "train_step", dies)
+        begin(tmp_path / "run", progress=True)
+    monkeypatch.setattr(loop, "restore", restored)
+    go_on(tmp_path / "run", progress=True)
+    found = [re.fullmatch(r"training loss \d\.\d{3} with smoothed labels, ([\d,]+) tokens/s", one) for one in said]
+    assert len(said) == 5 + 4 and all(found) and all(int(one[1].replace(",", "")) > 0 for one in found)
+    begin(tmp_path / "plain", replace(CONFIG, label_smoothing=0.0), progress=True)
+    assert re.fullmatch(r"training loss \d\.\d{3}, [\d,]+ tokens/s", said[-1])
+
+
+def test_a_program_without_a_console_trains(tmp_path, monkeypatch):
+    """pythonw has no standard error at all."""
+    monkeypatch.setattr("sys.stderr", None)
+    assert begin(tmp_path / "run", progress=True).step == CONFIG.max_steps
+
+
+@posix
+@pytest.mark.errors
+def test_what_cannot_be_written_is_found_before_the_first_step(tmp_path, monkeypatch):
+    """The weights of a run to go on with are for reading only; a new folder's parent takes nothing."""
+    step = loop.train_step
+
+    def dies(run, batch):
+        if run.step == 5:
+            raise RuntimeError
+        return step(run, batch)
+
+    with monkeypatch.context() as patch, pytest.raises(RuntimeError):
+        patch.setattr(loop, "train_step", dies)
+        begin(tmp_path / "run")
+    monkeypatch.setattr(loop, "train_step", None)
+    (tmp_path / "run" / "model.safetensors").chmod(0o444)
+    with pytest.raises(OSError, match=r"model\.safetensors cannot be written \(it is read-only\); name another"):
+        go_on(tmp_path / "run")
+    monkeypatch.setattr("tempfile.TemporaryFile", lambda dir: (_ for _ in ()).throw(OSError(30, "Read-only file system")))
+    monkeypatch.setattr(loop, "new_run", None)
+    with pytest.raises(OSError, match=rf"{tmp_path} cannot be written \(Read-only file system\); name one in another folder"):
+        begin(tmp_path / "new" / "run")
+    assert not (tmp_path / "new").exists()

@@ -34,6 +34,7 @@ def judge(exercise: Exercise, answer: Any, rng: Any) -> Verdict:
         exercise.pure,
         exercise.compare,
         probe=exercise.probe,
+        combinations=exercise.combinations,
     )
     return judge_function(task, answer)
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 KINDS = ("predict", "implement", "find the bug", "prove", "explore")
@@ -120,6 +121,8 @@ class Exercise(WithWrongAnswers):
         cases: For functions, `cases(rng)` gives the calls to make; small ones come first.
         returns: Names of what the function returns, for the messages.
         wrong: Wrong answers with their diagnoses, by name.
+        together: A function that makes wrong answers from settings, and the settings of some in `wrong`, by name: two or three of
+            them at once are recognised, too.
         alternatives: Right answers in other styles, by name; the tests hold the check to accepting them.
         accepts: For explore, `accepts(answer)` gives None, or what is missing in one sentence.
         steps: For prove, the steps in order.
@@ -148,6 +151,7 @@ class Exercise(WithWrongAnswers):
     cases: Callable[[Any], list[Case]] | None = None
     returns: tuple[str, ...] = ("result",)
     wrong: dict[str, tuple | Misconception] = field(default_factory=dict)
+    together: tuple[Callable[..., Callable], dict[str, dict[str, Any]]] | None = None
     alternatives: dict[str, Any] = field(default_factory=dict)
     accepts: Callable[[Any], str | None] | None = None
     steps: tuple[Step, ...] = ()
@@ -169,6 +173,21 @@ class Exercise(WithWrongAnswers):
             raise ValueError(f"exercise {self.id}: a {self.kind} exercise needs {'steps' if self.kind == 'prove' else 'accepts'}")
         if self.kind in FUNCTION_KINDS and self.cases is None:
             raise ValueError(f"exercise {self.id}: a {self.kind} exercise needs cases")
+
+    @cached_property
+    def combinations(self) -> tuple[Misconception, ...]:
+        """Two or three of the mistakes that can be made in one answer, each with its own diagnosis."""
+        if self.together is None:
+            return ()
+        make, settings = self.together
+        known, found = {one.name: one for one in self.misconceptions}, []
+        for names in [*combinations(settings, 2), *combinations(settings, 3)]:
+            changes = [change for name in names for change in settings[name].items()]
+            if len({key for key, _ in changes}) == len(changes):
+                diagnosis = " ".join(f"({number}) {known[name].diagnosis}" for number, name in enumerate(names, start=1))
+                text = f"{'Two' if len(names) == 2 else 'Three'} mistakes at once. {diagnosis}"
+                found.append(Misconception(make(**dict(changes)), text, name=" + ".join(names)))
+        return tuple(found)
 
     @property
     def chapter(self) -> int:

@@ -34,6 +34,7 @@ class Task:
     compare: Callable[[Any, Any], str | None] | None = None
     counterexample: Callable[..., str] | None = None
     probe: Callable[[Callable], Callable] | None = None
+    combinations: tuple[Misconception, ...] = ()
 
     def run(self, function: Callable, cases: list[Case]) -> list[isolation.Outcome]:
         """What a function does on these cases, seen through the probe if there is one."""
@@ -103,7 +104,7 @@ class Fit:
 
 
 def recognise(task: Task, wanted: list[isolation.Outcome], got: list[isolation.Outcome], first: int) -> Fit | None:
-    """The misconception that explains every failure, or else, of those that explain the first one, that which explains the most."""
+    """The misconception, or several at once, that explain every failure; else that which explains the first and the most."""
     fits = []
     for known in task.misconceptions:
         fit = fit_of(task, known, wanted, got)
@@ -111,6 +112,10 @@ def recognise(task: Task, wanted: list[isolation.Outcome], got: list[isolation.O
             return fit
         if fit is not None and fit.by_value and first in fit.explained:
             fits.append(fit)
+    for several in task.combinations:
+        fit = fit_of(task, several, wanted, got)
+        if fit is not None and fit.whole:
+            return fit
     return min(fits, key=lambda fit: fit.unexplained, default=None)
 
 

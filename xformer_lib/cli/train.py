@@ -28,10 +28,12 @@ def run(options: Namespace) -> int:
         done = new_run(options, how) if options.resume is None else resume(options.resume, max_steps=longer(options), **how)
     if processes.rank == 0:
         left_out = f"; {done.left_out:,} pairs longer than max_len were left out" if done.left_out else ""
-        early = ", where the validation loss fell no more" if done.step < done.config.max_steps else ""
+        losses = done.history[-1]
+        smoothed = f" (training loss {losses['train_loss']:.3f}, with smoothed labels)" if done.config.label_smoothing else ""
+        early = ", where it fell no more" if done.step < done.config.max_steps else ""
         print(
             f"{done.folder}: {done.step} steps, {done.tokens:,} target tokens in {done.seconds / 60:.1f} minutes; "
-            f"validation loss {done.history[-1]['validation_loss']:.3f} nats a token{early}{left_out}",
+            f"validation loss {losses['validation_loss']:.3f} nats a token{early}{smoothed}{left_out}",
             flush=True,
         )
         if done.kept is not None:

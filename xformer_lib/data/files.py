@@ -50,7 +50,7 @@ def write_atomically(path: Path, data: bytes) -> None:
 def write_new(part: Path, data: bytes, *, instead_of: Path) -> bool:
     """Write a file, down to the disk, and give it the name of another; False where that
     one is there and the system lets nothing take its place."""
-    refusals = NO_NEW_FILE
+    refusals: tuple[int, ...] = NO_NEW_FILE
     try:
         with open(part, "wb") as file:
             refusals = ()
@@ -128,8 +128,9 @@ def check_writable(path: str | Path) -> None:
     place = target = Path(os.path.realpath(path))
     refused, advice = str(path), "name another"
     try:
-        if find_descriptor(path):
-            with open_stream(path) as stream:
+        stream = open_stream(path) if find_descriptor(path) else None
+        if stream is not None:
+            with stream:
                 os.write(stream.fileno(), b"")
             return
         while not is_there(place):

@@ -124,11 +124,14 @@ def _attention_cases(rng):
     ]
 
 
-def _variant(*, divisor=lambda q, v: math.sqrt(q.shape[-1]), axis=-1, fill=-np.inf, flip=False, after=False, shift=True, empty=0.0):
+def variant(
+    *, divisor=lambda q, v: math.sqrt(q.shape[-1]), axis=-1, fill=-np.inf, flip=False, ignored=False, after=False, shift=True, empty=0.0
+):
     """Attention with one thing changed: the source of most wrong answers below."""
 
     def attention(q, k, v, mask=None):
         scores = q @ k.T / divisor(q, v)
+        mask = None if ignored else mask
         if mask is not None and not after:
             scores = np.where(~mask if flip else mask, scores, fill)
         top = scores.max(axis=axis, keepdims=True) if shift else 0.0
@@ -193,44 +196,41 @@ nothing gets zero weights and a zero output.""",
     cases=_attention_cases,
     returns=("output", "weights"),
     wrong={
-        "no scaling": (
-            _variant(divisor=lambda q, v: 1.0),
-            "Your weights are too sharp. What does the formula do between q kᵀ and softmax?",
-        ),
+        "no scaling": (variant(divisor=lambda q, v: 1.0), "Your weights are too sharp. What does the formula do between q kᵀ and softmax?"),
         "divided by d_k": (
-            _variant(divisor=lambda q, v: q.shape[-1]),
+            variant(divisor=lambda q, v: q.shape[-1]),
             "Your weights are too even, because you divide by the width itself. What does the formula divide by?",
         ),
         "scaled by the width of values": (
-            _variant(divisor=lambda q, v: math.sqrt(v.shape[-1])),
+            variant(divisor=lambda q, v: math.sqrt(v.shape[-1])),
             "You divide by the width of the values. That is right only while values are as wide as keys. Whose width makes the dot product large?",
         ),
         "softmax over queries": (
-            _variant(axis=0),
+            variant(axis=0),
             "Your weights add up to 1 down the columns. Print `weights.sum(axis=-1)`: what should each query's row give?",
         ),
         "mask ignored": (
             lambda q, k, v, mask=None: _attention(q, k, v),
             "Right without a mask; with one, nothing changes. Where does your function use `mask`?",
         ),
-        "mask turned round": (_variant(flip=True), "Your queries read exactly the keys that they may not read. True means *may attend*."),
+        "mask turned round": (variant(flip=True), "Your queries read exactly the keys that they may not read. True means *may attend*."),
         "forbidden scores set to 0": (
-            _variant(fill=0.0),
+            variant(fill=0.0),
             "Forbidden keys still get weight, because exp(0) is 1. Which score has an exponential of 0?",
         ),
         "mask after softmax": (
-            _variant(after=True),
+            variant(after=True),
             "The weights of a masked row no longer add up to 1. Softmax had given a share to the forbidden keys. Where should the mask act?",
         ),
         "not a number in an empty row": (
-            _variant(empty=np.nan),
+            variant(empty=np.nan),
             "Nearly all of it is right. But a query that may attend to nothing divides 0 by 0. What should it return?",
         ),
         "even weights in an empty row": (
-            _variant(fill=-1e9),
+            variant(fill=-1e9),
             "A query that may attend to nothing reads all forbidden keys evenly. A large negative score hides a key only if another score is larger, and here all scores are alike.",
         ),
-        "overflow": (_variant(shift=False), 'Large scores give "not a number". What did you subtract in exercise 3.2?'),
+        "overflow": (variant(shift=False), 'Large scores give "not a number". What did you subtract in exercise 3.2?'),
         "forbidden keys in the maximum": (
             _top_of_all,
             "A forbidden key with a large score sets your maximum. Then the exponentials of the allowed keys all round to 0. Over which keys should the maximum run?",
@@ -244,6 +244,22 @@ nothing gets zero weights and a zero output.""",
             "You return the output alone. The statement asks for the pair (output, weights).",
         ),
     },
+    together=(
+        variant,
+        {
+            "no scaling": {"divisor": lambda q, v: 1.0},
+            "divided by d_k": {"divisor": lambda q, v: q.shape[-1]},
+            "scaled by the width of values": {"divisor": lambda q, v: math.sqrt(v.shape[-1])},
+            "softmax over queries": {"axis": 0},
+            "mask ignored": {"ignored": True},
+            "mask turned round": {"flip": True},
+            "forbidden scores set to 0": {"fill": 0.0},
+            "mask after softmax": {"after": True},
+            "not a number in an empty row": {"empty": np.nan},
+            "even weights in an empty row": {"fill": -1e9},
+            "overflow": {"shift": False},
+        },
+    ),
     alternatives={
         "einsum": _by_einsum,
         "mask added to the scores": _additive_mask,

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from xformer_course.exercises.chapter_03.attention import variant
 from xformer_course.exercises.chapter_04.formula import attend
 from xformer_course.exercises.exercise import Exercise, case
 from xformer_lib.reference import softmax
@@ -37,6 +38,16 @@ def _hidden_score_0(x, w_q, w_k, w_v, mask=None):
     scores = (x @ w_q) @ (x @ w_k).T / math.sqrt(w_q.shape[1])
     weights = softmax(scores if mask is None else scores * mask)
     return weights @ (x @ w_v), weights
+
+
+def _with_mistakes(*, keys="w_k", values="w_v", **settings):
+    """Self-attention with other matrices, and with the attention that `variant` makes of the other settings."""
+
+    def attention(x, w_q, w_k, w_v, mask=None):
+        matrix = {"w_q": w_q, "w_k": w_k, "w_v": w_v, "none": np.eye(x.shape[1])}
+        return variant(**settings)(x @ w_q, x @ matrix[keys], x @ matrix[values], mask)
+
+    return attention
 
 
 TURNED = "Right without a mask. With one, your rows read what they may not read. True means *may attend*: which scores do you replace?"
@@ -169,6 +180,23 @@ You may call `scaled_dot_product_attention(q, k, v, mask=mask)`.""",
             "You divide by the root of a value's width. Which two vectors does a score multiply?",
         ),
     },
+    together=(
+        _with_mistakes,
+        {
+            "values are the queries": {"values": "w_q"},
+            "values not projected": {"values": "none"},
+            "one matrix for queries and keys": {"keys": "w_q"},
+            "not scaled": {"divisor": lambda q, v: 1.0},
+            "root forgotten": {"divisor": lambda q, v: q.shape[1]},
+            "root of the length": {"divisor": lambda q, v: math.sqrt(len(q))},
+            "root of the values' width": {"divisor": lambda q, v: math.sqrt(v.shape[1])},
+            "columns add up to 1": {"axis": 0},
+            "mask ignored": {"ignored": True},
+            "mask turned round, -inf": {"flip": True, "empty": np.nan},
+            "mask after softmax": {"after": True},
+            "hidden scores set to 0": {"fill": 0.0},
+        },
+    ),
     alternatives={"loops and lists": _self_by_loops, "one einsum": _self_by_one_bilinear_form, "library": _self_from_the_library},
     success="Three projections of one input, and then attention as before.",
     solution=r"""

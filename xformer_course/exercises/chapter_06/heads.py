@@ -120,6 +120,7 @@ def _variant(
     values=None,
     maps=lambda weights: weights,
     use_mask=True,
+    after=False,
 ):
     """The layer with one thing changed: the source of most wrong answers below."""
 
@@ -128,10 +129,12 @@ def _variant(
         k = np.einsum("jm,hmd->hjd", x if keys == "x" else context, w_k)
         v = np.einsum("jm,hme->hje", x if values == "x" else context, w_v)
         scores = q @ k.swapaxes(1, 2) / scale(q, len(w_q))
-        if mask is not None and use_mask:
+        if mask is not None and use_mask and not after:
             scores = np.where(~mask if flip else mask, scores, -np.inf)
         weights = np.exp(scores - scores.max(axis=axis, keepdims=True))
         weights = weights / weights.sum(axis=axis, keepdims=True)
+        if mask is not None and after:
+            weights = np.where(mask, weights, 0.0)
         heads = weights @ v
         joined = heads.transpose(1, 0, 2).reshape(len(x), -1) if join is None else join(heads)
         return joined @ w_o, maps(weights)
@@ -275,6 +278,23 @@ i, j).""",
             "You return the weights first. Which of the two comes first in the statement?",
         ),
     },
+    together=(
+        _variant,
+        {
+            "no scaling": {"scale": lambda q, heads: 1.0},
+            "root forgotten": {"scale": lambda q, heads: q.shape[-1]},
+            "scaled by the width of all heads": {"scale": lambda q, heads: np.sqrt(heads * q.shape[-1])},
+            "softmax over heads": {"axis": 0},
+            "softmax over queries": {"axis": 1},
+            "keys from x": {"keys": "x"},
+            "values from x": {"values": "x"},
+            "joined by a reshape": {"join": lambda heads: heads.reshape(heads.shape[1], -1)},
+            "mask ignored": {"use_mask": False},
+            "mask turned round": {"flip": True},
+            "mask after softmax": {"after": True},
+            "weights averaged over heads": {"maps": lambda weights: weights.mean(axis=0)},
+        },
+    ),
     alternatives={"one einsum": _by_einsum, "head axis as a batch": _variant(), "the library's own": _from_the_library},
     success="Each head asks, W_O joins the answers.",
     solution=r"""

@@ -142,7 +142,8 @@ def grade_class(options, folder: Path, paths: list[Path], limits: Limits) -> lis
 
         def finish(place: int, one: NotebookGrade) -> None:
             graded.append((place, one))
-            print(f"[{len(graded)} of {len(paths)}] {one.summary}", file=sys.stderr, flush=True)
+            kept = "not run again: " if settled.get((one.name, one.digest)) is one else ""
+            print(f"[{len(graded)} of {len(paths)}] {kept}{one.summary}", file=sys.stderr, flush=True)
             table.add(one)
 
         try:

@@ -14,6 +14,10 @@ from xformer_lib import __version__
 WIDTH = 100
 FIRST = ("notebook", "status", "passed", "attempted", "total")  # then one column an exercise
 LAST = ("seconds", "error")
+OWN_ERRORS = (  # of a cell, on whatever machine it runs; not those of memory, files and packages
+    *("SyntaxError", "IndentationError", "TabError", "NameError", "UnboundLocalError", "TypeError", "ValueError", "IndexError"),
+    *("KeyError", "AttributeError", "ZeroDivisionError", "AssertionError", "NotImplementedError"),
+)
 EXPLAINED = ("misconception", "wrong", "crashed", "timed out", "not verified")
 
 
@@ -29,6 +33,7 @@ class Grade:
         rechecked: Whether the notebook had left the course's check out, so that the grader made it.
         cell: The place of the cell in the notebook, counted from 1; 0 when no cell answers.
         title: The exercise's title.
+        error: The name of the error that stopped the cell before its check, or "".
     """
 
     id: str
@@ -38,6 +43,7 @@ class Grade:
     rechecked: bool = False
     cell: int = 0
     title: str = ""
+    error: str = ""
 
     @property
     def short(self) -> str:
@@ -137,12 +143,17 @@ def from_json(report: object, seed: int) -> dict[tuple[str, str], NotebookGrade]
     settled = {}
     for one in report["notebooks"]:
         grades = tuple(Grade(**grade) for grade in one["exercises"])
-        whole = not one["error"] and not any(grade.status in ("timed out", "crashed") for grade in grades)
+        whole = not one["error"] and all(map(lasts, grades))
         numbered = all((exercise := known(grade.id)) and exercise.title == grade.title for grade in grades)
         if same and whole and numbered and one["sha256"]:
             made = NotebookGrade(one["name"], grades, one["seconds"], tuple(one["notes"]), digest=one["sha256"])
             settled[made.name, made.digest] = made
     return settled
+
+
+def lasts(grade: Grade) -> bool:
+    """Whether a verdict would be the same again: no clock made it, and no crash but by an error that the notebook itself makes."""
+    return grade.status != "timed out" and (grade.status != "crashed" or grade.error in OWN_ERRORS)
 
 
 class Table:

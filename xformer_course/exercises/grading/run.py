@@ -1,5 +1,6 @@
 """Grading one notebook: every cell in order, a new kernel where one died, and one verdict for each exercise."""
 
+import re
 import threading
 import time
 from dataclasses import dataclass, field, replace
@@ -12,6 +13,7 @@ from xformer_course.exercises.grading.report import Grade, NotebookGrade, one_li
 from xformer_course.exercises.grading.source import Cell, Notebook, in_order, known, read_notebook
 
 NOTES = 20
+RAISED = re.compile(r"your function raised (\w+)")
 
 
 def grade_notebook(path: Path, limits: Limits, *, seed: int = 0, name: str = "", stop: threading.Event | None = None) -> NotebookGrade:
@@ -114,7 +116,8 @@ class Run:
             self.bury(cell, number, str(death))
             return
         for verdict in reply.verdicts:
-            self.take(Grade(**verdict, cell=cell.place))
+            raised = RAISED.search(verdict["message"]) if verdict["status"] == "crashed" else None
+            self.take(Grade(**verdict, cell=cell.place, error=raised[1] if raised else ""))
         if reply.late or any(verdict["status"] == "timed out" for verdict in reply.verdicts):
             self.left_out.add(number)
         if reply.late:
@@ -123,7 +126,7 @@ class Run:
         elif reply.error:
             words = f"{reply.error}: {reply.words}".removesuffix(": ")
             self.note(cell, f"stopped with {words}")
-            self.miss(cell, "crashed", f"the cell stopped before its check with {words}", reply.verdicts)
+            self.miss(cell, "crashed", f"the cell stopped before its check with {words}", reply.verdicts, reply.error)
 
     def chapters(self) -> tuple[int, ...]:
         return tuple(sorted({exercise.chapter for exercise in self.notebook.exercises}))
@@ -136,16 +139,16 @@ class Run:
         if grade.status != "not attempted" or grade.id not in self.verdicts:
             self.verdicts[grade.id] = replace(grade, message=printable(grade.message))
 
-    def miss(self, cell: Cell, status: str, reason: str, made: tuple[dict, ...] = ()) -> None:
+    def miss(self, cell: Cell, status: str, reason: str, made: tuple[dict, ...] = (), error: str = "") -> None:
         """A verdict for everything that a cell should have checked and did not."""
         heard = {verdict["id"] for verdict in made}
         for attempt in cell.attempts:
             if attempt.id not in heard:
-                self.take(Grade(attempt.id, status, f"Exercise {attempt.id}: {reason}.", cell=cell.place))
+                self.take(Grade(attempt.id, status, f"Exercise {attempt.id}: {reason}.", cell=cell.place, error=error))
 
     def note(self, cell: Cell, words: str) -> None:
         if len(self.notes) < NOTES:
-            self.notes.append(one_line(f"cell {cell.place} {words}"))
+            self.notes.append(one_line(f"{cell.words} {words}"))
 
     def bury(self, cell: Cell, number: int, reason: str) -> None:
         """Remembers which cell killed the kernel, so that the next one is spared it."""

@@ -10,6 +10,9 @@ from xformer_course.exercises import registry
 from xformer_course.exercises.exercise import Exercise
 
 HEADING = re.compile(r"#{1,6}\s+Exercise\s+(\d{1,2}\.\d{1,2})\b")
+TITLE = re.compile(r"^#{1,6}\s+(.+)$", re.MULTILINE)
+ANCHOR = re.compile(r"<a id=.*")
+LONGEST = 60  # letters of a cell's first line, and of its heading, in a note
 CALL = re.compile(r"""^[^#\n]*\bcheck\(\s*["'](\d{1,2}\.\d{1,2})["']""", re.MULTILINE)
 TITLED = re.compile(r"(#{1,6}\s+Exercise\s+)(\d{1,2}\.\d{1,2})\b(?:\s+·\s+(.*?))?(?=\s*(?:<a id=|$))", re.MULTILINE)
 CALLED = re.compile(r"""(\b(?:check|hint)\(\s*["'])(\d{1,2}\.\d{1,2})(?=["'])""")
@@ -30,11 +33,19 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Cell:
-    """A code cell: its place in the notebook (from 1, text cells counted), its code, and what it answers."""
+    """A code cell: its place in the notebook (from 1, text cells counted), its code, what it answers, and the heading above it."""
 
     place: int
     code: str
     attempts: tuple[Attempt, ...]
+    heading: str = ""
+
+    @property
+    def words(self) -> str:
+        """The cell as a reader finds it, who sees no places: by its first line and the heading above it."""
+        line = next((line.strip() for line in self.code.splitlines() if line.strip()), "")
+        under = f' under "{self.heading[:LONGEST]}"' if self.heading else ""
+        return f'the cell "{line[:LONGEST]}{"…" * (len(line) > LONGEST)}"{under}'
 
 
 @dataclass(frozen=True)
@@ -73,13 +84,15 @@ def text_of(cell: dict) -> str:
 
 def parse(cells: list[tuple[str, str]]) -> Notebook:
     """Finds the exercises in pairs of a cell's kind and its text."""
-    found, contained, current = [], {}, None
+    found, contained, current, above = [], {}, None, ""
     earlier = is_earlier(cells)
     if earlier:
         cells = [(kind, with_todays_numbers(text)) for kind, text in cells]
     checked = [checks_in(text) if kind == "code" else [] for kind, text in cells]
     called_for = {id for calls in checked for id, _ in calls}
     for place, (kind, text) in enumerate(cells):
+        if kind == "markdown" and (titles := TITLE.findall(text)):
+            above = ANCHOR.sub("", titles[-1]).strip()
         if kind == "markdown" and text.lstrip().startswith("#"):
             heading = HEADING.match(text.lstrip())
             current = known(heading[1]) if heading else None
@@ -90,7 +103,7 @@ def parse(cells: list[tuple[str, str]]) -> Notebook:
             if current and current.id not in called_for and current.answer_name in bound_names(text):
                 attempts.append(Attempt(current.id, current.answer_name))  # its call was deleted
             contained |= {attempt.id: known(attempt.id) for attempt in attempts}
-            found.append(Cell(place + 1, text, tuple(attempts)))
+            found.append(Cell(place + 1, text, tuple(attempts), above))
     return Notebook(tuple(found), tuple(sorted(contained.values(), key=in_order)), earlier)
 
 
