@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from math import isfinite
 from typing import Any
 
+from xformer_lib.data.pairs import check_pairs_of
 from xformer_lib.nn.transformer import TransformerConfig
 from xformer_lib.training.checks import check_train_config
 
@@ -92,6 +93,7 @@ def preset(name: str) -> TrainConfig:
 
 def preset_for(pairs: list[tuple[str, str]]) -> TrainConfig:
     """Return settings for pairs of one's own: a small model for few, that of Multi30k for many."""
+    check_pairs_of("pairs", pairs)
     if len(pairs) >= 20_000:
         return replace(PRESETS["multi30k"], corpus="mine")
     model = TransformerConfig(

@@ -67,6 +67,15 @@ class Run(Progress):
     left_out: int = 0  # pairs of both sets that are longer than the model allows
     unread: torch.Tensor | None = None  # loss and gradient norm since `read_loss`
 
+    def __repr__(self):
+        pairs = (
+            f"{len(self.train_data)} pairs, validated with {len(self.validation_data)}"
+        )
+        return (
+            f"Run(step {self.step} of {self.config.max_steps}, {pairs}, "
+            f"{type(self.model).__name__} on {self.device}, folder={str(self.folder)!r})"
+        )
+
 
 def state_of(run: Run) -> dict:
     """Return what a checkpoint's header stores."""
