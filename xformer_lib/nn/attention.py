@@ -47,8 +47,8 @@ class MultiHeadAttention(nn.Module):
     """concat(head_1 … head_h) W_O, head_n = attention(Q W_Q,n, K W_K,n, V W_V,n).
 
     Vaswani et al. (2017), 3.2.2. A head has ``d_head`` columns of W_Q and W_K, ``d_value`` of W_V;
-    ``positions``: None, or what `nn.attention_positions` makes. In a mask True = may attend: the
-    opposite of the masks of torch.nn.MultiheadAttention.
+    ``positions``: see `nn.attention_positions`. In a mask, (i j), (b i j) or (b h i j), True = may attend,
+    the opposite of the masks of torch.nn.MultiheadAttention; one of keys (b j) is mask[:, None, :].
     """
 
     def __init__(self, d_model: int, num_heads: int, *, d_head: int | None = None,
@@ -68,11 +68,7 @@ class MultiHeadAttention(nn.Module):
         self.initialize(self.w_q, self.w_k, self.w_v, self.w_o)
 
     def forward(self, query, key, value, *, mask=None, need_weights=False):
-        """Return the output (b i m) of query (b i m), key and value (b j m); and weights, or None.
-
-        A mask is (i j), (b i j) or (b h i j), True = may attend; one of keys (b j) is mask[:, None, :].
-        Where b = i, a mask of two axes is (i j) if it is square, else refused.
-        """
+        """Return output (b i m) and weights or None, of query (b i m), key and value (b j m)."""
         check_attention(self, query, key, value, mask)
         if mask is not None and mask.ndim == 3:
             mask = mask.unsqueeze(1)  # (b, 1, i, j): one mask for all heads
@@ -80,9 +76,7 @@ class MultiHeadAttention(nn.Module):
         k = self.split(self.w_k(key), self.d_head)
         v = self.split(self.w_v(value), self.d_value)
 
-        dropout = self.dropout if self.training else 0.0
-        output, weights = self.attend(q, k, v, mask=mask, dropout=dropout)
-
+        output, weights = self.attend(q, k, v, mask=mask, dropout=self.dropout * self.training)
         output = output.transpose(1, 2).flatten(2)  # the heads side by side again
         return self.w_o(output), weights if need_weights else None
 
