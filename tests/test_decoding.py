@@ -34,6 +34,7 @@ from xformer_lib.nn._trees import second_tree
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 from xformer_lib.nn.variants import LanguageModel
 from xformer_lib.speculation import ModelDraft, speculative
+from xformer_lib.training.config import preset_for
 
 V, MAX_LEN = 31, 37
 LENGTHS = (11, 2, 5, 7, 3, 1, 13)
@@ -380,6 +381,29 @@ def test_one_string_is_not_a_list_of_sentences(translator, tokenizer):
     for wrong, kind in ((None, "None"), (iter(["cat"]), "list_iterator"), ({"cat"}, "set"), (["cat", None], "list"), (b"cat", "bytes")):
         with pytest.raises(TypeError, match=rf"^texts: expected a list of sentences, got {kind}; make it a list, and each sentence a str$"):
             translate(translator, tokenizer, wrong)
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (
+            lambda model, tokenizer: Translator((model, tokenizer)),
+            r"model: expected .*, got tuple; write Translator\(\*load_model\(folder\)\)",
+        ),
+        (lambda model, tokenizer: Translator(model), r"tokenizer: expected a Tokenizer, got None; load_model\(folder\) gives"),
+        (lambda model, tokenizer: Translator(model, "en-fr"), "tokenizer: expected a Tokenizer, got 'en-fr'; load_model"),
+        (lambda model, tokenizer: translate(model, None, ["cat"]), "tokenizer: expected a Tokenizer, got None"),
+        (lambda model, tokenizer: accelerate((model, tokenizer)), "model: expected a torch.nn.Module, got tuple; of load_model's two"),
+        (lambda model, tokenizer: accelerate(model.config), "model: expected a torch.nn.Module, got TransformerConfig"),
+        (lambda model, tokenizer: quantize_int8(model.config), "model: expected a torch.nn.Module, got TransformerConfig"),
+        (lambda model, tokenizer: preset_for("dates.tsv"), r"pairs: expected a list of pairs .*, got str; .*data.pairs.read_pairs"),
+        (lambda model, tokenizer: preset_for(["a", "b"]), "pairs: expected a list of pairs .*, got 'a' at place 0; write"),
+    ],
+)
+def test_what_is_handed_over_in_the_wrong_place(translator, tokenizer, call, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        call(translator, tokenizer)
 
 
 @pytest.mark.errors

@@ -174,6 +174,22 @@ def test_bleu_of_counts_is_bleu(hypotheses, references):
         assert math.isclose(bleu_of_counts(row[None]), bleu([hypothesis], [reference]).value)
 
 
+ENDS = ["Je suis là.\n", "Oui -\n", "un\ndeux trois quatre", " \tdes bords ", "&quot;a&amp;b&quot; c", "<skipped>Non.\r\n", "a\u2028b"]
+
+
+@pytest.mark.parametrize("ends", ENDS)
+def test_lines_are_counted_as_sacrebleu_counts_them(ends):
+    """With their ends and signs of HTML, by every way that counts: it strips what Tokenizer13a alone would keep."""
+    wanted, said = [ends, "le chat dort ici .", "ends"], ["Je suis là.", "le chat dort ici.\n", ends]
+    score = bleu(said, wanted).value
+    assert math.isclose(bleu_of_counts(bleu_counts(said, wanted)), score)
+    assert math.isclose(bleu_of_counts(bleu_counts(wanted, said)), bleu(wanted, said).value)
+    same = paired_bootstrap(said, said, wanted, samples=9)
+    assert math.isclose(same.first, score) and (same.low, same.high) == (0, 0)
+    (group,) = bleu_by_length(["one"] * 3, said, wanted)
+    assert math.isclose(group.score.value, score)
+
+
 def test_counts_by_hand():
     counts = bleu_counts(["le le chat, dort"], ["le chat dort"])
     assert counts.tolist() == [[5, 3, 3, 5, 1, 4, 0, 3, 0, 2]]

@@ -177,6 +177,23 @@ def test_the_lines_of_the_readme_translate(form, name, exported, monkeypatch, ca
     assert about["opset"] == (18 if form == "onnx" else None)
 
 
+def test_a_model_that_says_nothing_says_nothing_there(tmp_path, monkeypatch, capsys):
+    """CTranslate2 would make it say a word, if it is not told otherwise."""
+    _, tokenizer = shipped("en-fr")
+    model = Transformer(TransformerConfig(**SIZES | {"vocab_size": tokenizer.vocab_size})).eval()
+    with torch.no_grad():
+        model.decoder.norm.weight.zero_()
+        model.decoder.norm.bias.fill_(1.0)
+        model.embedding.weight[tokenizer.eos_id] = 1.0
+    assert greedy(model, torch.tensor([[5, 2]])) == [[]]
+    monkeypatch.setattr("xformer_lib.export.folder.load_model", lambda folder: (model, tokenizer))
+    export_model("any", "ctranslate2", tmp_path / "out")
+    monkeypatch.chdir(tmp_path / "out")
+    (lines,) = re.findall(r"```python\n(.*?)```", Path("README.md").read_text(encoding="utf-8"), flags=re.DOTALL)
+    exec(lines, {})
+    assert capsys.readouterr().out == "\n"
+
+
 @pytest.mark.parametrize("name", ["en-fr", "fr-en"])
 def test_the_package_tokenizers_alone_gives_the_same_ids(name, tmp_path):
     """Of what people type, and of signs in any order; special pieces come out of no text, and decode to nothing."""
@@ -233,7 +250,7 @@ def test_ctranslate2_computes_these_kinds(kind, tmp_path):
     log_probs = model(source, torch.cat([torch.ones(3, 1, dtype=torch.long), target], dim=1)).log_softmax(-1)
     wanted = log_probs[:, :-1].take_along_dim(target[..., None], dim=2)[..., 0]
     torch.testing.assert_close(torch.tensor([one.log_probs[:6] for one in found]), wanted, rtol=1e-4, atol=1e-4)
-    step = translator.translate_batch(words, beam_size=1, max_decoding_length=12, suppress_sequences=[["0"], ["1"]])
+    step = translator.translate_batch(words, beam_size=1, min_decoding_length=0, max_decoding_length=12, suppress_sequences=[["0"], ["1"]])
     assert [list(map(int, one.hypotheses[0])) for one in step] == greedy(model, source, max_len=12)
 
 

@@ -353,3 +353,10 @@ def test_a_model_without_attention_is_refused(tokenizer):
     for look in (lambda: attention_maps(recurrent, tokenizer, ENGLISH, FRENCH), lambda: ablate_heads(recurrent, [("x", 0)]).__enter__()):
         with pytest.raises(ValueError, match="model: expected one with layers of attention, got GRUTranslator; take a Transformer"):
             look()
+
+
+def test_a_map_is_shown_in_a_line(model, tokenizer):
+    """The weights themselves, printed, fill pages."""
+    maps = attention_maps(model, tokenizer, ENGLISH, FRENCH)
+    assert repr(maps).startswith("AttentionMaps(source=") and f"cross {maps.cross.shape}" in repr(maps)
+    assert len(repr(maps)) < 250 and "\n" not in repr(maps)

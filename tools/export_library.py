@@ -16,6 +16,7 @@ import ast
 import os
 import sys
 import tempfile
+import textwrap
 from collections import defaultdict
 from pathlib import Path
 
@@ -115,6 +116,13 @@ def kind_of_name(name):
     return 0 if name.isupper() and len(name) > 1 else 1 if name[0].isupper() else 2
 
 
+def module_line(module, names, text):
+    """A line of a package's map: the module, the page it comes from or what it is for, and its names."""
+    first = ast.get_docstring(ast.parse(text)).splitlines()[0]
+    about = first.partition(", from ")[2].partition(" (``")[0] if generated_text(text) else first.partition(";")[0].rstrip(".")
+    return textwrap.fill(f"- ``{module}`` ({about}): {', '.join(names)}", WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+
+
 def package_text(room, texts):
     """``__init__.py`` of a room: every public name, imported when it is first asked for."""
     modules = sorted(name.split(".")[1] for name in texts if name.startswith(f"{room}."))
@@ -127,10 +135,13 @@ def package_text(room, texts):
                 raise ExportError(f"{dotted(room)}: {name} is exported by both {homes[name]} and {module}")
             homes[name] = module
     table = "".join(f'    "{name}": "{homes[name]}",\n' for name in sorted(homes))
+    listed = {module: sorted((n for n in homes if homes[n] == module), key=kind_of_name) for module in modules}
+    lines = [module_line(module, names, texts[f"{room}.{module}"]) for module, names in listed.items() if names]
     seen = sorted(homes, key=lambda name: (homes[name], kind_of_name(name), name))
     typed = "".join(f"    from {dotted(room)}.{homes[name]} import {name} as {name}\n" for name in seen)
     return (
-        f'{MARK}\n{BY_HAND}\n"""The names of ``{dotted(room)}``, each imported from its module when it is first used."""\n\n'
+        f'{MARK}\n{BY_HAND}\n"""The names of ``{dotted(room)}``, by module; each is imported when it is first used.\n\n'
+        f'{chr(10).join(lines)}\n"""\n\n'
         "from typing import TYPE_CHECKING\n\n"
         "from xformer_lib._lazy import lazy_names\n\n"
         f"_HOMES = {{\n{table}}}\n\n"
@@ -179,8 +190,12 @@ def by_hand(room):
     return {name: text for name, text in texts.items() if name not in BY_THEIR_MODULE}
 
 
+def generated_text(text):
+    return text.startswith(MARK)
+
+
 def generated(path):
-    return path.is_file() and path.read_text(encoding="utf-8").startswith(MARK)
+    return path.is_file() and generated_text(path.read_text(encoding="utf-8"))
 
 
 def write(path, text):

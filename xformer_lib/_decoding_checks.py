@@ -9,19 +9,37 @@ from xformer_lib._checks import check_whole, is_number, is_whole, shown
 from xformer_lib.nn._trees import WRAPPERS
 from xformer_lib.nn.checks import check_ids, check_known_ids
 
-__all__ = ["check_beam", "check_best", "check_memory", "check_prompt", "check_source", "check_translator"]
+__all__ = [
+    "check_beam",
+    "check_best",
+    "check_memory",
+    "check_prompt",
+    "check_source",
+    "check_temperature",
+    "check_translator",
+    "checked_tokenizer",
+]
 
 
 def check_translator(model: Any) -> None:
     """Raise ValueError for a wrapper around a model, and for a model that cannot translate."""
     if isinstance(model, WRAPPERS):
         raise ValueError(f"model: expected the model itself, got {type(model).__name__} around it; pass model.module")
+    if isinstance(model, tuple):
+        raise ValueError(f"model: expected the model alone, got {shown(model)}; write Translator(*load_model(folder))")
     missing = [name for name in ("config", "encode", "decode") if not hasattr(model, name)]
     if missing:
         raise ValueError(
             f"model: expected one with config, encode and decode, got {shown(model)} without {' and '.join(missing)}; "
             "take a Transformer, or give yours what nn.protocols.TranslationModel lists"
         )
+
+
+def checked_tokenizer(tokenizer: Any) -> Any:
+    """Return what turns texts into ids and back; a ValueError for anything else."""
+    if not (hasattr(tokenizer, "encode_batch") and hasattr(tokenizer, "decode")):
+        raise ValueError(f"tokenizer: expected a Tokenizer, got {shown(tokenizer)}; load_model(folder) gives the model and its tokenizer")
+    return tokenizer
 
 
 def check_source(source: Any) -> None:
@@ -64,13 +82,18 @@ def check_best(best: list[float], model: Any) -> None:
     raise FloatingPointError("logits: expected finite numbers, got nan or inf from finite weights; compute in float32")
 
 
+def check_temperature(temperature: Any) -> None:
+    """Raise ValueError unless scores may be divided by it, or it is 0 or None."""
+    if temperature is not None and not (is_number(temperature) and (temperature == 0 or 0.01 <= temperature <= 100)):
+        raise ValueError(f"temperature: expected 0, or from 0.01 to 100, got {shown(temperature)}; 0 takes the likeliest token, 1 is usual")
+
+
 def check_prompt(ids: Any, max_new_tokens: Any, temperature: Any, config: Any) -> None:
     """Raise ValueError unless a language model can continue these ids by so many."""
     check_whole("max_new_tokens", max_new_tokens, least=1, advice="20 make a short sentence")
-    if temperature is not None and not (is_number(temperature) and (temperature == 0 or 0.01 <= temperature <= 100)):
-        raise ValueError(f"temperature: expected 0, or from 0.01 to 100, got {shown(temperature)}; 0 takes the likeliest token, 1 is usual")
+    check_temperature(temperature)
     check_ids("ids", ids, config)
-    check_known_ids("ids", ids, config)
+    check_known_ids("ids", ids, config)  # on a GPU, too
     if not ids.numel() or bool((ids == config.pad_id).any()):
         got = "padding in it" if ids.numel() else tuple(ids.shape)
         raise ValueError(

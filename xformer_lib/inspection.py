@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from xformer_lib._checks import shown
 from xformer_lib._hooks import hooks_of_a_block
 from xformer_lib._inspection_checks import check_attends, check_editable, check_heads
 from xformer_lib.data.corpora import normalise
@@ -200,6 +201,8 @@ def check_maps(part: str, maps: np.ndarray,
 class AttentionMaps:
     """Every attention weight of one sentence pair; each query's row sums to 1.
 
+    Axes: ``encoder`` (layer, head, source, source), ``decoder`` (layer, head, target,
+    target) and ``cross`` (layer, head, target, source); queries, then keys.
     Row t of the decoder has read ``read[t]`` and is about to write ``written[t]``.
     ``read`` begins with <bos>; ``source`` and ``written`` end in <eos>.
     """
@@ -213,6 +216,13 @@ class AttentionMaps:
     def __post_init__(self):
         for part in ("encoder", "decoder", "cross"):
             check_maps(part, getattr(self, part), *map(len, self.labels(part)))
+
+    def __repr__(self):
+        said = ", ".join(f"{name}={shown(' '.join(getattr(self, name)))}"
+                         for name in ("source", "written"))
+        shapes = ", ".join(f"{part} {getattr(self, part).shape}"
+                           for part in ("encoder", "decoder", "cross"))
+        return f"AttentionMaps({said}: {shapes})"
 
     def labels(self, part: str) -> tuple[list[str], list[str]]:
         """Queries by what they write, keys by what was read there; without ▁."""

@@ -5,8 +5,10 @@ import pytest
 import torch
 from torch import nn
 
-from xformer_lib.nn import DecoderLayer, EncoderLayer, GroupedQueryAttention, PositionwiseFeedForward
+from xformer_lib.nn import DecoderLayer, EncoderLayer, GroupedQueryAttention, PositionwiseFeedForward, TokenEmbedding
 from xformer_lib.nn.attention import MultiHeadAttention, attention, masked_softmax
+from xformer_lib.nn.masks import padding_mask, target_mask
+from xformer_lib.nn.positions import LearnedPositions, RelativePositions, RotaryPositions, attention_positions
 
 B, I, J, H, D, E = 2, 5, 7, 3, 11, 13
 M = 17
@@ -178,6 +180,26 @@ def test_the_projections_are_pytorchs_own():
             lambda: layer_on(torch.randn(I, I, M), torch.randn(I, J, M), torch.ones(I, J, dtype=torch.bool)),
             r"mask: expected three axes .*, 5, got \(5, 7\); .*\(i, j\) write mask\[None\]; .*\(b, j\) write mask\[:, None, :\]$",
         ),
+        (
+            lambda: MultiHeadAttention(64, 4, positions="rotary"),
+            r"positions: expected None or a scheme .*, got 'rotary'; write attention_positions\(\"rotary\", 16, max_offset=16\)$",
+        ),
+        (lambda: EncoderLayer(64, 4, 7, positions="alibi"), "positions: expected None or a scheme .*, got 'alibi'; write attention_pos"),
+        (lambda: DecoderLayer(64, 4, 7, positions=LearnedPositions(64, 9)), "positions: expected None or a scheme .*got LearnedPositions;"),
+        (lambda: MultiHeadAttention(64, 4, positions=RotaryPositions), "positions: expected None or a scheme .*got type;"),
+        (lambda: MultiHeadAttention(64, 4, positions=RotaryPositions(8)), "of width 16, got RotaryPositions for 8; build it for 16"),
+        (lambda: MultiHeadAttention(64, 4, positions=RelativePositions(8, 3)), "of width 16, got RelativePositions for 8; build"),
+        (lambda: MultiHeadAttention(64, 4, d_value=8, positions=RelativePositions(16, 3)), "d_value: expected 16, .* got 8; leave it out"),
+        (lambda: GroupedQueryAttention(64, 4, num_kv_heads=2, positions="rotary"), "positions: expected None or a scheme"),
+        (lambda: attention_positions("rotery", 16, 3), 'name: expected "sinusoidal", .* or "none", got \'rotery\'; "none" leaves'),
+        (lambda: RotaryPositions("8"), "d_head: expected a whole number, 1 or more, got '8'"),
+        (lambda: RelativePositions(8, -1), "max_offset: expected a whole number, 1 or more, got -1"),
+        (lambda: LearnedPositions(8, "9"), "max_len: expected a whole number, 1 or more, got '9'"),
+        (lambda: LearnedPositions(8, 9)(torch.ones(2, 3, 4)), r"x: expected vectors \(batch, length, d_model=8\), got \(2, 3, 4\); one"),
+        (lambda: LearnedPositions(8, 9)(torch.ones(3, 8)), r"x: expected vectors .*, got \(3, 8\); one sentence is .*x\[None\]"),
+        (lambda: TokenEmbedding(0, 8), "vocab_size: expected a whole number, 1 or more, got 0"),
+        (lambda: padding_mask(torch.ones(3).long(), 0), r"ids: expected integer ids \(batch, length\), got .* \(3,\); .*ids\[None\]"),
+        (lambda: target_mask([[1, 0]], 0), r"ids: expected a torch.Tensor, got list"),
         (lambda: EncoderLayer(32, 4, 64, attention=nn.MultiheadAttention), "attention: expected .*pass xformer_lib.nn.Multi"),
         (lambda: DecoderLayer(32, 4, 64, attention="dot"), "attention: expected the class MultiHeadAttention .*got 'dot'; pass"),
     ],

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from tests.whole_models import CONFIG, B, S, T, V, build, by_choice, ids, see_neither_the_future_nor_padding
 from xformer_lib.nn import LanguageModel, TokenEncoder
@@ -172,6 +173,8 @@ def test_a_model_is_built_from_a_configuration(made):
         (ids(S).to(torch.uint8), ids(T), r"source: .*, got torch.uint8 \(3, 7\); write source.long\(\)"),
         (ids(S).numpy(), ids(T), r"source: expected a torch.Tensor, got ndarray of shape \(3, 7\); write torch.from_numpy\(source\)"),
         (ids(S), ids(T).tolist(), r"target_in: expected a torch.Tensor, got list; write torch.tensor\(target_in\)"),
+        (ids(S) + 31, ids(T), "source: expected ids from 0 to 30, got [0-9]+; was the text encoded by this model's tokenizer"),
+        (ids(S), ids(T) - 31, "target_in: expected ids from 0 to 30, got -[0-9]+; was"),
         (None, ids(T), "source: expected a torch.Tensor, got None; encode the text with a tokenizer"),
         ("a dog", ids(T), "source: expected a torch.Tensor, got 'a dog'; encode the text with a tokenizer"),
         (object(), ids(T), "source: expected a torch.Tensor, got object; encode the text"),
@@ -181,6 +184,14 @@ def test_ids_that_do_not_fit(source, target, message):
     with pytest.raises(ValueError, match=message) as caught:
         build()(source, target)
     assert "\n" not in str(caught.value)
+
+
+def test_a_program_that_is_planned_has_no_numbers_to_look_at():
+    model = build()
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        assert model(torch.full((B, S), 99), torch.full((B, T), 99)).shape == (B, T, CONFIG.vocab_size)
+    with torch.device("meta"):
+        assert build()(torch.full((B, S), 99), torch.full((B, T), 99)).shape == (B, T, CONFIG.vocab_size)
 
 
 def test_gradients_of_each_sentence():

@@ -111,10 +111,45 @@ def test_a_classifier_cannot_see_padding():
         assert not torch.allclose(machine(changed(ids, 0, 6))[0], logits[0])
 
 
+def classifier(num_classes=C):
+    return SequenceClassifier(TokenEncoder(config()), num_classes)
+
+
+BODY = r"body: expected a TokenEncoder, .*, got {}; write TokenEncoder\(config\), left_half\(transformer\) or language_model.body"
+CLASSES = "num_classes: expected a whole number, 2 or more, got {}; two classes need two logits"
+
+
 @pytest.mark.errors
-def test_one_class_is_refused():
-    with pytest.raises(ValueError, match="num_classes: expected at least 2, got 1"):
-        SequenceClassifier(TokenEncoder(config()), 1)
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: classifier(1), CLASSES.format(1)),
+        (lambda: classifier("2"), CLASSES.format("'2'")),
+        (lambda: SequenceClassifier(config(), 2), BODY.format("TransformerConfig")),
+        (lambda: SequenceClassifier(Transformer(config()), 2), BODY.format("Transformer")),
+        (lambda: SequenceClassifier(LanguageModel(config()), 2), BODY.format("LanguageModel")),
+        (lambda: left_half(config()), "model: expected a Transformer, got TransformerConfig; of a LanguageModel take model.body"),
+        (lambda: left_half(LanguageModel(config())), "model: expected a Transformer, got LanguageModel; .* take model.body"),
+        (lambda: classifier()(tokens()[0]), r"ids: expected integer ids .*; one sentence is a batch of one: ids\[None\]"),
+        (lambda: classifier()(tokens().tolist()), r"ids: expected a torch.Tensor, got list; write torch.tensor\(ids\)"),
+        (lambda: classifier()(tokens() + 100), "ids: expected ids from 0 to .*; was the text encoded by"),
+        (lambda: LanguageModel(config())(tokens()[0]), r"ids: expected integer ids .*ids\[None\]"),
+        (lambda: write(LanguageModel(config()), tokens(), max_len="9"), "max_len: expected a whole number, 1 or more, got '9'"),
+        (lambda: write(LanguageModel(config()), tokens(), max_len=9, temperature=-1), "temperature: expected 0, or from 0.01 to 100"),
+        (lambda: patches(torch.ones(2, 6, 6), 0), "size: expected a whole number, 1 or more, got 0"),
+        (lambda: patches(torch.ones(2, 3, 6, 6), 3), r"images: expected .*\(batch, height, width\), got Tensor of shape \(2, 3, 6, 6\)"),
+        (lambda: patches(torch.ones(6, 6), 3), r"images: expected .*, got Tensor of shape \(6, 6\); .*: images\[None\]"),
+        (lambda: patches(torch.ones(2, 6, 6).int(), 3), r"images: expected floating-point .*; .*images.float\(\)"),
+        (lambda: VisionTransformer(config(), num_patches=4, patch_size=2, num_classes=0), "num_classes: expected a whole .* got 0"),
+        (lambda: VisionTransformer(config(), num_patches=0, patch_size=2), "num_patches: expected a whole number, 1 or more, got 0"),
+        (lambda: SeriesReader(16, series_width=1, num_answers=2, max_frames=9), "config: expected a TransformerConfig, got 16"),
+        (lambda: SeriesReader(config(), series_width=0, num_answers=2, max_frames=9), "series_width: expected a whole number"),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_a_line(call, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        call()
+    assert "\n" not in str(caught.value)
 
 
 def test_a_frozen_body_gets_no_gradient():

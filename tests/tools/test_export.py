@@ -55,6 +55,7 @@ def test_module_holds_its_cells(house):
     assert "#|" not in written and "print" not in written
     package = (house.library / "reference" / "__init__.py").read_text()
     assert '"soft": "lookup"' in package and "_scale" not in package
+    assert "\n- ``lookup`` (chapter 3, Lookup): soft\n" in ast.get_docstring(ast.parse(package)) + "\n"
 
 
 def test_an_anchor_is_no_part_of_a_heading(house):

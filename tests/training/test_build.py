@@ -66,6 +66,7 @@ def test_the_loop_trains_what_build_returns(tmp_path):
     assert asked == [run.config.model] and asked[0].vocab_size == run.tokenizer.vocab_size
     assert run.history[-1]["validation_loss"] < run.history[0]["validation_loss"] - 0.1
     assert torch.equal(run.model.unused, torch.ones(3))
+    assert repr(run) == f"Run(step 13 of 13, 22 pairs, validated with 8, LastWord on cpu, folder={str(tmp_path)!r})"
 
 
 def test_build_draws_its_weights_from_the_seed(tmp_path):

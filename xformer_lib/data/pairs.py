@@ -90,7 +90,7 @@ def split_pairs(pairs: list[Pair], *, seed: int = 1) -> dict[str, list[Pair]]:
 
 def check_pairs_of(name: str, pairs: Any) -> None:
     """Raise ValueError unless these are (source, target) pairs of texts, one or more, that can be read more than once."""
-    say = f"corpus[{name!r}]: expected a list of pairs (source, target)"
+    say = f"{name}: expected a list of pairs (source, target)"
     if isinstance(pairs, str | bytes | Mapping) or not isinstance(pairs, Sequence):
         raise ValueError(f"{say}, got {type(pairs).__name__}; write list(…), or read a file with data.pairs.read_pairs")
     for number, pair in enumerate(pairs):

@@ -3,7 +3,7 @@
 import torch
 
 from xformer_lib._checks import check_whole, shown
-from xformer_lib._decoding_checks import check_beam, check_translator
+from xformer_lib._decoding_checks import check_beam, check_translator, checked_tokenizer
 from xformer_lib._progress import progress_bar
 from xformer_lib.data.batching import pad_rows
 from xformer_lib.data.corpora import normalise
@@ -43,6 +43,7 @@ def decode_sentences(
     check_whole("batch_size", batch_size, least=1, advice="64 is usual")
     check_beam(beam_size, length_penalty)
     check_translator(model)
+    checked_tokenizer(tokenizer)
     encoded = encode_sentences(model, tokenizer, texts)
     results: dict[int, tuple[str, bool]] = {}
     order = sorted(range(len(texts)), key=lambda n: len(encoded[n]))

@@ -7,7 +7,7 @@ from typing import TypeVar
 import torch
 from torch import nn
 
-from xformer_lib._decoding_checks import check_translator
+from xformer_lib._decoding_checks import check_translator, checked_tokenizer
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.data.typed import SIGNS
 from xformer_lib.decoding.limits import evaluation_mode
@@ -34,18 +34,19 @@ class Translator:
     def __init__(
         self,
         model: TranslationModel,
-        tokenizer: Tokenizer,
+        tokenizer: Tokenizer | None = None,
         *,
         engine: str = "fast",
         words: Set[str] = frozenset(),
     ):
         check_engine(engine)
         check_translator(model)
+        self.tokenizer = checked_tokenizer(tokenizer)
         model = copy.deepcopy(model)
         self.model = (
             model if engine == "plain" else accelerate(store_column_major(model))
         )
-        self.tokenizer, self.engine, self.words = tokenizer, engine, words
+        self.engine, self.words = engine, words
 
     def translate(
         self,

@@ -20,7 +20,7 @@ from xformer_lib.engine.modules import FAST, FastAttention, FastRotary, FastTran
 from xformer_lib.engine.products import PREFERS_ONEDNN, product
 from xformer_lib.engine.quantized import Int8Embedding, Int8Linear, joined
 from xformer_lib.nn.attention import MultiHeadAttention
-from xformer_lib.nn.checks import check_choice, check_ids
+from xformer_lib.nn.checks import check_choice, check_length
 from xformer_lib.nn.masks import padding_mask
 from xformer_lib.nn.positions import RotaryPositions
 from xformer_lib.nn.protocols import CachingModel, TranslationModel
@@ -100,7 +100,7 @@ class CachedSteps:
     def states(self, new: Int[Tensor, "b n"]) -> Float[Tensor, "b n m"]:
         """Return the decoder's vectors for words that follow those of earlier calls."""
         config, start = self.model.config, self.length
-        check_ids("target_in", new, config, start)
+        check_length("target_in", new, config, start)
         self.real, mask = what_is_read(self.real, new, start, config.pad_id)
         x = self.model.dropout(self.model.positions(self.model.embedding(new), start))
         for number in range(len(self.layers)):

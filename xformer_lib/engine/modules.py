@@ -11,9 +11,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from xformer_lib.engine.products import Linear, product
-from xformer_lib.nn._modes import differentiable_gradients, in_full_precision, is_transformed
+from xformer_lib.nn._modes import differentiable_gradients, in_full_precision, is_transformed, may_be_read
 from xformer_lib.nn.attention import MultiHeadAttention, masked_softmax
-from xformer_lib.nn.checks import check_attention, check_choice, check_ids
+from xformer_lib.nn.checks import check_attention, check_choice, check_ids, check_module
 from xformer_lib.nn.grouped import GroupedQueryAttention
 from xformer_lib.nn.masks import padding_mask, target_mask
 from xformer_lib.nn.positions import AttentionPositions, RotaryPositions, clock_angles
@@ -126,6 +126,7 @@ def attend(
     "auto": explicit for short keys on a CPU, else fused, as for one query alone.
     ``need_weights`` and ``value_bias`` need the weights: they take the explicit path.
     """
+    check_choice("path", path, PATHS, '"auto" takes the faster')
     if path == "auto":
         is_one = q.shape[0] * q.shape[-2] == 1
         is_short = q.device.type == "cpu" and k.shape[-2] < FUSED_FROM and not is_one
@@ -227,8 +228,7 @@ class FastEmbedding(TokenEmbedding):
 
 def needed(mask: Tensor) -> Tensor | None:
     """Return the mask; on a CPU None where it hides nothing, which saves work in every layer."""
-    look = mask.device.type == "cpu" and not torch.compiler.is_compiling() and not is_transformed(mask)
-    return None if look and bool(mask.all()) else mask
+    return None if may_be_read(mask) and bool(mask.all()) else mask
 
 
 class FastTransformer(Transformer):
@@ -258,6 +258,7 @@ def accelerate(model: SomeModule, *, path: str = "auto") -> SomeModule:
     What trains in one is trained in the other; hooks are shared, too. Each has its own ``training``.
     A class that is not known here stays as it is. ``path``: of `attend`.
     """
+    check_module(model)
     check_choice("path", path, PATHS, '"auto" takes the faster')
     if "_orig_mod" in vars(model)["_modules"]:  # torch.compile's wrapper, whose program is the old one
         return accelerate(vars(model)["_modules"]["_orig_mod"], path=path)

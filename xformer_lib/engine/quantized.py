@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from xformer_lib.engine.modules import FastEmbedding
 from xformer_lib.engine.products import Linear
 from xformer_lib.nn._trees import full_copy
+from xformer_lib.nn.checks import check_module
 from xformer_lib.nn.protocols import SomeModule
 from xformer_lib.nn.transformer import TokenEmbedding
 from xformer_lib.shapes import Float, Int
@@ -66,6 +67,7 @@ class Int8Linear(nn.Module):
         self.register_buffer("bias", None if bias is None else bias.detach().clone())
 
     def forward(self, x: Float[Tensor, "*b k"]) -> Float[Tensor, "*b o"]:
+        """Return the product of the rounded rows, in the format of x."""
         whole, scale = quantize_rows(x.reshape(-1, x.shape[-1]))
         y = int_product(whole, self.weight.t()).to(scale.dtype).mul_(scale).mul_(self.scale)
         if self.bias is not None:
@@ -97,6 +99,7 @@ class Int8Embedding(nn.Module):
         return self.table.weight
 
     def forward(self, ids: Int[Tensor, "*b"]) -> Float[Tensor, "*b m"]:
+        """Return each id's row, times √m."""
         scale = self.table.scale[ids] * math.sqrt(self.weight.shape[1])
         return self.weight[ids] * scale[..., None]
 
@@ -112,6 +115,7 @@ def quantize_int8(model: SomeModule) -> SomeModule:
     norms, biases, softmax and attention stay in floating point. It has no file of its own:
     save the model, and round what is loaded. Raises ValueError for a model on another device.
     """
+    check_module(model)
     devices = {parameter.device.type for parameter in model.parameters()}
     if devices != {"cpu"}:
         found = ", ".join(sorted(devices)) or "no weights in floating point"

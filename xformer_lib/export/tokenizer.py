@@ -18,7 +18,8 @@ SPACES = Regex(r"[\s\x1c-\x1f\x85]+")  # what str.split() parts at
 def export_tokenizer(tokenizer: Tokenizer, path: str | Path) -> None:
     """Write a file for ``tokenizers.Tokenizer.from_file``, whose ``encode(text).ids`` are what a model reads: <eos> ends them.
 
-    The file makes a text plain, as `data.normalise` does. Its special pieces are ordinary ones, so that no text produces
+    The file makes a text plain, as `data.normalise` does, by the tables of Unicode 9: two marks on one letter, one of them newer,
+    keep the order in which they were typed. Its special pieces are ordinary ones, so that no text produces
     them; they decode to nothing.
     """
     inner = json.loads(tokenizer._inner.to_str())

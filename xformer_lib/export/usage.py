@@ -5,6 +5,8 @@ __all__ = ["USAGE"]
 TOKENIZER = """
 `tokenizer.json` makes a text plain (composed characters, straight quotes, single spaces), cuts it into pieces and ends it with `<eos>`:
 `encode(text).ids` are what the model reads. A text is one sentence. `export.json` has the sizes and the special ids.
+The package tokenizers composes by the tables of Unicode 9 (2016), Python by newer ones: two marks on one letter, of which one was added
+since (a hundred marks, none in English or French), keep the order in which they were typed, and may become other pieces than in xformer.
 """
 
 ONNX = """# A translator for ONNX Runtime
@@ -56,11 +58,12 @@ translator = ctranslate2.Translator(".", compute_type="float32")  # or "int8": s
 rows = [tokenizer.encode(text).tokens for text in ["Hello!"]]
 limit = min(2 * max(map(len, rows)) + 10, $limit)
 found = translator.translate_batch(
-    rows, beam_size=1, max_decoding_length=limit, suppress_sequences=[["<pad>"], ["<bos>"]])
+    rows, beam_size=1, min_decoding_length=0, max_decoding_length=limit, suppress_sequences=[["<pad>"], ["<bos>"]])
 for one in found:
     print(tokenizer.decoder.decode(one.hypotheses[0]))
 ```
 
+Without `min_decoding_length=0` CTranslate2 says a word where the model says nothing.
 Rows may differ in length: never pad them, and use no tokenizer with `enable_padding`. Beams of four that search as long as those of
 xformer: `beam_size=4, patience=2`.
 The model reads at most $max_len pieces, `<eos>` included, and writes at most $limit.

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-__all__ = ["differentiable_gradients", "in_full_precision", "is_transformed"]
+__all__ = ["differentiable_gradients", "in_full_precision", "is_transformed", "may_be_read"]
 
 
 def is_transformed(*tensors: Tensor | None) -> bool:
@@ -23,6 +23,12 @@ def is_transformed(*tensors: Tensor | None) -> bool:
     if torch._C._are_functorch_transforms_active():
         return True
     return any(x is not None and forward_ad.unpack_dual(x).tangent is not None for x in tensors)
+
+
+def may_be_read(x: Tensor) -> bool:
+    """Whether the numbers of ``x`` are at hand: on a CPU, and nobody traces, compiles or transforms the program meanwhile."""
+    traced = torch.compiler.is_compiling() or torch.jit.is_tracing() or type(x) is not Tensor  # FakeTensor, to plan without numbers
+    return x.device.type == "cpu" and not traced and not is_transformed(x)
 
 
 def in_full_precision(x: Tensor) -> AbstractContextManager:

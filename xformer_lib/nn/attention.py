@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from xformer_lib.nn.checks import check_attention, check_share, head_sizes
+from xformer_lib.nn.checks import check_attention, check_scheme, check_share, head_sizes
 from xformer_lib.shapes import Float
 
 __all__ = ["masked_softmax", "attention", "MultiHeadAttention"]
@@ -47,9 +47,8 @@ class MultiHeadAttention(nn.Module):
     """concat(head_1 … head_h) W_O, head_n = attention(Q W_Q,n, K W_K,n, V W_V,n).
 
     Vaswani et al. (2017), 3.2.2. A head has ``d_head`` columns of W_Q and W_K, ``d_value`` of W_V;
-    ``positions``: see `nn.positions`. Called with query (b i m), key and value (b j m) and a mask
-    (i j), (b i j) or (b h i j); gives output (b i m), weights or None. A mask of keys (b j) is
-    mask[:, None, :]. Where b = i, a mask of two axes is (i j) if it is square, else refused.
+    ``positions``: see `nn.attention_positions`. In a mask, (i j), (b i j) or (b h i j), True = may attend,
+    the opposite of the masks of torch.nn.MultiheadAttention; one of keys (b j) is mask[:, None, :].
     """
 
     def __init__(self, d_model: int, num_heads: int, *, d_head: int | None = None,
@@ -58,6 +57,7 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         check_share("dropout", dropout)
         self.d_head, self.d_value = head_sizes(d_model, num_heads, d_head, d_value)
+        check_scheme(positions, self.d_head, self.d_value)
         self.d_model, self.num_heads = d_model, num_heads
         self.dropout, self.positions = dropout, positions
 
@@ -68,6 +68,7 @@ class MultiHeadAttention(nn.Module):
         self.initialize(self.w_q, self.w_k, self.w_v, self.w_o)
 
     def forward(self, query, key, value, *, mask=None, need_weights=False):
+        """Return output (b i m) and weights or None, of query (b i m), key and value (b j m)."""
         check_attention(self, query, key, value, mask)
         if mask is not None and mask.ndim == 3:
             mask = mask.unsqueeze(1)  # (b, 1, i, j): one mask for all heads
@@ -75,9 +76,7 @@ class MultiHeadAttention(nn.Module):
         k = self.split(self.w_k(key), self.d_head)
         v = self.split(self.w_v(value), self.d_value)
 
-        dropout = self.dropout if self.training else 0.0
-        output, weights = self.attend(q, k, v, mask=mask, dropout=dropout)
-
+        output, weights = self.attend(q, k, v, mask=mask, dropout=self.dropout * self.training)
         output = output.transpose(1, 2).flatten(2)  # the heads side by side again
         return self.w_o(output), weights if need_weights else None
 

@@ -1,11 +1,14 @@
 """What the layers and models refuse, in one line each: *name: expected …, got …; what to do*; page w1 explains it."""
 
 import numbers
+from inspect import signature
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from xformer_lib._checks import check_share, check_whole, is_whole, shown
+from xformer_lib.nn._modes import may_be_read
 
 __all__: list[str] = []  # for the library itself
 
@@ -45,6 +48,72 @@ def check_attention_kind(attention: object) -> None:
             "xformer_lib.nn.MultiHeadAttention, whose mask says what may be "
             "read"
         )
+
+
+def is_called(part: Any, *args: object, **options: object) -> bool:
+    """Whether a module or a function is called like this, as far as its signature
+    says."""
+    try:
+        signature(getattr(part, "forward", part)).bind(*args, **options)
+    except TypeError:
+        return False
+    return True
+
+
+def check_scheme(positions, d_head: int, d_value: int) -> None:
+    """Raise ValueError unless positions inside attention are None, or a scheme that is
+    called as attention is and fits heads of this width."""
+    if positions is None:
+        return
+    if not is_called(positions, 0, 0, 0, mask=None, dropout=0.0):
+        raise ValueError(
+            f"positions: expected None or a scheme inside attention, called as scheme(q, k, v, mask=…, dropout=…), got {shown(positions)}; "
+            f'write attention_positions("rotary", {d_head}, max_offset=16)'
+        )
+    made_for = getattr(positions, "d_head", None)
+    if made_for not in (None, d_head):
+        raise ValueError(
+            f"positions: expected a scheme for heads of width {d_head}, got {shown(positions)} for {made_for}; build it for {d_head}"
+        )
+    if hasattr(positions, "value_table") and d_value != d_head:
+        raise ValueError(
+            f"d_value: expected {d_head}, a head's width, as relative positions add to the values, got {d_value}; leave it out"
+        )
+
+
+def check_body(body: object) -> None:
+    """Raise ValueError unless it turns ids into vectors under a mask, as a TokenEncoder
+    does."""
+    if not (hasattr(body, "config") and is_called(body, 0, mask=None)):
+        raise ValueError(
+            f"body: expected a TokenEncoder, called as body(ids, mask=…), got {shown(body)}; "
+            "write TokenEncoder(config), left_half(transformer) or language_model.body"
+        )
+
+
+def check_half(model: object) -> None:
+    """Raise ValueError unless a model has what a TokenEncoder is made of."""
+    if not all(hasattr(model, name) for name in ("config", "embedding", "positions", "dropout", "encoder")):
+        raise ValueError(f"model: expected a Transformer, got {shown(model)}; of a LanguageModel take model.body")
+
+
+def check_module(model: object) -> None:
+    """Raise ValueError for anything but a module of PyTorch's."""
+    if not isinstance(model, torch.nn.Module):
+        raise ValueError(f"model: expected a torch.nn.Module, got {shown(model)}; of load_model's two take the first")
+
+
+def check_images(images: Tensor, size: int) -> None:
+    """Raise ValueError unless images (b y x) can be cut into squares of this size."""
+    check_sizes("8 pixels are usual", size=size)
+    if not isinstance(images, Tensor) or images.ndim != 3 or not images.is_floating_point():
+        raise ValueError(
+            f"images: expected floating-point numbers (batch, height, width), got {shown(images)}; "
+            "one image is a batch of one: images[None], and whole numbers become images.float()"
+        )
+    for side in images.shape[1:]:
+        if side % size:
+            raise ValueError(f"size: expected a divisor of {side}, the pixels of a side, got {size}; crop or pad the images")
 
 
 def sizes_that_fit(d_model: int, num_heads: int) -> str:
@@ -155,8 +224,12 @@ def check_inputs(d_model: int, query: Tensor, key: Tensor, value: Tensor) -> Non
 
 
 def check_places(x: Tensor, start: int, table: Tensor) -> None:
-    """Raise ValueError unless a table of positions has a row for each place of x
+    """Raise ValueError unless a table of positions (n m) has a row for each place of x
     (b i m), from ``start`` on."""
+    if x.ndim != 3 or x.shape[-1] != table.shape[1]:
+        raise ValueError(
+            f"x: expected vectors (batch, length, d_model={table.shape[1]}), got {tuple(x.shape)}; one sentence is a batch of one: x[None]"
+        )
     end = start + x.shape[1]
     if end > len(table):
         raise ValueError(
@@ -204,12 +277,8 @@ def check_attention(layer, query: Tensor, key: Tensor, value: Tensor, mask: Tens
     check_mask(mask, (query.shape[0], layer.num_heads, query.shape[1], kept + key.shape[1]))
 
 
-def check_ids(name: str, ids: Tensor, config, start: int = 0) -> None:
-    """Raise ValueError unless ids are whole numbers (b i), no more than max_len in a row.
-
-    Looks at shape and type alone, so that a model compiles, exports and never waits for
-    its device.
-    """
+def check_rows(name: str, ids: Tensor) -> None:
+    """Raise ValueError unless ids are whole numbers (b i)."""
     check_tensor(name, ids, "encode the text with a tokenizer, and write torch.tensor([ids])")
     is_kind = ids.dtype in (torch.int64, torch.int32)
     if ids.ndim != 2 or not is_kind:
@@ -217,6 +286,22 @@ def check_ids(name: str, ids: Tensor, config, start: int = 0) -> None:
         if is_kind:
             advice = "one sentence is a batch of one: ids[None]"
         raise ValueError(f"{name}: expected integer ids (batch, length), got {ids.dtype} {tuple(ids.shape)}; {advice}")
+
+
+def check_ids(name: str, ids: Tensor, config, start: int = 0) -> None:
+    """Raise ValueError unless ids (b i) are known, and no more than max_len in a row.
+
+    Their numbers are looked at where that costs nothing, so that a model compiles,
+    exports and never waits for its device.
+    """
+    check_rows(name, ids)
+    check_length(name, ids, config, start)
+    if may_be_read(ids):
+        check_known_ids(name, ids, config)
+
+
+def check_length(name: str, ids: Tensor, config, start: int = 0) -> None:
+    """Raise ValueError unless ids that follow ``start`` others end within max_len."""
     if start + ids.shape[1] > config.max_len:
         raise ValueError(
             f"{name}: expected at most max_len={config.max_len} tokens, got "

@@ -28,8 +28,8 @@ class GroupedQueryAttention(MultiHeadAttention):
         super().__init__(d_model, num_heads, d_head=d_head, d_value=d_value,
                          dropout=dropout, bias=bias, positions=positions)
         self.num_kv_heads = key_heads(num_heads, num_kv_heads)
-        self.w_k = nn.Linear(d_model, num_kv_heads * self.d_head, bias=bias)
-        self.w_v = nn.Linear(d_model, num_kv_heads * self.d_value, bias=bias)
+        self.w_k = nn.Linear(d_model, self.num_kv_heads * self.d_head, bias=bias)
+        self.w_v = nn.Linear(d_model, self.num_kv_heads * self.d_value, bias=bias)
         self.initialize(self.w_k, self.w_v)
 
     def attend(self, q, k, v, *, mask, dropout):

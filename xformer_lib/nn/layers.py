@@ -27,6 +27,7 @@ class PositionwiseFeedForward(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Float[Tensor, "*b m"]) -> Float[Tensor, "*b m"]:
+        """Return what the net makes of each position."""
         return self.w_2(self.dropout(self.w_1(x).relu()))
 
 
@@ -39,6 +40,7 @@ class Residual(nn.Module):
 
     def __init__(self, d_model: int, *, dropout: float = 0.0, norm: str = "pre"):
         super().__init__()
+        check_sizes(d_model=d_model)
         check_norm(norm)
         check_share("dropout", dropout)
         self.norm_first = norm == "pre"
@@ -46,6 +48,7 @@ class Residual(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Float[Tensor, "b i m"], sublayer: Callable) -> Float[Tensor, "b i m"]:
+        """Return x plus what ``sublayer`` makes of it."""
         if self.norm_first:
             return x + self.dropout(sublayer(self.norm(x)))
         return self.norm(x + self.dropout(sublayer(x)))
@@ -71,6 +74,7 @@ class EncoderLayer(nn.Module):
     def forward(
         self, x: Float[Tensor, "b s m"], *, mask: Tensor | None = None
     ) -> Float[Tensor, "b s m"]:
+        """Return the words' vectors; in the ``mask`` True = may attend."""
         def self_attention(x):
             return self.self_attention(x, x, x, mask=mask)[0]
 
@@ -97,6 +101,7 @@ class DecoderLayer(nn.Module):
         self, x: Float[Tensor, "b t m"], memory: Float[Tensor, "b s m"], *,
         mask: Tensor | None = None, memory_mask: Tensor | None = None,
     ) -> Float[Tensor, "b t m"]:
+        """Return the target's vectors; in both masks True = may attend."""
         def self_attention(x):
             return self.self_attention(x, x, x, mask=mask)[0]
 

@@ -6,6 +6,7 @@ Edit the page and run ``make export``; what is changed here is lost."""
 import torch
 from torch import Tensor
 
+from xformer_lib.nn.checks import check_rows
 from xformer_lib.shapes import Bool, Int
 
 __all__ = ["causal_mask", "padding_mask", "target_mask"]
@@ -19,10 +20,11 @@ def causal_mask(length: int, *, device=None) -> Bool[Tensor, "i j"]:
 
 def padding_mask(ids: Int[Tensor, "b j"], pad_id: int) -> Bool[Tensor, "b 1 j"]:
     """Return True where a key is a real token; one row serves every query."""
+    check_rows("ids", ids)
     return (ids != pad_id)[:, None, :]
 
 
 def target_mask(target_in: Int[Tensor, "b t"], pad_id: int) -> Bool[Tensor, "b t t"]:
     """Return True where a key is neither the future nor padding."""
-    past = causal_mask(target_in.shape[1], device=target_in.device)
-    return past & padding_mask(target_in, pad_id)
+    real = padding_mask(target_in, pad_id)
+    return causal_mask(target_in.shape[1], device=target_in.device) & real

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from xformer_lib.nn.attention import masked_softmax
-from xformer_lib.nn.checks import check_places
+from xformer_lib.nn.checks import check_choice, check_places, check_sizes
 from xformer_lib.shapes import Float
 
 __all__ = [
@@ -62,10 +62,12 @@ class SinusoidalPositions(nn.Module):
 
     def __init__(self, d_model: int, max_len: int):
         super().__init__()
+        check_sizes(d_model=d_model, max_len=max_len)
         table = sinusoidal_positions(max_len, d_model)
         self.register_buffer("table", table, persistent=False)
 
     def forward(self, x: Float[Tensor, "b i m"], start: int = 0) -> Float[Tensor, "b i m"]:
+        """Return x plus the table's rows from ``start`` on."""
         check_places(x, start, self.table)
         return x + self.table[start:start + x.shape[1]].to(x.dtype)
 
@@ -75,9 +77,11 @@ class LearnedPositions(nn.Module):
 
     def __init__(self, d_model: int, max_len: int):
         super().__init__()
+        check_sizes(d_model=d_model, max_len=max_len)
         self.table = nn.Parameter(torch.randn(max_len, d_model) / math.sqrt(d_model))
 
     def forward(self, x: Float[Tensor, "b i m"], start: int = 0) -> Float[Tensor, "b i m"]:
+        """Return x plus the table's rows from ``start`` on."""
         check_places(x, start, self.table)
         return x + self.table[start:start + x.shape[1]]
 
@@ -89,6 +93,7 @@ class NoPositions(nn.Module):
         super().__init__()
 
     def forward(self, x: Float[Tensor, "b i m"], start: int = 0) -> Float[Tensor, "b i m"]:
+        """Return x."""
         return x
 
 
@@ -97,10 +102,13 @@ class AttentionPositions(nn.Module):
     """Where order may enter self-attention; a scheme overrides what it needs.
 
     Queries stand at ``start``, ``start + 1``, …, keys at 0, 1, …, ``key_len - 1``.
+    ``d_head`` is the width of the heads that it is made for, None for any.
     """
 
+    d_head: int | None = None
+
     def forward(self, q, k, v, *, mask=None, dropout=0.0):
-        """`attention` among words that know their places: (output, weights)."""
+        """`attention` among words that know their places, True = may attend: (output, weights)."""
         q, k = self.turn(q), self.turn(k)
         bias, value_bias = self.terms(q, k.shape[-2])
 
@@ -146,6 +154,8 @@ class RotaryPositions(AttentionPositions):
 
     def __init__(self, d_head: int):
         super().__init__()
+        check_sizes(d_head=d_head)
+        self.d_head = d_head
         if d_head % 2:
             raise ValueError("positions: rotary turns pairs of dimensions, got heads of "
                              f"width {d_head}; take an even d_model / num_heads")
@@ -187,8 +197,9 @@ class RelativePositions(AttentionPositions):
 
     def __init__(self, d_head: int, max_offset: int):
         super().__init__()
+        check_sizes(d_head=d_head, max_offset=max_offset)
         shape = (2 * max_offset + 1, d_head)
-        self.max_offset = max_offset
+        self.d_head, self.max_offset = d_head, max_offset
         self.key_table = nn.Parameter(torch.randn(shape) / math.sqrt(d_head))
         self.value_table = nn.Parameter(torch.randn(shape) / math.sqrt(d_head))
 
@@ -211,7 +222,9 @@ POSITIONS = {"sinusoidal": SinusoidalPositions, "learned": LearnedPositions,
 def attention_positions(
     name: str, d_head: int, max_offset: int
 ) -> AttentionPositions | None:
-    """Return what the scheme does inside one self-attention; None if it does nothing there."""
+    """Return what the scheme of that name in `POSITIONS` does inside one self-attention, of
+    heads ``d_head`` wide; None if it does nothing there."""
+    check_choice("name", name, tuple(POSITIONS), '"none" leaves the order out')
     if name == "relative":
         return RelativePositions(d_head, max_offset)
     if name == "rotary":

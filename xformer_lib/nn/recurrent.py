@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from xformer_lib.nn.checks import check_ids
+from xformer_lib.nn.checks import check_given, check_ids, check_sizes
 from xformer_lib.nn.transformer import TokenEmbedding, TransformerConfig
 from xformer_lib.shapes import Bool, Float, Int
 
@@ -19,6 +19,7 @@ __all__ = ["RecurrentCache", "GRUTranslator", "AdditiveAttention", "GRUAttention
 # %% chapter 12g: Both ways, and without padding
 def check_recurrent(config: TransformerConfig) -> None:
     """Raise ValueError for a width or a depth that these models do not have."""
+    check_given(config, TransformerConfig)
     if config.d_model % 2:
         raise ValueError(f"d_model: expected an even number, got {config.d_model}; "
                          "each direction of the encoder takes half of it")
@@ -91,6 +92,7 @@ class RecurrentSteps(RecurrentParts):
     def forward(
         self, source: Int[Tensor, "b s"], target_in: Int[Tensor, "b t"]
     ) -> Float[Tensor, "b t v"]:
+        """Return the logits of the token behind each one of ``target_in``."""
         return self.decode(target_in, self.encode(source), source)
 
     def decode(self, target_in, memory, source, *, cache=None):  # (b t v)
@@ -145,6 +147,7 @@ class AdditiveAttention(nn.Module):
 
     def __init__(self, d_model: int):
         super().__init__()
+        check_sizes(d_model=d_model)
         self.w = nn.Linear(d_model, d_model, bias=False)
         self.u = nn.Linear(d_model, d_model)
         self.v = nn.Linear(d_model, 1, bias=False)
@@ -153,6 +156,7 @@ class AdditiveAttention(nn.Module):
         self, state: Float[Tensor, "b m"], keys: Float[Tensor, "b s m"],
         notes: Float[Tensor, "b s m"], mask: Bool[Tensor, "b s"],
     ) -> tuple[Float[Tensor, "b m"], Float[Tensor, "b s"]]:
+        """Return the context and the weights, of a state (b m)."""
         scores = self.v((self.w(state)[:, None] + keys).tanh())[..., 0]
         weights = scores.masked_fill(~mask, float("-inf")).softmax(dim=-1)
         return (weights[:, None].to(notes.dtype) @ notes)[:, 0], weights

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from xformer_lib.nn.checks import check_config, check_given, check_ids
+from xformer_lib.nn.checks import check_config, check_given, check_ids, check_sizes
 from xformer_lib.nn.grouped import attention_class
 from xformer_lib.nn.layers import DecoderLayer, EncoderLayer
 from xformer_lib.nn.masks import padding_mask, target_mask
@@ -29,9 +29,11 @@ class TokenEmbedding(nn.Module):
 
     def __init__(self, vocab_size: int, d_model: int):
         super().__init__()
+        check_sizes(vocab_size=vocab_size, d_model=d_model)
         self.weight = nn.Parameter(torch.randn(vocab_size, d_model) / math.sqrt(d_model))
 
     def forward(self, ids: Int[Tensor, "b i"]) -> Float[Tensor, "b i m"]:
+        """Return each id's row, times √m."""
         return F.embedding(ids, self.weight) * math.sqrt(self.weight.shape[1])
 
     def logits(self, x: Float[Tensor, "b t m"]) -> Float[Tensor, "b t v"]:
@@ -41,7 +43,12 @@ class TokenEmbedding(nn.Module):
 # %% chapter 9: In the library
 @dataclass(frozen=True)
 class TransformerConfig:
-    """Sizes and choices of a Transformer; one vocabulary serves both languages."""
+    """Sizes and choices of a Transformer; one vocabulary serves both languages.
+
+    ``norm`` is "pre" or "post", see `Residual`. ``positions`` is "sinusoidal", "learned",
+    "relative", "rotary", "alibi" or "none", see `nn.positions`. ``num_kv_heads`` is None or a
+    divisor of ``num_heads``, see `GroupedQueryAttention`. ``max_len`` counts special tokens, too.
+    """
 
     vocab_size: int         # v
     d_model: int = 256      # m
@@ -50,17 +57,17 @@ class TransformerConfig:
     num_encoder_layers: int = 3
     num_decoder_layers: int = 3
     dropout: float = 0.1    # embeddings, sublayer outputs, feed-forward
-    norm: str = "pre"       # or "post"
-    max_len: int = 256      # tokens, special ones included
+    norm: str = "pre"
+    max_len: int = 256
     pad_id: int = 0
     bos_id: int = 1
     eos_id: int = 2
 
     # four choices of other pages: leave them as they are
     attention_dropout: float = 0.0   # on attention weights
-    positions: str = "sinusoidal"    # or learned, relative, rotary, alibi, none
+    positions: str = "sinusoidal"
     max_offset: int = 16             # largest distance that "relative" tells apart
-    num_kv_heads: int | None = None  # heads of keys and values, if fewer than h
+    num_kv_heads: int | None = None  # fewer heads of keys and values
 
     def __post_init__(self):
         check_config(self)
@@ -86,6 +93,7 @@ class Transformer(nn.Module):
     def forward(
         self, source: Int[Tensor, "b s"], target_in: Int[Tensor, "b t"]
     ) -> Float[Tensor, "b t v"]:
+        """Return the logits of the token behind each one of ``target_in``."""
         memory = self.encode(source)
         return self.decode(target_in, memory, source)
 
@@ -135,6 +143,7 @@ class Encoder(nn.Module):
     def forward(
         self, x: Float[Tensor, "b s m"], *, mask: Tensor | None = None
     ) -> Float[Tensor, "b s m"]:
+        """Return the source's vectors; in the ``mask`` True = may attend."""
         for layer in self.layers:
             x = layer(x, mask=mask)
         return self.norm(x)
@@ -156,6 +165,7 @@ class Decoder(nn.Module):
         self, x: Float[Tensor, "b t m"], memory: Float[Tensor, "b s m"], *,
         mask: Tensor | None = None, memory_mask: Tensor | None = None,
     ) -> Float[Tensor, "b t m"]:
+        """Return the target's vectors; in both masks True = may attend."""
         for layer in self.layers:
             x = layer(x, memory, mask=mask, memory_mask=memory_mask)
         return self.norm(x)

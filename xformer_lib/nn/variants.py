@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from xformer_lib._checks import check_whole
-from xformer_lib._decoding_checks import check_best, check_prompt
+from xformer_lib._decoding_checks import check_best, check_prompt, check_temperature
 from xformer_lib.nn._trees import second_tree
-from xformer_lib.nn.checks import check_choice, check_given, check_ids
+from xformer_lib.nn.checks import check_body, check_choice, check_given, check_half, check_ids, check_images, check_sizes
 from xformer_lib.nn.masks import padding_mask, target_mask
 from xformer_lib.nn.positions import POSITIONS
 from xformer_lib.nn.protocols import Configured
@@ -58,6 +58,7 @@ class TokenEncoder(nn.Module):
     def forward(
         self, ids: Int[Tensor, "b i"], *, mask: Tensor | None
     ) -> Float[Tensor, "b i m"]:
+        """Return the vectors; in the ``mask`` True = may attend, and None hides nothing."""
         check_ids("ids", ids, self.config)
         x = self.dropout(self.positions(self.embedding(ids)))
         return self.encoder(x, mask=mask)
@@ -69,6 +70,7 @@ def left_half(model: Transformer) -> TokenEncoder:
 
     To train it changes ``model`` too. To spare it, hand over ``copy.deepcopy(model)``.
     """
+    check_half(model)
     half = TokenEncoder(model.config)
     for name in ("embedding", "positions", "dropout", "encoder"):
         setattr(half, name, getattr(model, name))
@@ -84,9 +86,8 @@ class SequenceClassifier(nn.Module):
 
     def __init__(self, body: TokenEncoder, num_classes: int):
         super().__init__()
-        if num_classes < 2:
-            raise ValueError(f"num_classes: expected at least 2, got {num_classes}; "
-                             "two classes need two logits")
+        check_body(body)
+        check_whole("num_classes", num_classes, least=2, advice="two classes need two logits")
         self.body = body
         self.classify = nn.Linear(body.config.d_model, num_classes)
 
@@ -97,6 +98,7 @@ class SequenceClassifier(nn.Module):
         return masked_mean(z, ids != pad_id)
 
     def forward(self, ids: Int[Tensor, "b s"]) -> Float[Tensor, "b c"]:
+        """Return the logits of the classes."""
         return self.classify(self.features(ids))
 
 
@@ -113,6 +115,7 @@ class LanguageModel(nn.Module):
         self.config, self.body = config, TokenEncoder(config)
 
     def forward(self, ids: Int[Tensor, "b t"]) -> Float[Tensor, "b t v"]:
+        """Return the logits of the token behind each."""
         x = self.body(ids, mask=target_mask(ids, self.config.pad_id))
         return self.body.embedding.logits(x)
 
@@ -164,6 +167,9 @@ def write(model: Configured, start: Int[Tensor, "b t"], *, max_len: int,
     Dropout acts unless the model is in evaluation mode: call ``model.eval()`` before.
     """
     ids, config = start, model.config
+    check_ids("start", start, config)
+    check_whole("max_len", max_len, least=1, advice="20 make a short sentence")
+    check_temperature(temperature)
     if max_len > config.max_len:
         raise ValueError(f"max_len: expected at most the model's {config.max_len}, got {max_len}; it reads no more")
     if temperature is None:
@@ -190,11 +196,7 @@ def patches(images: Float[Tensor, "b y x"], size: int) -> Float[Tensor, "b i p"]
 
     The order of pixels inside a square is row by row too; p = size².
     """
-    check_whole("size", size, least=1, advice="take a divisor of the pixels of a side")
-    for axis in (1, 2):
-        if images.shape[axis] % size:
-            raise ValueError(f"size: expected a divisor of {images.shape[axis]}, the "
-                             f"pixels of a side, got {size}; crop or pad the images")
+    check_images(images, size)
     grid = images.unflatten(2, (-1, size)).unflatten(1, (-1, size))
     return grid.transpose(2, 3).flatten(3).flatten(1, 2)
 
@@ -213,9 +215,7 @@ class VisionTransformer(nn.Module):
         check_given(config, TransformerConfig)
         check_choice("pool", pool, ("token", "mean"), "use one")
         classes = config.vocab_size if num_classes is None else num_classes
-        check_whole("num_classes", classes, least=1, advice="leave it out for vocab_size")
-        check_whole("num_patches", num_patches, least=1, advice="it is that of an image")
-        check_whole("patch_size", patch_size, least=1, advice="it is in pixels")
+        check_sizes(num_patches=num_patches, patch_size=patch_size, num_classes=classes)
         self.patch_size, width = patch_size, config.d_model
         self.project = nn.Linear(patch_size**2, width)
         self.positions = POSITIONS[config.positions](width, num_patches + 1)
@@ -224,6 +224,7 @@ class VisionTransformer(nn.Module):
         self.classify = nn.Linear(width, classes)
 
     def forward(self, images: Float[Tensor, "b y x"]) -> Float[Tensor, "b c"]:
+        """Return the logits of the classes."""
         return self.read(patches(images, self.patch_size))
 
     def read(self, squares: Float[Tensor, "b i p"]) -> Float[Tensor, "b c"]:
@@ -247,9 +248,7 @@ class SeriesReader(nn.Module):
                  num_answers: int, max_frames: int):
         super().__init__()
         check_given(config, TransformerConfig)
-        sizes = {"series_width": series_width, "num_answers": num_answers, "max_frames": max_frames}
-        for name, size in sizes.items():
-            check_whole(name, size, least=1, advice="it is a number of columns or rows")
+        check_sizes(series_width=series_width, num_answers=num_answers, max_frames=max_frames)
         self.config, positions = config, POSITIONS[config.positions]
         self.embedding = TokenEmbedding(config.vocab_size, config.d_model)
         self.word_positions = positions(config.d_model, config.max_len)
@@ -262,6 +261,8 @@ class SeriesReader(nn.Module):
         self, words: Int[Tensor, "b t"], series: Float[Tensor, "b j c"],
         real: Bool[Tensor, "b j"],
     ) -> Float[Tensor, "b t a"]:
+        """Return the answers' logits; ``real`` is True at the frames that are no padding."""
+        check_ids("words", words, self.config)
         frames = real[:, None, :]
         memory = self.encoder(self.frame_positions(self.listen(series)), mask=frames)
         x = self.word_positions(self.embedding(words))

@@ -102,7 +102,7 @@ def check_corpus(corpus: dict) -> None:
             f'corpus: expected {{"train": pairs, "val": pairs}}, got {shown(corpus)}; data.pairs reads and divides files'
         )
     for name in SETS:
-        check_pairs_of(name, corpus.get(name, ()))
+        check_pairs_of(f"corpus[{name!r}]", corpus.get(name, ()))
     empty = [name for name in SETS if not len(corpus.get(name, ()))]
     if empty:
         raise ValueError(

@@ -101,7 +101,7 @@ def preset_for(
 ) -> TrainConfig:
     """Return settings for pairs of one's own: a small model for few, that of Multi30k for
     many; with ``start``, the gentle ones that `fine_tuned` gives."""
-    check_pairs_of("train", pairs)
+    check_pairs_of("pairs", pairs)
     if len(pairs) >= 20_000:
         config = replace(PRESETS["multi30k"], corpus="mine")
     else:

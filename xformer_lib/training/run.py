@@ -70,6 +70,15 @@ class Run(Progress):
     kept: dict | None = None  # of the model it began with (training.rehearsal)
     unread: torch.Tensor | None = None  # loss and gradient norm since `read_loss`
 
+    def __repr__(self):
+        pairs = (
+            f"{len(self.train_data)} pairs, validated with {len(self.validation_data)}"
+        )
+        return (
+            f"Run(step {self.step} of {self.config.max_steps}, {pairs}, "
+            f"{type(self.model).__name__} on {self.device}, folder={str(self.folder)!r})"
+        )
+
 
 def state_of(run: Run) -> dict:
     """Return what a checkpoint's header stores."""
