@@ -11,6 +11,7 @@ import sys
 
 from xformer_lib import _needs
 from xformer_lib.cli.parser import build_parser, say
+from xformer_lib.cli.threads import use_threads
 
 __all__ = ["build_parser", "main"]
 
@@ -26,6 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = build_parser().parse_args(arguments)
     try:
         _needs.check(_needs.COMMANDS.get(options.command, ()))
+        use_threads(getattr(options, "threads", None))
         status: int = options.run(options)
         print(end="", flush=True)
         return status
