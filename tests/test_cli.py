@@ -222,6 +222,34 @@ def test_a_run_is_prolonged_and_keeps_its_other_settings(run, tmp_path, capsys):
     assert "expected no --set but max_steps" in fails(capsys, "train", "--resume", str(folder), "--set", "max_steps=10", "seed=3")
 
 
+def test_threads_are_those_asked_for(run, tmp_path, capsys, monkeypatch):
+    import torch
+
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")  # both are put back
+    monkeypatch.setenv("OMP_WAIT_POLICY", "PASSIVE")
+    before = torch.get_num_threads()
+    try:
+        assert main(["train", "--preset", "fragment", "--out", str(tmp_path / "run"), "--quiet", "--threads", "3", *SMALL]) == 0
+        assert json.loads((tmp_path / "run" / "provenance.json").read_text())["threads"] == 3
+        for command in (["translate", "--model", str(run), "Hello world"], ["evaluate", str(run), "--split", "val"]):
+            assert main([*command, "--threads", "1", "--quiet"]) == 0 and torch.get_num_threads() == 1
+    finally:
+        torch.set_num_threads(before)
+    capsys.readouterr()
+    assert "--threads: expected a whole number from 1 to 256, got 0" in fails(capsys, "translate", "--threads", "0", "Hello")
+
+
+@pytest.mark.parametrize("policy", [None, "ACTIVE"])
+def test_threads_that_wait_sleep_unless_the_environment_says_otherwise(policy):
+    """Both are settled before torch is loaded, which reads them once."""
+    code = "import os, sys; from xformer_lib.cli import main; main(['translate', '--threads', '1', '--quiet', 'No.']); import torch; "
+    code += "print(torch.get_num_threads(), os.environ['OMP_WAIT_POLICY'])"
+    environment = {name: value for name, value in os.environ.items() if name not in ("OMP_WAIT_POLICY", "OMP_NUM_THREADS")}
+    environment |= {} if policy is None else {"OMP_WAIT_POLICY": policy}
+    said = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True).stdout
+    assert said.splitlines()[-1] == f"1 {policy or 'PASSIVE'}"
+
+
 def test_doctor_finds_everything_here(capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("XFORMER_DATA", str(tmp_path))
     assert main(["doctor"]) == 0

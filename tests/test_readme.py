@@ -17,6 +17,7 @@ from tests.ci import posix
 ROOT = Path(__file__).parents[1]
 SHORTENED = {  # 800 steps as they stand
     "xformer train --preset fragment": "--set max_steps=12 warmup_steps=2 validate_every=6 max_tokens=307 d_model=32 num_heads=2 d_ff=64",
+    "xformer train --pairs my.tsv --start-from": "--set max_steps=2 warmup_steps=1 rehearsal=0.1",
     "xformer train --pairs": "--set max_steps=6 warmup_steps=2 validate_every=3",
     "xformer evaluate": "--split val",
 }
@@ -55,6 +56,20 @@ def folder(tmp_path):
     ]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "notebook.ipynb")
     return tmp_path
+
+
+def test_pairs_of_ones_own_in_python(folder, monkeypatch, capsys):
+    """The block as it stands, but for the number of steps."""
+    (block,) = (
+        text
+        for text in re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL)
+        if "read_pairs" in text
+    )
+    assert block.count("\n") <= 8 and "\nrun = train(settings," in block
+    monkeypatch.chdir(folder)
+    shorter = "run = train(__import__('dataclasses').replace(settings, max_steps=2, warmup_steps=1, rehearsal=0.1),"
+    exec(block.replace("run = train(settings,", shorter), {})  # noqa: S102
+    assert re.search(r"\d+ of 20 everyday sentences are translated as before", capsys.readouterr().out)
 
 
 def test_every_command_is_run_here_or_held_elsewhere():

@@ -41,12 +41,14 @@ def gallery():
     for count, entry in enumerate(entries, start=1):
         found = stored(entry["page"])
         if entry["picture"] not in found:
-            raise ValueError(f"picture: expected one of {', '.join(found) or 'none'} on {entry['page']}, got {entry['picture']!r}; see {LIST}")
+            there = ", ".join(found) or "none"
+            raise ValueError(f"picture: expected one of {there} on {entry['page']}, got {entry['picture']!r}; see {LIST}")
         figure = found[entry["picture"]]
         once = [kept[0] for kept in ONCE.finditer(figure)]
         first, last = once[0] if count == 1 else "", once[-1] if count == len(entries) else ""
         html = f"{first}{ONCE.sub('', figure)}{last}".replace("\n\n", "\n")
         number = int(entry["page"][:2])
         where = f"{entry['page']}.ipynb{entry.get('section', '')}"
-        parts += [f"## {count} · {entry['title']}", entry["says"].strip(), f"```{{raw}} html\n{html}\n```", f"[Chapter {number} →]({where})"]
+        title = f"## {count} · {entry['title']}"
+        parts += [title, entry["says"].strip(), f"```{{raw}} html\n{html}\n```", f"[Chapter {number} →]({where})"]
     return "\n\n".join([*parts, f"```{{raw}} html\n<script>{SAVE}</script>\n```"])

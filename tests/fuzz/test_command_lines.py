@@ -71,7 +71,7 @@ SETTINGS = [
     *["=", "", "d_model", "pad_id=1", "bos_id=999999", "num_decoder_layers=0", "max_len=x", "nonsense=1", "__class__=int"],
 ]
 FLAGS = {
-    "train": {"--preset": NAMES, "--resume": PLACES, "--out": PLACES, "--device": DEVICES, "--set": SETTINGS},
+    "train": {"--preset": NAMES, "--resume": PLACES, "--out": PLACES, "--device": DEVICES, "--threads": NUMBERS, "--set": SETTINGS},
     "evaluate": {
         "--corpus": NAMES,
         "--split": ["train", "val", "test", "dev", ""],

@@ -12,6 +12,7 @@ from argparse import Namespace
 
 from xformer_lib import _needs
 from xformer_lib.cli.parser import build_parser, say
+from xformer_lib.cli.threads import use_threads
 
 __all__ = ["build_parser", "main"]
 
@@ -29,6 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         check_stdout(options)
         _needs.check(_needs.COMMANDS.get(options.command, ()))
+        use_threads(getattr(options, "threads", None))
         status: int = options.run(options)
         print(end="", flush=True)
         return status

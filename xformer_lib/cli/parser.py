@@ -64,6 +64,7 @@ def build_parser() -> argparse.ArgumentParser:
         help="change settings of the preset, for example max_steps=2000 dropout=0.3",
     )
     train.add_argument("--device", help="cpu, cuda or mps (default: the best one here)")
+    add_threads(train)
     train.add_argument("--quiet", action="store_true", help="no progress bar")
     train.set_defaults(run=runner("train"))
 
@@ -73,6 +74,7 @@ def build_parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--split", default="test", help="train, val or test (default: test)")
     evaluate.add_argument("--json", metavar="FILE", help="write everything there is to know about the run")
     evaluate.add_argument("--device", help="cpu, cuda or mps (default: the best one here)")
+    add_threads(evaluate)
     add_search(evaluate)
     evaluate.set_defaults(run=runner("evaluate"))
 
@@ -88,6 +90,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     translate.add_argument("--output", metavar="FILE", help="write here, line for line (default: standard output)")
     translate.add_argument("--device", help="cpu, cuda or mps (default: cpu)", default="cpu")
+    add_threads(translate)
     translate.add_argument("--int8", action="store_true", help="round the weights to eight bits: a quarter of the memory")
     add_search(translate)
     translate.set_defaults(run=runner("translate"))
@@ -118,6 +121,13 @@ def build_parser() -> argparse.ArgumentParser:
     doctor = commands.add_parser("doctor", help="say what this machine has and what it lacks")
     doctor.set_defaults(run=runner("doctor"))
     return parser
+
+
+def add_threads(command: argparse.ArgumentParser) -> None:
+    """The option of a command that computes."""
+    command.add_argument(
+        "--threads", type=int, metavar="N", help="threads on the CPU (default: one for each core; 1 is quicker where other programs run)"
+    )
 
 
 def add_search(command: argparse.ArgumentParser) -> None:

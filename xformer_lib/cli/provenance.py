@@ -78,6 +78,8 @@ def run_record(folder: Path) -> dict[str, Any]:
 
     config = settings(folder)
     record = {**json.loads((folder / "provenance.json").read_text(encoding="utf-8-sig")), "seed": config["seed"], "config": config}
+    if (folder / "kept.json").exists():  # of a fine-tuned run
+        record["kept"] = json.loads((folder / "kept.json").read_text(encoding="utf-8-sig"))
     if not (folder / "checkpoint.safetensors").exists():
         return record
     _, state = load_tensors(folder / "checkpoint.safetensors")
