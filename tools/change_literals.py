@@ -5,9 +5,9 @@
 
 Changed are the cells whose code a reader sees and tries: no library cells, claims, exercises, nor folded cells that draw. A whole number
 becomes a smaller and a larger one (of an index, a smaller one), a fraction a third less and a quarter more; of a matrix one number, of
-the running example its last word. Left alone is what says where (an axis, the indices 0, 1, -1 and -2, the next in n + 1), which power, how
-many names stand on the left, or how a figure looks. The notebook runs once, as Jupyter runs it; before each cell a copy of the process (a
-fork) runs it with one change, and then those cells below that use what it makes. A change ends in one of
+the running example its last word. Left alone is what says where (an axis, the indices 0, 1, -1 and -2, the next in n + 1), which power,
+how many names stand on the left, or how a figure looks. The notebook runs once, as Jupyter runs it; before each cell a copy of the
+process (a fork) runs it with one change, and then those cells below that use what it makes. A change ends in one of
 
     fine      all cells ran, and the claims hold
     claims    all cells ran, and claims say which of the book's numbers hold no longer
@@ -58,11 +58,12 @@ class Literals(ast.NodeVisitor):
             self.found.append((node, [f"{number:.4g}" for number in {node.value * 2 / 3, more} - {node.value}]))
 
     def visit_List(self, node):
-        if len(numbers := [one for one in ast.walk(node) if isinstance(one, ast.Constant)]) > 3:
-            numbers_only = all(isinstance(one, (ast.List, ast.Constant, ast.UnaryOp, ast.USub, ast.Load)) for one in ast.walk(node))
-            self.visit(numbers[-1]) if numbers_only else self.generic_visit(node)  # a matrix: one number is like another
-        else:
+        numbers = [one for one in ast.walk(node) if isinstance(one, ast.Constant)]
+        plain = all(isinstance(one, (ast.List, ast.Constant, ast.UnaryOp, ast.USub, ast.Load)) for one in ast.walk(node))
+        if not plain or len(numbers) < 3:
             self.generic_visit(node)
+        elif {one.value for one in numbers} != set(range(len(numbers))):  # an order has each place once
+            self.visit(numbers[-1])  # of a matrix one number is like another
 
     def visit_Assign(self, node):
         names = max(len(getattr(target, "elts", ())) for target in node.targets)
@@ -91,6 +92,8 @@ class Literals(ast.NodeVisitor):
     def visit_Call(self, node):
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", None)
         if name not in WHERE and base(node.func) not in DRAWS:
+            if name in ("range", "arange"):
+                del node.args[2:]  # every second is a part of a formula
             self.generic_visit(node)
 
     def visit_keyword(self, node):

@@ -230,7 +230,8 @@ def telling_place(holds, sides):
         apart = [abs(one - other) if _numbers(one, other) and one != other else one != other for one, other in pairs]
     else:
         return None
-    number, place = max(range(len(apart)), key=lambda at: (apart[at] != apart[at], apart[at])), []  # not a number comes first
+    number = max(range(len(apart)), key=lambda at: (apart[at] != apart[at], apart[at]))  # not a number comes first
+    place: list[int] = []
     for size in reversed(shape):
         number, at = divmod(number, size)
         place.insert(0, at)

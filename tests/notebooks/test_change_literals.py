@@ -37,6 +37,7 @@ def tried(paths, *options):
         ("x.sum(axis=1) ** 2 + x[n + 1]", []),
         ("x.transpose(1, 0, 2).reshape(4, -1)", ["3", "5"]),
         ("x = np.array([[1, 2], [3, 7]])", ["6", "8"]),
+        ("order = [1, 2, 0]\nx = np.arange(0, 8, 2)", ["1", "7", "9"]),
         ("q, k = rng.normal(size=(2, 5))", ["4", "6"]),
         ("words = ['The', 'big', 'cat']", ["'dog'"]),
         ("print(f'{x:8.2f}')\nax.text(400, 1)", []),
