@@ -1,5 +1,6 @@
 """The parts that pictures are made of: words, strips, grids, rays, arrows, as SVG from the numbers of a page."""
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from html import escape
@@ -50,11 +51,12 @@ class Drawing:
         self.parts.append("</a>")
 
     def text(self, x: float, y: float, words: str, *, role="ink", anchor="middle", size: float = 15, bold=False, **belongs: object) -> None:
-        """Write words; ``y`` is the middle of the line."""
+        """Write words; ``y`` is the middle of the line, and the letter of ``W_O`` stands below it."""
         weight = ' font-weight="600"' if bold else ""
+        line = re.sub(r"W_([A-Z])(.*)", r'W<tspan dy="4" font-size="14">\1</tspan><tspan dy="-4">\2</tspan>', escape(words))
         self.parts.append(
             f'<text x="{_n(x)}" y="{_n(y + 0.35 * size)}" font-size="{_n(size)}" text-anchor="{anchor}"{weight}'
-            f"{_paint(fill=role)}{_belongs(**belongs)}>{escape(words)}</text>"
+            f"{_paint(fill=role)}{_belongs(**belongs)}>{line}</text>"
         )
 
     def box(
