@@ -1,8 +1,10 @@
 """The parts that pictures are made of: words, strips, grids, rays, arrows, as SVG from the numbers of a page."""
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from html import escape
+from typing import Any
 
 from xformer_course.pictures.colours import LIGHT
 
@@ -36,7 +38,7 @@ class Drawing:
         self.parts: list[str] = []
 
     @contextmanager
-    def group(self, **belongs: object) -> Iterator[None]:
+    def group(self, **belongs: Any) -> Iterator[None]:
         """Put what is drawn inside into one group."""
         self.parts.append(f"<g{_belongs(**belongs)}>")
         yield
@@ -49,17 +51,18 @@ class Drawing:
         yield
         self.parts.append("</a>")
 
-    def text(self, x: float, y: float, words: str, *, role="ink", anchor="middle", size: float = 15, bold=False, **belongs: object) -> None:
-        """Write words; ``y`` is the middle of the line."""
+    def text(self, x: float, y: float, words: str, *, role="ink", anchor="middle", size: float = 15, bold=False, **belongs: Any) -> None:
+        """Write words; ``y`` is the middle of the line, and the letter of ``W_O`` stands below it."""
         weight = ' font-weight="600"' if bold else ""
+        line = re.sub(r"W_([A-Z])(.*)", r'W<tspan dy="4" font-size="14">\1</tspan><tspan dy="-4">\2</tspan>', escape(words))
         self.parts.append(
             f'<text x="{_n(x)}" y="{_n(y + 0.35 * size)}" font-size="{_n(size)}" text-anchor="{anchor}"{weight}'
-            f"{_paint(fill=role)}{_belongs(**belongs)}>{escape(words)}</text>"
+            f"{_paint(fill=role)}{_belongs(**belongs)}>{line}</text>"
         )
 
     def box(
         self, x: float, y: float, width: float, height: float, *,
-        fill: str | None = None, stroke: str | None = None, strength: float = 1.0, thick: float = 1.5, radius: float = 4, **belongs: object,
+        fill: str | None = None, stroke: str | None = None, strength: float = 1.0, thick: float = 1.5, radius: float = 4, **belongs: Any,
     ) -> None:  # fmt: skip
         """Draw a rectangle; ``strength`` thins its fill towards the paper."""
         opacity = f' fill-opacity="{_n(strength)}"' if fill and strength < 1 else ""
@@ -69,7 +72,7 @@ class Drawing:
             f"{_paint(fill=fill, stroke=stroke)}{opacity}{edge}{_belongs(**belongs)}/>"
         )
 
-    def circle(self, x: float, y: float, radius: float, *, fill: str, stroke: str | None = None, **belongs: object) -> None:
+    def circle(self, x: float, y: float, radius: float, *, fill: str, stroke: str | None = None, **belongs: Any) -> None:
         """Draw a circle."""
         edge = ' stroke-width="1.5"' if stroke else ""
         paint = _paint(fill=fill, stroke=stroke)
@@ -77,7 +80,7 @@ class Drawing:
 
     def path(
         self, data: str, *, stroke: str | None = "ink", fill: str | None = None, thick: float = 1.5, dash: str | None = None,
-        strength: float = 1.0, **belongs: object,
+        strength: float = 1.0, **belongs: Any,
     ) -> None:  # fmt: skip
         """Draw the line of an SVG path."""
         extra = f' stroke-dasharray="{dash}"' if dash else ""
@@ -85,7 +88,7 @@ class Drawing:
         edge = f' stroke-width="{_n(thick)}" stroke-linecap="round"' if stroke else ""
         self.parts.append(f'<path d="{data}"{_paint(fill=fill, stroke=stroke)}{edge}{extra}{_belongs(**belongs)}/>')
 
-    def arrow(self, start: tuple[float, float], end: tuple[float, float], *, role="quiet", thick: float = 1.5, **belongs: object) -> None:
+    def arrow(self, start: tuple[float, float], end: tuple[float, float], *, role="quiet", thick: float = 1.5, **belongs: Any) -> None:
         """Draw a straight arrow with a head."""
         (x0, y0), (x1, y1) = start, end
         length = ((x1 - x0) ** 2 + (y1 - y0) ** 2) ** 0.5
@@ -98,14 +101,14 @@ class Drawing:
             points = f"M{_n(x1)} {_n(y1)}L{_n(bx - wing * uy)} {_n(by + wing * ux)}L{_n(bx + wing * uy)} {_n(by - wing * ux)}Z"
             self.path(points, stroke=None, fill=role)
 
-    def ray(self, start: tuple[float, float], end: tuple[float, float], weight: float, *, role="weight", **belongs: object) -> None:
+    def ray(self, start: tuple[float, float], end: tuple[float, float], weight: float, *, role="weight", **belongs: Any) -> None:
         """Draw a curve between two words, as thick as the weight; a weight below a hundredth is a hairline."""
         (x0, y0), (x1, y1) = start, end
         middle = (y0 + y1) / 2
         data = f"M{_n(x0)} {_n(y0)}C{_n(x0)} {_n(middle)} {_n(x1)} {_n(middle)} {_n(x1)} {_n(y1)}"
         self.path(data, stroke=role, thick=max(0.75, 14 * weight), strength=0.35 + 0.65 * min(1.0, weight), **belongs)
 
-    def word(self, x: float, y: float, text: str, *, width: float, role: str | None = None, height: float = 28, **belongs: object) -> None:
+    def word(self, x: float, y: float, text: str, *, width: float, role: str | None = None, height: float = 28, **belongs: Any) -> None:
         """Draw a word as a pill around its middle; with a role it is filled with that colour."""
         with self.group(**belongs):
             self.box(x - width / 2, y - height / 2, width, height, fill=role or "soft", stroke=role or "line", radius=height / 2)
@@ -113,7 +116,7 @@ class Drawing:
 
     def cell(
         self, x: float, y: float, width: float, height: float, text: str, *, role: str, strength: float = 0.14, bold=False,
-        **belongs: object,
+        **belongs: Any,
     ) -> None:  # fmt: skip
         """Draw one number of a vector: a cell in the colour of its role, deeper the larger ``strength`` is."""
         with self.group(**belongs):
@@ -135,7 +138,7 @@ class Drawing:
             f"{_paint(fill='ink')}>{parts}</text>"
         )
 
-    def hatched(self, x: float, y: float, width: float, height: float, **belongs: object) -> None:
+    def hatched(self, x: float, y: float, width: float, height: float, **belongs: Any) -> None:
         """Draw a cell that a mask hides."""
         lines = []
         for place in range(1, 5):
@@ -174,7 +177,7 @@ def _paint(*, fill: str | None = None, stroke: str | None = None) -> str:
     return f' class="{" ".join(classes)}"{attributes}' if classes else attributes
 
 
-def _belongs(**belongs: object) -> str:
+def _belongs(**belongs: Any) -> str:
     unknown = set(belongs) - {"step", "until", "state", "press", "light", "lit", "label", "rest"}
     if unknown:
         raise TypeError(f"belongs: expected step, until, state, press, light or lit, got {', '.join(sorted(unknown))}; leave them out")
@@ -184,7 +187,7 @@ def _belongs(**belongs: object) -> str:
 
 
 def strip(
-    drawing: Drawing, x: float, y: float, numbers: Sequence[float], *, width: float, height: float, role: str, **belongs: object
+    drawing: Drawing, x: float, y: float, numbers: Sequence[float], *, width: float, height: float, role: str, **belongs: Any
 ) -> None:
     """Draw a vector as a column of cells from (x, y) downwards."""
     with drawing.group(**belongs):

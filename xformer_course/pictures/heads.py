@@ -251,7 +251,7 @@ def _told(drawing: Drawing, joined, names, columns, w_o) -> Picture:
     description = f"The joined answers {_named(joined, [*names[0], *names[1]])} become {_named(total, columns)}"
     return Picture(
         name="joining",
-        title="W_O carries each number to the column with its name",
+        title="One more matrix carries each number to the column with its name",
         description=description,
         drawing=drawing,
         steps=by_state("left", [[*told, end] for end in ends]),

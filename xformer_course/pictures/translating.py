@@ -96,7 +96,7 @@ def translating(
 
     with drawing.group(**train):
         _training(drawing, target, below)
-    last = len(target)
+    count = len(target)
     read = [source[int(np.argmax(row))] for row in weights]
     writing = [
         "The encoder reads all words at once and turns each into a vector. Together they are the <b>memory</b>. "
@@ -105,13 +105,13 @@ def translating(
     for place, word in enumerate(target):
         writing.append(
             f"To write <b>{_plain(word)}</b>, the decoder reads the memory, most of all <b>{_plain(read[place])}</b>. "
-            + ("At the end sign it stops." if place + 1 == last else "The word drops into its slot, and is read from then on.")
+            + ("At the end sign it stops." if place + 1 == count else "The word drops into its slot, and is read from then on.")
         )
     training = [
         "In training the translation is known. The decoder is given all of it, and each position must predict the next word.",
         "What must come out is what goes in, moved by one position: follow a dashed line.",
         "No position may see the answer, so each reads only itself and what stands before it. That is the triangle.",
-        f"All {last} predictions come from <b>one</b> run of the decoder. The loss is the mean over them.",
+        f"All {count} predictions come from <b>one</b> run of the decoder. The loss is the mean over them.",
     ]
     training += training[-1:] * (len(writing) - len(training))
     description = f"The words {' '.join(source)} become vectors; the decoder writes {' '.join(target)}, and reads for them " + ", ".join(
