@@ -80,7 +80,17 @@ def environment(jobs):
     return {"XFORMER_LIVE": live} | os.environ | fixed
 
 
+def open_closed_streams():
+    """Give the tests an empty stream for each standard one that is closed: pytest starts with none of them missing."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+
+
 def main(arguments=None):
+    open_closed_streams()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jobs", type=int, default=JOBS, help=f"tests that run at the same time (default: {JOBS})")
     every = list(steps(1))

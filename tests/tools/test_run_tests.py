@@ -2,10 +2,13 @@
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import run_tests
+
+from tests.ci import posix
 
 
 @pytest.fixture
@@ -68,3 +71,15 @@ def test_near_runs_the_quick_steps_and_the_tests_that_it_names(ran, monkeypatch,
     monkeypatch.setattr(run_tests, "changed_files", lambda root: [])
     run_tests.main(["--near"])
     assert len(ran) == 5 and "Nothing was changed." in capsys.readouterr().out
+
+
+@posix
+def test_closed_streams_reach_no_test():
+    """`make test <&- 2>&-`: a process that is started there has all three."""
+    program = (
+        "import sys, subprocess; sys.path[:0] = sys.argv[1:]; import run_tests; run_tests.open_closed_streams(); "
+        "sys.exit(subprocess.run([sys.executable, '-c', 'import sys; sys.exit(None in (sys.stdin, sys.stdout, sys.stderr))']).returncode)"
+    )
+    tools = Path(run_tests.__file__).parent
+    done = subprocess.run(["/bin/sh", "-c", '"$@" <&- >&- 2>&-', "sh", sys.executable, "-c", program, tools, tools.parent])
+    assert done.returncode == 0

@@ -312,6 +312,7 @@ def all_in_one(
             drawing.text(GUTTER - 8, top + high * (place + 0.5), word, anchor="end", size=14, lit=f"row-{place} head-0 head-1", **belongs)
 
     both = "head-0 head-1"
+    every = " ".join(f"row-{row}" for row in range(rows))
     for column, name in enumerate(columns):
         drawing.text(GUTTER + WIDE * (column + 0.5), tops[0] - 14, name, role="quiet", size=14)
         drawing.text(GUTTER + WIDE * (column + 0.5), tops[4] + deep + 14, name, role="quiet", size=14, step=5)
@@ -329,13 +330,12 @@ def all_in_one(
         left, role, lit = LANES[head], ROLES[head], f"head-{head}"
         with drawing.group(step=2):
             drawing.arrow((left + 80, tops[1] - 106), (left + 80, tops[1] - 55), role=role, thick=2)
-            with drawing.group(light=lit, lit=lit, label=f"See head {head + 1} alone"):
+            with drawing.group(light=lit, lit=f"{lit} {every}", label=f"See head {head + 1} alone"):
                 drawing.box(left + 30, tops[1] - 54, 100, 28, fill="paper", stroke=role, radius=14)
                 drawing.text(left + 80, tops[1] - 40, f"{MARKS[head]} head {head + 1}", role=role, bold=True)
             for shift, colour, name, numbers in ((0, "query", "Q", q), (47, "key", "K", k), (94, "value", "V", v)):
                 drawing.text(left + shift + 10.5 * numbers.shape[1], tops[1] - 13, name, role=colour, bold=True, size=14)
                 for place in range(rows):
-                    every = " ".join(f"row-{row}" for row in range(rows))
                     with drawing.group(lit=f"{lit} {every if colour != 'query' else f'row-{place}'}"):
                         _row(drawing, left + shift, tops[1] + ROW * place, 21, numbers[place], colour)
         for place, word in enumerate(words):
@@ -346,7 +346,7 @@ def all_in_one(
                 _row(drawing, left, tops[3] + ROW * place, WIDE, answer[place], role)
         for column, name in enumerate(value_names[head]):
             drawing.text(left + WIDE * (column + 0.5), tops[3] - 13, name, role="quiet", size=14, step=4)
-        with drawing.group(step=5, lit=lit):
+        with drawing.group(step=5, lit=f"{lit} {every}"):
             for row, column in np.argwhere(w_o[3 * head : 3 * head + 3]):
                 x0, x1 = left + WIDE * (row + 0.5), GUTTER + WIDE * (column + 0.5)
                 y0, y1 = tops[3] + deep + 1, tops[4] - 2

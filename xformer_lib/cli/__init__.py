@@ -57,7 +57,7 @@ def guard_streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, way)  # takes the lowest number that is free
+            os.set_inheritable(os.open(os.devnull, way), True)  # takes the lowest number that is free
     if sys.stderr is None:  # which `print` would take for standard output
         sys.stderr = open(os.devnull, "w", encoding="utf-8")
 
