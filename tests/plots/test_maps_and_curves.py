@@ -114,38 +114,6 @@ class TestPositionalHeatmap:
             plots.positional_heatmap(np.zeros((2, 3, 5)))
 
 
-class TestLearningCurve:
-    HISTORY = [
-        {"step": 10, "tokens": 700, "minutes": 0.1, "train_loss": 5.0},
-        {"step": 20, "tokens": 1300, "minutes": 0.2, "train_loss": 3.0, "val_loss": 3.5},
-        {"step": 30, "tokens": 1900, "minutes": 0.3, "val_loss": 2.5},
-    ]
-
-    @pytest.mark.parametrize("x,places", [("step", [10, 20]), ("tokens", [700, 1300]), ("minutes", [0.1, 0.2])])
-    def test_training_and_validation_against_what_is_asked_for(self, x, places):
-        ax = plots.learning_curve(self.HISTORY, x=x)
-        training, validation = ax.lines
-        assert list(training.get_xdata()) == places
-        assert list(training.get_ydata()) == [5.0, 3.0]
-        assert list(validation.get_ydata()) == [3.5, 2.5]
-        assert words(ax.get_legend().get_texts()) == ["training", "validation"]
-        assert x.rstrip("s") in ax.get_xlabel() and "nats per token" in ax.get_ylabel()
-
-    @pytest.mark.errors
-    @pytest.mark.parametrize(
-        "history,x,fragment",
-        [
-            (HISTORY, "epochs", "x: expected one of step, tokens, minutes, got 'epochs'"),
-            ([], "step", 'history: expected records with "step" and "train_loss" or "val_loss", got no records'),
-            ([{"step": 1, "loss": 2.0}], "step", "got loss, step; pass the history that training returned"),
-        ],
-    )
-    def test_errors_say_what_to_do(self, history, x, fragment):
-        with pytest.raises(ValueError) as caught:
-            plots.learning_curve(history, x=x)
-        assert fragment in str(caught.value)
-
-
 class TestLinePlot:
     def test_lines_are_named_and_stay_apart_in_grey(self):
         ax = plots.line_plot([1, 2, 4], {"a": [1, 2, 3], "b": [3, 2, 1]}, xlabel="width", ylabel="spread", log_x=True)

@@ -57,9 +57,3 @@ def test_turning_arrows_and_the_letters_at_their_tips():
     ax = plots.turning_arrows([1.0, 0.5], [0.3, 1.0], 2, 5, turn=0.4)
     assert {letter: inks(ax)[letter] for letter in "qk"} == {"q": QUERY, "k": KEY}
     assert [line.get_color() for line in ax.lines if line.get_linestyle() == ":"] == [QUERY, KEY]
-
-
-def test_heads_are_none_of_the_three():
-    ax = plots.head_contributions(np.ones((3, 5)), list("abcde"))
-    bars = {to_hex(patch.get_facecolor()) for patch in ax.patches}
-    assert len(bars) == 3 and not bars & {QUERY, KEY, VALUE} and not bars & {to_hex(c) for c in plots.OKABE_ITO[:3]}

@@ -1,7 +1,5 @@
 """A sentence on its way: the vectors drawn, the words on the bars, the cells of the read-out, the sum of the votes."""
 
-import matplotlib
-import matplotlib.colors
 import numpy as np
 import pytest
 
@@ -86,51 +84,6 @@ class TestConveyor:
             plots.conveyor({"encoder": belts["encoder"]}, into=[0])
 
 
-class TestNextWords:
-    @pytest.fixture
-    def table(self, rng):
-        raw = rng.random((4, len(WORDS)))
-        return raw / raw.sum(axis=1, keepdims=True)
-
-    def test_bars_are_the_likeliest_words_best_first(self, table):
-        axes = plots.next_words(table, WORDS, titles=list("abcd"), top=3)
-        for ax, row, title in zip(axes, table, "abcd", strict=True):
-            best = sorted(range(len(row)), key=lambda n: -row[n])[:3]
-            assert texts(ax.get_yticklabels()) == [WORDS[n] for n in best]
-            np.testing.assert_allclose(lengths(ax), row[best])
-            assert ax.get_title(loc="left") == title and ax.yaxis_inverted()
-
-    def test_the_word_taken_stands_out(self, table):
-        second = np.argsort(-table, axis=1)[:, 1]
-        for taken, place in ((None, 0), (second, 1)):
-            for ax in plots.next_words(table, WORDS, titles=list("abcd"), chosen=taken):
-                colours = [bar.get_facecolor() for bar in ax.patches]
-                assert [n for n, colour in enumerate(colours) if colours.count(colour) == 1] == [place]
-                assert colours[place] == matplotlib.colors.to_rgba(plots.OKABE_ITO[1]), "one colour means taken"
-
-    def test_each_chart_shows_its_whole_scale_and_a_small_bar_is_not_called_zero(self):
-        row = np.array([0.93, 0.06, 0.004, 0.006])
-        [ax, other] = plots.next_words(np.stack([row, row]), WORDS[:4], titles=list("ab"), top=4)
-        assert texts(ax.texts) == ["0.93", "0.06", "0.01", "< 0.01"]
-        for chart in (ax, other):
-            assert chart.get_xlim() == (0.0, 1.0) and chart.xaxis.get_major_ticks()[0].label1.get_visible()
-            left = [text.get_position()[0] + 0.1 * (text.get_ha() == "left") for text in chart.texts]
-            assert max(left) < 1.0, "each number stands inside the chart"
-
-    def test_no_empty_axes_stay(self, table):
-        axes = plots.next_words(table, WORDS, titles=list("abcd"))
-        assert len(axes) == 4 == len(axes[0].figure.axes)
-
-    @pytest.mark.errors
-    def test_refuses_what_does_not_match(self, table):
-        with pytest.raises(ValueError, match="expected \\(4 steps, 10 words\\)"):
-            plots.next_words(table, WORDS[1:], titles=list("abcd"))
-        with pytest.raises(ValueError, match="one title per row"):
-            plots.next_words(table, WORDS, titles=list("abc"))
-        with pytest.raises(ValueError, match="chosen: expected one id for each of 4 steps, got 1"):
-            plots.next_words(table, WORDS, titles=list("abcd"), chosen=[2])
-
-
 class TestReadoutMap:
     def test_each_cell_says_its_word_in_its_colour(self, rng):
         table = rng.random((5, 3))
@@ -148,34 +101,6 @@ class TestReadoutMap:
             plots.readout_map([["w"] * 5] * 3, rng.random((3, 5)), depths=DEPTHS, steps=STEPS)
         with pytest.raises(ValueError, match="expected 5 depths × 3 steps"):
             plots.readout_map([["w"] * 5] * 3, rng.random((5, 3)), depths=DEPTHS, steps=STEPS)
-
-
-class TestVoteBars:
-    def test_bars_are_the_votes_and_their_sum(self, rng):
-        votes = rng.normal(size=7)
-        ax = plots.vote_bars({"one": votes}, WORDS[:7], xlabel="logit")
-        np.testing.assert_allclose(lengths(ax), [*votes, votes.sum()])
-        assert texts(ax.get_yticklabels()) == [*WORDS[:7], "sum"] and ax.get_xlabel() == "logit"
-        assert texts(ax.texts) == [f"{vote:+.2f}".replace("-", "−") for vote in (*votes, votes.sum())]
-        assert ax.yaxis_inverted(), "the first part stands on top"
-        assert ax.get_legend() is None
-
-    def test_several_accounts_stand_side_by_side(self, rng):
-        table = {name: rng.normal(size=5) for name in ("engineer", "engine", "driver")}
-        ax = plots.vote_bars(table, WORDS[:5])
-        assert texts(ax.get_legend().get_texts()) == list(table)
-        rows = [[bar.get_width() for bar in group] for group in ax.containers]
-        np.testing.assert_allclose(rows, [[*row, row.sum()] for row in table.values()])
-        edges = sorted((bar.get_y(), bar.get_y() + bar.get_height()) for bar in ax.patches)
-        assert all(upper[1] <= lower[0] + 1e-9 for upper, lower in zip(edges, edges[1:], strict=False))
-        for place, part in zip(ax.get_yticks(), zip(*ax.containers, strict=True), strict=True):
-            middles = [bar.get_y() + bar.get_height() / 2 for bar in part]
-            assert middles == sorted(middles) and abs(np.mean(middles) - place) < 1e-9
-
-    @pytest.mark.errors
-    def test_refuses_a_missing_name(self):
-        with pytest.raises(ValueError, match="votes, b: expected 6 numbers, one for each name, got shape \\(7,\\)"):
-            plots.vote_bars({"a": np.zeros(6), "b": np.zeros(7)}, WORDS[:6])
 
 
 class TestRunningSums:

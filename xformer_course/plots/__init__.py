@@ -18,11 +18,11 @@ beam search, `draws` histograms with zero marked, `style` the common look.
 
 from xformer_course.plots.arcs import dependency_arcs, wiring
 from xformer_course.plots.bands import band_plot
-from xformer_course.plots.curves import learning_curve, line_plot, smooth_plot
+from xformer_course.plots.curves import line_plot, smooth_plot
 from xformer_course.plots.draws import draw_histograms
 from xformer_course.plots.grid import head_table, interval_plot, map_grid
 from xformer_course.plots.growth import growth_plot, roofline_plot
-from xformer_course.plots.heads import head_contributions, head_maps, influence_map
+from xformer_course.plots.heads import influence_map
 from xformer_course.plots.maps import attention_map, mask_map, positional_heatmap
 from xformer_course.plots.permutation import permutation_flow
 from xformer_course.plots.positions import offset_panels, turning_arrows
@@ -30,7 +30,7 @@ from xformer_course.plots.reach import reach_map
 from xformer_course.plots.seeds import seed_rows
 from xformer_course.plots.steps import attention_steps
 from xformer_course.plots.style import MARKERS, NO_ROLE, OKABE_ITO, ROLES, use_style
-from xformer_course.plots.trace import conveyor, next_words, readout_map, running_sums, vote_bars
+from xformer_course.plots.trace import conveyor, readout_map, running_sums
 from xformer_course.plots.tree import beam_tree
 
 __all__ = [
@@ -46,16 +46,12 @@ __all__ = [
     "dependency_arcs",
     "draw_histograms",
     "growth_plot",
-    "head_contributions",
-    "head_maps",
     "head_table",
     "influence_map",
     "interval_plot",
-    "learning_curve",
     "line_plot",
     "map_grid",
     "mask_map",
-    "next_words",
     "offset_panels",
     "permutation_flow",
     "positional_heatmap",
@@ -67,6 +63,5 @@ __all__ = [
     "smooth_plot",
     "turning_arrows",
     "use_style",
-    "vote_bars",
     "wiring",
 ]

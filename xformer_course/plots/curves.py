@@ -9,48 +9,6 @@ from matplotlib.ticker import FuncFormatter
 from xformer_course.plots.style import new_axes
 
 
-def learning_curve(
-    history: Sequence[Mapping[str, float]],
-    *,
-    x: str = "step",
-    ax: Axes | None = None,
-    title: str | None = None,
-    unit: str = "nats per token",
-) -> Axes:
-    """Draw training and validation loss against steps, tokens or minutes.
-
-    Args:
-        history: Records in the order they were made. Each has `x` and one or both of
-            "train_loss" and "val_loss"; other entries are ignored.
-        x: "step", "tokens" or "minutes".
-        ax: Where to draw; new axes when None.
-        title: A line above the curves.
-        unit: Unit of the loss, for the label of the axis.
-
-    Raises:
-        ValueError: If `x` is unknown or missing from the history, or there is no loss in it.
-    """
-    labels = {"step": "training steps", "tokens": "target tokens seen", "minutes": "minutes of training"}
-    if x not in labels:
-        raise ValueError(f"x: expected one of {', '.join(labels)}, got {x!r}; choose what to plot the loss against")
-    ax = new_axes(ax, (6.4, 4.0))
-    drawn = False
-    for name, label in (("train_loss", "training"), ("val_loss", "validation")):
-        points = [(record[x], record[name]) for record in history if name in record and x in record]
-        if points:
-            ax.plot(*np.array(points).T, label=label, markevery=max(1, len(points) // 12))
-            drawn = True
-    if not drawn:
-        raise ValueError(
-            f'history: expected records with "{x}" and "train_loss" or "val_loss", got {_keys(history)}; '
-            f"pass the history that training returned"
-        )
-    ax.set(xlabel=labels[x], ylabel=f"loss ({unit})")
-    ax.set_title(title or "")
-    ax.legend()
-    return ax
-
-
 def line_plot(
     x: Sequence[float] | np.ndarray,
     series: Mapping[str, Sequence[float] | np.ndarray],
@@ -85,10 +43,6 @@ def line_plot(
     ax.set_title(title or "")
     ax.legend()
     return ax
-
-
-def _keys(history: Sequence[Mapping[str, float]]) -> str:
-    return ", ".join(sorted({key for record in history for key in record})) or "no records"
 
 
 def smooth_plot(

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import ConnectionPatch
 
-from xformer_course.plots.style import OKABE_ITO, new_axes
+from xformer_course.plots.style import new_axes
 
 CHARTS_A_ROW = 3
 TITLE = 0.4  # inches between two strips
@@ -46,42 +46,6 @@ def conveyor(
         _bus(figure, drawn[0][-1], [drawn[1][station] for station in into])
     _scale(figure, drawn[-1][0])
     return drawn
-
-
-def next_words(
-    probabilities: np.ndarray, words: Sequence[str], *, titles: Sequence[str], top: int = 5, chosen: Sequence[int] | None = None
-) -> list[Axes]:
-    """Draw the likeliest next words of each step as bars, with the word that was taken in another colour.
-
-    Args:
-        probabilities: (t, v); row n belongs to step n.
-        words: The v words of the vocabulary.
-        titles: A line above each chart, one a step.
-        top: How many words each chart shows.
-        chosen: The id that each step took; the likeliest when None. One that is not among the `top` has no bar.
-
-    Raises:
-        ValueError: If words, titles or chosen ids do not match the probabilities.
-    """
-    table = np.asarray(probabilities)
-    if table.ndim != 2 or table.shape != (len(titles), len(words)):
-        raise ValueError(
-            f"probabilities: expected ({len(titles)} steps, {len(words)} words), got shape {table.shape}; "
-            "give one title per row and one word per column"
-        )
-    chosen = table.argmax(axis=1) if chosen is None else chosen
-    if len(chosen) != len(table):
-        raise ValueError(f"chosen: expected one id for each of {len(table)} steps, got {len(chosen)}; add or drop some")
-    columns = min(len(table), CHARTS_A_ROW)
-    lines = -(-len(table) // columns)
-    size = (2.9 * columns, 0.3 + lines * (0.75 + 0.22 * top))
-    figure, axes = plt.subplots(lines, columns, figsize=size, squeeze=False)
-    for ax in axes.flat[len(table) :]:
-        figure.delaxes(ax)
-    figure.supxlabel("probability", fontsize=11)
-    for ax, row, title, taken in zip(axes.flat, table, titles, chosen, strict=False):
-        _bars(ax, row, words, title, top, taken)
-    return list(axes.flat[: len(table)])
 
 
 def readout_map(
@@ -125,47 +89,6 @@ def readout_map(
     ax.grid(False)
     ax.spines[:].set_visible(False)
     ax.figure.colorbar(image, ax=ax, label="probability of the word shown")
-    return ax
-
-
-def vote_bars(
-    votes: Mapping[str, np.ndarray], names: Sequence[str], *, ax: Axes | None = None, title: str | None = None, xlabel: str = "vote"
-) -> Axes:
-    """Draw what each part adds to one number, in the order of computing, and the sum as a last bar; numbers at the bars.
-
-    Args:
-        votes: For each account's name its (n,) numbers, one a part; several accounts stand side by side.
-        names: The n names of the parts.
-        ax: Where to draw; new axes when None.
-        title: A line above the bars.
-        xlabel: What the bars measure, with its unit.
-
-    Raises:
-        ValueError: If an account does not have one number for each name.
-    """
-    table = {account: np.asarray(row, dtype=float) for account, row in votes.items()}
-    for account, row in table.items():
-        if row.shape != (len(names),):
-            raise ValueError(
-                f"votes, {account}: expected {len(names)} numbers, one for each name, got shape {row.shape}; give one vote a part"
-            )
-    ax = new_axes(ax, (7.2, 1.2 + (0.12 + 0.2 * len(table)) * (len(names) + 1)))
-    places, height = np.array([*range(len(names)), len(names) + 0.4]), 0.8 / len(table)
-    for n, (account, row) in enumerate(table.items()):
-        shifted = places + (n - (len(table) - 1) / 2) * height
-        bars = ax.barh(shifted, [*row, row.sum()], height, label=account, color=OKABE_ITO[n])
-        ax.bar_label(bars, [f"{bar.get_width():+.2f}".replace("-", "−") for bar in bars], padding=3, fontsize=9)
-    ax.set_yticks(places, [*names, "sum"])
-    ax.set_ylim(places[-1] + 0.7, -0.7)
-    ax.axhline(len(names) - 0.3, color="#555555", linewidth=0.8, linestyle="-", marker="")
-    ax.axvline(0.0, color="#555555", linewidth=0.8, linestyle="-", marker="")
-    ax.margins(x=0.14)
-    ax.set(xlabel=xlabel)
-    ax.set_title(title or "")
-    ax.grid(axis="y", visible=False)
-    ax.set_axisbelow(True)
-    if len(table) > 1:
-        ax.legend()
     return ax
 
 
@@ -275,20 +198,3 @@ def _scale(figure, strip: Axes) -> None:
 def _join(figure, one: Axes, start, other: Axes, end, shrink=(2, 2)) -> None:
     options: dict[str, Any] = {"coordsA": one.transAxes, "coordsB": other.transAxes, "shrinkA": shrink[0], "shrinkB": shrink[1]}
     figure.add_artist(ConnectionPatch(start, end, **options, **ARROW))
-
-
-def _bars(ax: Axes, row: np.ndarray, words: Sequence[str], title: str, top: int, taken: int) -> None:
-    best = np.argsort(-row, kind="stable")[:top]
-    ax.barh(range(len(best)), row[best], 0.7, color=[OKABE_ITO[1] if n == taken else OKABE_ITO[0] for n in best])
-    for place, number in enumerate(best):
-        long = row[number] > 0.75  # the number stands inside the bar
-        label = f"{row[number]:.2f}" if row[number] >= 0.005 else "< 0.01"
-        side: dict[str, Any] = {"ha": "right", "color": "white"} if long else {"ha": "left", "color": "black"}
-        ax.text(row[number] + (-0.02 if long else 0.02), place, label, va="center", fontsize=9, **side)
-    ax.set_yticks(range(len(best)), [words[number] for number in best], fontsize=10)
-    ax.set_xlim(0.0, 1.0)
-    ax.set_xticks([0.0, 0.5, 1.0])
-    ax.invert_yaxis()
-    ax.set_title(title, fontsize=10)
-    ax.grid(axis="y", visible=False)
-    ax.set_axisbelow(True)
