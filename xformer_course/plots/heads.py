@@ -53,3 +53,20 @@ def influence_map(
     if colorbar:
         ax.figure.colorbar(image, ax=ax, label=label)
     return ax
+
+
+def _table(name: str, array: np.ndarray, columns: Sequence[str]) -> np.ndarray:
+    table = np.asarray(array, dtype=float)
+    if table.ndim != 2 or table.shape[1] != len(columns):
+        transposed = table.ndim == 2 and len(table) == len(columns)
+        hint = "it is transposed, draw its .T" if transposed else "give one name per column"
+        raise ValueError(f"{name}: expected (head, {len(columns)} columns), got shape {table.shape}; {hint}")
+    return table
+
+
+def _names(names: Sequence[str] | None, num_heads: int) -> list[str]:
+    if names is None:
+        return [f"head {number}" for number in range(1, num_heads + 1)]
+    if len(names) != num_heads:
+        raise ValueError(f"names: expected one for each of {num_heads} heads, got {len(names)}; add or drop some")
+    return list(names)
