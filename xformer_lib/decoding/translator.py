@@ -114,10 +114,11 @@ def translate_texts(
 
     for again in (False, True):  # the second time with what lost a number in the first
         plans = [plan.without_loss(answers(plan)) for plan in plans] if again else plans
-        new = dict.fromkeys(one for plan in plans for one in plan.sentences)
-        new = [one for one in new if one not in said]
-        found = decode_sentences(model, tokenizer, [one.text for one in new], **options)
-        said |= zip(new, found)
+        wanted = [one for plan in plans for one in plan.sentences]
+        new = [one for one in dict.fromkeys(wanted) if one not in said]
+        if new:
+            read = [one.text for one in new]
+            said |= zip(new, decode_sentences(model, tokenizer, read, **options))
         options |= {"progress": False}
     results = []
     for plan in plans:
