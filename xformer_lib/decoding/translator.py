@@ -16,7 +16,7 @@ from xformer_lib.engine.modules import accelerate
 from xformer_lib.nn.attention import MultiHeadAttention
 from xformer_lib.nn.checks import check_choice
 from xformer_lib.nn.protocols import SomeModule, TranslationModel
-from xformer_lib.translation import Sentence, Translation, cut, listed
+from xformer_lib.translation import Sentence, Translation, cut, listed, visible
 
 __all__ = ["Translator", "store_column_major"]
 
@@ -118,7 +118,8 @@ def translate_texts(
         new = [one for one in dict.fromkeys(wanted) if one not in said]
         if new:
             read = [one.text for one in new]
-            said |= zip(new, decode_sentences(model, tokenizer, read, **options))
+            found = decode_sentences(model, tokenizer, read, **options)
+            said |= zip(new, [(visible(text), ended) for text, ended in found])
         options |= {"progress": False}
     results = []
     for plan in plans:
