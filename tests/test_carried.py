@@ -140,5 +140,7 @@ def test_lines_of_any_system():
         ("5\u202f€ « ici\u00a0»", "5\u202f€ « ici\u00a0»"),
     ],
 )
-def test_a_model_writes_what_can_be_seen(said, shown):
+def test_a_model_writes_what_can_be_seen(said, shown, monkeypatch):
     assert visible(said) == shown
+    monkeypatch.setattr("xformer_lib.decoding.translator.decode_sentences", lambda *given, **options: [(said, True)])
+    assert load_pretrained("en-fr").translate("Here.") == shown

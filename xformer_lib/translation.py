@@ -218,7 +218,7 @@ def _parts_of(sentence: str, items: list[Item], fits, signs: bool) -> list[str |
         if not HAS_LETTER.search(text):
             done.append(filled(text, own))
             continue
-        begin, end = len(EDGE.match(text)[0]), len(text) - len(EDGE.match(text[::-1])[0])  # both match, if only nothing
+        begin, end = _edge(text), len(text) - _edge(text[::-1])
         first, last = text[:begin].count(HOLE), len(own) - text[end:].count(HOLE)
         if signs and any(item.kind != "symbol" for item in own[:first]):
             begin, first = 0, 0
@@ -235,14 +235,21 @@ def _parts_of(sentence: str, items: list[Item], fits, signs: bool) -> list[str |
     return done
 
 
+def _edge(text: str) -> int:
+    found = EDGE.match(text)
+    return found.end() if found else 0
+
+
 def _at_holes(core: str, items: list[Item], signs: bool) -> list[str | tuple[str, list[Item]]]:
     """Return the text in pieces with at most as many items as there are signs; for a model without them, the items apart. Or nothing."""
     most = len(SIGNS) if signs else 0
     if len(items) <= most:
         return []
     if not signs:
-        texts = core.split(HOLE)
-        return [piece for text, item in zip(texts, [*items, None]) for piece in ((text, []), item.text if item else "")]
+        pieces: list[str | tuple[str, list[Item]]] = []
+        for text, item in zip(core.split(HOLE), [*items, None]):
+            pieces += [(text, []), item.text if item else ""]
+        return pieces
     ends = [place for place, letter in enumerate(core) if letter == HOLE][most::most]
     return [
         (core[begin:end], items[number * most : (number + 1) * most])

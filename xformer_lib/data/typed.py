@@ -15,7 +15,6 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
 
@@ -243,10 +242,14 @@ def _names(text: str, words: Set[str]) -> list[str | Item]:
 def joined(parts: Iterable[str | T]) -> list[str | T]:
     """Return the parts without empty texts, and with texts that follow each other as one."""
     found: list[str | T] = []
-    for is_text, some in groupby(parts, key=lambda part: isinstance(part, str)):
-        group = list(some)
-        found += filter(None, ["".join(group)]) if is_text else group
-    return found
+    text: list[str] = []
+    for part in parts:
+        if isinstance(part, str):
+            text.append(part)
+            continue
+        found += [*filter(None, ["".join(text)]), part]
+        text = []
+    return [*found, *filter(None, ["".join(text)])]
 
 
 def put_back(text: str, items: list[Item]) -> str:

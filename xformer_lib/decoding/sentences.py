@@ -12,7 +12,6 @@ from xformer_lib.decoding.beam import beam_search
 from xformer_lib.decoding.greedy_search import greedy
 from xformer_lib.decoding.limits import length_limits
 from xformer_lib.nn.protocols import TranslationModel
-from xformer_lib.translation import visible
 
 __all__ = ["translate"]
 
@@ -65,7 +64,7 @@ def decode_sentences(
                 found = [best[0].ids for best in beams]
             limits = length_limits(model, source, None).tolist()
             for row, said, limit in zip(rows, found, limits):
-                results[row] = visible(tokenizer.decode(said)), len(said) < limit
+                results[row] = tokenizer.decode(said), len(said) < limit
             bar.update(len(rows))
     return [results[n] for n in range(len(texts))]
 

@@ -16,7 +16,7 @@ from xformer_lib.engine.decode import check_engine
 from xformer_lib.engine.modules import accelerate
 from xformer_lib.nn.attention import MultiHeadAttention
 from xformer_lib.nn.protocols import SomeModule, TranslationModel
-from xformer_lib.translation import Sentence, Translation, cut, listed
+from xformer_lib.translation import Sentence, Translation, cut, listed, visible
 
 __all__ = ["Translator", "store_column_major"]
 
@@ -115,10 +115,12 @@ def translate_texts(
 
     for again in (False, True):  # the second time with what lost a number in the first
         plans = [plan.without_loss(answers(plan)) for plan in plans] if again else plans
-        new = dict.fromkeys(one for plan in plans for one in plan.sentences)
-        new = [one for one in new if one not in said]
-        found = decode_sentences(model, tokenizer, [one.text for one in new], **options)
-        said |= zip(new, found)
+        wanted = [one for plan in plans for one in plan.sentences]
+        new = [one for one in dict.fromkeys(wanted) if one not in said]
+        if new:
+            read = [one.text for one in new]
+            found = decode_sentences(model, tokenizer, read, **options)
+            said |= zip(new, [(visible(text), ended) for text, ended in found])
         options |= {"progress": False}
     results = []
     for plan in plans:
