@@ -17,6 +17,7 @@ from xformer_lib.nn.transformer import Transformer, TransformerConfig
 from xformer_lib.training import checkpoint as files
 from xformer_lib.training._folder import check_free, lock_run_folder
 from xformer_lib.training.checkpoint import load_checkpoint, save_checkpoint, save_setup
+from xformer_lib.training.compiled import is_worth_compiling
 from xformer_lib.training.config import TrainConfig
 from xformer_lib.training.memory import (
     bound_memory,
@@ -25,7 +26,7 @@ from xformer_lib.training.memory import (
     resident_memory,
     return_unused_memory,
 )
-from xformer_lib.training.precision import pick_device
+from xformer_lib.training.precision import fast_products, pick_device
 from xformer_lib.training.processes import SingleProcess
 from xformer_lib.training.run import Run, build_run, new_run, state_of
 from xformer_lib.training.signals import Stopped, stop_signals
@@ -58,7 +59,8 @@ def train(
     and number of threads. ``processes`` may be a group that shares the work; it shares
     the folder, too. ``provenance`` is stored beside the settings. A folder that holds
     a run or a model is refused.
-    ``engine="fast"`` computes the model by `engine.accelerate`, "plain" by its definition.
+    ``engine="fast"`` computes the model by `engine.accelerate`, "plain" by its definition. On a GPU "fast" compiles
+    a run of 5,000 steps or more where it can; "eager" compiles none, "compiled" any.
     ``start``, a folder with a model of the same settings, gives its weights and its
     tokenizer to begin with (fine-tuning); the optimiser is new, dropout may differ.
     """
@@ -128,8 +130,11 @@ def continue_run(run: Run, progress: bool) -> Run:
         unit="step",
         disable=not progress or processes.rank > 0,
     )
-    floor = resident_memory()
-    with bar, stop_signals(processes.patience) as asked:
+    if is_worth_compiling(run):
+        bar.set_postfix_str("compiles at its first steps")
+        processes.compile(run)
+    floor, products = resident_memory(), fast_products(run.device)
+    with bar, products, stop_signals(processes.patience) as asked:
         for batch in batch_stream(run):
             if run.step >= config.max_steps:
                 break
