@@ -36,7 +36,7 @@ class TrainConfig:
     decay: float = 0.5  # share of the steps over which the trapezoid falls
     label_smoothing: float = 0.1
     clip: float = 1.0  # largest gradient norm
-    precision: str = "float32"  # or "bfloat16", or "auto": where it is quicker
+    precision: str = "float32"  # TF32 on a GPU; or "bfloat16", or "auto": the quicker
     validate_every: int = 500  # steps between validations and checkpoints
     accumulate: int = 1  # parts of a batch, computed one after another
     augment: int = 0  # varied copies of each pair (data.augment)

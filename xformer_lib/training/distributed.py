@@ -4,6 +4,7 @@ import os
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 
 import numpy as np
 import torch
@@ -14,6 +15,7 @@ from torch.nn.parallel import DistributedDataParallel
 from xformer_lib.data.batching import Batch
 from xformer_lib.nn.protocols import TrainableModel
 from xformer_lib.shapes import Int
+from xformer_lib.training.compiled import compiled_loss
 from xformer_lib.training.loss import translation_loss
 from xformer_lib.training.precision import pick_device
 from xformer_lib.training.processes import SingleProcess
@@ -45,6 +47,7 @@ class LossOf(nn.Module):
     def __init__(self, model: TrainableModel):
         super().__init__()
         self.model = model
+        self.loss = partial(translation_loss, model)
 
     def forward(
         self,
@@ -55,9 +58,7 @@ class LossOf(nn.Module):
         label_smoothing: float = 0.0,
     ) -> tuple[Tensor, int | Tensor]:
         """The summed loss and the number of target tokens."""
-        return translation_loss(
-            self.model, source, target_in, target_out, label_smoothing=label_smoothing
-        )
+        return self.loss(source, target_in, target_out, label_smoothing=label_smoothing)
 
 
 class ProcessGroup(Shares):
@@ -79,6 +80,10 @@ class ProcessGroup(Shares):
         """Wrap the run's model; process 0 gives its weights to the others."""
         self.pad_id = run.config.model.pad_id
         self.loss = DistributedDataParallel(LossOf(run.engine_model))
+
+    def compile(self, run: Run, **options) -> None:
+        """Compile inside of the wrapper, which goes on sharing gradients."""
+        self.loss.module.loss = compiled_loss(run.engine_model, **options)
 
     def sharing(self, last: bool):
         """Gradients are added up here, and travel with the last part of a step."""

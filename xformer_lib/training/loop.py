@@ -20,6 +20,7 @@ from xformer_lib.training import checkpoint as files
 from xformer_lib.training._folder import WEIGHTS, check_free, lock_run_folder
 from xformer_lib.training.checkpoint import load_checkpoint, save_checkpoint, save_setup
 from xformer_lib.training.checks import check_longer
+from xformer_lib.training.compiled import is_worth_compiling
 from xformer_lib.training.config import TrainConfig
 from xformer_lib.training.memory import (
     bound_memory,
@@ -28,7 +29,7 @@ from xformer_lib.training.memory import (
     resident_memory,
     return_unused_memory,
 )
-from xformer_lib.training.precision import pick_device
+from xformer_lib.training.precision import fast_products, pick_device
 from xformer_lib.training.processes import SingleProcess
 from xformer_lib.training.rehearsal import compare, note_before
 from xformer_lib.training.run import Run, build_run, new_run, state_of
@@ -62,7 +63,8 @@ def train(
     and number of threads. ``processes`` may be a group that shares the work; it shares
     the folder, too. ``provenance`` is stored beside the settings. A folder that holds
     a run or a model is refused.
-    ``engine="fast"`` computes the model by `engine.accelerate`, "plain" by its definition.
+    ``engine="fast"`` computes the model by `engine.accelerate`, "plain" by its definition. On a GPU "fast" compiles
+    a run of 5,000 steps or more where it can; "eager" compiles none, "compiled" any.
     ``start``, the folder of a model of the same settings or the name of a shipped one,
     gives its weights and its tokenizer to begin with (fine-tuning); the optimiser is new,
     dropout may differ. `preset_for(pairs, start=…)` has settings for it. ``run.kept``
@@ -158,8 +160,12 @@ def continue_run(run: Run, progress: bool) -> Run:
         shown=progress and processes.rank == 0,
     )
     smoothed = " with smoothed labels" if config.label_smoothing else ""
-    floor, tokens, seconds = resident_memory(), run.tokens, run.seconds
-    with bar, stop_signals(processes.patience) as asked:
+    if is_worth_compiling(run):
+        bar.set_postfix_str("compiles at its first steps")
+        processes.compile(run)
+    floor, products = resident_memory(), fast_products(run.device)
+    tokens, seconds = run.tokens, run.seconds
+    with bar, products, stop_signals(processes.patience) as asked:
         for batch in batch_stream(run):
             if run.step >= config.max_steps or out_of_patience(run):
                 break

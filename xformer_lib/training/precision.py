@@ -1,5 +1,8 @@
 """Where a run computes, and in which numbers; page w2 explains it."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import torch
 
 from xformer_lib.engine.products import ON_INTEL
@@ -39,7 +42,26 @@ def has_bfloat16(device: str) -> bool:
 
 
 def autocast(config: TrainConfig, device: str):
-    """Return a context with the precision the settings name; the weights stay float32."""
+    """Return a context with the precision the settings name; the weights stay float32.
+
+    "auto" is bfloat16 on a processor that multiplies it faster, and float32 on a GPU: in TF32 (`fast_products`) models
+    256 and 512 wide trained faster there.
+    """
     low = config.precision == "bfloat16"
-    low |= config.precision == "auto" and has_bfloat16(device)
+    low |= config.precision == "auto" and device == "cpu" and has_bfloat16(device)
     return torch.autocast(torch.device(device).type, dtype=torch.bfloat16, enabled=low)
+
+
+@contextmanager
+def fast_products(device: str) -> Iterator[None]:
+    """A block in which a GPU multiplies float32 numbers as TF32: with 10 bits behind the point in place of 23, added up in float32.
+
+    NVIDIA's own ``NVIDIA_TF32_OVERRIDE=0`` in the environment switches it off. Afterwards all is as before.
+    """
+    before = torch.get_float32_matmul_precision()
+    if device.startswith("cuda") and before == "highest":
+        torch.set_float32_matmul_precision("high")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)

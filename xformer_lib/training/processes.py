@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from xformer_lib.data.batching import Batch
+from xformer_lib.training.compiled import compiled_loss
 from xformer_lib.training.loss import translation_loss
 
 __all__ = ["SingleProcess"]
@@ -32,6 +33,10 @@ class SingleProcess:
     def join(self, run: "Run") -> None:
         """Take on a run, once its model stands."""
         self.loss = partial(translation_loss, run.engine_model)
+
+    def compile(self, run: "Run", **options) -> None:
+        """Have the loss computed by compiled code from now on; see `torch.compile` for the options."""
+        self.loss = compiled_loss(run.engine_model, **options)
 
     def begin_step(self, run: "Run") -> None:
         """Called before the gradients of a step."""

@@ -35,6 +35,9 @@ from xformer_lib.training.rehearsal import rehearse
 __all__ = ["Run", "encode_pairs"]
 
 
+ENGINES = ("fast", "compiled", "eager", "plain")
+
+
 @dataclass
 class Progress:
     """How far a run is; a checkpoint stores these numbers under these names."""
@@ -64,6 +67,7 @@ class Run(Progress):
     engine_model: TrainableModel  # the same parameters, computed by the chosen engine
     optimizer: torch.optim.Optimizer
     processes: SingleProcess = field(default_factory=SingleProcess)
+    engine: str = "fast"  # how it computes; nothing of it is stored
     id: str | None = None  # drawn when the run began, in all its files
     pairs: str = ""  # a checksum of what it trains on and is validated with
     left_out: int = 0  # pairs of both sets that are longer than the model allows
@@ -148,7 +152,7 @@ def build_run(
 ) -> Run:
     """Data, a freshly initialised model and its optimiser,
     all decided by ``config.seed``."""
-    check_choice("engine", engine, ("fast", "plain"), '"plain" is the definition')
+    check_choice("engine", engine, ENGINES, '"plain" is the definition')
     if corpus is None:
         corpus = {
             split: load_corpus(config.corpus, split) for split in ("train", "val")
@@ -170,7 +174,8 @@ def build_run(
         train_data=sets["train"],
         validation_data=sets["val"],
         model=model,
-        engine_model=accelerate(model) if engine == "fast" else model,
+        engine_model=model if engine == "plain" else accelerate(model),
+        engine=engine,
         optimizer=optimizer,
         processes=processes or SingleProcess(),
         pairs=checksum(corpus),
