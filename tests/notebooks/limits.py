@@ -10,7 +10,7 @@ SOLUTIONS = sorted((ROOT / "chapters" / "solutions").glob("*.ipynb"))
 BACK_PAGES = sorted((ROOT / "chapters" / "back").glob("*.ipynb"))
 EVERY = CHAPTERS + SOLUTIONS + BACK_PAGES
 MAX_CODE_LINES = 25  # of a demonstration
-MAX_LIBRARY_LINES = 45  # of one definition, and of a library or claims cell: they read best in one piece
+MAX_LIBRARY_LINES = 60  # of one definition, and of a library or claims cell: they read best in one piece
 MAX_WORDS = 220  # that nothing breaks up
 BREAKS = re.compile(r"^(?=#+ )|(?:^(?:\||[-*] |\d+\. ).*\n?)+|```.*?```|\$\$.+?\$\$|<details>.*?</details>", re.S | re.M)
 
