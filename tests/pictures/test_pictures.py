@@ -47,6 +47,10 @@ def machine(d_model=20):
     return pictures.machine(*words, d_model=d_model, num_heads=4, d_ff=48, vocab_size=23)
 
 
+def masked(scale=1.0):
+    return pictures.masked(WORDS, scale * np.array([[0, 0, 0.7, 2.1]] * 3 + [[0, 1.4, 1.4, 0]]), np.tri(4, dtype=bool))
+
+
 X = np.array([[1.0, 0, 0, 0, 0, 0], [0, 1, 0, 1, 0, 0], [0, 1, 0, 0, 1, 0], [0, 0, 1, 0, 0, 1]])
 COLUMNS = ["article", "adjective", "noun", "size", "colour", "animal"]
 TO = ["size", "colour", "animal", "article", "adjective", "animal"]
@@ -100,7 +104,7 @@ def chain(keep=0.5):
 
 
 ALL = {
-    "by-hand": by_hand, "reading": reading, "lanes": lanes, "translating": translating, "machine": machine,
+    "by-hand": by_hand, "reading": reading, "lanes": lanes, "translating": translating, "machine": machine, "masked": masked,
     "heads": heads, "joining": joining, "all-in-one": all_in_one, "shuffled": shuffled, "clocks": clocks, "blending": blending,
     "chain": chain, "drawers": drawers, "exact-drawers": lambda: drawers(scores=None),
 }  # fmt: skip
@@ -204,6 +208,15 @@ def test_several_heads_show_the_numbers_of_theirs(scale):
     one, two = joined[3, :3], joined[3, 3:]
     both = {number(value) for value in [*(joined[3] @ W_O), one[2], two[2]]}
     assert both <= set(shown(joining((one, two)).svg))
+
+
+@pytest.mark.parametrize("scale", [1.0, -2.0])
+def test_a_mask_leaves_the_weights_of_the_beginnings(scale):
+    scores = scale * np.array([0, 1.4, 1.4, 0])
+    weights = np.exp(scores) / np.exp(scores).sum()
+    texts = shown(masked(scale).svg)
+    assert {number(weight) for weight in weights} <= set(texts) and texts.count("−∞") == 6
+    assert masked(scale).svg.count("<path") == 6, "each of the hidden cells is hatched"
 
 
 def test_a_ray_is_as_thick_as_its_weight():
