@@ -67,6 +67,11 @@ def two_heads(scale=4.0):
     return [(w_q[:, :2], w_k[:, :2], w_v), (other_q[:, :2], other_k[:, :2], other_v)]
 
 
+def projections(scale=4.0):
+    means = {role: ["It says what it says."] * 4 for role in ("query", "key", "value")}
+    return pictures.projections(WORDS, X, two_heads(scale)[1], properties=COLUMNS, means=means, first="cat")
+
+
 def heads(scale=4.0):
     questions = [["which is the noun?"] * 3 + ["which words describe me?"], ["which gives a colour?"] * 3 + ["which is my article?"]]
     return pictures.heads(WORDS, X, two_heads(scale), questions=questions, value_names=NAMES, first="cat")
@@ -104,7 +109,8 @@ def chain(keep=0.5):
 
 
 ALL = {
-    "by-hand": by_hand, "reading": reading, "lanes": lanes, "translating": translating, "machine": machine, "masked": masked,
+    "by-hand": by_hand, "reading": reading, "lanes": lanes, "translating": translating, "machine": machine,
+    "masked": masked, "projections": projections,
     "heads": heads, "joining": joining, "all-in-one": all_in_one, "shuffled": shuffled, "clocks": clocks, "blending": blending,
     "chain": chain, "drawers": drawers, "exact-drawers": lambda: drawers(scores=None),
 }  # fmt: skip
@@ -217,6 +223,11 @@ def test_a_mask_leaves_the_weights_of_the_beginnings(scale):
     texts = shown(masked(scale).svg)
     assert {number(weight) for weight in weights} <= set(texts) and texts.count("−∞") == 6
     assert masked(scale).svg.count("<path") == 6, "each of the hidden cells is hatched"
+
+
+def test_a_word_becomes_the_sums_of_the_rows_that_it_picks():
+    sums = {number(value) for matrix in two_heads(3.5)[1] for value in (X @ matrix).ravel()}
+    assert sums <= set(shown(projections(3.5).svg)) and "3.50" in sums
 
 
 def test_a_ray_is_as_thick_as_its_weight():

@@ -1,11 +1,12 @@
 """Pictures: drawn once, in Python, as SVG, from the numbers that a page computes; they answer when touched.
 
-`chain` shows what is handed along and what is read at once, `drawers` a lookup, `attention_by_hand` how one query is answered,
-`reading` what a word of a sentence reads, `heads`, `joining` and `all_in_one` how several heads read, `blending` why one does not
-do, `shuffled` what becomes of words that change places, `clocks` how sines and cosines number the places, `lanes` what a layer
-does to its words, `masked` what a mask leaves, `machine` the whole encoder–decoder, `translating` how a translator reads and
-writes (`translation`, with the numbers of a trained one). To draw another sentence, call one of them with other words and arrays.
-A new picture is a function that fills a `Drawing` and returns a `Picture`; one script runs them all.
+`chain` shows what is handed along and what is read at once, `drawers` a lookup, `projections` the three roles of a word,
+`attention_by_hand` how one query is answered, `reading` what a word of a sentence reads, `heads`, `joining` and `all_in_one` how
+several heads read, `blending` why one does not do, `shuffled` what becomes of words that change places, `clocks` how sines and
+cosines number the places, `lanes` what a layer does to its words, `masked` what a mask leaves, `machine` the whole
+encoder–decoder, `translating` how a translator reads and writes (`translation`, with the numbers of a trained one). To draw
+another sentence, call one of them with other words and arrays. A new picture is a function that fills a `Drawing` and returns a
+`Picture`; one script runs them all.
 """
 
 from xformer_course.pictures.attention import attention_by_hand
@@ -19,6 +20,7 @@ from xformer_course.pictures.lanes import lanes
 from xformer_course.pictures.machine import machine
 from xformer_course.pictures.masking import masked
 from xformer_course.pictures.picture import Picture
+from xformer_course.pictures.projecting import projections
 from xformer_course.pictures.rays import reading
 from xformer_course.pictures.shuffled import shuffled
 from xformer_course.pictures.translating import translating, translation
@@ -37,6 +39,7 @@ __all__ = [
     "lanes",
     "machine",
     "masked",
+    "projections",
     "reading",
     "shuffled",
     "translating",
