@@ -86,8 +86,7 @@ class CachedSteps:
         self.caches = [(KeyValueCache(grows=True), KeyValueCache(grows=False)) for _ in self.layers]
 
     def next_logits(self, tokens: Int[Tensor, "b t"]) -> Float[Tensor, "b v"]:
-        states = self.states(tokens[:, self.length:])
-        return self.model.embedding.logits(states[:, -1:])[:, 0]
+        return self.model.embedding.logits(self.states(tokens[:, self.length:])[:, -1:])[:, 0]
 
     def logits_from(self, tokens: Int[Tensor, "b t"], start: int) -> Float[Tensor, "b n v"]:
         """Return what `PlainSteps` returns; keep what is known of the first ``start`` words, and forget the rest."""
@@ -110,16 +109,9 @@ class CachedSteps:
 
     def run_layer(self, number, x, mask):
         """Run one layer, as `DecoderLayer` has it, over keys and values that are kept."""
-        layer, (own, read) = self.layers[number], self.caches[number]
-
-        def self_attention(x):
-            return layer.self_attention(x, x, x, mask=mask, cache=own)[0]
-
-        def cross_attention(x):
-            return layer.cross_attention(x, self.memory, self.memory, mask=self.mask, cache=read)[0]
-
-        x = layer.residuals[0](x, self_attention)
-        x = layer.residuals[1](x, cross_attention)
+        layer, (own, read), memory = self.layers[number], self.caches[number], self.memory
+        x = layer.residuals[0](x, lambda x: layer.self_attention(x, x, x, mask=mask, cache=own)[0])
+        x = layer.residuals[1](x, lambda x: layer.cross_attention(x, memory, memory, mask=self.mask, cache=read)[0])
         return layer.residuals[2](x, layer.feed_forward)
 
     def keep(self, rows: Int[Tensor, "r"]) -> None:
