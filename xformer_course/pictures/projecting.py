@@ -64,11 +64,11 @@ def projections(
             drawing.cell(*where, number(value), role=role, strength=0.05, step=step)
     for place in range(len(words)):  # what a word picks lies on top
         with drawing.group(state=f"word:{place}", rest=place != at):
-            for row in np.flatnonzero(x[place]):
-                top = TOP + HIGH * row
-                drawing.cell(STRIP, top, 32, HIGH - 3, number(x[place, row]), role="line", strength=0.35, bold=True)
+            for picked in map(int, np.flatnonzero(x[place])):
+                top = TOP + HIGH * picked
+                drawing.cell(STRIP, top, 32, HIGH - 3, number(x[place, picked]), role="line", strength=0.35, bold=True)
                 for step, (matrix, left, role) in enumerate(zip(matrices, lefts, ROLES), start=2):
-                    for column, value in enumerate(matrix[row]):
+                    for column, value in enumerate(matrix[picked]):
                         where = left + CELL * column, top, CELL - 3, HIGH - 3
                         drawing.cell(*where, number(value), role=role, strength=0.4, bold=True, step=step)
             for step, (matrix, left, role) in enumerate(zip(matrices, lefts, ROLES), start=2):
