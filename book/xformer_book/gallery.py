@@ -12,6 +12,7 @@ FIGURE = re.compile(r'<figure class="xp" data-xp="(?P<name>[\w-]+)".*?</figure>'
 ONCE = re.compile(r"<(style|script)>.*?</\1>", re.S)
 SAVE = """
 for (const figure of document.querySelectorAll("figure.xp")) {
+  figure.picture.go(Infinity); // one who looks sees it whole; "Again" begins at the first step
   const button = Object.assign(document.createElement("button"), { type: "button", textContent: "Save as SVG" });
   button.addEventListener("click", () => {
     const svg = figure.querySelector("svg").cloneNode(true);

@@ -318,10 +318,11 @@ def all_in_one(
         drawing.text(GUTTER + WIDE * (column + 0.5), tops[4] + deep + 14, name, role="quiet", size=14, step=5)
     for place, word in enumerate(words):
         y = tops[0] + 30 * place
-        with drawing.group(light=f"row-{place}", lit=f"row-{place} {both}", label=f"Follow {word}"):
-            drawing.box(0, y, GUTTER + 6 * WIDE, 30, fill="paper", strength=0.0)
-            drawing.text(GUTTER - 8, y + 15, word, anchor="end", size=14)
+        with drawing.group(lit=f"row-{place} {both}"):
             _row(drawing, GUTTER, y + 3, WIDE, x[place], "ink", high=24)
+        with drawing.group(light=f"row-{place}", lit=f"row-{place} {both}", label=f"Follow {word}"):  # its name has no numbers
+            drawing.text(GUTTER - 8, y + 15, word, anchor="end", size=14)
+            drawing.box(0, y, GUTTER + 6 * WIDE, 30, fill="paper", strength=0.0)
         with drawing.group(step=5, lit=f"row-{place} {both}"):
             _row(drawing, GUTTER, tops[4] + ROW * place, WIDE, output[place], "ink")
     for stage in (1, 2, 3, 4):

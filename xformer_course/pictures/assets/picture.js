@@ -23,7 +23,7 @@ for (const figure of document.querySelectorAll("figure.xp:not([data-live])")) {
     lines.forEach((line, place) => line.classList.toggle("xp-off", place + 1 !== step));
     if (!lines.length) return;
     back.disabled = step === 1;
-    next.disabled = step === lines.length;
+    next.textContent = step === lines.length ? "Again" : "Next";
     count.textContent = `${step} of ${lines.length}`;
   };
   const go = (to) => {
@@ -45,7 +45,7 @@ for (const figure of document.querySelectorAll("figure.xp:not([data-live])")) {
     bar.append(back, next, count);
     list.before(bar);
     back.addEventListener("click", () => go(step - 1));
-    next.addEventListener("click", () => go(step + 1));
+    next.addEventListener("click", () => go(step === lines.length ? 1 : step + 1));
     figure.addEventListener("keydown", (event) => {
       const move = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
       if (!move || event.altKey || event.ctrlKey || event.metaKey) return;
