@@ -32,7 +32,7 @@ def ran(source, **settings):
 PICTURE = nbformat.v4.new_output("display_data", {"image/png": "", "text/plain": "<Figure size 640x480 with 1 Axes>"})
 BROKEN = {
     "long code": (ran("\n".join(["x = 1"] * 26)), "26 lines of code, at most 25"),
-    "a long definition": (ran("#| export nn.layers\n" + "\n".join(["x = 1"] * 46)), "46 lines of code, at most 45"),
+    "a long definition": (ran("#| export nn.layers\n" + "\n".join(["x = 1"] * 61)), "61 lines of code, at most 60"),
     "long prose": (nbformat.v4.new_markdown_cell("word " * 221), "221 words"),
     "not run": (nbformat.v4.new_code_cell("x = 1"), "not run"),
     "standard error": (ran("x", outputs=[nbformat.v4.new_output("stream", name="stderr", text="oh")]), "standard error"),
