@@ -47,7 +47,8 @@ def gallery():
         figure = found[entry["picture"]]
         once = [kept[0] for kept in ONCE.finditer(figure)]
         first, last = once[0] if count == 1 else "", once[-1] if count == len(entries) else ""
-        html = f"{first}{ONCE.sub('', figure)}{last}".replace("\n\n", "\n")
+        figure = ONCE.sub("", figure).replace('href="#', f'href="{entry["page"]}.html#')
+        html = f"{first}{figure}{last}".replace("\n\n", "\n")
         number = int(entry["page"][:2])
         where = f"{entry['page']}.ipynb{entry.get('section', '')}"
         title = f"## {count} · {entry['title']}"
