@@ -149,7 +149,7 @@ def trial(name: str, seed: int, steps: int, corpus: dict, **model: int) -> dict:
     """Train one system, with these settings of the model besides its own, and score it on the way."""
     config = config_of(name, seed, steps)
     config = replace(config, model=replace(config.model, **model))
-    run = loop.new_run(config, Path(tempfile.gettempdir()), corpus, "cpu", Transformer, loop.SingleProcess(), "fast")
+    run, _ = loop.new_run(config, Path(tempfile.gettempdir()), corpus, "cpu", Transformer, loop.SingleProcess(), "fast")
     if "muon" in TRIALS[name]:
         run.optimizer = Muon(run.model, config.peak_rate, TRIALS[name]["muon"])
     run.model.train(), run.engine_model.train()

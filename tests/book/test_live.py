@@ -226,7 +226,7 @@ def test_what_is_shown_is_what_runs(chromium, pages):
 def test_no_mark_of_claims_stays_under_numbers_that_break_them(chromium, pages):
     """It leaves with the edit, a run above says what became of it, and the book's text brings it back; also after a reload."""
     page = next(page for page in pages.values() if page.name.startswith("chapters/02_"))
-    box = next(box for box in page.soup.select("div.cell.live") if "0.03, 0.01)" in box.get_text())
+    box = next(box for box in page.soup.select("div.cell.live") if "[2.0, -1.0, 1.0]" in box.get_text())
     number, text = int(next(name[5:] for name in box["class"] if name[5:].isdigit())), box.select_one("pre").get_text()
     fold = f'details.claims[data-number="{number + 1}"]'
 
@@ -238,8 +238,8 @@ def test_no_mark_of_claims_stays_under_numbers_that_break_them(chromium, pages):
 
         await tab.visit(page.path.as_uri())
         await look()
-        for last in ("0.0", "0.005"):
-            await write(tab, number, text.replace("0.01)", f"{last})"))
+        for first in ("9.0", "2.001"):
+            await write(tab, number, text.replace("[2.0,", f"[{first},"))
             await look()
             await press(tab, number, "Run")
             await answer(tab, number)
@@ -252,10 +252,12 @@ def test_no_mark_of_claims_stays_under_numbers_that_break_them(chromium, pages):
 
     seen, problems = browse(chromium, work)
     assert problems == [] and box.find_next("details")["data-number"] == str(number + 1)
-    book, open_, two = ("✓ 2 claims hold", ""), ("2 claims about the book's numbers", ""), ("✓ 2 claims hold with your numbers, too", "")
+    book, open_, two = ("✓ 3 claims hold", ""), ("3 claims about the book's numbers", ""), ("✓ 3 claims hold with your numbers, too", "")
     assert [seen[n] for n in (0, 1, 3, 4, 5, 6)] == [book, open_, open_, two, open_, book]
-    assert seen[2][0] == "✗ 1 of 2 claims does not hold with your numbers"
-    assert seen[2][1] == "Held with the book's numbers: np.allclose(weights, [1, 0, 0], atol=1e-6). Now: weights is [nan, nan, nan]."
+    assert seen[2][0] == "✗ 1 of 3 claims does not hold with your numbers"
+    assert seen[2][1] == (
+        "Held with the book's numbers: np.allclose(weights, [0.71, 0.04, 0.26], atol=0.005). Now: weights is [0.9996, 4.538e-05, 0.0003353]."
+    )
 
 
 @pytest.mark.browser

@@ -251,7 +251,7 @@ def test_a_mistake_keeps_its_diagnosis_beside_a_second_one():
         weights = raw / raw.sum(axis=-1, keepdims=True)  # not a number in an empty row
         return weights @ v, weights
 
-    assert check("3.9", unscaled_and_open).misconception == "no scaling"
+    assert check("3.9", unscaled_and_open).misconception == "no scaling + not a number in an empty row"
 
 
 def test_one_wrong_entry_of_a_prediction_is_enough_for_its_diagnosis():

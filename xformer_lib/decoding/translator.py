@@ -1,6 +1,5 @@
 """Text in, text out: a model, its tokenizer, and texts of any kind; page w5 explains it."""
 
-import copy
 from collections.abc import Set
 from typing import TypeVar
 
@@ -14,6 +13,7 @@ from xformer_lib.decoding.limits import evaluation_mode
 from xformer_lib.decoding.sentences import check_texts, decode_sentences, translate
 from xformer_lib.engine.decode import check_engine
 from xformer_lib.engine.modules import accelerate
+from xformer_lib.nn._trees import full_copy
 from xformer_lib.nn.attention import MultiHeadAttention
 from xformer_lib.nn.protocols import SomeModule, TranslationModel
 from xformer_lib.translation import Sentence, Translation, cut, listed, visible
@@ -42,7 +42,7 @@ class Translator:
         check_engine(engine)
         check_translator(model)
         self.tokenizer = checked_tokenizer(tokenizer)
-        model = copy.deepcopy(model)
+        model = full_copy(model)
         self.model = (
             model if engine == "plain" else accelerate(store_column_major(model))
         )

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from xformer_lib.engine.modules import accelerate
 from xformer_lib.nn._trees import second_tree
-from xformer_lib.nn.checks import check_ids
+from xformer_lib.nn.checks import check_length
 from xformer_lib.nn.positions import AlibiPositions, RelativePositions, RotaryPositions, clock_angles
 from xformer_lib.nn.transformer import Transformer
 from xformer_lib.shapes import Float, Int
@@ -323,7 +323,7 @@ class CapturedSteps:
     def next_logits(self, tokens: Int[Tensor, "b t"]) -> Float[Tensor, "b v"]:
         """Return logits of the word after ``tokens``; of those, what is new is said word by word."""
         new = tokens[:, self.length :]
-        check_ids("target_in", new, self.model.config, self.length)
+        check_length("target_in", new, self.model.config, self.length)
         if self.length + new.shape[1] > self.room.said.shape[4]:
             self.move(torch.arange(len(tokens), device=tokens.device), self.length + new.shape[1])
         for word in new.split(1, dim=1):
