@@ -49,7 +49,7 @@ def disagreements(version: str) -> list[str]:
     if "- " in sections.get("Unreleased", ""):
         found.append(f"CHANGELOG.md has entries under Unreleased; move them under {version}")
     if sync_bootstrap.main(["--check"]):
-        found.append("the notebooks install another version; run tools/sync_bootstrap.py")
+        found.append("the notebooks install from another address; run tools/sync_bootstrap.py")
     return found
 
 

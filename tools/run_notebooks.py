@@ -40,7 +40,7 @@ def tidy(notebook):
         cell.source = cell.source.rstrip()
         for key in ("execution", "collapsed", "scrolled", "jupyter", "vscode", "colab", "cellView", "id", "outputId"):
             cell.metadata.pop(key, None)
-        if {"claims", "hide-input"} & {*cell.metadata.get("tags", [])}:  # Jupyter and Colab fold the source, too
+        if {"bootstrap", "claims", "hide-input"} & {*cell.metadata.get("tags", [])}:  # Jupyter and Colab fold the source, too
             cell.metadata.update({"jupyter": {"source_hidden": True}, "cellView": "form"})
         if not cell.get("id") or cell.id in seen:
             cell.id = f"cell-{index}"

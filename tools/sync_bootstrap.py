@@ -1,8 +1,7 @@
-"""Keep what depends on the repository's address and on the version in line with them.
+"""Keep what depends on the repository's address in line with it.
 
-The address stands in ``_config.yml`` (``repository.url``), the version in ``xformer_lib/__init__.py``, and nowhere else by
-hand. From them follow the bootstrap cell of every notebook (the code cell tagged ``bootstrap``) and the marked lines of
-other files. The first line of each cell tagged ``claims``, by which a reader's notebook knows it, is written here, too.
+The address stands in ``_config.yml`` (``repository.url``) and nowhere else by hand. From it follow the bootstrap cell of every
+notebook (the code cell tagged ``bootstrap``) and the marked lines of other files. The first line of each cell tagged ``claims``, by which a reader's notebook knows it, is written here, too.
 It needs nothing but Python.
 
     python tools/sync_bootstrap.py             rewrite what differs
@@ -22,25 +21,12 @@ CONFIG = ROOT / "_config.yml"
 ADDRESS = re.compile(r"(?m)^(repository:\n(?:[ \t]+.*\n)*?[ \t]+url:[ \t]*)(\S+)")
 VERSION = re.compile(r'(?m)^__version__ = "(.+)"$')
 BOOTSTRAP = """\
-# Installs the course's library where it is missing, as on Colab; does nothing elsewhere.
-import importlib.util
-import os
-import subprocess
-import sys
-
-if importlib.util.find_spec("xformer_lib") is None:
-    source = os.environ.get("XFORMER_SOURCE")  # a local copy of the repository, or a wheel, if there is one
-    offers = ["xformer-lib[course]==VERSION", "xformer-lib[course] @ git+ADDRESS"]
-    if source or "your_github_account" in offers[1]:  # nobody's address, so nobody's name on the index either
-        offers = [f"{source}[course]"] if source else []
-    pip = [sys.executable, "-m", "pip", "install", "--quiet"]
-    if not any(subprocess.run([*pip, offer]).returncode == 0 for offer in offers):
-        sys.exit("xformer_lib is not installed, and pip got it from nowhere: in a copy of the course's repository, "
-                 "run pip install -e '.[course]'; a fork first says make repository URL=https://github.com/you/xformer-lib")
-
-from xformer_course import claims
-
-claims.start()  # numbers of your own break claims about the book's: the notebook says so and goes on"""
+#@title Set-up
+import importlib.util, subprocess, sys
+if importlib.util.find_spec("xformer_course") is None:  # as on Colab: install the course
+    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "COURSE"], check=True)
+import xformer_course
+xformer_course.start()"""
 # May quote the address, or its "account/repository", as the buttons that open a copy elsewhere do.
 MARKED = ("README.md", "pyproject.toml", "CONTRIBUTING.md", "SECURITY.md", ".github/ISSUE_TEMPLATE/config.yml")
 
@@ -54,13 +40,14 @@ def repository_url():
 
 
 def version():
-    """The library's version, which the notebooks ask the package index for."""
+    """The library's version."""
     return VERSION.search((ROOT / "xformer_lib" / "__init__.py").read_text(encoding="utf-8"))[1]
 
 
 def bootstrap_source():
-    """The text of the bootstrap cell."""
-    return BOOTSTRAP.replace("ADDRESS", repository_url()).replace("VERSION", version())
+    """The text of the bootstrap cell. A repository without an address of its own is installed from the copy that the notebook lies in."""
+    url = repository_url()
+    return BOOTSTRAP.replace("COURSE", "..[course]" if "your_github_account" in url else f"xformer-lib[course] @ git+{url}")
 
 
 def notebooks():

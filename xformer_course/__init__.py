@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING
 
 from xformer_lib._lazy import import_part
 
-_PARTS = ("exercises", "explorables", "lessons", "plots")
+_PARTS = ("exercises", "explorables", "lessons", "pictures", "plots")
 
-__all__ = list(_PARTS)
+__all__ = [*_PARTS, "start"]
 
 if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_course import exercises as exercises
     from xformer_course import explorables as explorables
     from xformer_course import lessons as lessons
+    from xformer_course import pictures as pictures
     from xformer_course import plots as plots
 else:
 
@@ -28,6 +29,11 @@ else:
         if name not in _PARTS:
             raise AttributeError(f"module 'xformer_course' has no attribute {name!r}; its parts are {', '.join(_PARTS)}")
         return import_part(f"xformer_course.{name}")
+
+
+def start():
+    """Have the notebook go on, with a line that says so, where a reader's own numbers break a claim about the book's."""
+    import_part("xformer_course.claims").start()
 
 
 def __dir__():

@@ -102,6 +102,7 @@
         lines = edited && this.of === edited ? this.lines : null,
         claims = `${this.count} claim${this.count > 1 ? "s" : ""}`,
         broken = lines ? Math.min(lines.length, this.count) : 0;
+      this.fold.classList.toggle("told", Boolean(edited)); // where nothing was edited all hold, and nothing is shown
       if (!edited) this.summary.textContent = this.stored;
       else if (!lines) this.summary.textContent = `${claims} about the book's numbers`;
       else if (!lines.length) this.summary.textContent = `${this.stored} with your numbers, too`;

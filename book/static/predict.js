@@ -28,6 +28,19 @@
     alike(numbers(said), numbers(one), near) ||
     (numbers(one).length === 1 && alike(numbers(said.replace(/^([^,]*\d),(\d[^,]*)$/, "$1.$2")), numbers(one), near));
 
+  // What a cell right below a prediction printed gives the answer away, and stays covered until one has said something, or wants to see.
+  const cover = (output, known, fold) => {
+    if (!output || known()) return;
+    const uncover = () => {
+      output.classList.remove("covered");
+      shows.remove();
+    };
+    const shows = button("Say your answer first, or show this", uncover, "live-button uncover");
+    output.classList.add("covered");
+    output.prepend(shows);
+    fold.addEventListener("toggle", uncover, { once: true });
+  };
+
   for (const fold of document.querySelectorAll("details[data-ask]")) {
     const { key, choices, right, near } = JSON.parse(fold.dataset.ask);
     const form = make(choices ? "div" : "form", "predict-form"),
@@ -70,8 +83,12 @@
       });
     }
     form.append(verdict);
+    const box = make("div", "predict"),
+      question = fold.previousElementSibling;
+    fold.before(box);
+    box.append(...(question?.matches("p") ? [question] : []), form, fold);
+    cover(box.nextElementSibling?.querySelector?.(":scope > .cell_output"), () => load(KEY)[NAME]?.[key] || fold.open, fold);
     show();
     window.book.news(show);
-    fold.before(form);
   }
 })();

@@ -186,6 +186,58 @@ window.book.moveAll();
     eye.observe(end);
   }
 
+  // Closed sections: a link into one opens it, and a switch in the page's head, which is remembered, opens all.
+  function fold() {
+    const sections = [...document.querySelectorAll("details.more")],
+      start = document.querySelector("details.start");
+    for (const { parentElement } of sections) {
+      document.querySelector(`.page-toc a[href="#${parentElement.id}"]`)?.classList.add("more");
+    }
+    const reveal = () => {
+      const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+      if (!target?.closest("details.more")) return;
+      for (let box = target; box; box = box.parentElement) if (box.matches("details.more")) box.open = true;
+      target.scrollIntoView();
+    };
+    addEventListener("hashchange", reveal);
+    if (sections.length && start) {
+      const group = make("div", "reach");
+      group.setAttribute("role", "group");
+      group.setAttribute("aria-label", "How much of the page");
+      const choose = (all) => {
+        for (const one of sections) one.open = all;
+        for (const button of group.children) button.setAttribute("aria-pressed", String((button.value === "all") === all));
+      };
+      for (const [value, text] of [
+        ["core", "Core"],
+        ["all", "All"],
+      ]) {
+        const button = window.book.button(
+          text,
+          () => {
+            window.book.keep("xformer-reach", { all: value === "all" });
+            choose(value === "all");
+          },
+          "",
+        );
+        button.value = value;
+        group.append(button);
+      }
+      start.before(group);
+      choose(kept("xformer-reach").all === true);
+    }
+    reveal();
+  }
+
+  // The last line of a page can show the checks that stand behind its numbers.
+  function checks() {
+    const line = document.querySelector("p.checked");
+    const show = () => button.setAttribute("aria-pressed", String(document.body.classList.toggle("with-claims")));
+    const button = window.book.button("Show the checks", show, "");
+    button.setAttribute("aria-pressed", "false");
+    line?.append(" ", button);
+  }
+
   addEventListener("keydown", (event) => {
     if (event.key === "Escape") document.body.classList.add("no-notes");
   });
@@ -198,4 +250,6 @@ window.book.moveAll();
   window.book.news(show);
   show();
   watch();
+  fold();
+  checks();
 })();

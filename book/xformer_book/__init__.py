@@ -11,6 +11,7 @@ STATIC, LOADER = ROOT / "book" / "static", ROOT / "xformer_course" / "explorable
 def add_static_folder(app, config):
     config.html_static_path += [str(STATIC), str(LOADER)]
     app.add_css_file("book.css", priority=900)
+    app.add_css_file("look.css", priority=900)
     app.add_css_file("reading.css", priority=901)
     app.add_css_file("live.css", priority=902)
     app.add_js_file("reading.js", loading_method="defer")

@@ -1,8 +1,9 @@
 """Three kinds of cell get a look of their own.
 
 Library cells: the export directive leaves the page, a label with the module's path takes its place. What `show_source` prints gets
-the same label. Cells that only import or set up: folded to one line. The cell that installs the library on Colab: left out, since a
-reader of the page has no use for it. Cells of claims: folded to one line that counts them.
+the same label. Cells that only import or set up: folded to one line at the end of the page. The cell that installs the library on Colab: left out, since a
+reader of the page has no use for it. Cells of claims: folded to one line that counts them, which shows where a
+reader's numbers break one, or at a press on the last line of the page.
 """
 
 import ast
@@ -104,17 +105,24 @@ class FoldSetUpAndClaims(SphinxTransform):
     default_priority = 901
 
     def apply(self, **_):
+        checks = 0
         for cell in list(self.document.findall(nodes.container)):
             if "tag_bootstrap" in cell["classes"]:
                 cell.parent.remove(cell)
             elif is_plain_set_up(cell):
                 cell["classes"] = [name for name in cell["classes"] if name != "tag_hide-input"]
+                cell.parent.remove(cell)
+                next(self.document.findall(nodes.section)).append(cell)  # below all, since the page itself comes first
                 fold(cell, '<details class="imports"><summary>Imports</summary>')
             elif "tag_claims" in cell["classes"]:
                 block = next(cell.findall(nodes.literal_block))
                 retype(block, block.astext().removeprefix(f"{MARK}\n"))
                 number, asks = number_of_claims(block.astext()), cell.get("live_claims", "")
+                checks += 1
                 fold(cell, f'<details class="claims"{asks}><summary>✓ {number} claim{"s hold" if number > 1 else " holds"}</summary>')
+        if checks:
+            words = "The numbers of this page are checked by code whenever the book is built."
+            next(self.document.findall(nodes.section)).append(nodes.paragraph("", words, classes=["checked"]))
 
 
 def setup(app):

@@ -1,4 +1,4 @@
-"""Every page: no loader for remote kernels, a description of its own, its promise in small, no error when opened from a folder."""
+"""Every page: its promise and what goes further are folded, a description of its own, nothing that a folder cannot open."""
 
 import re
 from html import escape
@@ -6,8 +6,10 @@ from pathlib import Path
 
 from docutils import nodes
 from sphinx.transforms import SphinxTransform
+from sphinx.transforms.post_transforms import SphinxPostTransform
 
 FONT_PRELOAD = re.compile(r'\s*<link rel="preload" as="font"[^>]*>')
+MORE = "More ·"
 PROMISES = ("By the end you will be able to", "You need", "Time")
 
 
@@ -32,6 +34,20 @@ class MarkPromise(SphinxTransform):
             summary = f'<details class="start"><summary>Before you start · {escape(minutes)}</summary>'
             first.parent.insert(first.parent.index(first), nodes.raw("", summary, format="html"))
             last.parent.insert(last.parent.index(last) + 1, nodes.raw("", "</details>", format="html"))
+
+
+class FoldMore(SphinxPostTransform):
+    """Close each section whose title begins with *More ·*: the title opens it, and links into it do (``reading.js``)."""
+
+    default_priority = 900
+    formats = ("html",)
+
+    def run(self, **_):
+        for section in self.document.findall(nodes.section):
+            if section[0].astext().startswith(MORE):
+                section.insert(0, nodes.raw("", '<details class="more"><summary>', format="html"))
+                section.insert(2, nodes.raw("", "</summary>", format="html"))
+                section += nodes.raw("", "</details>", format="html")
 
 
 def drop_thebe(app, config):
@@ -73,6 +89,7 @@ def drop_font_preloads(app, exception):
 
 def setup(app):
     app.add_transform(MarkPromise)
+    app.add_post_transform(FoldMore)
     app.connect("config-inited", drop_thebe, priority=900)
     app.connect("config-inited", settle)
     app.connect("html-page-context", describe, priority=900)

@@ -27,7 +27,7 @@ def test_stored_words_and_weights_are_the_models(shipped, source, written, share
 
 @pytest.mark.browser
 def test_every_word_has_its_row(chromium, tmp_path):
-    states = [{"sentence": n, "word": len(written) - 1} for n, (_, written, _) in enumerate(SENTENCES)]
+    states = [{"sentence": n, "word": len(written) - 1, "asked": False} for n, (_, written, _) in enumerate(SENTENCES)]
     for state, read in zip(states, readings(chromium, tmp_path, explorables.looks(), states), strict=True):
         source, written, shares = SENTENCES[state["sentence"]]
         assert (read["source"], read["written"], read["word"]) == (list(source), list(written), len(written) - 1)
@@ -39,16 +39,22 @@ def test_a_word_pressed_says_what_was_read(chromium, tmp_path):
     count = f"[...{FIGURE}.querySelectorAll('.xf-looks-most')].map((e) => e.textContent)"
 
     async def work(tab):
-        first = await said(tab), await tab.evaluate(count)
+        riddle = await said(tab), await tab.evaluate(count)
+        await focus(tab, "[lang=fr] button:nth-child(6)")
+        assert (await said(tab), await tab.evaluate(count)) == riddle  # nothing is given away
+        await tab.click("figure.xf [lang=en] button:nth-child(6)")
+        answered = await said(tab), await tab.evaluate(count)
         await focus(tab, "[lang=fr] button:nth-child(6)")
         apple = await said(tab), await tab.evaluate(count)
         await focus(tab, "fieldset button:nth-of-type(2)")
         await keys(tab, "Enter")
         await tab.click("figure.xf fieldset button:nth-of-type(2)")
         await tab.click("figure.xf [lang=fr] button:nth-child(6)")
-        return first, apple, (await said(tab), await tab.evaluate(count))
+        return riddle, answered, apple, (await said(tab), await tab.evaluate(count))
 
-    lui, pomme, bonne = on_stage(chromium, tmp_path, explorables.looks(), work)
-    assert lui == ("Before it writes “lui”, this head reads “him” (99\u00a0%).", ["him"])
+    riddle, lui, pomme, bonne = on_stage(chromium, tmp_path, explorables.looks(), work)
+    assert riddle == ("To write “lui”, which English word must be read? Press it.", [])
+    told = "Not “apple” (0\u00a0%). Before it writes “lui”, this head reads “him” (99\u00a0%). Now press another French word."
+    assert lui == (told, ["him"])
     assert pomme[1] == ["apple"] and "“pomme”" in pomme[0]
     assert bonne == ("Before it writes “bonne”, this head reads “good” (100\u00a0%).", ["good"])

@@ -96,53 +96,20 @@ def test_does_nothing_where_the_library_is(monkeypatch):
     exec(sync_bootstrap.bootstrap_source(), {})
 
 
-@pytest.fixture
-def asked(monkeypatch):
-    """What the cell asks pip for, where the library is missing. Pip has what is appended to ``asked.there``."""
-
-    class Asked(list):
-        there = ()
-
-        def run(self, command):
-            self.append(command[-1])
-            return subprocess.CompletedProcess(command, 0 if command[-1] in self.there else 1)
-
-    log = Asked()
-    monkeypatch.setattr(subprocess, "run", log.run)
+@pytest.mark.parametrize(
+    "address, course",
+    [
+        ("https://github.com/somebody/fork", "xformer-lib[course] @ git+https://github.com/somebody/fork"),
+        ("https://github.com/your_github_account/a-name", "..[course]"),  # nobody's address, where anybody could put something
+    ],
+)
+def test_what_is_installed(copy, monkeypatch, address, course):
+    asked = []
+    monkeypatch.setattr(subprocess, "run", lambda command, check: asked.append(command[-1]))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    monkeypatch.delenv("XFORMER_SOURCE", raising=False)
-    return log
-
-
-def test_a_placeholder_is_not_asked_for(asked, copy):
-    assert sync_bootstrap.main(["--url", "https://github.com/your_github_account/a-name"]) == 0
-    with pytest.raises(SystemExit) as stopped:
-        exec(sync_bootstrap.bootstrap_source(), {})
-    assert asked == []  # not on the index either, where the name may be anybody's
-    for advice in ("pip install -e '.[course]'", "make repository URL=https://github.com/you/xformer-lib"):
-        assert advice in str(stopped.value)
-
-
-INDEX, FORK = "xformer-lib[course]==7.11.13", "xformer-lib[course] @ git+https://github.com/somebody/fork"
-
-
-@pytest.mark.parametrize("there, tried", [((INDEX, FORK), [INDEX]), ((FORK,), [INDEX, FORK])])
-def test_the_index_at_this_version_comes_before_the_repository(asked, copy, there, tried):
-    assert sync_bootstrap.main(["--url", "https://github.com/somebody/fork"]) == 0
-    asked.there = there
+    assert sync_bootstrap.main(["--url", address]) == 0
     exec(sync_bootstrap.bootstrap_source(), {})
-    assert asked == tried
-
-
-def test_a_local_copy_is_taken_and_nothing_else(asked, copy, monkeypatch):
-    monkeypatch.setenv("XFORMER_SOURCE", "/somewhere")
-    asked.there = ("/somewhere[course]",)
-    exec(sync_bootstrap.bootstrap_source(), {})
-    assert asked == ["/somewhere[course]"]
-    asked.there = (INDEX,)
-    with pytest.raises(SystemExit, match="not installed"):
-        exec(sync_bootstrap.bootstrap_source(), {})
-    assert asked == ["/somewhere[course]"] * 2
+    assert asked == [course]
 
 
 RUN_NOTEBOOK = """
@@ -168,7 +135,9 @@ def package(tmp_path_factory):
 @pytest.mark.parametrize("kind, chapter", [("a local copy", "03_scaled_dot_product_attention"), ("a wheel", "02_dictionary_lookup")])
 def test_chapter_runs_in_a_fresh_environment(tmp_path, package, kind, chapter):
     """As on Colab: NumPy, torch and matplotlib are there, the library is not; one cell installs it."""
-    chapter = shutil.copy(ROOT / "chapters" / f"{chapter}.ipynb", tmp_path)
+    text = (ROOT / "chapters" / f"{chapter}.ipynb").read_text(encoding="utf-8")
+    chapter = tmp_path / "chapter.ipynb"
+    chapter.write_text(text.replace("..[course]", f"{package[kind]}[course]"), encoding="utf-8")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "fresh"], check=True)
     python = tmp_path / "fresh" / "bin" / "python"
     [packages] = (tmp_path / "fresh" / "lib").glob("python*/site-packages")
@@ -176,7 +145,6 @@ def test_chapter_runs_in_a_fresh_environment(tmp_path, package, kind, chapter):
     (packages / "colab.pth").write_text(f"{installed}\n")
     environment = {key: os.environ[key] for key in os.environ if not key.startswith(("PYTHON", "VIRTUAL_ENV"))}
     environment |= {
-        "XFORMER_SOURCE": str(package[kind]),
         "PIP_NO_BUILD_ISOLATION": "0",
         "PIP_NO_INDEX": "1",
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",

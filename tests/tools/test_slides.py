@@ -84,7 +84,7 @@ def test_a_deck_has_its_title_every_figure_every_question_and_no_claim(folder, n
     assert len(asked) >= 3 and not open_ends
     shown = page.select_one(".slides").get_text()
     assert "assert" not in [word for pre in page.select("pre") for word in re.findall(r"\w+", pre.text)]
-    assert "check(" not in shown and "XFORMER_SOURCE" not in shown and "#| export" not in shown
+    assert "check(" not in shown and "find_spec" not in shown and "#| export" not in shown
     assert all(len(pre.text.splitlines()) <= 14 for pre in page.select("pre"))
 
 

@@ -62,8 +62,8 @@ def looks() -> Explorable:
     return Explorable(
         name="looks",
         label="Where a trained translator looks while it writes each French word",
-        caption="Press a French word. The lines show what one attention head of this book's own translator reads at that moment: the answer to "
-        "a <em>query</em>, found among <em>keys</em>. The weights are the model's, not a drawing.",
+        caption="The lines show what one attention head of this book's own translator reads before it writes a word: the answer to a "
+        "<em>query</em>, found among <em>keys</em>. Thicker means more; the weights are the model's, not a drawing.",
         data={
             "sentences": [{"source": list(s), "written": list(w), "shares": [list(row) for row in m]} for s, w, m in SENTENCES],
             "word": 1,
