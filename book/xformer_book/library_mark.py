@@ -1,9 +1,9 @@
 """Three kinds of cell get a look of their own.
 
 Library cells: the export directive leaves the page, a label with the module's path takes its place. What `show_source` prints gets
-the same label. Cells that only import or set up: folded to one line at the end of the page. The cell that installs the library on Colab: left out, since a
-reader of the page has no use for it. Cells of claims: folded to one line that counts them, which shows where a
-reader's numbers break one, or at a press on the last line of the page.
+the same label. Cells that only import or set up: folded to one line at the end of the page. The cell that installs the library on Colab:
+left out, since a reader of the page has no use for it. Cells of claims: folded to one line that counts them, which shows where a reader's
+numbers break one, or at a press on the last line of the page.
 """
 
 import ast
