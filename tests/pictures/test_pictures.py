@@ -108,7 +108,16 @@ def chain(keep=0.5):
     return pictures.chain(["hearing", "is", "now", "scheduled", "on"], added=2, keep=keep)
 
 
+def added(answer=(0, 0, 0, 0.4, 0.4, 0.1)):
+    return pictures.added(COLUMNS, "cat", X[3], np.array(answer))
+
+
+def cross_reading(weights=((0.9, 0.06, 0.04), (0.2, 0.7, 0.1))):
+    return pictures.cross_reading(["Le", "chat"], ["The", "cat", "sleeps"], np.array(weights))
+
+
 ALL = {
+    "added": added, "cross-reading": cross_reading,
     "by-hand": by_hand, "reading": reading, "lanes": lanes, "translating": translating, "machine": machine,
     "masked": masked, "projections": projections,
     "heads": heads, "joining": joining, "all-in-one": all_in_one, "shuffled": shuffled, "clocks": clocks, "blending": blending,
@@ -135,6 +144,8 @@ def test_attention_by_hand_shows_the_numbers_of_its_arrays(seed):
 
 def test_the_other_pictures_show_theirs():
     assert {".90", ".25", ".75"} & set(shown(reading().svg)) == {".90", ".25"}, "a word that reads itself has no ray"
+    assert {".40", "1.10", "1"} <= set(shown(added().svg)) and "1.55" in shown(added((0, 0, 0, 0, 0, 0.55)).svg)
+    assert "chat → cat .70" in shown(cross_reading().svg) and "chat → The .80" in shown(cross_reading(((1, 0, 0), (0.8, 0.1, 0.1))).svg)
     assert "bank: (−1.34, −.45, .45, 1.34)" in shown(lanes((1, 2, 3, 4)).svg)
     assert "norm, Z: 5 × 28" in shown(machine(28).svg) and "(5, 28)" in machine(28).steps[2]
     texts = shown(translating().svg)

@@ -1,7 +1,7 @@
 """Pictures: drawn once, in Python, as SVG, from the numbers that a page computes; they answer when touched.
 
 `chain` shows what is handed along and what is read at once, `drawers` a lookup, `projections` the three roles of a word,
-`attention_by_hand` how one query is answered, `reading` what a word of a sentence reads, `heads`, `joining` and `all_in_one` how
+`attention_by_hand` how one query is answered, `added` what becomes of the answer, `cross_reading` how one sentence reads another, `reading` what a word of a sentence reads, `heads`, `joining` and `all_in_one` how
 several heads read, `blending` why one does not do, `shuffled` what becomes of words that change places, `clocks` how sines and
 cosines number the places, `lanes` what a layer does to its words, `masked` what a mask leaves, `machine` the whole
 encoder–decoder, `translating` how a translator reads and writes (`translation`, with the numbers of a trained one). To draw
@@ -13,6 +13,7 @@ from xformer_course.pictures.attention import attention_by_hand
 from xformer_course.pictures.blending import blending
 from xformer_course.pictures.chain import chain
 from xformer_course.pictures.clocks import clocks
+from xformer_course.pictures.crossing import added, cross_reading
 from xformer_course.pictures.drawers import drawers
 from xformer_course.pictures.drawing import Drawing
 from xformer_course.pictures.heads import all_in_one, heads, joining
@@ -28,11 +29,13 @@ from xformer_course.pictures.translating import translating, translation
 __all__ = [
     "Drawing",
     "Picture",
+    "added",
     "all_in_one",
     "attention_by_hand",
     "blending",
     "chain",
     "clocks",
+    "cross_reading",
     "drawers",
     "heads",
     "joining",
