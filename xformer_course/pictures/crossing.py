@@ -70,17 +70,17 @@ def added(columns: Sequence[str], word: str, vector: Float[np.ndarray, "m"], ans
     """
     vector, answer = np.asarray(vector, float), np.asarray(answer, float)
     total = vector + answer
-    wide = 320 / len(columns)
-    drawing = Drawing(400, 214)
+    wide = 304 / len(columns)
+    drawing = Drawing(400, 222)
     rows = ((word, vector, "line", 1), ("answer", answer, "value", 2), ("sum", total, "weight", 3))
     for place, name in enumerate(columns):
-        drawing.text(80 + wide * (place + 0.5), 22, name, size=14 if len(columns) < 5 else 12)
+        drawing.text(92 + wide * (place + 0.5), 14 + 20 * (place % 2), name, size=14)
     for count, (name, numbers, role, step) in enumerate(rows):
-        y = 44 + 58 * count
-        drawing.text(70, y + 18, ("", "+ ", "= ")[count] + name, anchor="end", bold=True, step=step)
+        y = 54 + 58 * count
+        drawing.text(88, y + 18, ("", "+ ", "= ")[count] + name, anchor="end", bold=True, step=step)
         for place, value in enumerate(numbers):
             strength = 0.08 + 0.5 * min(1.0, abs(float(value)))
-            drawing.cell(80 + wide * place, y, wide - 4, 36, number(float(value)), role=role, strength=strength, bold=value != 0, step=step)
+            drawing.cell(94 + wide * place, y, wide - 4, 36, number(float(value)), role=role, strength=strength, bold=value != 0, step=step)
     kept = ", ".join(f"{name} {number(float(value))}" for name, value in zip(columns, vector) if value)
     gained = ", ".join(f"{name} {number(float(value))}" for name, value in zip(columns, answer) if round(float(value), 2))
     return Picture(
