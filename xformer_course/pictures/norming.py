@@ -12,7 +12,8 @@ __all__ = ["norming"]
 
 LEFT, PITCH = 132.0, 64.0  # the bars
 FEET = (112.0, 184.0, 284.0)  # the zero lines of the three moves
-TABLE, CELL, HIGH = 400.0, 46.0, 30.0
+TABLE, HIGH = 400.0, 30.0
+GIVEN, NORMED = 42.0, 52.0  # the columns of the two tables
 
 
 def norming(table: Float[np.ndarray, "w m"], *, scales: Sequence[float] = (1.0, 2.0, 3.0)) -> Picture:
@@ -72,14 +73,14 @@ def norming(table: Float[np.ndarray, "w m"], *, scales: Sequence[float] = (1.0, 
             ]
         )
 
-    right = 400 - CELL * count
+    right = 400 - NORMED * count
     with drawing.group(step=4):
         drawing.path(f"M4 {TABLE - 48}H396", stroke="line", thick=1)
         drawing.text(4, TABLE - 14, "three words, a row each" if len(table) == 3 else "a row for each word", anchor="start", size=14)
         drawing.text(right, TABLE - 14, "normalised", anchor="start", size=14)
         for row, numbers in enumerate(table):
             for column, value in enumerate(numbers):
-                drawing.cell(4 + CELL * column, TABLE + 34 * row, CELL - 6, HIGH, number(value), role="line", strength=0.08)
+                drawing.cell(4 + GIVEN * column, TABLE + 34 * row, GIVEN - 6, HIGH, number(value), role="line", strength=0.08)
     bottom = TABLE + 34 * len(table) + 24
     for place, (axis, label) in enumerate(((1, "LayerNorm: rows"), (0, "BatchNorm: columns"))):
         spread = table.std(axis=axis, keepdims=True)
@@ -90,14 +91,14 @@ def norming(table: Float[np.ndarray, "w m"], *, scales: Sequence[float] = (1.0, 
         with drawing.group(state=f"along:{place}", rest=place > 0, step=4):
             for row, numbers in enumerate(normed):
                 for column, value in enumerate(numbers):
-                    drawing.cell(right + CELL * column, TABLE + 34 * row, CELL - 6, HIGH, number(value), role="line", strength=0.08)
-            for start in (4.0, right):
+                    drawing.cell(right + NORMED * column, TABLE + 34 * row, NORMED - 6, HIGH, number(value), role="line", strength=0.08)
+            for start, wide in ((4.0, GIVEN), (right, NORMED)):
                 if axis:
                     for row in range(len(table)):
-                        drawing.box(start - 2, TABLE + 34 * row - 2, CELL * count - 2, HIGH + 4, stroke="accent", thick=2.5)
+                        drawing.box(start - 2, TABLE + 34 * row - 2, wide * count - 2, HIGH + 4, stroke="accent", thick=2.5)
                 else:
                     for column in range(count):
-                        drawing.box(start + CELL * column - 2, TABLE - 2, CELL - 2, 34 * len(table), stroke="accent", thick=2.5)
+                        drawing.box(start + wide * column - 2, TABLE - 2, wide - 2, 34 * len(table), stroke="accent", thick=2.5)
     last = "Each <b>row</b> is normalised by itself: no word depends on another. BatchNorm takes each <b>column</b>, across the words."
     return Picture(
         name="norming",
