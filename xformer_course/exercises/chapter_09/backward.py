@@ -558,7 +558,10 @@ Write `check_gradient(forward, backward, x)`: True if the claim holds to about s
             "With all weights 1, some outputs add up to the same sum whatever x is. A wrong backward then looks right: use random weights.",
         ),
         "one place": (_first_place_alone, "You looked at one position of x. A fault may be in another: look at them all."),
-        "one sum": (_total_alone, "You compared the sums over all positions, in which two mistakes can cancel. Compare position by position."),
+        "one sum": (
+            _total_alone,
+            "You compared the sums over all positions, in which two mistakes can cancel. Compare position by position.",
+        ),
         "too small a nudge": (
             _with(by=1e-16),
             "You answer False even for a right backward. Is your nudge so small that rounding swallows it? About 1e-5 is right for central differences.",
