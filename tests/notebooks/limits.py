@@ -10,7 +10,8 @@ SOLUTIONS = sorted((ROOT / "chapters" / "solutions").glob("*.ipynb"))
 BACK_PAGES = sorted((ROOT / "chapters" / "back").glob("*.ipynb"))
 EVERY = CHAPTERS + SOLUTIONS + BACK_PAGES
 MAX_CODE_LINES = 25  # of a demonstration
-MAX_LIBRARY_LINES = 60  # of one definition, and of a library or claims cell: they read best in one piece
+MAX_LIBRARY_LINES = 60  # of one definition, and of a library, claims or folded cell: they read best in one piece
+MAX_LISTING_LINES = 140  # of a whole program, in a cell with the tag "listing": it runs as it stands
 MAX_WORDS = 220  # that nothing breaks up
 BREAKS = re.compile(r"^(?=#+ )|(?:^(?:\||[-*] |\d+\. ).*\n?)+|```.*?```|\$\$.+?\$\$|<details>.*?</details>", re.S | re.M)
 
@@ -79,6 +80,11 @@ def broken_limits(notebook):
 def broken_code_limits(cell):
     lines = code_lines(cell.source)
     most = MAX_CODE_LINES if is_open(cell) and not is_one_definition(cell) else MAX_LIBRARY_LINES
+    tags = cell.metadata.get("tags", [])
+    if "hide-input" in tags:
+        most = MAX_LIBRARY_LINES
+    if "listing" in tags:
+        most = MAX_LISTING_LINES
     if lines > most:
         yield f"{lines} lines of code, at most {most}; split the cell, or move a helper to the library"
     if cell.execution_count is None:

@@ -1,4 +1,4 @@
-"""Chapters 03 to 06 each write the running example down; they must write down the same one."""
+"""What several chapters write down must be the same: the running example of 03 to 06, the layers of 08 and 09."""
 
 import ast
 from pathlib import Path
@@ -53,3 +53,24 @@ def test_chapter_04_leads_to_the_keys_and_values_of_chapter_03(example):
     first, second = example["03_scaled_dot_product_attention"], example["04_self_attention"]
     np.testing.assert_allclose(second["x"] @ second["w_k"], first["k"])
     np.testing.assert_allclose(second["x"] @ second["w_v"], first["v"])
+
+
+def definitions(source):
+    return {node.name: ast.dump(node) for node in ast.parse(source).body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+
+
+def test_the_listing_of_chapter_09_runs_alone_and_begins_with_the_layers_of_chapter_08():
+    torch = pytest.importorskip("torch")
+    layers, model = (nbformat.read(CHAPTERS / f"{slug}.ipynb", as_version=4).cells for slug in ("08_layers", "09_encoder_decoder"))
+    (listing,) = [cell.source for cell in model if "listing" in cell.metadata.get("tags", [])]
+    written = {}
+    for cell in layers:
+        if cell.cell_type == "code" and not cell.source.startswith("#| export"):
+            written |= definitions(cell.source)
+    found = definitions(listing)
+    for name in ("bare_attention", "MultiHead", "FeedForward", "BareEncoderLayer", "BareDecoderLayer"):
+        assert found[name] == written[name], name
+    names = {}
+    exec(listing, names)
+    made = names["EncoderDecoder"](23, d_model=20, num_heads=4, d_ff=48, num_layers=2)
+    assert made(torch.ones(2, 7, dtype=torch.long), torch.ones(2, 5, dtype=torch.long)).shape == (2, 5, 23)

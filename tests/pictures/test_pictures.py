@@ -116,8 +116,35 @@ def cross_reading(weights=((0.9, 0.06, 0.04), (0.2, 0.7, 0.1))):
     return pictures.cross_reading(["Le", "chat"], ["The", "cat", "sleeps"], np.array(weights))
 
 
+def flipping(w_2=(-2.0, 2)):
+    inputs, w_1 = np.array([[0.0, 1], [0, -1], [1, 1], [1, -1]]), np.array([[1.0, 1], [1, -1]])
+    return pictures.flipping(["good", "bad", "not good", "not bad"], inputs, w_1, np.array([-1.0, -1]), np.array(w_2))
+
+
+def norming(first=(2.0, 4, 4, 6)):
+    return pictures.norming(np.array([first, (20, 40, 40, 60), (6, 4, 4, 2)]))
+
+
+def likeness(most=1.0):
+    maps = np.stack([(1 - share) * np.eye(7) + share for share in (0.0, most / 2, most)])
+    return pictures.likeness([0, 3, 6], maps, maps / 2, np.array([[0, most / 2, most], [0, most / 4, most / 2]]))
+
+
+def poking(closed=0, share=0.25):
+    mask = np.ones((4, 4), dtype=bool)
+    mask[4 - closed :] = np.eye(4, dtype=bool)[4 - closed :]
+    kinds = {"alone": np.eye(4, dtype=bool), "all": mask, "from there on": np.triu(mask)}
+    return pictures.poking(WORDS, kinds, first=1, bars={name: {"loss": share, "right": 1 - share} for name in kinds})
+
+
+def tying(at=2):
+    matrix = np.arange(24.0).reshape(4, 6) % 5
+    return pictures.tying([(0, "a"), (1, "b"), (3, "c")], matrix, np.eye(6)[at], source=1, target=3)
+
+
 ALL = {
     "added": added, "cross-reading": cross_reading,
+    "flipping": flipping, "norming": norming, "likeness": likeness, "poking": poking, "tying": tying,
     "by-hand": by_hand, "reading": reading, "lanes": lanes, "translating": translating, "machine": machine,
     "masked": masked, "projections": projections,
     "heads": heads, "joining": joining, "all-in-one": all_in_one, "shuffled": shuffled, "clocks": clocks, "blending": blending,
@@ -239,6 +266,42 @@ def test_a_mask_leaves_the_weights_of_the_beginnings(scale):
 def test_a_word_becomes_the_sums_of_the_rows_that_it_picks():
     sums = {number(value) for matrix in two_heads(3.5)[1] for value in (X @ matrix).ravel()}
     assert sums <= set(shown(projections(3.5).svg)) and "3.50" in sums
+
+
+@pytest.mark.parametrize("w_2", [(-2.0, 2), (-3.0, 4)])
+def test_a_net_flips_what_no_number_flips(w_2):
+    texts = shown(flipping(w_2).svg)
+    assert [text.split(" = ")[-1] for text in texts if "·" in text] == [number(value) for value in (1, -1, 1 + w_2[0], -1 + w_2[1])]
+    assert texts.count("✓") == 2 and texts.count("×") == 8, "of five numbers two flip one word each, and none flips both"
+
+
+@pytest.mark.parametrize("word", [(2.0, 4, 4, 6), (1.0, 2, 3, 5)])
+def test_a_norm_takes_rows_or_columns(word):
+    table = np.array([word, (20, 40, 40, 60), (6, 4, 4, 2)])
+    texts = shown(norming(word).svg)
+    for axis in (0, 1):
+        normed = (table - table.mean(axis=axis, keepdims=True)) / table.std(axis=axis, keepdims=True)
+        assert {number(value) for value in normed.ravel()} <= set(texts)
+    assert {f"÷ {number(scale * table[0].std())}" for scale in (1, 2, 3)} <= set(texts)
+
+
+def test_likeness_tells_its_means():
+    assert "mean 1.000" in shown(likeness().svg) and {"mean .800", "mean .200"} <= set(shown(likeness(0.8).svg))
+    assert "layers the cosine is .400" in likeness(0.8).steps[2]
+
+
+def test_a_poked_word_moves_what_the_square_says():
+    told = [re.findall(r">([^<]*: |[^<>]*)</span>|</b>([^<]*)<", step) for step in (poking(0).steps[1], poking(1).steps[1])]
+    assert "a word moves its own output and those after it" in str(told[0]) and "cat moves only its own output" in str(told[1])
+    assert shown(poking(0).svg).count("moves") == 4 + 16 + 10 and shown(poking(1).svg).count("moves") == 4 + 13 + 10
+    assert {".40", ".60"} <= set(shown(poking(0, 0.4).svg))
+
+
+@pytest.mark.parametrize("at", [0, 2])
+def test_a_vector_is_compared_with_every_row(at):
+    logits = np.arange(24.0).reshape(4, 6)[:, at] % 5
+    shares = np.exp(logits) / np.exp(logits).sum()
+    assert {number(share) for share in shares[[0, 1, 3]]} <= set(shown(tying(at).svg))
 
 
 def test_a_ray_is_as_thick_as_its_weight():

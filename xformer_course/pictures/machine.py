@@ -77,7 +77,7 @@ def machine(
             drawing.box(left, foot + 43, 172, 28, fill="paper", strength=0.0)
         drawing.box(left, foot + 43, 172, 28, stroke="accent", thick=3.5, step=number[name], until=number[name] + 1)
     drawing.text(4, foot + 82, "↑ begin here", anchor="start", role="accent", size=14, bold=True)
-    drawing.text(396, foot + 82, "target, one place later", anchor="end", role="quiet", size=14)
+    drawing.text(396, foot + 82, "target, one position later", anchor="end", role="quiet", size=14)
 
     station("memory", LEFT - 14, shelf - 46, BOX + 42, f"norm, Z: {s} × {d_model}", "line", strength=0.3)
     lowest = foot - 2 * RISE + 13

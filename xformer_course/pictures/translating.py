@@ -176,7 +176,7 @@ def _training(drawing: Drawing, target: Sequence[str], below: float) -> None:
         drawing.word(244, y, word, width=92)
         drawing.arrow((292, y), (304, y), role="ink")
         drawing.word(352, y, following, width=92, role="accent")
-        if place:  # the same word, one place later
+        if place:  # the same word, one position later
             drawing.path(f"M340 {y - ROW + 15:.1f}Q320 {y - 22:.1f} 256 {y - 15:.1f}", stroke="line", thick=1.5, dash="4 4", step=2)
     size = 24  # of a cell of the triangle
     left, top = 244.0, below - 4

@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-# %% chapter 8a: A vector for each place
+# %% chapter 8a: A vector for each position
 def clock_angles(
     places: Float[Tensor, "i"], dim: int, *, base: float = 10000.0
 ) -> Float[Tensor, "i pairs"]:
@@ -54,7 +54,7 @@ def sinusoidal_positions(
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1).float()
 
 
-# %% chapter 8a: A vector for each place
+# %% chapter 8a: A vector for each position
 class SinusoidalPositions(nn.Module):
     """Adds the fixed table to x (b i m); ``start`` is the place of x[:, 0]."""
 

@@ -66,7 +66,7 @@ can attend by itself.""",
         ),
         "numbers before heads": (
             lambda x, num_heads: _split(x, num_heads).transpose(0, 3, 2, 1),
-            "Print the shape. The axis of heads and the axis of their numbers have changed places.",
+            "Print the shape. The axis of heads and the axis of their numbers are swapped.",
         ),
     },
     alternatives={"slices": _split_by_slices},
@@ -152,7 +152,7 @@ Outside training `x` comes back unchanged. The function below loses something. F
     wrong={
         "not scaled": (
             lambda x, p, draws, training: np.where(draws < p, 0.0, x) if training else x,
-            "The zeros are in the right places, but the mean fell. By what factor, for p = 0.25?",
+            "The zeros are in the right positions, but the mean fell. By what factor, for p = 0.25?",
         ),
         "drops in use too": (
             lambda x, p, draws, training: x * (draws >= p) / (1 - p),

@@ -77,7 +77,7 @@ RELATIVE_BIAS = Exercise(
     minutes=12,
     difficulty=2,
     statement="""\
-`q` (h, i, d) holds queries at the places `start`, `start + 1`, … The keys have the places 0, …, `key_len - 1`. The offset of a pair is the key's place minus the query's place. `key_table` \
+`q` (h, i, d) holds queries at the positions `start`, `start + 1`, … The keys have the positions 0, …, `key_len - 1`. The offset of a pair is the key's position minus the query's position. `key_table` \
 (2c + 1, d) holds one vector for each offset t from -c to c, in row c + t. A farther offset uses the vector of \
 -c or c. Write `relative_bias(q, key_table, key_len, start)`, which Shaw et al. add to the scores: each query times \
 the vector of its offset to each key, divided by √d. Its shape is (h, i, key_len).""",
@@ -93,7 +93,7 @@ the vector of its offset to each key, divided by √d. Its shape is (h, i, key_l
     wrong={
         "queries at place 0": (
             lambda q, key_table, key_len, start: _relative_bias(q, key_table, key_len, 0),
-            "Right as long as start is 0. With five keys kept, what is the place of the first query?",
+            "Right as long as start is 0. With five keys kept, what is the position of the first query?",
         ),
         "offset backwards": (
             lambda q, key_table, key_len, start: _bias_from(q, key_table, -_offsets(q, key_len, start)),
@@ -199,14 +199,14 @@ STEP = Exercise(
     minutes=8,
     difficulty=2,
     statement="""\
-A decoder with rotary positions writes word by word. `kept` (h, n, d) holds the keys of the n words so far, each turned \
-for its place. `q` and `k` (h, 1, d) are the query and the key of the newest word, not turned yet. `step` returns the scores of \
+A decoder with rotary positions writes word by word. `kept` (h, n, d) holds the keys of the n words so far, each rotated \
+for its position. `q` and `k` (h, 1, d) are the query and the key of the newest word, not rotated yet. `step` returns the scores of \
 the newest query over all keys, (h, 1, n + 1), and the keys to keep, (h, n + 1, d). The model trained well. But when it writes word by word, \
 its first word is right and the rest is nonsense. Fix `step`.""",
     hints=(
         "The first word is right. What is different for the second one?",
-        "The first word has place 0, and n keys are kept. Which place does the newest word have?",
-        "Turn the newest query and the newest key for the place kept.shape[1]. Leave the kept keys alone.",
+        "The first word has position 0, and n keys are kept. Which position does the newest word have?",
+        "Rotate the newest query and the newest key for the position kept.shape[1]. Leave the kept keys alone.",
     ),
     stub="""\
 from xformer_lib.reference.positions import rotary as turn
@@ -222,58 +222,58 @@ def step(q, k, kept):
     wrong={
         "every word at place 0": (
             lambda q, k, kept: _step_at(q, k, kept, 0, 0),
-            "That is right as long as nothing is kept. Which place does the newest word have after n kept keys?",
+            "That is right as long as nothing is kept. Which position does the newest word have after n kept keys?",
         ),
         "the key at place 0": (
             lambda q, k, kept: _step_at(q, k, kept, kept.shape[1], 0),
-            "The scores with the kept keys are right, but the last score is not. Which place does the newest key have?",
+            "The scores with the kept keys are right, but the last score is not. Which position does the newest key have?",
         ),
         "one place too far": (
             lambda q, k, kept: _step_at(q, k, kept, kept.shape[1] + 1, kept.shape[1] + 1),
-            "You are one place too far. The first word has place 0, so after n words the next one has place n.",
+            "You are one position too far. The first word has position 0, so after n words the next one has position n.",
         ),
         "the query at place 0": (
             lambda q, k, kept: _step_at(q, k, kept, 0, kept.shape[1]),
-            "The keys to keep are right, but the scores are not. For which place do you turn the query?",
+            "The keys to keep are right, but the scores are not. For which position do you rotate the query?",
         ),
         "kept keys turned again": (
             _step_turned_again,
-            "You turn the kept keys again. They were turned when they were new; what happens to them if every step turns them once more?",
+            "You rotate the kept keys again. They were rotated when they were new; what happens to them if every step rotates them once more?",
         ),
         "kept without turning": (
             lambda q, k, kept: (_step(q, k, kept)[0], np.concatenate([kept, k], axis=1)),
-            "The scores are right, but the last key that you keep is not turned. The next step will assume that it is.",
+            "The scores are right, but the last key that you keep is not rotated. The next step will assume that it is.",
         ),
         "place from the heads": (
             lambda q, k, kept: _step_at(q, k, kept, len(kept), len(kept)),
-            "You use the number of heads as the place. Print the shape of `kept`. Which axis counts words?",
+            "You use the number of heads as the position. Print the shape of `kept`. Which axis counts words?",
         ),
         "place from the width": (
             lambda q, k, kept: _step_at(q, k, kept, kept.shape[2], kept.shape[2]),
-            "You use the width of a head as the place. Print the shape of `kept`. Which axis counts words?",
+            "You use the width of a head as the position. Print the shape of `kept`. Which axis counts words?",
         ),
         "query one place on": (
             lambda q, k, kept: _step_at(q, k, kept, kept.shape[1] + 1, kept.shape[1]),
-            "The keys to keep are right. Query and key belong to the same word. Which place does each of yours have?",
+            "The keys to keep are right. Query and key belong to the same word. Which position does each of yours have?",
         ),
         "key one place on": (
             lambda q, k, kept: _step_at(q, k, kept, kept.shape[1], kept.shape[1] + 1),
-            "The scores with the kept keys are right. Query and key belong to the same word. Which place does each of yours have?",
+            "The scores with the kept keys are right. Query and key belong to the same word. Which position does each of yours have?",
         ),
         "on the last kept place": (
             lambda q, k, kept: _step_at(q, k, kept, max(kept.shape[1] - 1, 0), max(kept.shape[1] - 1, 0)),
-            "Your newest word gets the place of the last kept word. The first word has place 0. Which place does the second have?",
+            "Your newest word gets the position of the last kept word. The first word has position 0. Which position does the second have?",
         ),
         "query one place back": (
             lambda q, k, kept: _step_at(q, k, kept, max(kept.shape[1] - 1, 0), kept.shape[1]),
-            "The keys to keep are right. Query and key belong to the same word. Which place does each of yours have?",
+            "The keys to keep are right. Query and key belong to the same word. Which position does each of yours have?",
         ),
     },
     alternatives={"head by head": _step_by_loop},
-    success="A key is turned once, when it is new. Its place never changes, so its angle does not either.",
+    success="A key is rotated once, when it is new. Its position never changes, so its angle does not either.",
     solution=r"""
-After n kept keys the newest word has place n, not 0. Turn its query and its key for this place. The kept keys were turned when they
-were new, so leave them alone. With the bug the first word is right as well, because its place *is* 0.
+After n kept keys the newest word has position n, not 0. Rotate its query and its key for this position. The kept keys were rotated when they
+were new, so leave them alone. With the bug the first word is right as well, because its position *is* 0.
 
 ```python
 from xformer_lib.reference.positions import rotary as turn
@@ -289,7 +289,7 @@ def step(q, k, kept):
 check(...)
 ```
 
-Training does not show this fault, because there the whole sentence is turned at once, each row for its own place. Compare the steps
+Training does not show this fault, because there the whole sentence is rotated at once, each row for its own position. Compare the steps
 with one pass, and you find the fault before a user does.
 
 ```python

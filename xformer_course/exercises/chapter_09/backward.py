@@ -308,7 +308,7 @@ closed cell has weight 0 and a query that may attend to nothing gets zeros. Writ
             _closed_row_nan,
             "A query that may attend to nothing has spoilt the gradients of all keys. Print the weights of its row: what is 0 / 0?",
         ),
-        "keys and values exchanged": (_keys_and_values_exchanged, "The second and the third array have changed places."),
+        "keys and values exchanged": (_keys_and_values_exchanged, "The second and the third array are swapped."),
     },
     alternatives={"query by query": _attention_by_query},
     success="The product rule twice, softmax in between.",
@@ -420,7 +420,7 @@ A tied matrix E (v, m) is used twice: at the input, `x = √m · E[ids]` for `id
     success="Used twice, paid twice.",
     solution=r"""
 Both uses add to one array. At the input the gradient goes to the rows that were read, once for each occurrence; at the output it is a product of two
-matrices, summed over all places.
+matrices, summed over all positions.
 
 ```python
 def embedding_gradient(ids, d_x, x_out, d_logits):
@@ -437,7 +437,7 @@ check(...)
 
 
 def _slopes(forward, x, r, by=1e-5):
-    """Central differences of sum(forward(x) · r) at every place of x, which is left as it was."""
+    """Central differences of sum(forward(x) · r) at every position of x, which is left as it was."""
     x, slopes = x.copy(), np.zeros_like(x)
     for place in np.ndindex(x.shape):
         kept = x[place]
@@ -485,7 +485,7 @@ def _same_shape(forward, backward, x):
 
 
 def _by_directions(forward, backward, x):
-    """Random directions in place of single places."""
+    """Random directions instead of single positions."""
     rng = np.random.default_rng(3)
     r = rng.normal(size=forward(x).shape)
     given = backward(r)
@@ -523,7 +523,7 @@ def _pairs(rng):
         (lambda a: _normed(a)[0], lambda d: _norm_backward(row, d), row, ""),
         (lambda a: _normed(a)[0], lambda d: _norm_backward(row, d, along=0.0), row, "a part forgotten"),
         (_softmax, lambda d: weights * (d - (weights * d).sum(axis=0, keepdims=True)), row, "a sum along the wrong axis"),
-        (lambda a: np.maximum(0, a), lambda d: d * sloping + sideways, row, "one wrong place of fifteen"),
+        (lambda a: np.maximum(0, a), lambda d: d * sloping + sideways, row, "one wrong position of fifteen"),
         (np.sin, lambda d: d * np.cos(row) * 1.003, row, "a little too long everywhere"),
         (np.sin, lambda d: d * np.cos(row), row, ""),
     ]
@@ -538,12 +538,12 @@ GRADIENTS = Exercise(
     difficulty=2,
     statement="""\
 `forward(x)` returns an array. `backward(d_y)` takes a gradient at that array and claims to return the gradient at this `x`, but it may be wrong. \
-Write `check_gradient(forward, backward, x)`: True if the claim holds to about six digits, False if not. Some faults show in a single place of x; others hide when \
+Write `check_gradient(forward, backward, x)`: True if the claim holds to about six digits, False if not. Some faults show in a single position of x; others hide when \
 `d_y` is special, such as all ones. `x` is in float64 and must be left as it was.""",
     hints=(
         "You need one number that depends on x. The output has many: weight them by an array r. What is d_y then?",
         "With r = 1 everywhere, the rows of a softmax add up to 1, and every slope is 0: a wrong backward may look right. Draw r at random.",
-        "For each place: up by 1e-5, down by 1e-5, the difference of (forward(x) * r).sum() over 2e-5. Compare with `backward(r)` by `np.allclose(…, atol=1e-6)`.",
+        "For each position: up by 1e-5, down by 1e-5, the difference of (forward(x) * r).sum() over 2e-5. Compare with `backward(r)` by `np.allclose(…, atol=1e-6)`.",
     ),
     stub="def check_gradient(forward, backward, x):\n    return ...",
     reference=_check_gradient,
@@ -557,8 +557,11 @@ Write `check_gradient(forward, backward, x)`: True if the claim holds to about s
             _summed_up,
             "With all weights 1, some outputs add up to the same sum whatever x is. A wrong backward then looks right: use random weights.",
         ),
-        "one place": (_first_place_alone, "You looked at one place of x. A fault may be in another: look at them all."),
-        "one sum": (_total_alone, "You compared the sums over all places, in which two mistakes can cancel. Compare place by place."),
+        "one place": (_first_place_alone, "You looked at one position of x. A fault may be in another: look at them all."),
+        "one sum": (
+            _total_alone,
+            "You compared the sums over all positions, in which two mistakes can cancel. Compare position by position.",
+        ),
         "too small a nudge": (
             _with(by=1e-16),
             "You answer False even for a right backward. Is your nudge so small that rounding swallows it? About 1e-5 is right for central differences.",
@@ -576,7 +579,7 @@ Write `check_gradient(forward, backward, x)`: True if the claim holds to about s
     alternatives={"random directions": _by_directions},
     success="This function finds more faults than any reading of formulas.",
     solution=r"""
-A random $r$ turns the output into one number, $\sum y\, r$, and $r$ itself is the gradient of that number at $y$. Then every place of $x$ is moved up and down.
+A random $r$ turns the output into one number, $\sum y\, r$, and $r$ itself is the gradient of that number at $y$. Then every position of $x$ is moved up and down.
 
 ```python
 def check_gradient(forward, backward, x):

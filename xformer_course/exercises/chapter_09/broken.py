@@ -13,14 +13,14 @@ WHY = Exercise(
     difficulty=3,
     statement="""\
 Five models are to learn words backwards, and each has one fault: *no causal mask*; *no positions*; *padding in the loss*, which counts \
-padded places as if they were letters; *scaled twice*, scores divided by d instead of √d; *wrong shift*, where the decoder reads at each \
-place the very letter that it has to write there. `broken("A")` to `broken("E")` give them, untrained and with the same initial weights, and \
+padded positions as if they were letters; *scaled twice*, scores divided by d instead of √d; *wrong shift*, where the decoder reads at each \
+position the very letter that it has to write there. `broken("A")` to `broken("E")` give them, untrained and with the same initial weights, and \
 `broken("healthy")` one without a fault. Each has `model`, a `Transformer` of this page; `train()`, 200 steps, which returns their losses; \
 `write_words(words)`; `batch(n)`, sources and targets of n words; `logits(source, target)` as in training; and \
 `loss(source, target)`. Find out by experiments which model has which fault.""",
     hints=(
         "Train all six and let them write. Which two have a loss that is too good? What, then, may they have seen?",
-        "Change the second letter of a target and see at which places `logits` moves. Swap two letters of a source. Cut the padded columns off a "
+        "Change the second letter of a target and see at which positions `logits` moves. Swap two letters of a source. Cut the padded columns off a "
         "target and see whether `loss` changes.",
         "The last fault shows before training: after a call of `logits`, `model.decoder[0].cross_attention.f.weights` has the weights. Compare "
         "how large they are with those of the healthy model.",
@@ -31,7 +31,7 @@ place the very letter that it has to write there. `broken("A")` to `broken("E")`
         "mask and shift exchanged": (
             {**_RIGHT, "B": "no causal mask", "D": "wrong shift"},
             "Both see the letter that they have to write. Change the second letter of a target: without a mask, even the logits of the first "
-            "place move; with a wrong shift, those from the second place on.",
+            "position move; with a wrong shift, those from the second position on.",
         ),
         "positions and scale exchanged": (
             {**_RIGHT, "C": "scaled twice", "E": "no positions"},
@@ -49,8 +49,8 @@ place the very letter that it has to write there. `broken("A")` to `broken("E")`
     alternatives={"another order": dict(reversed(_RIGHT.items()))},
     success="Five faults, and none of them raised an error.",
     solution=r"""
-Four questions separate them. The first is asked of the target: if its second letter changes, at which places do the logits move? In a
-healthy model they move from the third place on, because the letter is read one place later.
+Four questions separate them. The first is asked of the target: if its second letter changes, at which positions do the logits move? In a
+healthy model they move from the third position on, because the letter is read one position later.
 
 ```python
 from xformer_course.lessons.broken import broken
@@ -70,8 +70,8 @@ for letter, patient in patients.items():
     print(patient, "logits move from place", moved(patient).index(True) + 1)
 ```
 
-*D* moves from the first place on: it sees the future. *B* moves from the second: it reads the letter that it has to write. The next
-two questions: do the logits change when two letters of the source change places, and does the loss change when the padded columns go?
+*D* moves from the first position on: it sees the future. *B* moves from the second: it reads the letter that it has to write. The next
+two questions: do the logits change when two letters of the source are swapped, and does the loss change when the padded columns go?
 
 ```python
 def notices_order(patient):

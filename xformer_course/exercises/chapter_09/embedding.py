@@ -13,11 +13,11 @@ TIED_MATRIX = Exercise(
     minutes=3,
     difficulty=1,
     statement="""\
-One vocabulary of 8,000 pieces serves both languages, and d_model is 256. Three places need a vector for each piece: the \
-encoder's input, the decoder's input, and the output. No place has a bias. How many numbers are learned if the three share \
+One vocabulary of 8,000 tokens serves both languages, and d_model is 256. Three parts of the model need a vector for each token: the \
+encoder's input, the decoder's input, and the output. No part has a bias. How many numbers are learned if the three share \
 one matrix? And how many if each has its own?""",
     hints=(
-        "How large is one matrix that holds a vector for each piece?",
+        "How large is one matrix that holds a vector for each token?",
         "Sharing means one matrix, however often it is used.",
         "One matrix holds 8,000 × 256 numbers; without sharing there are three of them.",
     ),
@@ -34,30 +34,30 @@ one matrix? And how many if each has its own?""",
         ),
         "the other way round": (
             {"shared": 6_144_000, "separate": 2_048_000},
-            "Which saves numbers: one shared matrix, or one for each place?",
+            "Which saves numbers: one shared matrix, or one for each part?",
         ),
-        "one vector": ({"shared": 256, "separate": 768}, "That is the width of the vector of one piece. How many pieces have a vector?"),
+        "one vector": ({"shared": 256, "separate": 768}, "That is the width of the vector of one token. How many tokens have a vector?"),
         "square matrices": (
             {"shared": 65_536, "separate": 196_608},
-            "A map from 256 to 256 knows nothing of the 8,000 pieces. Which two sizes does the matrix connect?",
+            "A map from 256 to 256 knows nothing of the 8,000 tokens. Which two sizes does the matrix connect?",
         ),
         "two matrices kept": (
             {"shared": 4_096_000, "separate": 6_144_000},
-            "Where all three places share, you still count two matrices. How many vectors does a piece have then?",
+            "Where all three parts share, you still count two matrices. How many vectors does a token have then?",
         ),
         "biases counted": (
             {"shared": 2_056_000, "separate": 6_152_000},
-            "A little too many: the matrices are right. Does any of the three places have a bias?",
+            "A little too many: the matrices are right. Does any of the three parts have a bias?",
             lambda answer: answer["shared"] in (2_056_000, 2_048_256) or answer["separate"] in (6_152_000, 6_168_000, 6_144_768, 6_144_256),
         ),
         "two vocabularies": (
             {"shared": 4_096_000, "separate": 12_288_000},
-            "You gave each language its own pieces. How many pieces are there for both together?",
+            "You gave each language its own tokens. How many tokens are there for both together?",
             lambda answer: answer["separate"] in (8_192_000, 10_240_000, 12_288_000),
         ),
         "shared and divided": (
             {"shared": 682_667, "separate": 2_048_000},
-            "Sharing does not cut a matrix into parts: each place needs a vector for every piece.",
+            "Sharing does not cut the matrix up: each part of the model needs a vector for every token.",
             lambda answer: abs(float(answer["shared"]) - 2_048_000 / 3) < 2,
         ),
     },
@@ -65,7 +65,7 @@ one matrix? And how many if each has its own?""",
     tolerance=1e-12,
     success="In a small model these are most of the parameters.",
     solution=r"""
-One matrix with a row of 256 numbers for each of 8,000 pieces is learned once, however often it is used. Without sharing there are three
+One matrix with a row of 256 numbers for each of 8,000 tokens is learned once, however often it is used. Without sharing there are three
 such matrices.
 
 ```python

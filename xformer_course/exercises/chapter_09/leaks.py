@@ -105,19 +105,19 @@ def logits_for(model, source, target_in):
     wrong={
         "still one word too far": (
             _logits(diagonal=1),
-            "The word at the next place still comes through. Change `target_in[:, 3]` and see whether the logits at place 2 change.",
+            "The word at the next position still comes through. Change `target_in[:, 3]` and see whether the logits at position 2 change.",
         ),
         "one word too few": (
             _logits(diagonal=-1),
-            "Now a place cannot see its own input, and the first one sees nothing. `target_in` is already shifted by one: what may be read?",
+            "Now a position cannot see its own input, and the first one sees nothing. `target_in` is already shifted by one: what may be read?",
         ),
         "triangle upside down": (
             _logits(mask=lambda square: square.triu()),
-            "Each place now sees itself and everything after it. Print the mask for length 4, with rows as queries.",
+            "Each position now sees itself and everything after it. Print the mask for length 4, with rows as queries.",
         ),
         "no triangle": (
             _logits(mask=lambda square: square),
-            "Without the triangle every place sees the whole target: a larger leak than before.",
+            "Without the triangle every position sees the whole target: a larger leak than before.",
         ),
         "padding of the source forgotten": (
             _logits(source_padding=False),
@@ -125,15 +125,15 @@ def logits_for(model, source, target_in):
         ),
         "padding of the target forgotten": (
             _logits(target_padding=False),
-            "The future is closed, but padded places of the target are now read by those after them.",
+            "The future is closed, but padded positions of the target are now read by those after them.",
         ),
         "True taken for hidden": (
             _logits(mask=lambda square: square.triu(diagonal=1)),
-            "Each place now sees only what comes after it. In this course True means *may attend*: print the mask for length 4.",
+            "Each position now sees only what comes after it. In this course True means *may attend*: print the mask for length 4.",
         ),
         "only itself": (
             _logits(mask=lambda square: square.tril().triu()),
-            "Each place sees its own word and none before. Print the mask for length 4.",
+            "Each position sees its own word and none before. Print the mask for length 4.",
         ),
         "either is enough": (
             _one_of_two,
@@ -145,7 +145,7 @@ def logits_for(model, source, target_in):
         "one prefix at a time": _one_prefix_at_a_time,
         "upper triangle, turned round": _logits(mask=lambda square: ~square.triu(diagonal=1)),
     },
-    success="The triangle ends at the diagonal: no place reads the word that it must say.",
+    success="The triangle ends at the diagonal: no position reads the word that it must say.",
     solution=r"""
 `tril(diagonal=1)` leaves the diagonal above the main one open. Since `target_in` is shifted by one, that is exactly the word to be
 said: in training the decoder copies it; when the model translates, it is not there. The main diagonal is the last one that may stay.
@@ -180,7 +180,7 @@ def _is(pattern):
 
 
 def _band(reach):
-    """Each token reaches this many places on."""
+    """Each token reaches this many positions on."""
     return PAST & ~np.triu(PAST, k=reach + 1)
 
 
@@ -194,7 +194,7 @@ def _accept_changed(answer):
     p, t = (int(n) for n in wrong[0])
     said = "changes" if square[p, t] else "does not change"
     return (
-        f"you found that a change of token {p} {said} the logits at place {t}. Repeat that one measurement by "
+        f"you found that a change of token {p} {said} the logits at position {t}. Repeat that one measurement by "
         f"hand: does the decoder get the narrow mask, does it run in eval mode, is one token really exchanged for "
         "another, and are the logits compared with a small tolerance?"
     )
@@ -208,10 +208,10 @@ WHO_CHANGES_WHAT = Exercise(
     difficulty=2,
     statement="""\
 Take this page's untrained `model` with its three decoder layers, a source without padding and a `target_in` (1, 6). Let \
-each decoder place read only itself and the *one* place before it. Exchange the token at each place p in turn. Fill a \
-boolean square `changed` (6, 6): `changed[p, t]` says whether the logits at place t moved. How far does a word get?""",
+each decoder position read only itself and the *one* position before it. Exchange the token at each position p in turn. Fill a \
+boolean square `changed` (6, 6): `changed[p, t]` says whether the logits at position t moved. How far does a word get?""",
     hints=(
-        "Word 0 changes what the first layer says at places 0 and 1. Where does the second layer hear of it?",
+        "Word 0 changes what the first layer says at positions 0 and 1. At which positions does the second layer read it?",
         "The mask is `torch.ones(6, 6).bool().tril().triu(-1)`; `model.decoder(model.embed(target_in), model.encode(source), mask=mask)` gives the vectors before the logits. Dropout must be off.",
         "`other = target_in.clone(); other[0, p] = new_id`; then `changed[p] = ((after - before).abs().amax(-1)[0] > 1e-9)` in float64.",
     ),
@@ -226,12 +226,12 @@ boolean square `changed` (6, 6): `changed[p, t]` says whether the logits at plac
         ),
         "one layer": (
             PAST & ~np.triu(PAST, k=2),
-            "According to your square a word gets one place further. That is what one layer does; how many are there?",
+            "According to your square a word gets one position further. That is what one layer does; how many are there?",
             _is(PAST & ~np.triu(PAST, k=2)),
         ),
         "rows and columns swapped": (
             REACHED.T,
-            "According to your square a late token changes early logits. Is the first axis the place you changed, and the second the place you looked at?",
+            "According to your square a late token changes early logits. Is the first axis the position you changed, and the second the position you looked at?",
             lambda answer: any(_is(_band(reach).T)(answer) for reach in range(1, LENGTH)),
         ),
         "everything changes": (
@@ -246,40 +246,40 @@ boolean square `changed` (6, 6): `changed[p, t]` says whether the logits at plac
         ),
         "own place left out": (
             np.triu(REACHED, k=1),
-            "A token does not move the logits at its own place in your square. `target_in` is shifted: may place p read its own token?",
+            "A token does not move the logits at its own position in your square. `target_in` is shifted: may position p read its own token?",
             _is(np.triu(REACHED, k=1)),
         ),
         "only its own place": (
             np.eye(LENGTH, dtype=bool),
-            "Only the diagonal moves. Did you compare all places of the target, or only the one you changed?",
+            "Only the diagonal moves. Did you compare all positions of the target, or only the one you changed?",
             _is(np.eye(LENGTH, dtype=bool)),
         ),
         "one place short": (
             _band(LAYERS - 1),
-            "Your words get one place less far. Count the layers: the first of them carries a word on, too.",
+            "Your words get one position less far. Count the layers: the first of them carries a word on, too.",
             _is(_band(LAYERS - 1)),
         ),
         "one place too far": (
             _band(LAYERS + 1),
-            "Your words get one place too far. How far does one layer carry, and how many layers are there?",
+            "Your words get one position too far. How far does one layer carry, and how many layers are there?",
             _is(_band(LAYERS + 1)),
         ),
         "own place left out, one short": (
             np.triu(_band(LAYERS - 1), k=1),
-            "A token does not move the logits at its own place in your square, nor those furthest away. `target_in` is shifted: may place p read its own token?",
+            "A token does not move the logits at its own position in your square, nor those furthest away. `target_in` is shifted: may position p read its own token?",
             lambda answer: any(_is(np.triu(_band(reach), k=1))(answer) for reach in range(1, LENGTH) if reach != LAYERS),
         ),
         "reach in both directions": (
             REACHED | REACHED.T,
-            "According to your square a token moves logits before it as well as after it. Which places may a decoder read?",
+            "According to your square a token moves logits before it as well as after it. Which positions may a decoder read?",
             lambda answer: any(_is(_band(reach) | _band(reach).T)(answer) for reach in range(1, LENGTH)),
         ),
     },
     alternatives={"zeros and ones": REACHED.astype(int), "lists": REACHED.tolist()},
-    success="Each layer carries a word one place further: three layers, three places.",
+    success="Each layer carries a word one position further: three layers, three positions.",
     solution=r"""
 Dropout must be off, or two runs on the same input already differ. Then one token at a time is exchanged and the logits are compared
-place by place. Each layer hands a word on to the next place only, so three layers carry it three places: a band, not a triangle.
+position by position. Each layer hands a word on to the next position only, so three layers carry it three positions: a band, not a triangle.
 
 ```python
 torch.manual_seed(0)

@@ -19,26 +19,26 @@ NEWS = Exercise(
     difficulty=2,
     page=PAGE,
     statement="""\
-A causal model was trained on rows of at most 12 letters, places 0 to 11. We test it on rows of 30. How many of these does the \
+A causal model was trained on rows of at most 12 letters, positions 0 to 11. We test it on rows of 30. How many of these does the \
 model meet for the first time in the test?
 
 - `"learned"`: rows of a learned table;
 - `"relative"`: vectors of relative positions, one for each offset from −4 to 4, where farther offsets use the outer ones;
-- `"rotary"`: offsets i − j between a place and the places that it may look at.
+- `"rotary"`: offsets i − j between a position and the positions that it may look at.
 
-And at which place of a test row does rotary first meet a new offset?""",
+And at which position of a test row does rotary first meet a new offset?""",
     hints=(
-        "Which places, and which offsets, does a row of 12 letters have?",
-        "Places 0 to 11 and, looking only back, offsets 0 to 11. A row of 30 has both up to 29; what does clipping do with them?",
-        "12 to 29 are 18 numbers. Clipped at 4 they are all one old vector. Place 11 has offsets up to 11; which place has the offset 12?",
+        "Which positions, and which offsets, does a row of 12 letters have?",
+        "Positions 0 to 11 and, looking only back, offsets 0 to 11. A row of 30 has both up to 29; what does clipping do with them?",
+        "12 to 29 are 18 numbers. Clipped at 4 they are all one old vector. Position 11 has offsets up to 11; which position has the offset 12?",
     ),
     stub='answer = {"learned": ..., "relative": ..., "rotary": ..., "first place": ...}',
     reference=_news(),
     wrong={
-        "both directions": (_news(rotary=36), "That counts offsets ahead as well. What may a place of a causal model look at?"),
+        "both directions": (_news(rotary=36), "That counts offsets ahead as well. Which positions may a causal model attend to?"),
         "fence posts": (
             _news(learned=17, rotary=17, place=13),
-            "One off: rows of 12 letters have the places 0 to 11. Is 12 among them?",
+            "One off: rows of 12 letters have the positions 0 to 11. Is 12 among them?",
             lambda a: a["first place"] in (11, 13) or (a["learned"] in (17, 19) or a["rotary"] in (17, 19)),
         ),
         "clipping forgotten": (
@@ -58,16 +58,16 @@ And at which place of a test row does rotary first meet a new offset?""",
         ),
         "pairs of places": (
             _news(rotary=171),
-            "You counted pairs of places. Rotary does not tell two pairs with the same offset apart: count offsets.",
+            "You counted pairs of positions. Rotary does not tell two pairs with the same offset apart: count offsets.",
         ),
         "none is lost": (_news(rotary=0), "Rotary has no table, but is the angle for an offset of 20 among those that training has shown?"),
     },
     alternatives={"as floats": {"learned": 18.0, "relative": 0.0, "rotary": 18.0, "first place": 12.0}},
     success="New rows, nothing new, new angles: three schemes, three ways to meet a longer row.",
     solution=r"""
-Rows of 12 letters have the places 0 to 11 and, looking only back, the offsets 0 to 11. Rows of 30 go up to 29 in both, so 18 rows of
+Rows of 12 letters have the positions 0 to 11 and, looking only back, the offsets 0 to 11. Rows of 30 go up to 29 in both, so 18 rows of
 the learned table and 18 offsets are new. Clipping sends all offsets from 4 on to one vector, which a row of five letters already uses.
-The first offset of 12 belongs to place 12, looking at place 0.
+The first offset of 12 belongs to position 12, looking at position 0.
 
 ```python
 trained = {(i, i - j) for i in range(12) for j in range(i + 1)}
@@ -109,7 +109,7 @@ def _by_loops(places, dim, factor, how):
 
 
 def _with(angles_of):
-    """A wrong answer from what it does with places and base."""
+    """A wrong answer from what it does with positions and base."""
 
     def answer(places, dim, factor, how):
         return angles_of(np.asarray(places, dtype=float), dim, factor, how)
@@ -134,11 +134,11 @@ SLOWED = Exercise(
     page=PAGE,
     statement="""\
 Write `slowed(places, dim, factor, how)`, in NumPy: the angles of rotary positions for texts `factor` times as long as in training. \
-`places` is an array of n places. Return one row for each place and one column for each of the dim/2 pairs. Pair k has the \
-frequency base^(−2k/dim), k from 0. With `how="interpolate"` the base is 10000, and every place is divided by `factor`. With \
-`how="base"` the places stay, and the base is 10000 · factor^(dim/(dim − 2)).""",
+`places` is an array of n positions. Return one row for each position and one column for each of the dim/2 pairs. Pair k has the \
+frequency base^(−2k/dim), k from 0. With `how="interpolate"` the base is 10000, and every position is divided by `factor`. With \
+`how="base"` the positions stay, and the base is 10000 · factor^(dim/(dim − 2)).""",
     hints=(
-        "What differs between the two ways: the places, or the frequencies?",
+        "What differs between the two ways: the positions, or the frequencies?",
         "Set `places` and `base` first, and change only one of them; the same last line then serves both ways.",
         "`places[:, None] * base ** (-2 * np.arange(dim // 2) / dim)`",
     ),
@@ -147,7 +147,7 @@ frequency base^(−2k/dim), k from 0. With `how="interpolate"` the base is 10000
     cases=lambda rng: [
         case(np.array([0.0, 1.0, 2.0]), 4, 4, "interpolate"),
         case(np.array([0.0, 1.0, 2.0]), 4, 4, "base"),
-        case(np.arange(7), 10, 3, "interpolate", note="whole numbers as places"),
+        case(np.arange(7), 10, 3, "interpolate", note="whole numbers as positions"),
         case(np.arange(7), 10, 3, "base"),
         case(rng.uniform(0, 90, size=5), 16, 4, "base", note="the head of this page"),
         case(rng.uniform(0, 90, size=11), 6, 2.5, "interpolate"),
@@ -160,7 +160,7 @@ frequency base^(−2k/dim), k from 0. With `how="interpolate"` the base is 10000
                     p * f if how == "interpolate" else p, d, 10000.0 * (1 if how == "interpolate" else f ** (d / (d - 2)))
                 )
             ),
-            "Your clocks run faster. Where should place 60 of a long text point, if training knew 15 places and the factor is 4?",
+            "Your clocks run faster. Where should position 60 of a long text point, if training knew 15 positions and the factor is 4?",
         ),
         "base times factor": (
             _with(lambda p, d, f, how: _bare(p / f, d, 10000.0) if how == "interpolate" else _bare(p, d, 10000.0 * f)),
@@ -176,12 +176,12 @@ frequency base^(−2k/dim), k from 0. With `how="interpolate"` the base is 10000
         ),
         "one way for both": (
             _with(lambda p, d, f, how: _bare(p / f, d, 10000.0)),
-            'With how="base" the places stay as they are. What changes then?',
+            'With how="base" the positions stay as they are. What changes then?',
         ),
         "both at once": (_with(_both), 'With how="interpolate" the base stays 10000: one thing changes at a time.'),
         "whole places only": (
             _with(lambda p, d, f, how: _bare(p // f, d, 10000.0) if how == "interpolate" else _bare(p, d, 10000.0 * f ** (d / (d - 2)))),
-            "You rounded the places down, so that several share an angle. Interpolated places lie between the old ones.",
+            "You rounded the positions down, so that several share an angle. Interpolated positions lie between the old ones.",
         ),
         "clocks counted from 1": (
             _with(
@@ -209,7 +209,7 @@ frequency base^(−2k/dim), k from 0. With `how="interpolate"` the base is 10000
     alternatives={"by loops": _by_loops},
     success="The fastest clock keeps counting single steps under another base; under interpolation it, too, slows down.",
     solution=r"""
-Both ways use one formula and differ only in what goes in: smaller places, or a larger base. The exponent of the new base is chosen for the slowest
+Both ways use one formula and differ only in what goes in: smaller positions, or a larger base. The exponent of the new base is chosen for the slowest
 clock, $k = d/2 - 1$: its frequency is $\text{base}^{-(d-2)/d}$, so a base $f^{d/(d-2)}$ times as large makes it exactly $f$ times
 slower, while clock 0 keeps its frequency 1.
 

@@ -316,7 +316,7 @@ DECODER_MASK = Exercise(
     statement="""\
 Write `target_mask(target_in, pad_id)` for a tensor `target_in` (b, t) (on the web page, an array). It returns a boolean mask \
 (b, t, t), True where the query (second axis) may attend to the key (third axis): to the real tokens at or before its own \
-place, and to nothing else.""",
+position, and to nothing else.""",
     hints=(
         "Two conditions on a pair of query and key. Which of them concerns the key alone?",
         "The triangle has shape (t, t), the real tokens (b, t). Which axis must the second one grow, and where?",

@@ -19,7 +19,7 @@ def _cases(rng):
 
 
 def _with_given_weights(build):
-    """The logits of what ``build`` makes, with weights copied into it by shape and order; padded places are left out."""
+    """The logits of what ``build`` makes, with weights copied into it by shape and order; padded positions are left out."""
 
     def logits(*sizes):
         import numpy as np
@@ -192,15 +192,15 @@ HYPOTHESES = {
     ),
     "one word too far": (
         {"causal": 1},
-        "Your triangle is one diagonal too large: each place reads the next word. `target_in` is already shifted by one.",
+        "Your triangle is one diagonal too large: each position reads the next word. `target_in` is already shifted by one.",
     ),
     "one word too few": (
         {"causal": -1},
-        "Your triangle is one diagonal too small: a place cannot read its own word, and the first reads nothing.",
+        "Your triangle is one diagonal too small: a position cannot read its own word, and the first reads nothing.",
     ),
     "triangle upside down": (
         {"causal": "upside down"},
-        "Each place reads itself and everything after it. Print the mask for length 4, with the queries as rows.",
+        "Each position reads itself and everything after it. Print the mask for length 4, with the queries as rows.",
     ),
     "padding of the target read": (
         {"target_padding": False},
@@ -208,12 +208,12 @@ HYPOTHESES = {
     ),
     "padding of the source read": (
         {"encoder_padding": False, "memory_padding": False},
-        "Right without padding, wrong with it. Which of the three attentions read source places, and what hides there?",
+        "Right without padding, wrong with it. Which of the three attentions read source positions, and what hides there?",
     ),
-    "padding of the memory read": ({"memory_padding": False}, "Right without padding. Which source places may cross-attention read?"),
+    "padding of the memory read": ({"memory_padding": False}, "Right without padding. Which source positions may cross-attention read?"),
     "padding read in the encoder": (
         {"encoder_padding": False},
-        "Right without padding. Cross-attention closes it, but which places does the encoder itself read?",
+        "Right without padding. Cross-attention closes it, but which positions does the encoder itself read?",
     ),
     "encoder under the triangle": (
         {"causal_encoder": True},
@@ -221,7 +221,7 @@ HYPOTHESES = {
     ),
     "cross-attention under the triangle": (
         {"causal_cross": True},
-        "Your cross-attention hides source words that come later. Target place 2 has no reason to stop at source word 2.",
+        "Your cross-attention hides source words that come later. Target position 2 has no reason to stop at source word 2.",
     ),
     # who reads what
     "memory not read": (
@@ -265,7 +265,7 @@ HYPOTHESES = {
     ),
     "one norm for all": (
         {"shared_norm": True},
-        "All logits are right, but some places share a LayerNorm. In training each needs gains of its own.",
+        "All logits are right, but some sublayers share a LayerNorm. In training each needs gains of its own.",
     ),
 }
 
@@ -289,7 +289,7 @@ returns it; `model(source, target_in)` takes ids (b, s) and (b, t), where 0 is p
 - *Stacks:* `num_layers` layers each, then a LayerNorm.
 - *Ends:* one `nn.Embedding` for source, target and output; times √m at the input. Positions have sines in even columns and their \
 cosines next to them.
-- *Masks:* nobody reads padding, wherever it is; no target place reads a later one; no nan.
+- *Masks:* nobody reads padding, wherever it is; no target position reads a later one; no nan.
 
 Three steps on the way can be checked alone, in a dict such as `{"attention": Attention}`:
 

@@ -109,7 +109,7 @@ SHIFT_TARGET = Exercise(
     statement="""\
 Write `shift_target(sentences, pad_id, bos_id, eos_id)`. `sentences` is a list of targets, each a list of ids without \
 the special ones. Return two integer arrays (b, t): `target_in`, what the decoder reads, and `target_out`, what it must say at \
-the same place. It reads `bos_id` first, and says `eos_id` last. Fill short rows with `pad_id` at the end.""",
+the same position. It reads `bos_id` first, and says `eos_id` last. Fill short rows with `pad_id` at the end.""",
     hints=(
         "Before the first word is known, what does the decoder read, and what must it say?",
         "Write the two rows for a sentence of two words, one under the other. Both have three entries.",
@@ -123,11 +123,11 @@ the same place. It reads `bos_id` first, and says `eos_id` last. Fill short rows
     wrong={
         "no shift": (
             _shifted(_with_both, _with_both),
-            "Both arrays are the same: at every place the decoder already reads the word that it must say. What would it learn?",
+            "Both arrays are the same: at every position the decoder already reads the word that it must say. What would it learn?",
         ),
         "no shift, no bos": (
             _shifted(_with_eos, _with_eos),
-            "Both arrays are the same: at every place the decoder already reads the word that it must say. What would it learn?",
+            "Both arrays are the same: at every position the decoder already reads the word that it must say. What would it learn?",
         ),
         "shifted the wrong way": (
             _shifted(_with_eos, _with_bos),
@@ -157,7 +157,7 @@ the same place. It reads `bos_id` first, and says `eos_id` last. Fill short rows
             lambda sentences, pad_id, bos_id, eos_id: tuple(
                 np.where(part == 0, pad_id, part) for part in _shift(sentences, 0, bos_id, eos_id)
             ),
-            "Some words became padding: those whose id is 0. Which places are filled up does not follow from the ids.",
+            "Some words became padding: those whose id is 0. Which positions are filled up does not follow from the ids.",
         ),
         "eos at both": (
             _shifted(lambda ids, bos, eos: [eos, *ids], _with_eos),
@@ -165,11 +165,11 @@ the same place. It reads `bos_id` first, and says `eos_id` last. Fill short rows
         ),
         "no shift, no eos": (
             _shifted(_with_bos, _with_bos),
-            "Both arrays are the same: at every place the decoder already reads the word that it must say. What would it learn?",
+            "Both arrays are the same: at every position the decoder already reads the word that it must say. What would it learn?",
         ),
         "no shift, a column cut": (
             _slicing_twice,
-            "Both arrays are the same: at every place the decoder already reads the word that it must say. Which column should each one lose?",
+            "Both arrays are the same: at every position the decoder already reads the word that it must say. Which column should each one lose?",
         ),
         "padding in place of eos": (
             _padding_for_eos,
@@ -177,7 +177,7 @@ the same place. It reads `bos_id` first, and says `eos_id` last. Fill short rows
         ),
         "input not shortened": (
             _shifted(_with_both, _with_eos),
-            "Your `target_in` holds eos and is one place longer than `target_out`. What does the decoder never need to read?",
+            "Your `target_in` holds eos and is one position longer than `target_out`. What does the decoder never need to read?",
         ),
         "bos to be said": (_shifted(_with_bos, _with_both), "Your `target_out` begins with bos. Does the decoder have to say it?"),
         "plain words read": (
@@ -186,9 +186,9 @@ the same place. It reads `bos_id` first, and says `eos_id` last. Fill short rows
         ),
     },
     alternatives={"slicing one table": _by_slicing, "filling arrays": _by_filling},
-    success="At every place the decoder has read all words before the one it must say.",
+    success="At every position the decoder has read all words before the one it must say.",
     solution=r"""
-At the first place nothing has been said, so the decoder reads bos and must say the first word; at the last it reads the last word and
+At the first position nothing has been said, so the decoder reads bos and must say the first word; at the last it reads the last word and
 must say eos. Both arrays begin as padding, and each row is written over it with its special id, so eos comes directly after the
 last word.
 
@@ -260,11 +260,11 @@ decoder; the weights of one cross-attention; the logits.""",
         ),
         "logits as wide as the model": (
             {"memory": (2, 7, 12), "self": (2, 3, 6, 6), "cross": (2, 3, 6, 7), "logits": (2, 6, 12)},
-            "Those are the decoder's vectors. A logit is a score for each piece of the vocabulary.",
+            "Those are the decoder's vectors. A logit is a score for each token of the vocabulary.",
         ),
         "one word at a time": (
             {"memory": (2, 7, 12), "self": (2, 3, 6, 6), "cross": (2, 3, 6, 7), "logits": (2, 23)},
-            "That is one step of translating. In training all places of `target_in` are answered at once.",
+            "That is one step of translating. In training all positions of `target_in` are answered at once.",
         ),
         "five words, five places": (
             {"memory": (2, 7, 12), "self": (2, 3, 5, 5), "cross": (2, 3, 5, 7), "logits": (2, 5, 23)},
@@ -308,7 +308,7 @@ decoder; the weights of one cross-attention; the logits.""",
     success="The source enters the decoder only through the key axis of cross-attention.",
     solution=r"""
 The memory holds a vector for each source token. Weights have the axes batch, head, query, key: in the decoder's self-attention the
-target asks itself, in cross-attention it asks the source. The logits hold a number for each piece of the vocabulary, at each place of
+target attends to itself, in cross-attention to the source. The logits hold a number for each token of the vocabulary, at each position of
 the target.
 
 ```python
