@@ -4,13 +4,14 @@
 `attention_by_hand` how one query is answered, `reading` what a word of a sentence reads, `heads`, `joining` and `all_in_one` how
 several heads read, `blending` why one does not do, `shuffled` what becomes of words that change places, `clocks` how sines and
 cosines number the places, `lanes` what a layer does to its words, `masked` what a mask leaves, `machine` the whole
-encoder–decoder, `translating` how a translator reads and writes (`translation`, with the numbers of a trained one). To draw
+encoder–decoder, `then_and_now` what has changed in a layer, `caching` what a cache keeps, `translating` how a translator reads and writes (`translation`, with the numbers of a trained one). To draw
 another sentence, call one of them with other words and arrays. A new picture is a function that fills a `Drawing` and returns a
 `Picture`; one script runs them all.
 """
 
 from xformer_course.pictures.attention import attention_by_hand
 from xformer_course.pictures.blending import blending
+from xformer_course.pictures.caching import caching
 from xformer_course.pictures.chain import chain
 from xformer_course.pictures.clocks import clocks
 from xformer_course.pictures.drawers import drawers
@@ -19,6 +20,7 @@ from xformer_course.pictures.heads import all_in_one, heads, joining
 from xformer_course.pictures.lanes import lanes
 from xformer_course.pictures.machine import machine
 from xformer_course.pictures.masking import masked
+from xformer_course.pictures.modern import then_and_now
 from xformer_course.pictures.picture import Picture
 from xformer_course.pictures.projecting import projections
 from xformer_course.pictures.rays import reading
@@ -31,6 +33,7 @@ __all__ = [
     "all_in_one",
     "attention_by_hand",
     "blending",
+    "caching",
     "chain",
     "clocks",
     "drawers",
@@ -42,6 +45,7 @@ __all__ = [
     "projections",
     "reading",
     "shuffled",
+    "then_and_now",
     "translating",
     "translation",
 ]
