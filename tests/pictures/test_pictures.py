@@ -105,7 +105,7 @@ def then_and_now(num_kv_heads=2):
 
 
 def caching(values=(10.0, 20, 30, 40)):
-    numbers = np.full(4, 0.69), np.array([0.0, 1, 1, 0]), np.array(values)
+    numbers = np.full(4, np.log(2)), np.array([0.0, 1, 1, 0]), np.array(values)
     return pictures.caching(["<bos>", "Je", "suis", "ingénieur"], *numbers)
 
 
@@ -162,11 +162,11 @@ def test_the_layer_of_today_keeps_what_its_heads_leave():
 
 def test_a_cache_changes_what_is_made_and_not_what_is_read():
     picture = caching()
-    assert {"Je reads 16.66", "suis reads 21.98", "keys and values made so far: 4", "keys and values made so far: 10"} <= set(
+    assert {"Je reads 16.67", "suis reads 22", "keys and values made so far: 4", "keys and values made so far: 10"} <= set(
         shown(picture.svg)
     )
-    assert all(step.count("It reads") == 2 or "data-state" not in step for step in picture.steps)
-    assert "suis reads 20.73" in shown(caching((10, 20, 26.87, 40)).svg)
+    assert picture.steps[2].count("It reads 22.") == 2 and "<b>&lt;bos&gt;</b>" in picture.steps[0]
+    assert "suis reads 24" in shown(caching((10, 20, 35, 40)).svg)
 
 
 def test_the_map_has_the_shapes_of_a_model():

@@ -4,7 +4,8 @@
 `attention_by_hand` how one query is answered, `reading` what a word of a sentence reads, `heads`, `joining` and `all_in_one` how
 several heads read, `blending` why one does not do, `shuffled` what becomes of words that change places, `clocks` how sines and
 cosines number the places, `lanes` what a layer does to its words, `masked` what a mask leaves, `machine` the whole
-encoder–decoder, `then_and_now` what has changed in a layer, `caching` what a cache keeps, `translating` how a translator reads and writes (`translation`, with the numbers of a trained one). To draw
+encoder–decoder, `translating` how a translator reads and writes (`translation`, with the numbers of a trained one), `caching` what
+a cache keeps, `then_and_now` what has changed in a layer. To draw
 another sentence, call one of them with other words and arrays. A new picture is a function that fills a `Drawing` and returns a
 `Picture`; one script runs them all.
 """

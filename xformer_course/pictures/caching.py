@@ -1,6 +1,7 @@
 """The key–value cache: each new word adds one key and one value, and those of the earlier words are kept."""
 
 from collections.abc import Sequence
+from html import escape
 
 import numpy as np
 
@@ -66,8 +67,8 @@ def caching(words: Sequence[str], queries: Float[np.ndarray, "i"], keys: Float[n
                         drawing.box(2 + 16 * (place % 24), foot + 62 + 16 * (place // 24), 13, 13, fill="key", strength=0.6, radius=2)
         kept = "Nothing is kept yet." if step == 1 else f"The {'key and value' if step == 2 else 'keys and values'} from before are kept."
         again = "Nothing could have been kept." if step == 1 else f"All {step} words go through the matrices again."
-        told[0].append(f"<b>{words[new]}</b> makes one query, one key and one value. {kept} It reads {read}.")
-        told[1].append(f"<b>{words[new]}</b> makes one query, one key and one value. {again} It reads {read}.")
+        told[0].append(f"<b>{escape(words[new])}</b> makes one query, one key and one value. {kept} It reads {read}.")
+        told[1].append(f"<b>{escape(words[new])}</b> makes one query, one key and one value. {again} It reads {read}.")
     for place, word in enumerate(words):
         y = TOP + ROW * place
         drawing.word(46, y + HIGH / 2, word, width=90, step=place + 1)
