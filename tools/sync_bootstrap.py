@@ -1,7 +1,8 @@
 """Keep what depends on the repository's address in line with it.
 
 The address stands in ``_config.yml`` (``repository.url``) and nowhere else by hand. From it follow the bootstrap cell of every
-notebook (the code cell tagged ``bootstrap``) and the marked lines of other files. The first line of each cell tagged ``claims``, by which a reader's notebook knows it, is written here, too.
+notebook (the code cell tagged ``bootstrap``) and the marked lines of other files. The first line of each cell tagged ``claims``,
+by which a reader's notebook knows it, is written here, too.
 It needs nothing but Python.
 
     python tools/sync_bootstrap.py             rewrite what differs

@@ -1,9 +1,9 @@
 """Three kinds of cell get a look of their own.
 
 Library cells: the export directive leaves the page, a label with the module's path takes its place. What `show_source` prints gets
-the same label. Cells that only import or set up: folded to one line at the end of the page. The cell that installs the library on Colab: left out, since a
-reader of the page has no use for it. Cells of claims: folded to one line that counts them, which shows where a
-reader's numbers break one, or at a press on the last line of the page.
+the same label. Cells that only import or set up: folded to one line at the end of the page. The cell that installs the library on Colab:
+left out, since a reader of the page has no use for it. Cells of claims: folded to one line that counts them, which shows where a reader's
+numbers break one, or at a press on the last line of the page.
 """
 
 import ast
@@ -93,10 +93,15 @@ def number_of_claims(source):
 
 def is_plain_set_up(cell):
     """Whether this is a cell of a notebook, not of the library, without output, that only imports and sets up."""
-    if "cell" not in cell["classes"] or {"library-cell", "tag_claims"} & set(cell["classes"]) or len(cell.children) != 1:
+    if "cell" not in cell["classes"] or "tag_claims" in cell["classes"] or len(cell.children) != 1:
         return False
     blocks = list(cell.findall(nodes.literal_block))
-    return len(blocks) == 1 and "cell_input" in cell.children[0]["classes"] and only_set_up(blocks[0].astext())
+    return (
+        len(blocks) == 1
+        and "library-cell" not in (inside := cell.children[0]["classes"])
+        and "cell_input" in inside
+        and only_set_up(blocks[0].astext())
+    )
 
 
 class FoldSetUpAndClaims(SphinxTransform):

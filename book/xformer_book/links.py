@@ -2,7 +2,8 @@
 
 JupyterLab does not follow a link to a heading whose text has a sign beyond ASCII, as "Exercise 12.1 · Word after word" has, and Colab
 follows none. So a heading to which a link leads ends in an anchor, ``### Where it looks <a id="where-it-looks"></a>``. Its id is the one
-that the section has in the book, where the anchor itself is left out. A work is cited by a plain link to it, labelled with its authors
+that the section has in the book, where the anchor itself is left out. A closed section, ``## More · Why the root? · 4 min``, has the
+title *Why the root?* there, and ``pages.py`` closes it. A work is cited by a plain link to it, labelled with its authors
 and year: ``[Cho et al. (2014)](https://…)`` in a sentence, ``([Cho et al., 2014](https://…); …)`` beside one. The address is that of
 ``references.bib``; a work that has none is linked to that file. The book turns these links into citations.
 """
@@ -20,6 +21,7 @@ from .project import ROOT
 ADDRESS = r"[^()\s]+(?:\([^()\s]*\)[^()\s]*)*"  # with pairs of brackets in it, as in a heading
 LINK = re.compile(rf"\[(?P<label>[^][]+)\]\((?P<address>{ADDRESS})\)")
 ANCHOR = re.compile(r'^(?P<heading>#{1,4} .*?) <a id="(?P<id>[^"]*)"></a>$', re.M)
+MORE = re.compile(r"^## More · (?P<question>.+) · (?P<minutes>\d+) min$", re.M)
 STRAY = re.compile(r"<a id=")
 FRAGMENT = re.compile(r"\]\((?P<file>[^()\s#:]+\.ipynb)?#(?P<id>[^()\s]+)\)")
 YEAR = r"(?:1[89]|20)\d\d"
@@ -34,7 +36,7 @@ GROUP = re.compile(rf"\((?P<links>{ONE}(?:; {ONE})*)\)")
 
 def section_id(heading):
     """The id of a section of the book, from its heading's Markdown; the book's apostrophes are typographic."""
-    inline = MarkdownIt().parse(heading)[1]
+    inline = MarkdownIt().parse(MORE.sub(r"## \g<question>", heading))[1]
     shown = "".join(token.content for token in inline.children if token.type in ("text", "code_inline"))
     return make_id(shown.replace("'", "’"))
 
@@ -126,4 +128,4 @@ def cited(text, complain):
 
 def booklike(text, complain):
     """Markdown of a notebook as the book reads it."""
-    return cited(unanchored(text, complain), complain)
+    return cited(MORE.sub(r"## \g<question>\n\n% more \g<minutes>", unanchored(text, complain)), complain)

@@ -9,7 +9,6 @@ from sphinx.transforms import SphinxTransform
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 FONT_PRELOAD = re.compile(r'\s*<link rel="preload" as="font"[^>]*>')
-MORE = "More ·"
 PROMISES = ("By the end you will be able to", "You need", "Time")
 
 
@@ -37,16 +36,18 @@ class MarkPromise(SphinxTransform):
 
 
 class FoldMore(SphinxPostTransform):
-    """Close each section whose title begins with *More ·*: the title opens it, and links into it do (``reading.js``)."""
+    """Close the sections that go further, which `links` has marked: their titles open them, and links into them do (``reading.js``)."""
 
     default_priority = 900
     formats = ("html",)
 
     def run(self, **_):
-        for section in self.document.findall(nodes.section):
-            if section[0].astext().startswith(MORE):
+        for mark in list(self.document.findall(nodes.comment)):
+            section = mark.parent
+            if mark.astext().startswith("more ") and isinstance(section, nodes.section):
+                minutes = f'<span class="minutes">{mark.astext().removeprefix("more ")} min</span></summary>'
+                section.replace(mark, nodes.raw("", minutes, format="html"))
                 section.insert(0, nodes.raw("", '<details class="more"><summary>', format="html"))
-                section.insert(2, nodes.raw("", "</summary>", format="html"))
                 section += nodes.raw("", "</details>", format="html")
 
 

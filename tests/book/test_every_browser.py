@@ -311,17 +311,19 @@ def test_an_answer_of_last_time_has_the_editors_colours(profile):
         "class Two:\n    definition = 3.5e2 // 2\n    defined"
     )
     box = cell(tab, None, text)
-    shades = "(lines) => lines.map((line) => [...line.childNodes].map((one) => [one.textContent, getComputedStyle(one.nodeType === 1 ? one : line).color]).flatMap(([words, colour]) => [...words].filter((sign) => sign.trim()).map((sign) => sign + colour))).flat()"
+    shades = """(lines) => lines.map((line) => [...line.childNodes].flatMap((one) => {
+      const { color, fontWeight } = getComputedStyle(one.nodeType === 1 ? one : line);
+      return [...one.textContent].filter((sign) => sign.trim()).map((sign) => sign + color + fontWeight); })).flat()"""
     typed = box.locator(".cm-line").evaluate_all(shades)
     tab.reload()
     pre = tab.locator(f".live-{ANSWER} pre").first
     kept = pre.evaluate(f"(pre) => ({shades})([pre])")
     plain = (
         {one[1:] for one in some if one[0] == ":"} for some in (typed, kept)
-    )  # the colour of what has none, of the editor and of the page
+    )  # the look of what has none, of the editor and of the page
     (here,), (there,) = plain
     odd = [(a, b) for a, b in zip(typed, kept, strict=True) if a != b and (a[1:], b[1:]) != (here, there)]
-    assert pre.text_content() == text and odd == [] and len({one[1:] for one in kept}) >= 4 and context.problems == []
+    assert pre.text_content() == text and odd == [] and len({one[1:] for one in kept}) == 3 and context.problems == []
 
 
 # ---------------------------------------------------------------- frames and rules

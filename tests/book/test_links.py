@@ -31,6 +31,7 @@ def read(text):
         ("[Somebody (2014)](https://example.org/) too", "[Somebody (2014)](https://example.org/) too"),
         ("(see [chapter 3](03_x.ipynb#a-b))", "(see [chapter 3](03_x.ipynb#a-b))"),
         ('### Where it looks <a id="where-it-looks"></a>\n\ntext', "### Where it looks\n\ntext"),
+        ('## More · Why the root? · 4 min <a id="why-the-root"></a>\n\ntext', "## Why the root?\n\n% more 4\n\ntext"),
         ('## The library\'s `softmax` · 1 <a id="the-librarys-softmax-1"></a>', "## The library's `softmax` · 1"),
     ],
 )

@@ -221,3 +221,68 @@ def test_the_first_page_says_where_the_reader_is(chromium, pages):
     assert seen["rows"] == [["2", "1 of 2", "2", "1", "1"], ["0", "0", "1", "0", "0"], read, read] == seen["taken"]
     assert seen["titles"] == ["5 · Permutations", "9 · The encoder–decoder", "12 · Translation", "w1 · Inputs and errors"]
     assert seen["saved"] == kept and seen[1] == [3, 3] and seen[0] == [2, 2]
+
+
+# ---------------------------------------------------------------- closed sections, checks, covered outputs
+
+CLOSED = "[...document.querySelectorAll('details.more')].map((one) => one.open)"
+
+
+@pytest.mark.browser
+def test_closed_sections_open_by_link_by_switch_and_on_paper(chromium, articles):
+    page = next(page for page in articles.values() if page.soup.select("details.more section"))
+    inner = page.soup.select_one("details.more section")["id"]
+
+    async def work(tab):
+        await tab.visit(page.path.as_uri())
+        seen = [await tab.evaluate(CLOSED)]
+        await tab.visit(f"{page.path.as_uri()}#{inner}")
+        seen.append(await tab.evaluate(f"document.getElementById('{inner}').checkVisibility()"))
+        await tab.evaluate("location.hash = ''")
+        await tab.locator(".reach button").nth(1).click()
+        await tab.visit(page.path.as_uri())
+        seen.append(await tab.evaluate(CLOSED))
+        await tab.locator(".reach button").nth(0).click()
+        seen.append(await tab.evaluate(CLOSED))
+        await tab.screen(1000, 800, media="print")
+        seen.append(await tab.evaluate(f"document.getElementById('{inner}').getBoundingClientRect().height > 0"))
+        return seen, tab.complaints
+
+    (first, linked, everything, again, printed), complaints = browse(chromium, work)
+    assert linked and printed and all(everything) and not any(first + again) and complaints == []
+
+
+def test_the_contents_know_closed_sections(articles):
+    sections = [one for page in articles.values() for one in page.soup.select("details.more")]
+    assert len(sections) > 20
+    for one in sections:
+        assert one.summary.h2 and one.summary.select(".minutes") and one.parent.name == "section" and one.parent["id"]
+
+
+@pytest.mark.browser
+def test_checks_are_shown_when_asked_for(chromium, articles):
+    shown = "[...document.querySelectorAll('details.claims')].filter((one) => one.checkVisibility()).length"
+
+    async def work(tab):
+        await tab.visit(page_of(articles, "03_scaled_dot_product_attention").path.as_uri())
+        seen = [await tab.evaluate(shown)]
+        await tab.locator("p.checked button").click()
+        return [*seen, await tab.evaluate(shown)]
+
+    before, after = browse(chromium, work)
+    assert before == 0 and after > 3
+
+
+@pytest.mark.browser
+def test_an_output_that_gives_the_answer_away_is_covered(chromium, articles):
+    first = "document.querySelector('.predict:has(+ .cell > .cell_output) + .cell > .cell_output')"
+    seen_ = f"getComputedStyle({first}.querySelector('.output')).visibility"
+
+    async def work(tab):
+        await tab.visit(page_of(articles, "03_scaled_dot_product_attention").path.as_uri())
+        seen = [await tab.evaluate(seen_)]
+        await tab.evaluate(f"{first}.parentElement.previousElementSibling.querySelector('summary').click()")
+        await tab.evaluate("new Promise((done) => setTimeout(done, 50))")
+        return [*seen, await tab.evaluate(seen_)]
+
+    assert browse(chromium, work) == ["hidden", "visible"]

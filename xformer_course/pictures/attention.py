@@ -25,7 +25,7 @@ def attention_by_hand(
     *,
     key_names: Sequence[str],
     value_names: Sequence[str],
-    first: str,
+    first: str | None = None,
 ) -> Picture:
     """Draw how one query is answered: keys, products, scores, weights, weighted values, sum.
 
@@ -48,6 +48,7 @@ def attention_by_hand(
     k, v = np.asarray(keys, float), np.asarray(values, float)
     width, depth = k.shape[1], v.shape[1]
     place = {name: row for row, name in enumerate(queries)}
+    first = first or next(iter(queries))
     lefts = [FIRST + COLUMN * j for j in range(len(words))]
     tops = _rows(width, depth)
     drawing = Drawing(400, tops["end"])
