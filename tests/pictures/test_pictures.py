@@ -98,6 +98,17 @@ def blending(facts=((2.0, 5), (6, 1), (4, 3))):
     return pictures.blending(["cat", "dog", "hen"], np.array(facts), ["size", "colour"])
 
 
+def then_and_now(num_kv_heads=2):
+    sections = dict.fromkeys(("norm", "rotary", "qk-norm", "grouped", "gate"), "here")
+    sizes = {"d_model": 512, "num_heads": 8, "d_ff": 2048, "gated_d_ff": 1365}
+    return pictures.then_and_now(**sizes, num_kv_heads=num_kv_heads, sections=sections)
+
+
+def caching(values=(10.0, 20, 30, 40)):
+    numbers = np.full(4, np.log(2)), np.array([0.0, 1, 1, 0]), np.array(values)
+    return pictures.caching(["<bos>", "Je", "suis", "ingénieur"], *numbers)
+
+
 def drawers(scores=(0.27, 0.0, 0.0), temperatures=(1.0, 0.3, 0.1)):
     values = np.array([[2.35, 48.86], [-0.13, 51.51], [13.40, 52.52]])
     more = {} if scores is None else {"scores": np.array(scores), "values": values, "temperatures": temperatures}
@@ -148,6 +159,7 @@ ALL = {
     "by-hand": by_hand, "reading": reading, "lanes": lanes, "translating": translating, "machine": machine,
     "masked": masked, "projections": projections,
     "heads": heads, "joining": joining, "all-in-one": all_in_one, "shuffled": shuffled, "clocks": clocks, "blending": blending,
+    "then-and-now": then_and_now, "caching": caching,
     "chain": chain, "drawers": drawers, "exact-drawers": lambda: drawers(scores=None),
 }  # fmt: skip
 each = pytest.mark.parametrize("make", ALL.values(), ids=ALL)
@@ -177,6 +189,22 @@ def test_the_other_pictures_show_theirs():
     assert "norm, Z: 5 × 28" in shown(machine(28).svg) and "(5, 28)" in machine(28).steps[2]
     texts = shown(translating().svg)
     assert {".70", ".80", ".90", ".91", ".83", ".99", "Tu", "dors"} <= set(texts)
+
+
+def test_the_layer_of_today_keeps_what_its_heads_leave():
+    for heads in (1, 2, 4):
+        picture = then_and_now(heads)
+        assert f"{2 * 64 * heads:,} numbers in the cache instead of 1,024" in picture.steps[4]
+        assert picture.svg.count('class="f-key s-key"') == 8 + heads
+
+
+def test_a_cache_changes_what_is_made_and_not_what_is_read():
+    picture = caching()
+    assert {"Je reads 16.67", "suis reads 22", "keys and values made so far: 4", "keys and values made so far: 10"} <= set(
+        shown(picture.svg)
+    )
+    assert picture.steps[2].count("It reads 22.") == 2 and "<b>&lt;bos&gt;</b>" in picture.steps[0]
+    assert "suis reads 24" in shown(caching((10, 20, 35, 40)).svg)
 
 
 def test_the_map_has_the_shapes_of_a_model():

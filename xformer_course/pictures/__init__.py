@@ -5,13 +5,15 @@
 several heads read, `blending` why one does not do, `shuffled` what becomes of words that change places, `clocks` how sines and
 cosines number the places, `lanes` what a layer does to its words, `flipping` what its net is for, `norming` its LayerNorm, `likeness` its
 plus, `poking` which words a change reaches, `masked` what a mask leaves, `machine` the whole encoder–decoder, `tying` its matrix of
-words, `translating` how a translator reads and writes (`translation`, with the numbers of a trained one). To draw
+words, `translating` how a translator reads and writes (`translation`, with the numbers of a trained one), `caching` what a cache keeps,
+`then_and_now` what has changed in a layer. To draw
 another sentence, call one of them with other words and arrays. A new picture is a function that fills a `Drawing` and returns a
 `Picture`; one script runs them all.
 """
 
 from xformer_course.pictures.attention import attention_by_hand
 from xformer_course.pictures.blending import blending
+from xformer_course.pictures.caching import caching
 from xformer_course.pictures.chain import chain
 from xformer_course.pictures.clocks import clocks
 from xformer_course.pictures.crossing import added, cross_reading
@@ -23,6 +25,7 @@ from xformer_course.pictures.lanes import lanes
 from xformer_course.pictures.likeness import likeness
 from xformer_course.pictures.machine import machine
 from xformer_course.pictures.masking import masked
+from xformer_course.pictures.modern import then_and_now
 from xformer_course.pictures.norming import norming
 from xformer_course.pictures.picture import Picture
 from xformer_course.pictures.poking import poking
@@ -39,6 +42,7 @@ __all__ = [
     "all_in_one",
     "attention_by_hand",
     "blending",
+    "caching",
     "chain",
     "clocks",
     "cross_reading",
@@ -55,6 +59,7 @@ __all__ = [
     "projections",
     "reading",
     "shuffled",
+    "then_and_now",
     "translating",
     "translation",
     "tying",

@@ -49,7 +49,7 @@ CACHE = Exercise(
     difficulty=2,
     statement="""\
 The NumPy function below runs self-attention with one head. It reads one word at a time and keeps keys and values. `x` (t, m) holds the word vectors. \
-`positions` holds one vector for each place, and there are more than t places; each word gets its vector added before the projections. The first row of the result is right, and the later ones are wrong. \
+`positions` holds one vector for each position, and there are more than t positions; each word gets its vector added before the projections. The first row of the result is right, and the later ones are wrong. \
 Find the bug and fix it: word n must read words 0 to n, as if all the words had been sent at once.""",
     hints=(
         "Swap the first two words. Does the output of the third word change? Should it?",

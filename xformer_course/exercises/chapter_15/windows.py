@@ -25,8 +25,8 @@ WINDOW = Exercise(
     difficulty=2,
     statement="""\
 Write `sink_mask(length, window, sinks)`: a boolean mask (length, length), rows are queries, True = may attend. Each \
-place may read the last `window` places, itself included, and also the first `sinks` places of the row. It never \
-reads a later place. NumPy or torch, as you like.""",
+position may read the last `window` positions, itself included, and also the first `sinks` positions of the row. It never \
+reads a later position. NumPy or torch, as you like.""",
     hints=(
         "With `window` = 2 and `sinks` = 0, which two places does the last one read?",
         "Three conditions on the query's place i and the key's place j: not in the future, near enough, or among the first.",
