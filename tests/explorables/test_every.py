@@ -23,7 +23,7 @@ AUDIT = """
   const say = (e) => `${e.tagName} ${(e.getAttribute("aria-label") || e.textContent).trim().slice(0, 30)}`;
   const name = (e) => e.getAttribute("aria-label") || (e.labels && e.labels.length && e.labels[0].textContent.trim()) || (e.tagName === "BUTTON" && e.textContent.trim());
   const part = (c) => { c /= 255; return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; };
-  const numbers = (s) => (s.match(/[\\d.]+/g) || [0, 0, 0, 0]).map(Number);
+  const numbers = (s) => (s.match(/[\\d.]+/g) || [0, 0, 0, 0]).map((n, i) => n * (s.startsWith("color(") && i < 3 ? 255 : 1));
   const light = ([r, g, b]) => 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
   const behind = (e) => { for (; e; e = e.parentElement) { const c = numbers(getComputedStyle(e).backgroundColor); if (c.length < 4 || c[3] > 0) return c; } return [255, 255, 255]; };
   const all = [...figure.querySelectorAll("*")].filter(seen);

@@ -1,13 +1,12 @@
 """The picture of attention: every number drawn is the one computed, and stands where it belongs."""
 
-import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
 from xformer_course import plots
-from xformer_course.plots.style import MASK_COLOURS
+from xformer_course.plots.style import MASK_COLOURS, WEIGHTS
 
 QUERIES = ["Le", "gros", "chat"]
 KEYS = ["The", "big", "yellow", "cat", "."]
@@ -113,7 +112,7 @@ def test_hidden_scores_are_dark_and_weights_have_the_colours_of_a_map(arrays):
     _, weights, _ = attention(*arrays, MASK)
     for i, j in np.ndindex(3, 5):
         assert (to_hex(colours[where[f"scores[{i},{j}]"]]) == MASK_COLOURS[0]) is not bool(MASK[i, j])
-        np.testing.assert_allclose(colours[where[f"weights[{i},{j}]"]], matplotlib.colormaps["viridis"](weights[i, j]))
+        np.testing.assert_allclose(colours[where[f"weights[{i},{j}]"]], WEIGHTS(weights[i, j]))
 
 
 def test_a_query_that_may_attend_to_nothing_gets_zeros(arrays):

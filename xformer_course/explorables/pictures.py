@@ -8,18 +8,12 @@ import numpy as np
 
 from xformer_lib.shapes import Bool, Float
 
-# Ten steps of viridis, the same as in kit.js.
-VIRIDIS = ("440154", "482878", "3e4a89", "31688e", "26828e", "1f9e89", "35b779", "6ece58", "b5de2b", "fde725")
-_RGB = np.array([[int(code[at : at + 2], 16) for at in (0, 2, 4)] for code in VIRIDIS], dtype=float)
-
 
 def shade(share: float) -> str:
-    """The style of a cell: a ground from viridis (0 dark, 1 bright), and black or white, whichever reads better."""
-    place = min(1.0, max(0.0, share)) * (len(_RGB) - 1)
-    rgb = [round(float(np.interp(place, range(len(_RGB)), _RGB[:, part]))) for part in range(3)]
-    parts = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in (c / 255 for c in rgb)]
-    light = 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
-    return f"background:rgb({rgb[0]},{rgb[1]},{rgb[2]});color:{'#000' if light > 0.179 else '#fff'}"
+    """The style of a cell, as in kit.js: the weight's violet on paper, and the ink that reads on it by day and by night."""
+    share = min(1.0, max(0.0, share))
+    colour = "var(--xf-on-faint)" if share < 0.71 else "#000" if share < 0.8 else "var(--xf-on-deep)"
+    return f"background:color-mix(in srgb,var(--xf-weight) {100 * share:.0f}%,var(--xf-paper));color:{colour}"
 
 
 def number(value: float, digits: int = 2) -> str:

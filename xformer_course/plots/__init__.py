@@ -2,7 +2,7 @@
 
 Every function draws on the axes it is given (or on new ones) and returns them, so that a figure can be
 composed, changed and tested. Attention maps always have queries as rows and keys as columns, with the words
-on both axes. Colours are viridis, cividis and the palette of Okabe and Ito, which stay apart for
+on both axes. Colours are violet on white for weights, cividis, and the palette of Okabe and Ito, which stay apart for
 colour-blind readers; lines also differ in dash and marker, so that they stay apart in grey.
 
 `maps` holds coloured matrices, `steps` the computation of attention, `heads` several heads together, `grid` all layers and heads,

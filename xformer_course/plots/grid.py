@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from xformer_course.plots.maps import _check_axis_names, _check_words
-from xformer_course.plots.style import MARKERS, OKABE_ITO, ROLES, new_axes
+from xformer_course.plots.style import MARKERS, OKABE_ITO, ROLES, WEIGHTS, frame, new_axes
 
 
 def map_grid(
@@ -19,7 +19,7 @@ def map_grid(
         weights: (l, h, i, j); the rows of a map are queries.
         queries: The i words of the rows, written once at the left of each layer.
         keys: The j words of the columns, written once below each head.
-        vmax: Weight of the lightest colour, the same for all maps.
+        vmax: Weight of the deepest colour, the same for all maps.
         query_axis: Name of the vertical axes; it must contain the word "query".
         key_axis: Name of the horizontal axes; it must contain the word "key".
 
@@ -40,10 +40,10 @@ def map_grid(
     height = 0.6 + 0.09 * longest + layers * (0.35 + 0.23 * len(queries))
     figure, axes = plt.subplots(layers, heads, figsize=(width, height), sharex=True, sharey=True, squeeze=False)
     for (layer, head), ax in np.ndenumerate(axes):
-        image = ax.imshow(weights[layer, head], cmap="viridis", vmin=0.0, vmax=vmax, aspect="auto")
+        image = ax.imshow(weights[layer, head], cmap=WEIGHTS, vmin=0.0, vmax=vmax, aspect="auto")
         ax.set_title(f"layer {layer + 1}, head {head + 1}", fontsize=9.5)
         ax.grid(False)
-        ax.spines[:].set_visible(False)
+        frame(ax)
     axes[0, 0].set_xticks(range(len(keys)), keys)
     axes[0, 0].set_yticks(range(len(queries)), queries)
     for ax in axes.flat:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from xformer_course.plots.style import new_axes
+from xformer_course.plots.style import WEIGHTS, frame, new_axes
 
 
 def influence_map(
@@ -28,7 +28,7 @@ def influence_map(
         ax: Where to draw; new axes when None.
         names: Labels of the heads; "head 1", "head 2", … when None.
         title: A line above the map.
-        vmax: Influence of the lightest colour; the largest one when None.
+        vmax: Influence of the deepest colour; the largest one when None.
         xlabel: Name of the horizontal axis.
         colorbar: Draw the scale beside the map.
         label: What the scale beside the map measures, with its unit.
@@ -41,15 +41,15 @@ def influence_map(
     if (table < 0).any():
         raise ValueError(f"influence: expected sizes of at least 0, got {table.min():g}; take the absolute value")
     ax = new_axes(ax, (2.4 + 0.5 * table.shape[1], 1.2 + 0.5 * len(table)))
-    image = ax.imshow(table, cmap="viridis", vmin=0.0, vmax=table.max() if vmax is None else vmax, aspect="auto")
+    image = ax.imshow(table, cmap=WEIGHTS, vmin=0.0, vmax=table.max() if vmax is None else vmax, aspect="auto")
     ax.set_xticks(range(table.shape[1]), columns)
     ax.set_yticks(range(len(table)), names)
     ax.set(xlabel=xlabel)
     ax.set_title(title or "")
     ax.grid(False)
-    ax.spines[:].set_visible(False)
+    frame(ax)
     for row, column in np.argwhere(table == 0.0):
-        ax.text(column, row, "×", ha="center", va="center", color="white", fontsize=13)
+        ax.text(column, row, "×", ha="center", va="center", color="black", fontsize=13)
     if colorbar:
         ax.figure.colorbar(image, ax=ax, label=label)
     return ax

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.ticker import MaxNLocator
 
-from xformer_course.plots.style import MASK_COLOURS, ROLES, new_axes
+from xformer_course.plots.style import MASK_COLOURS, ROLES, WEIGHTS, frame, ink, new_axes
 
 
 def attention_map(
@@ -33,7 +33,7 @@ def attention_map(
         title: A line above the map.
         values: Write each weight into its cell, with two decimals.
         colorbar: Draw the scale beside the map; switch it off for all but one of several maps.
-        vmax: Weight of the lightest colour; one value for all maps that are to be compared.
+        vmax: Weight of the deepest colour; one value for all maps that are to be compared.
         query_axis: Name of the vertical axis; it must contain the word "query".
         key_axis: Name of the horizontal axis; it must contain the word "key".
 
@@ -44,8 +44,9 @@ def attention_map(
     _check_words("weights", weights, queries, keys)
     _check_axis_names(query_axis, key_axis)
     ax = new_axes(ax, (1.6 + 0.62 * len(keys), 1.3 + 0.5 * len(queries)))
-    image = ax.imshow(weights, cmap="viridis", vmin=0.0, vmax=vmax, aspect="auto")
+    image = ax.imshow(weights, cmap=WEIGHTS, vmin=0.0, vmax=vmax, aspect="auto")
     _label_words(ax, queries, keys, query_axis, key_axis, title)
+    frame(ax)
     if values:
         _write_values(ax, weights, vmax)
     if colorbar:
@@ -140,5 +141,4 @@ def _separate_cells(ax: Axes, shape: tuple[int, int]) -> None:
 def _write_values(ax: Axes, weights: np.ndarray, vmax: float) -> None:
     for row, line in enumerate(weights):
         for column, weight in enumerate(line):
-            colour = "black" if weight > 0.6 * vmax else "white"
-            ax.text(column, row, f"{weight:.2f}", ha="center", va="center", color=colour)
+            ax.text(column, row, f"{weight:.2f}", ha="center", va="center", color=ink(weight / vmax))

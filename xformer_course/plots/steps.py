@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 
 import numpy as np
-from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from xformer_course.plots.style import MASK_COLOURS, ROLES, new_axes, tint
+from xformer_course.plots.style import MASK_COLOURS, ROLES, WEIGHTS, ink, new_axes, tint
 from xformer_lib.reference.attention import softmax
 
 WIDEST = 9.0  # inches
@@ -221,7 +220,7 @@ def _colours(number: float, shade: bool) -> tuple:
     if np.isneginf(number):
         return MASK_COLOURS[0], "white"
     if shade:
-        return colormaps["viridis"](number), "black" if number > 0.6 else "white"
+        return WEIGHTS(number), ink(number)
     return PLAIN, "black"
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import ConnectionPatch
 
-from xformer_course.plots.style import new_axes
+from xformer_course.plots.style import WEIGHTS, frame, ink, new_axes
 
 CHARTS_A_ROW = 3
 TITLE = 0.4  # inches between two strips
@@ -78,16 +78,15 @@ def readout_map(
             "give one name per row and column"
         )
     ax = new_axes(ax, (min(9.0, 2.6 + 0.95 * len(steps)), 1.4 + 0.5 * len(depths)))
-    image = ax.imshow(table, cmap="viridis", vmin=0.0, vmax=1.0, aspect="auto", origin="lower")
+    image = ax.imshow(table, cmap=WEIGHTS, vmin=0.0, vmax=1.0, aspect="auto", origin="lower")
     for row, column in np.ndindex(table.shape):
-        colour = "black" if table[row, column] > 0.6 else "white"
-        ax.text(column, row, words[row][column], ha="center", va="center", color=colour, fontsize=10)
+        ax.text(column, row, words[row][column], ha="center", va="center", color=ink(table[row, column]), fontsize=10)
     ax.set_yticks(range(len(depths)), depths)
     ax.set_xticks(range(len(steps)), steps)
     ax.set(xlabel="the decoder has just read", ylabel="read out after")
     ax.set_title(title or "")
     ax.grid(False)
-    ax.spines[:].set_visible(False)
+    frame(ax)
     ax.figure.colorbar(image, ax=ax, label="probability of the word shown")
     return ax
 

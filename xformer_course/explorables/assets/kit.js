@@ -52,23 +52,11 @@ const kit = (() => {
   const fresh = (word) => `xf-${word}-${++counter}-${Math.floor(performance.now())}`;
 
   // ---------------------------------------------------------------- colour
-  const VIRIDIS = ["440154", "482878", "3e4a89", "31688e", "26828e", "1f9e89", "35b779", "6ece58", "b5de2b", "fde725"].map((hex) =>
-    [0, 2, 4].map((at) => parseInt(hex.slice(at, at + 2), 16)),
-  );
-  const light = (rgb) =>
-    dot(
-      [0.2126, 0.7152, 0.0722],
-      rgb.map((part) => {
-        const value = part / 255;
-        return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
-      }),
-    );
-  // The style of a cell whose value is `share` of the way from lowest to highest: ground, and black or white, whichever reads better.
+  // The style of a cell, as in pictures.py: the weight's violet on paper, and the ink that reads on it by day and by night.
   const shade = (share) => {
-    const place = Math.min(1, Math.max(0, share)) * (VIRIDIS.length - 1);
-    const from = Math.min(VIRIDIS.length - 2, Math.floor(place));
-    const rgb = VIRIDIS[from].map((part, i) => Math.round(part + (place - from) * (VIRIDIS[from + 1][i] - part)));
-    return `background:rgb(${rgb});color:${light(rgb) > 0.179 ? "#000" : "#fff"}`;
+    const part = Math.min(1, Math.max(0, share));
+    const colour = part < 0.71 ? "var(--xf-on-faint)" : part < 0.8 ? "#000" : "var(--xf-on-deep)";
+    return `background:color-mix(in srgb,var(--xf-weight) ${(100 * part).toFixed(0)}%,var(--xf-paper));color:${colour}`;
   };
 
   // ---------------------------------------------------------------- controls

@@ -234,7 +234,7 @@ const start = ({ stage, data, say }) => {
         `Pair ${state.pair} turns by ${number(omega, 4)} radians a place and comes round every ${number((2 * Math.PI) / omega, 1)} places; at place ${state.place} it holds ${number(sine)} and ${number(cosine)}.`,
       );
       return [
-        h("p", {}, "The whole table, bright for 1 and dark for −1; for each pair the sine above the cosine"),
+        h("p", {}, "The whole table, deep violet for 1 and paper for −1; for each pair the sine above the cosine"),
         h(
           "div",
           { class: "xf-row" },

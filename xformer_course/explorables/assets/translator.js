@@ -580,7 +580,7 @@ const start = ({ stage, data, say }) => {
               tell,
             }),
             told,
-            h("p", {}, WHOSE[part], " Dark is 0, bright is 1; each row adds up to 1."),
+            h("p", {}, WHOSE[part], " Paper is 0, deep violet is 1; each row adds up to 1."),
           ];
     const redraw = (change, text) => {
       Object.assign(state, change);

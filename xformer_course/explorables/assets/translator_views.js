@@ -104,21 +104,15 @@ const views = (() => {
     );
 
   // All heads of one kind: a small picture for each, a row for each layer.
-  const COLOURS = Array.from({ length: 256 }, (_, n) => [
-    ...kit
-      .shade(n / 255)
-      .match(/rgb\(([^)]*)\)/)[1]
-      .split(",")
-      .map(Number),
-    255,
-  ]);
   const picture = (matrix) => {
     const rows = matrix.length,
       columns = Math.max(...matrix.map((row) => row.length));
     const canvas = h("canvas", { width: columns, height: rows, "aria-hidden": "true" }),
       pen = canvas.getContext("2d");
-    const image = pen.createImageData(columns, rows);
-    matrix.forEach((row, i) => row.forEach((value, j) => image.data.set(COLOURS[Math.round(255 * value)], 4 * (i * columns + j))));
+    const image = pen.createImageData(columns, rows),
+      hue = getComputedStyle(document.querySelector(".xf")).getPropertyValue("--xf-weight").trim(),
+      violet = [1, 3, 5].map((at) => parseInt(hue.slice(at, at + 2), 16));
+    matrix.forEach((row, i) => row.forEach((value, j) => image.data.set([...violet, Math.round(255 * value)], 4 * (i * columns + j))));
     pen.putImageData(image, 0, 0);
     return canvas;
   };
