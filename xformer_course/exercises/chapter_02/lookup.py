@@ -136,7 +136,7 @@ LOOKUP = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-Write `my_lookup(query, keys, values, temperature=1.0)` for one query: `query` (d,), `keys` (j, d), `values` (j, e). \
+Write `my_lookup(query, keys, values, temperature=1.0)` for one query: `query` (d,), `keys` (j, d), `values` (j, d_v). \
 Divide the dot products of query and keys by the temperature, turn them into weights with softmax, take the mean of \
 the values, and return the pair `(output, weights)`. All numbers must be finite, even for scores in the thousands or a \
 temperature of 0.0001. Beware: `np.exp(1000)` is infinite, and infinity divided by infinity is `nan`. What can you \
