@@ -73,7 +73,12 @@ window.pagePython = (() => {
     // Loads and starts what is not there yet, and tells how far it is.
     ready(progress) {
       tell = progress;
-      return Promise.race([this.ended, (this.begun ??= this.begin())]);
+      // What could not begin is over: the next press begins another, and asks for the missing files again.
+      this.begun ??= this.begin().catch((error) => {
+        this.end(error.message);
+        throw error;
+      });
+      return Promise.race([this.begun, this.ended]);
     }
 
     async begin() {

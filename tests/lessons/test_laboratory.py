@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.ci import continuous
-from xformer_course.lessons.laboratory import TASKS, Parts, Run, answer, build
+from xformer_course.lessons.laboratory import TASKS, Parts, Run, answer, build, check_gradients, views
 from xformer_lib.reference import transformer
 
 SOURCE = np.array([[4, 5, 6, 2], [7, 8, 2, 0]])
@@ -211,3 +211,74 @@ def test_a_run_ends_where_its_loss_is_no_number_and_what_is_printed_comes_back()
 def test_a_sentence_is_read_as_people_type_it(typed, read):
     task = TASKS["fragment"]()
     assert task.read(typed) == task.read(read)
+
+
+@pytest.mark.parametrize(
+    "change, named",
+    [
+        ((" - along", ""), "LayerNorm, input"),
+        (("(d_hat - mean(d_hat) - along)", "(d_hat - along)"), "LayerNorm, input"),
+        (("d_scores @ self.k * self.scale", "d_scores @ self.k"), "SelfAttention.w_q.w"),
+        (("self.q * self.scale       #", "self.q       #"), "SelfAttention.w_k.w"),
+        ((" + self.d_context", ""), "SelfAttention, input"),
+        (("d_hidden * (self.hidden > 0)", "d_hidden"), "FeedForward.w_1.w"),
+        (("return d_y + self.norm.backward", "return self.norm.backward"), "Residual, input"),
+        (("self.w.grad += np.einsum", "self.w.grad -= np.einsum"), "Linear.w"),
+        (("p[right] -= 1 ", "p[right] -= 2 "), "cross_entropy"),
+        (("d_memory = d_memory + d_part", "d_memory = d_part * 0"), "Transformer."),
+    ],
+)
+def test_a_faulty_gradient_is_named(change, named):
+    rows = check_gradients(Run("backwards", cells=[IMPORTS, *cells(change)]))
+    wrong = [row["name"] for row in rows if not row["right"]]
+    assert wrong and wrong[0].startswith(named), wrong[:4]
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [{}, {"norm": "post"}, {"norm": "none"}, {"residuals": False, "layers": 3}, {"positions": False}, {"causal_mask": False}]
+    + [{"padding_mask": False}, {"scale": False, "heads": 1}],
+)
+def test_no_false_alarm_and_nothing_is_moved(parts):
+    run, twin = (Run("backwards", Parts(steps=3, **parts)) for _ in range(2))
+    assert all(row["right"] for row in check_gradients(run))
+    views(run)
+    run.train()
+    twin.train()
+    assert run.losses == twin.losses
+
+
+def test_attention_with_another_function_is_checked():
+    change = ("d_weights = d_out @ transposed(self.v) ", "d_weights = 2 * d_out @ transposed(self.v) ")
+    begun([IMPORTS, *cells(change)])
+    rows = asked(do="check")["rows"]
+    first = next(row for row in rows if not row["right"])
+    assert first["name"] == "SelfAttention.w_q.w" and first["backward"] == pytest.approx(2 * first["nudged"], rel=1e-3)
+
+
+def test_why_no_residuals_and_no_scale_fail():
+    """Page 9c, over three seeds: the rows of the memory become one though more gradient comes back; no scale saturates softmax."""
+    for seed in (0, 1, 2):
+        whole, bare = (views(Run("backwards", Parts(layers=3, residuals=kept), seed=seed)) for kept in (True, False))
+        assert bare["likeness"] > 0.999 > 0.6 > whole["likeness"]
+        assert all(one > other for one, other in zip(bare["encoder"], whole["encoder"]))
+        scaled, raw = (views(Run("backwards", Parts(heads=1, width=32, rate=0.01, scale=kept), seed=seed)) for kept in (True, False))
+        assert min(raw["top"]) > 0.75 > 0.6 > max(scaled["top"]) and raw["queries_keys"] > 2 * scaled["queries_keys"]
+
+
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        (("self.weights = softmax", "raise SystemExit(7); self.weights = softmax"), "SystemExit: 7 (the cell of Attention, line"),
+        (("self.weights", "self.shares"), "(the laboratory reads this name: keep it in your code)"),
+    ],
+)
+def test_what_ends_the_readers_code_is_told(change, said):
+    begun([IMPORTS, *cells(change)])
+    told = [asked(do="train", seconds=60), asked(do="write", text="cat")]
+    assert any(said in one.get("error", "") for one in told), told
+
+
+def test_a_switch_never_does_nothing():
+    with pytest.raises(ValueError, match="scale: expected Attention to keep its factor as self.scale"):
+        Run("backwards", Parts(scale=False), cells=[IMPORTS, *cells(("self.scale", "self.factor"))])

@@ -19,7 +19,7 @@ EXPERIMENTS: tuple[tuple[str, dict, str], ...] = (
     (
         "no residuals, three layers",
         {"residuals": False, "layers": 3},
-        "Each layer replaces its input. Do three such layers learn anything?",
+        "Each layer replaces its input. What becomes of the rows of the memory, and so of what the decoder reads?",
     ),
     ("three layers, everything in place", {"layers": 3}, "Does it learn faster than one layer?"),
     (
@@ -58,7 +58,7 @@ def laboratory() -> Explorable:
         name="laboratory",
         label="A Transformer to take apart and train in the page",
         caption="Choose a task and an experiment, or switch parts off yourself, and press the button: the NumPy Transformer of page 9b is trained here, in your "
-        "browser, while you watch. The previous run stays in the figure, dashed. Under <em>Change the code</em> you edit the model itself.",
+        "browser, while you watch. The previous run stays in the figure, dashed. Under <em>Settings</em> are the switches, the sizes and the seed; under <em>Change the code</em> you edit the model itself and check its gradients.",
         data={
             "tasks": [
                 {
@@ -74,7 +74,7 @@ def laboratory() -> Explorable:
             ],
             "experiments": [{"title": title, "parts": parts, "ask": ask} for title, parts, ask in EXPERIMENTS],
             "names": transformer.__all__,
-            "megabytes": 10,
+            "megabytes": 9,
             "elsewhere": ELSEWHERE,
         },
         picture=f"<p>Experiments, each a press away in the page:</p><ul>{listed}</ul>",

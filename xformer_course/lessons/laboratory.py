@@ -18,7 +18,7 @@ import numpy as np
 from xformer_lib.data.fragment import fragment_split, split_words
 from xformer_lib.reference import transformer
 
-__all__ = ["Backwards", "Fragment", "Parts", "Run"]
+__all__ = ["Backwards", "Fragment", "Parts", "Run", "check_gradients", "views"]
 
 PAD, BOS, EOS = transformer.PAD, transformer.BOS, transformer.EOS
 PRINTED = 2_000  # characters of what the reader's code prints, the last ones
@@ -220,11 +220,14 @@ class Run:
             if self.step % self.task.every == 0 or self.step == self.parts.steps:
                 self.right.append((self.step, self.share_right()))
 
+    def batch(self, size: int = 32) -> tuple[np.ndarray, np.ndarray]:
+        """Return the next sources and targets to learn from, padded."""
+        rows = self.rng.integers(self.task.known.start, len(self.task.sources), size=size)
+        return shortened(self.task.sources[rows]), shortened(self.task.targets[rows])
+
     def _one_step(self):
-        task, steps = self.task, self.parts.steps
-        rows = self.rng.integers(self.task.known.start, len(task.sources), size=32)
-        source, target = task.sources[rows], task.targets[rows]
-        source, target = shortened(source), shortened(target)
+        steps = self.parts.steps
+        source, target = self.batch()
         loss, d_logits = self.code["cross_entropy"](self.model.forward(source, self.reads(target)), target)
         self.model.backward(d_logits)
         rising = (self.step + 1) / (0.1 * steps) if self.parts.warm_up else 1
@@ -280,6 +283,153 @@ class Run:
         return {"step": self.step, "steps": self.parts.steps, "losses": self.losses, "right": self.right, "diverged": self.diverged}
 
 
+def views(run: Run) -> dict[str, Any]:
+    """Return what shows why a run learns or does not: a forward and a backward pass of its model over one batch, which teaches nothing.
+
+    ``likeness`` is the mean cosine of two rows of a source's memory, ``top`` the largest weight of a query, in the mean, of each attention
+    in the model's order, ``encoder`` the norm of the loss's gradient in each encoder layer, ``queries_keys`` that
+    in all W_Q and W_K, ``stream`` the root mean square of what each layer of the encoder returns, last that of the memory.
+    """
+    task, model = run.task, run.model
+    rows = np.random.default_rng(0).integers(task.known.start, len(task.sources), size=32)
+    source, target = shortened(task.sources[rows]), shortened(task.targets[rows])
+    x, stream = model.embed(source), []
+    for layer in model.encoder:
+        x = layer.forward(x, model.source_mask(source))
+        stream.append(x)
+    stream.append(model.encoder_norm.forward(x))
+    _, d_logits = run.code["cross_entropy"](model.forward(source, run.reads(target)), target)
+    model.backward(d_logits)
+    attentions = [part.f for layer in [*model.encoder, *model.decoder] for part in vars(layer).values() if hasattr(part.f, "w_q")]
+    found = {
+        "likeness": float(np.mean([_likeness(memory[ids != PAD]) for memory, ids in zip(stream[-1], source)])),
+        "top": [float(part.weights.max(axis=-1).mean()) for part in attentions],
+        "encoder": [_size(layer.parameters()) for layer in model.encoder],
+        "queries_keys": _size([weight.w for part in attentions for weight in (part.w_q, part.w_k)]),
+        "stream": [float(np.sqrt(np.mean(states[source != PAD] ** 2))) for states in stream],
+    }
+    for parameter in model.parameters():
+        parameter.grad[:] = 0
+    return found
+
+
+def check_gradients(run: Run, places: int = 5) -> list[dict[str, Any]]:
+    """Compare the gradients of the model's code with what nudging a number by 1e-6 does to the output, in float64.
+
+    One row for each array of a kind of layer, what is inside first: ``name``, and at the worst of ``places`` numbers ``backward`` and
+    ``nudged``, and whether they agree, as ``right``. Each layer is checked alone, so the first wrong row names the faulty ``backward``.
+    """
+    model, rng = run.model, np.random.default_rng(0)
+    kept = [(parameter, parameter.value, parameter.grad) for parameter in model.parameters()]
+    for parameter, value, grad in kept:
+        parameter.value, parameter.grad = value.astype(float), grad.astype(float)
+    try:
+        source, target = (np.array([row.tolist() for row in rows[:4]]) for rows in (run.task.sources, run.task.targets))
+        layers: dict[str, tuple[Any, tuple]] = {}  # the first of each kind, with what it was given
+        _listen(model, layers)
+        logits = model.forward(source, run.reads(target))
+        _listen(model, None)
+        found = [
+            _compared(
+                "cross_entropy",
+                logits,
+                lambda: run.code["cross_entropy"](logits, target)[0],
+                run.code["cross_entropy"](logits, target)[1],
+                places,
+                rng,
+            )
+        ]
+        for name, (layer, given) in layers.items():
+            given = tuple(one.astype(float) if one.dtype.kind == "f" else one for one in given)
+            pull = rng.normal(size=np.shape(layer.forward(*given)))
+            for parameter in layer.parameters():
+                parameter.grad[:] = 0
+            back = layer.backward(pull)
+            back = back[0] if isinstance(back, tuple) else back
+
+            def pulled(layer=layer, given=given, pull=pull):
+                return (pull * layer.forward(*given)).sum()
+
+            arrays = [(f"{name}.{path}", parameter.value, parameter.grad) for path, parameter in _named(layer)]
+            if len(given) > 2 and hasattr(layer, "d_context"):
+                arrays.append((f"{name}, context", given[1], layer.d_context))
+            arrays.append((f"{name}, input", given[0], back))
+            found += [_compared(label, value, pulled, np.array(grad), places, rng) for label, value, grad in arrays]
+        for parameter in model.parameters():
+            parameter.grad[:] = 0
+        loss = lambda: run.code["cross_entropy"](model.forward(source, run.reads(target)), target)  # noqa: E731
+        model.backward(loss()[1])
+        whole = [(f"Transformer.{path}", parameter.value, parameter.grad.copy()) for path, parameter in _named(model)]
+        found += [_compared(label, value, lambda: loss()[0], grad, places, rng) for label, value, grad in whole]
+    finally:
+        _listen(model, None)
+        for parameter, value, grad in kept:
+            parameter.value, parameter.grad = value, grad
+    return found
+
+
+def _inner(layer):
+    """The layers directly in a layer, with their names."""
+    for name, part in vars(layer).items():
+        if isinstance(part, list):
+            yield from ((f"{name}[{place}]", one) for place, one in enumerate(part) if hasattr(one, "parameters"))
+        elif hasattr(part, "parameters"):
+            yield name, part
+
+
+def _named(layer):
+    """The arrays that learn in a layer, with their paths."""
+    for name, part in vars(layer).items():
+        if hasattr(part, "grad"):
+            yield name, part
+    for name, part in _inner(layer):
+        yield from ((f"{name}.{path}", parameter) for path, parameter in _named(part))
+
+
+def _listen(layer, heard):
+    """Note what the first layer of each kind is given, inner ones before outer ones, or (None) no longer."""
+    for _, part in _inner(layer):
+        _listen(part, heard)
+        part.__dict__.pop("forward", None)
+        if heard is not None:
+
+            def forward(*given, part=part, plain=part.forward):
+                out = plain(*given)
+                if given[0].dtype.kind == "f":
+                    heard.setdefault(type(part).__name__, (part, given))
+                return out
+
+            part.forward = forward
+
+
+def _compared(name, value, loss, grad, places, rng):
+    """One row of `check_gradients`: nudge some numbers of ``value``, the one with the largest gradient among them."""
+    if np.shape(grad) != value.shape:
+        raise ValueError(f"{name}: expected a gradient of shape {value.shape}, got {np.shape(grad)}; backward returns one number for each")
+    chosen = [np.abs(grad).argmax(), *rng.integers(value.size, size=places - 1)]
+    worst = (-1.0, 0.0, 0.0)
+    for place in (np.unravel_index(one, value.shape) for one in chosen):
+        before, sides = value[place], []
+        for nudge in (1e-6, -1e-6):
+            value[place] = before + nudge
+            sides.append(loss())
+        value[place] = before
+        nudged, back = (sides[0] - sides[1]) / 2e-6, float(grad[place])
+        off = abs(nudged - back) / (1e-5 + 1e-3 * max(abs(nudged), abs(back)))
+        worst = max(worst, (float(off) if np.isfinite(off) else float("inf"), back, float(nudged)))
+    return {"name": name, "backward": worst[1], "nudged": worst[2], "right": worst[0] < 1}
+
+
+def _likeness(vectors):
+    unit = vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+    count = len(unit)
+    return ((unit @ unit.T).sum() - count) / (count * count - count)
+
+
+def _size(parameters):
+    return float(np.sqrt(sum((parameter.grad**2).sum() for parameter in parameters)))
+
+
 def ended(ids: list[int]) -> list[int]:
     """The ids before the end, or all of them."""
     return ids[: ids.index(EOS)] if EOS in ids else ids
@@ -309,7 +459,11 @@ def build(code: dict[str, Any], vocab_size: int, parts: Parts, rng: np.random.Ge
     rewired, nothing = (type(kind.__name__, (kind, code["Layer"]), {}) for kind in (Rewired, Nothing))
     for layer in [*model.encoder, *model.decoder]:
         for name, part in list(vars(layer).items()):
-            if not parts.scale and hasattr(part.f, "scale"):
+            if not parts.scale and "attention" in name:
+                if not hasattr(part.f, "scale"):
+                    raise ValueError(
+                        "scale: expected Attention to keep its factor as self.scale, got no such name; keep the name, or the scale"
+                    )
                 part.f.scale = 1.0
             if parts.norm != "pre" or not parts.residuals:
                 before, after = {"pre": (part.norm, nothing()), "post": (nothing(), part.norm), "none": (nothing(), nothing())}[parts.norm]
@@ -350,8 +504,8 @@ def answer(request: str) -> str:
     """Return what came of a request of the page; both are JSON.
 
     ``{"do": "begin", "task": …, "parts": …, "seed": …, "cells": …}`` makes a model, ``{"do": "train", "seconds": …}`` trains it,
-    ``{"do": "write", "text": …}`` lets it write. What the reader's own code raises comes back as ``error`` and ``trace``,
-    the end of what it prints as ``printed``.
+    ``{"do": "write", "text": …}`` lets it write, ``"check"`` and ``"views"`` return what `check_gradients` and `views` find. What the
+    reader's own code raises comes back as ``error`` and ``trace``, the end of what it prints as ``printed``.
     """
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
@@ -366,6 +520,10 @@ def answered(asked: dict) -> dict:
             _now["run"] = Run(asked["task"], Parts(**asked["parts"]), seed=asked["seed"], cells=asked["cells"])
         if asked["do"] == "train":
             _now["run"].train(asked["seconds"])
+        if asked["do"] == "check":
+            return {"rows": check_gradients(_now["run"])}
+        if asked["do"] == "views":
+            return {"views": views(_now["run"])}
         if asked["do"] == "write":
             try:
                 ids = _now["run"].task.read(asked["text"])
@@ -373,10 +531,12 @@ def answered(asked: dict) -> dict:
                 return {"error": str(error), "refused": error.told}
             return _now["run"].look(ids)
         return _now["run"].state()
-    except Exception as error:  # of the reader's code: the page shows it
+    except (Exception, SystemExit) as error:  # of the reader's code: the page shows it
         places = [frame for frame in traceback.extract_tb(error.__traceback__) if re.match(r"the cell of |cell \d", frame.filename)]
         where = f" ({places[-1].filename}, line {places[-1].lineno})" if places else ""
         if isinstance(error, SyntaxError):
             where = f" ({error.filename}, line {error.lineno})"
+        if not where and isinstance(error, AttributeError):
+            where = " (the laboratory reads this name: keep it in your code)"
         words = error.msg if isinstance(error, SyntaxError) else str(error)
         return {"error": f"{type(error).__name__}: {words}{where}", "trace": traceback.format_exc()}

@@ -7,7 +7,7 @@ const start = ({ stage, data, say }) => {
     EXPORTED = /^#\|\s*exporti?\s+reference\.transformer[ \t]*\n+/;
   const inBook = document.documentElement.dataset.content_root !== undefined;
   const tasks = Object.fromEntries(data.tasks.map((task) => [task.name, task]));
-  const state = { task: data.tasks[0].name, parts: { ...data.tasks[0].parts }, text: data.tasks[0].examples[0], look: "cross", head: "mean" };
+  const state = { task: data.tasks[0].name, parts: { ...data.tasks[0].parts }, seed: 0, text: data.tasks[0].examples[0], look: "cross", head: "mean" };
   let python = null,
     running = null, // the press that trains now
     runs = [], // of this task: at most two, the last one is the reader's newest
@@ -35,6 +35,7 @@ const start = ({ stage, data, say }) => {
     ["rate", "Rate", [0.0025, 0.005, 0.01, 0.02, 0.04], (n) => `rate ${n}`],
     ["steps", "Steps", [200, 400, 800, 1200, 2400], (n) => `${n} steps`],
   ];
+  const SEEDS = [0, 1, 2, 3, 4];
   // What is other than the task's own settings, in words.
   const inWords = (task, parts) => {
     const own = tasks[task].parts;
@@ -57,6 +58,7 @@ const start = ({ stage, data, say }) => {
     });
   };
   const question = h("p", { class: "xf-lab-question" });
+  const partsSummary = h("summary", {});
   const partsLegend = h("legend", {}, "Parts");
   const taskChoice = kit.choice({
     label: "Task",
@@ -88,12 +90,19 @@ const start = ({ stage, data, say }) => {
       (value) => setPart(name, Number(value)),
     ),
   ]);
+  const seedChoice = select(
+    "Seed",
+    SEEDS.map((seed) => [String(seed), String(seed)]),
+    (seed) => set({ seed: Number(seed) }),
+  );
   const setPart = (name, value) => set({ parts: { ...state.parts, [name]: value } });
   const sameAs = (parts) => Object.entries(parts).every(([name, value]) => state.parts[name] === value);
   const showParts = () => {
     taskChoice.set(state.task);
     for (const [name] of SWITCHES) switches[name].setAttribute("aria-pressed", String(state.parts[name]));
     norm.set(state.parts.norm);
+    seedChoice.set(state.seed);
+    partsSummary.textContent = `Settings: ${inWords(state.task, state.parts)}, seed ${state.seed}`;
     for (const [name, field] of numbers) field.set(state.parts[name]);
     const found = data.experiments.findIndex((one) => sameAs({ ...tasks[state.task].parts, ...one.parts }));
     experiment.set(found < 0 ? "" : found);
@@ -149,14 +158,17 @@ const start = ({ stage, data, say }) => {
       ),
     );
   };
+  const count = (steps) => `${steps} step${steps === 1 ? "" : "s"}`;
   const described = (run, kind) => {
     const last = points[kind](run).at(-1);
-    return `${run.words}, ${last ? `${kit.number(last[1], kind === "loss" ? 2 : 0)} after ${last[0]} steps` : "not begun"}`;
+    return `${run.words}, ${last ? `${kit.number(last[1], kind === "loss" ? 2 : 0)} after ${count(last[0])}` : "not begun"}`;
   };
   const drawCharts = () => {
-    const highest = Math.min(5, Math.max(3.5, ...runs.map((run) => points.loss(run)[0]?.[1] ?? 0))); // what is higher runs along the top
+    const highest = Math.max(3.5, ...runs.flatMap((run) => points.loss(run).map(([, value]) => value)));
+    const unit = 10 ** Math.floor(Math.log10(highest / 2)),
+      gap = unit * [5, 2, 1].find((one) => unit * one <= highest / 2);
     charts.replaceChildren(
-      chart("loss", `Loss on the training ${rows()}`, highest, highest < 4 ? [0, 1, 2, 3] : [0, 1, 2, 3, 4]),
+      chart("loss", `Loss on the training ${rows()}`, highest, Array.from({ length: Math.floor(highest / gap) + 1 }, (_, n) => n * gap)),
       chart("right", `Held-out ${rows()} right, in %`, 100, [0, 50, 100]),
     );
     legend.replaceChildren(
@@ -168,7 +180,7 @@ const start = ({ stage, data, say }) => {
           s("line", { x1: 0, x2: 34, y1: 6, y2: 6, stroke: COLOURS[n + 2 - runs.length], "stroke-width": 3, "stroke-dasharray": newest ? null : "6 4" }),
         );
         const cut = run !== running?.run && run.losses.length < run.steps ? `stopped at step ${run.losses.length}, ` : "";
-        const now = run.losses.length ? `${cut}loss ${kit.number(points.loss(run).at(-1)[1])}, ${kit.number(points.right(run).at(-1)[1], 0)}\u00a0% right` : "begins";
+        const now = run.losses.length ? `${cut}loss ${kit.number(points.loss(run).at(-1)[1])}, ${kit.number(points.right(run).at(-1)[1], 0)}\u00a0% right` : run === running?.run ? "begins" : "ended before its first step";
         const which = newest ? (running && running.run !== run ? "The last run" : "This run") : held ? "The kept run" : "The previous run";
         return h("li", {}, line, h("span", {}, `${which}: ${run.words} (${now})`), newest ? null : keeper);
       }),
@@ -258,7 +270,7 @@ const start = ({ stage, data, say }) => {
     "p",
     {},
     "This is the code of page 9b, and it is what Train trains. Change a line, and train. If you change a forward, change its backward to match: " +
-      "a model with wrong gradients often learns all the same, and nothing here warns you. Shift+Enter trains from the editor; Escape, then Tab, leaves it.",
+      "a model with wrong gradients often learns all the same. Check my gradients nudges five numbers of each array and names the backward that is wrong. Shift+Enter trains from the editor; Escape, then Tab, leaves it.",
   );
   let cells = [], // {key, source, name} of page 9b's library cells
     editing = 0,
@@ -306,7 +318,9 @@ const start = ({ stage, data, say }) => {
   const cellBar = h("div", { class: "xf-row" }),
     place = h("div", { class: "live-editor highlight" }),
     printed = h("pre", { class: "xf-lab-printed", tabindex: 0, "aria-label": "What your code printed last", hidden: true });
-  codeBox.append(codeNote, cellBar, place, printed);
+  const checker = kit.button("Check my gradients", () => train(false, true)),
+    verdict = h("div", { class: "xf-lab-verdict" });
+  codeBox.append(codeNote, cellBar, place, h("div", { class: "xf-row" }, checker), verdict, printed);
   codeBox.addEventListener("toggle", async () => {
     if (!codeBox.open || editor) return;
     try {
@@ -333,6 +347,16 @@ const start = ({ stage, data, say }) => {
       run: () => train(),
       changed: () => keep(cells[editing].key, editor.text()),
     });
+    // Tab goes through the page; it indents only where one has begun to write.
+    let writes = false;
+    place.addEventListener("focusout", () => {
+      writes = false;
+    });
+    for (const kind of ["pointerdown", "beforeinput"])
+      place.addEventListener(kind, () => {
+        writes = true;
+      });
+    place.addEventListener("keydown", (event) => event.key === "Tab" && !writes && event.stopPropagation(), true);
     place.querySelector(".cm-content").tabIndex = 0; // so that whoever checks a page sees that a keyboard reaches what scrolls
   });
 
@@ -364,9 +388,10 @@ const start = ({ stage, data, say }) => {
   const buttons = () => {
     const newest = runs.at(-1);
     go.textContent = running?.loads ? "Loading Python \u2026" : python ? (runs.length ? "Train again" : "Train") : `Load Python (${data.megabytes} MB) and train`;
+    checker.disabled = Boolean(running);
     go.disabled = !inBook || Boolean(running);
     stop.hidden = !running;
-    on.hidden = Boolean(running) || !newest || newest !== inPython || newest.losses.length >= newest.steps || newest.diverged || !sameAs(newest.parts) || newest.code !== codeNow();
+    on.hidden = Boolean(running) || !newest || newest !== inPython || newest.losses.length >= newest.steps || newest.diverged || newest.seed !== state.seed || !sameAs(newest.parts) || newest.code !== codeNow();
     partsLegend.textContent = running || (newest && !sameAs(newest.parts)) ? "Parts (next run)" : "Parts";
     reset.hidden = Boolean(running) || !runs.length;
   };
@@ -382,7 +407,7 @@ const start = ({ stage, data, say }) => {
   // Lets the model in Python write the reader's text. False: by now the reader is elsewhere.
   const look = async (run) => {
     const { task, text } = state;
-    const answer = text.trim() ? await ask({ do: "write", text }) : { refused: " " };
+    const answer = text.trim() ? await ask({ do: "write", text }) : { refused: `Type ${tasks[task].asks.toLowerCase()}, and the model answers it.` };
     if (run !== inPython || task !== state.task || text !== state.text) return false;
     if (answer.error && !answer.refused) throw Object.assign(new Error(answer.error), { trace: answer.trace });
     unread.textContent = answer.refused ?? "";
@@ -392,7 +417,7 @@ const start = ({ stage, data, say }) => {
   };
   const begin = async () => {
     const own = changed().map((cell) => cell.name);
-    const { task, parts } = state;
+    const { task, parts, seed } = state;
     inPython = null;
     moments = [];
     seen = null;
@@ -400,16 +425,52 @@ const start = ({ stage, data, say }) => {
     below.style.minHeight = "";
     progress.textContent = "Making the task and the model \u2026";
     say(progress.textContent);
-    const begun = await ask({ do: "begin", task, parts, seed: 0, cells: own.length ? cells.map(textOf) : null });
+    const begun = await ask({ do: "begin", task, parts, seed, cells: own.length ? cells.map(textOf) : null });
     if (begun.error) throw Object.assign(new Error(begun.error), { trace: begun.trace });
-    const named = inWords(task, parts) + (own.length ? `, your ${own.join(", ")}` : "");
-    inPython = { task, parts, words: named, code: codeNow(), steps: parts.steps, losses: [], right: [], seconds: 0 };
+    const named = [inWords(task, parts), ...(seed ? [`seed ${seed}`] : []), ...changed().map(({ key, name }) => edited(key, name, parts))].join(", ");
+    if (own.length) await check();
+    const wrong = own.length && gradients ? `, ${gradients}` : "";
+    inPython = { task, parts, seed, own, words: named + wrong, code: codeNow(), steps: parts.steps, losses: [], right: [], seconds: 0 };
     runs = [...(runs.length === 2 ? [runs[held ? 0 : 1]] : runs), inPython];
+  };
+  // What a reader changed, told apart by its first line that is not the book's; a switch may put something else in its place.
+  const REPLACED = {
+    Residual: (parts) => parts.norm !== "pre" || !parts.residuals,
+    LayerNorm: (parts) => parts.norm === "none",
+  };
+  const edited = (key, name, parts) => {
+    if (REPLACED[name]?.(parts)) return `not your ${name}, which a switch replaces`;
+    const book = key.split("\n"),
+      line = textOf({ key })
+        .split("\n")
+        .find((one, n) => one !== book[n]);
+    const short = (line ?? "a line less").trim();
+    return `your ${name} (${short.length > 44 ? `${short.slice(0, 43)}\u2026` : short || "an empty line"})`;
+  };
+  // Nudges numbers of each array, and says which backward does not agree.
+  let gradients = "";
+  const check = async () => {
+    const answer = await ask({ do: "check" });
+    if (answer.error) throw Object.assign(new Error(answer.error), { trace: answer.trace });
+    const wrong = answer.rows.filter((row) => !row.right),
+      size = (value) => Number(value.toPrecision(2)).toString();
+    gradients = wrong.length ? `gradients wrong in ${wrong[0].name}` : "gradients agree";
+    verdict.replaceChildren(
+      wrong.length
+        ? `${wrong.length} of ${answer.rows.length} arrays disagree. Each layer is checked alone, so look at the first one's backward.`
+        : `All ${answer.rows.length} gradients agree with what nudging does.`,
+      h(
+        "ul",
+        {},
+        wrong.slice(0, 6).map((row) => h("li", {}, h("code", {}, row.name), `: backward ${size(row.backward)}, nudged ${size(row.nudged)} \u2717`)),
+      ),
+    );
+    say(verdict.firstChild.textContent);
   };
   const unbegun = () => {
     progress.textContent = "Stopped before the first step.";
   };
-  const train = async (goOn = false) => {
+  const train = async (goOn = false, only = false) => {
     if (running || !inBook) return;
     const press = (running = { loads: !python || python.over, at: performance.now() });
     const before = runs;
@@ -426,13 +487,30 @@ const start = ({ stage, data, say }) => {
         goOn = false;
       }
       press.python = python;
+      if (press.loads) say("Loading Python, once for this page.");
       await python.ready((text) => {
         progress.textContent = text;
+        if (performance.now() - told > 3000) {
+          told = performance.now();
+          say(text);
+        }
       });
+      if (press.loads) say("Python is loaded.");
       await fetchCells();
       press.loads = false;
       buttons();
       if (!alive()) return unbegun();
+      if (only) {
+        // a model of its own: the one that was trained before is gone from Python
+        const own = changed().length ? cells.map(textOf) : null;
+        inPython = null;
+        progress.textContent = "Nudging numbers \u2026";
+        const begun = await ask({ do: "begin", task: state.task, parts: state.parts, seed: state.seed, cells: own });
+        if (begun.error) throw Object.assign(new Error(begun.error), { trace: begun.trace });
+        await check();
+        progress.textContent = "Gradients checked.";
+        return;
+      }
       if (!goOn) await begin();
       if (!alive()) return unbegun();
       const run = (press.run = inPython),
@@ -465,11 +543,14 @@ const start = ({ stage, data, say }) => {
         unread.textContent = "Its numbers have overflowed, so it writes nothing and has no map.";
       }
       progress.textContent = run.diverged
-        ? `Diverged: after ${run.losses.length} steps the loss was no longer a finite number. A lower rate, the warm-up or the norm may help.`
-        : `${whole ? "Trained" : "Stopped"}: ${run.losses.length} steps in ${run.seconds.toFixed(1)} s`;
+        ? `Diverged: after ${count(run.losses.length)} the loss was no longer a finite number. ${
+            run.own.length ? "Look at your code first: what divides by zero, or takes the log or root of a negative number?" : "A lower rate, the warm-up or the norm may help."
+          }`
+        : `${whole ? "Trained" : "Stopped"}: ${count(run.losses.length)} in ${run.seconds.toFixed(1)} s`;
       say(run.diverged ? progress.textContent : tellOf(run));
     } catch (error) {
       inPython = null;
+      if (press.loads && python?.over) python = null; // the next press loads what is missing
       if (!runs.at(-1)?.losses.length) runs = before; // it never began: what was to compare with stays
       fault(error.trace || press.stopped ? error.message : window.pagePython.cause(error), error.trace);
     } finally {
@@ -548,23 +629,41 @@ const start = ({ stage, data, say }) => {
     buttons();
   };
   stage.append(
-    h("div", { class: "xf-row" }, taskChoice, experiment),
+    h("div", { class: "xf-row xf-lab-start" }, experiment, go, stop, on, reset),
     question,
-    h("fieldset", { class: "xf-lab-parts" }, partsLegend, SWITCHES.map(([name]) => switches[name])),
-    norm,
-    h("div", { class: "xf-row xf-lab-sizes" }, numbers.map(([, control]) => control)),
     mine,
-    h("div", { class: "xf-row" }, go, stop, on, reset),
     progress,
     refused,
     charts,
     legend,
+    h(
+      "details",
+      { class: "xf-lab-settings" },
+      partsSummary,
+      taskChoice,
+      h("fieldset", { class: "xf-lab-parts" }, partsLegend, SWITCHES.map(([name]) => switches[name])),
+      norm,
+      h("div", { class: "xf-row xf-lab-sizes" }, [...numbers.map(([, control]) => control), seedChoice]),
+    ),
     h("div", { class: "xf-row xf-lab-text" }, h("p", { class: "xf-control" }, fieldLabel, field), examples),
     unread,
     words,
     below,
     inBook ? codeBox : h("p", {}, data.elsewhere),
   );
+  // Runs are in this page alone: a browser asks before it leaves one that is still training.
+  window.addEventListener("beforeunload", (event) => {
+    if (running?.run) event.preventDefault();
+  });
+  // Another tab has changed the code: this one shows and trains the same.
+  window.addEventListener("storage", (event) => {
+    if (event.key !== TYPED) return;
+    noteChanges();
+    buttons();
+    if (editor && editor.text() !== textOf(cells[editing])) editor.set(textOf(cells[editing]));
+    progress.textContent = "Another tab changed the code; this page now has the same.";
+    say(progress.textContent);
+  });
   set({});
   // The book's own scripts come after this one; another page may have changed the code since.
   noteChanges();

@@ -64,7 +64,7 @@ const loader = (() => {
     try {
       return await run(base + name, again);
     } catch (reason) {
-      throw new Error(`The file ${name} could not be loaded from this book (${reason.message}). Try again, or build the book again.`, {
+      throw new Error(`The file ${name} could not be loaded from this book (${reason.message}). Press again when you are online. If this book is your own build, build it again.`, {
         cause: reason,
       });
     }
