@@ -118,7 +118,7 @@ def places(path):
                 if level == 1:
                     head, dot, tail = title.partition("·")
                     number, chapter = (head.strip(), tail.strip()) if dot else ("", title)
-                section = title
+                section = re.sub(r"^More · (.+) · \d+ min$", r"\1", title)
         elif cell.cell_type == "code":
             where = f"{path.name}, cell {index}"
             directive = read_directive(cell.source, where)

@@ -50,7 +50,7 @@ def make_batch(pairs, *, pad_id: int = 0, bos_id: int = 1, eos_id: int = 2) -> B
                  pad_rows([[*target, eos_id] for _, target in pairs], pad_id))
 
 
-# %% chapter 10: One epoch
+# %% chapter 10: How is one epoch cut?
 def _cut(order: list[int], widths: list[int], max_tokens: int) -> list[list[int]]:
     """Cut an order of rows into groups; rows × widest row fits the budget in each."""
     groups: list[list[int]] = []
@@ -64,7 +64,7 @@ def _cut(order: list[int], widths: list[int], max_tokens: int) -> list[list[int]
     return groups
 
 
-# %% chapter 10: One epoch
+# %% chapter 10: How is one epoch cut?
 def batches(pairs: Sequence[tuple[Sequence[int], Sequence[int]]], *, max_tokens: int,
             rng: np.random.Generator | None = None, pad_id: int = 0, bos_id: int = 1,
             eos_id: int = 2) -> Iterator[Batch]:

@@ -25,7 +25,7 @@ def sentence_keys(pair: tuple[str, str]) -> tuple[str, str]:
     return f"en:{english}", f"fr:{french}"
 
 
-# %% chapter 10: Which part a group goes to
+# %% chapter 10: Which set does a group go to?
 def _part_of(group: str) -> str:
     """Train, val or test (96, 2 and 2 in a hundred),
     decided by a hash of the name alone."""

@@ -15,7 +15,7 @@ from xformer_lib.shapes import Float
 __all__ = ["masked_softmax", "attention", "MultiHeadAttention"]
 
 
-# %% chapter 8: More · The library's version · 3 min
+# %% chapter 8: The library's version
 def masked_softmax(
     scores: Float[Tensor, "*b i j"], mask: Tensor | None = None
 ) -> Float[Tensor, "*b i j"]:
@@ -27,7 +27,7 @@ def masked_softmax(
     return weights.masked_fill(~mask, 0.0)
 
 
-# %% chapter 8: More · The library's version · 3 min
+# %% chapter 8: The library's version
 def attention(
     q: Float[Tensor, "*b i d"], k: Float[Tensor, "*b j d"], v: Float[Tensor, "*b j e"],
     *, mask: Tensor | None = None, dropout: float = 0.0,
@@ -42,7 +42,7 @@ def attention(
     return F.dropout(weights, dropout) @ v, weights
 
 
-# %% chapter 8: More · The library's version · 3 min
+# %% chapter 8: The library's version
 class MultiHeadAttention(nn.Module):
     """concat(head_1 … head_h) W_O, head_n = attention(Q W_Q,n, K W_K,n, V W_V,n).
 

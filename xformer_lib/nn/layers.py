@@ -14,7 +14,7 @@ from xformer_lib.shapes import Float
 __all__ = ["PositionwiseFeedForward", "Residual", "EncoderLayer", "DecoderLayer"]
 
 
-# %% chapter 8: More · The library's version · 3 min
+# %% chapter 8: The library's version
 class PositionwiseFeedForward(nn.Module):
     """max(0, x W_1 + b_1) W_2 + b_2 at every position; d_ff is the inner width."""
 
@@ -31,7 +31,7 @@ class PositionwiseFeedForward(nn.Module):
         return self.w_2(self.dropout(self.w_1(x).relu()))
 
 
-# %% chapter 8: More · The library's version · 3 min
+# %% chapter 8: The library's version
 class Residual(nn.Module):
     """Around a sublayer f: x + f(norm(x)) with norm="pre", norm(x + f(x)) with "post".
 
@@ -54,7 +54,7 @@ class Residual(nn.Module):
         return self.norm(x + self.dropout(sublayer(x)))
 
 
-# %% chapter 8: More · The library's version · 3 min
+# %% chapter 8: The library's version
 class EncoderLayer(nn.Module):
     """Self-attention, then the feed-forward net, each in a residual; keeps (b s m).
 
@@ -82,7 +82,7 @@ class EncoderLayer(nn.Module):
         return self.residuals[1](x, self.feed_forward)
 
 
-# %% chapter 8: More · The library's version · 3 min
+# %% chapter 8: The library's version
 class DecoderLayer(nn.Module):
     """Masked self-attention, cross-attention to a memory, feed-forward; residuals."""
 

@@ -12,7 +12,7 @@ from xformer_lib.shapes import Bool, Int
 __all__ = ["causal_mask", "padding_mask", "target_mask"]
 
 
-# %% chapter 9: More · The library's version · 3 min
+# %% chapter 9: The library's version
 def causal_mask(length: int, *, device=None) -> Bool[Tensor, "i j"]:
     """Return True where key j is at or before query i."""
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()

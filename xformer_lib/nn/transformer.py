@@ -20,7 +20,7 @@ from xformer_lib.shapes import Float, Int
 __all__ = ["TokenEmbedding", "TransformerConfig", "Transformer", "Encoder", "Decoder"]
 
 
-# %% chapter 9: More · The library's version · 3 min
+# %% chapter 9: The library's version
 class TokenEmbedding(nn.Module):
     """Ids to vectors times √m; with the same matrix, vectors to logits.
 
@@ -40,7 +40,7 @@ class TokenEmbedding(nn.Module):
         return F.linear(x, self.weight)
 
 
-# %% chapter 9: More · The library's version · 3 min
+# %% chapter 9: The library's version
 @dataclass(frozen=True)
 class TransformerConfig:
     """Sizes and choices of a Transformer; one vocabulary serves both languages.
@@ -73,7 +73,7 @@ class TransformerConfig:
         check_config(self)
 
 
-# %% chapter 9: More · The library's version · 3 min
+# %% chapter 9: The library's version
 class Transformer(nn.Module):
     """``model(source, target_in)`` → logits (b t v), after Vaswani et al. (2017).
 
@@ -118,7 +118,7 @@ class Transformer(nn.Module):
         return self.dropout(self.positions(self.embedding(ids)))
 
 
-# %% chapter 9: More · The library's version · 3 min
+# %% chapter 9: The library's version
 def layer_options(config: TransformerConfig) -> dict:
     """Return what each encoder and decoder layer of this configuration is built with."""
     d_head = config.d_model // config.num_heads
@@ -128,7 +128,7 @@ def layer_options(config: TransformerConfig) -> dict:
             "positions": attention_positions(config.positions, d_head, config.max_offset)}
 
 
-# %% chapter 9: More · The library's version · 3 min
+# %% chapter 9: The library's version
 class Encoder(nn.Module):
     """Encoder layers, (b s m) → (b s m); a pre-norm stack ends in a LayerNorm."""
 
@@ -149,7 +149,7 @@ class Encoder(nn.Module):
         return self.norm(x)
 
 
-# %% chapter 9: More · The library's version · 3 min
+# %% chapter 9: The library's version
 class Decoder(nn.Module):
     """Decoder layers over one memory, (b t m) → (b t m)."""
 

@@ -12,7 +12,7 @@ from xformer_lib.shapes import Bool, Float
 __all__ = ["multi_head_attention", "per_head"]
 
 
-# %% chapter 6: From a loop to einsum
+# %% chapter 6: How does einsum replace the loop?
 def multi_head_attention(
     x: Float[np.ndarray, "*b i m"], context: Float[np.ndarray, "*b j c"],
     w_q: Float[np.ndarray, "h m d"], w_k: Float[np.ndarray, "h c d"],
@@ -42,7 +42,7 @@ def multi_head_attention(
     return np.einsum("...hie,heo->...io", heads, blocks), weights
 
 
-# %% chapter 6: From a loop to einsum
+# %% chapter 6: How does einsum replace the loop?
 def per_head(
     wide: Float[np.ndarray, "m hd"], num_heads: int
 ) -> Float[np.ndarray, "h m d"]:

@@ -78,7 +78,7 @@ def shift_matrix(
     return matrix + 0.0  # turns -0.0 into 0.0
 
 
-# %% chapter 7: A learned table
+# %% chapter 7: Can the table be learned?
 def learned_positions(
     table: Float[np.ndarray, "n m"], positions: Sequence[int] | Int[np.ndarray, "i"]
 ) -> Float[np.ndarray, "i m"]:

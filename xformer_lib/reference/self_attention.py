@@ -16,7 +16,7 @@ from xformer_lib.shapes import Bool, Float
 __all__ = ["self_attention", "cross_attention", "LayerCost", "layer_cost"]
 
 
-# %% chapter 4: In the library
+# %% chapter 4: The library's version
 def self_attention(
     x: Float[np.ndarray, "*b i m"],
     w_q: Float[np.ndarray, "m d"],
@@ -39,7 +39,7 @@ def self_attention(
     return scaled_dot_product_attention(x @ w_q, x @ w_k, x @ w_v, mask=mask)
 
 
-# %% chapter 4: In the library
+# %% chapter 4: The library's version
 def cross_attention(
     x: Float[np.ndarray, "*b i m"],
     context: Float[np.ndarray, "*b j c"],

@@ -8,7 +8,7 @@ from xformer_lib.training.checks import check_warmup
 __all__ = ["trapezoid", "inverse_sqrt"]
 
 
-# %% chapter 11: The rate
+# %% chapter 11: Which learning rate, and when?
 def trapezoid(step: int, *, peak: float, warmup: int, total: int, decay: float,
               floor: float = 0.02) -> float:
     """Rate at ``step`` (from 1): linear warm-up to ``peak``, level, then linear fall.
