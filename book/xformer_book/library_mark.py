@@ -104,21 +104,26 @@ def is_plain_set_up(cell):
     )
 
 
+def is_folded_at_the_top(cell, page):
+    """Whether this is a folded cell without output that stands before the page's first section."""
+    return "tag_hide-input" in cell["classes"] and len(cell.children) == 1 and cell.parent is page
+
+
 class FoldSetUpAndClaims(SphinxTransform):
     """Leave out the cells tagged ``bootstrap``; fold those that only import, and those tagged ``claims``."""
 
     default_priority = 901
 
     def apply(self, **_):
-        checks = 0
+        checks, page = 0, next(self.document.findall(nodes.section), None)
         for cell in list(self.document.findall(nodes.container)):
             if "tag_bootstrap" in cell["classes"]:
                 cell.parent.remove(cell)
-            elif is_plain_set_up(cell):
+            elif is_plain_set_up(cell) or is_folded_at_the_top(cell, page):
                 cell["classes"] = [name for name in cell["classes"] if name != "tag_hide-input"]
                 cell.parent.remove(cell)
-                next(self.document.findall(nodes.section)).append(cell)  # below all, since the page itself comes first
-                fold(cell, '<details class="imports"><summary>Imports</summary>')
+                page.append(cell)  # below all, since the page itself comes first
+                fold(cell, '<details class="imports"><summary>Set-up</summary>')
             elif "tag_claims" in cell["classes"]:
                 block = next(cell.findall(nodes.literal_block))
                 retype(block, block.astext().removeprefix(f"{MARK}\n"))
@@ -127,7 +132,7 @@ class FoldSetUpAndClaims(SphinxTransform):
                 fold(cell, f'<details class="claims"{asks}><summary>✓ {number} claim{"s hold" if number > 1 else " holds"}</summary>')
         if checks:
             words = "The numbers of this page are checked by code whenever the book is built."
-            next(self.document.findall(nodes.section)).append(nodes.paragraph("", words, classes=["checked"]))
+            page.append(nodes.paragraph("", words, classes=["checked"]))
 
 
 def setup(app):
