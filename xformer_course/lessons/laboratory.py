@@ -220,14 +220,14 @@ class Run:
             if self.step % self.task.every == 0 or self.step == self.parts.steps:
                 self.right.append((self.step, self.share_right()))
 
-    def batch(self, size: int = 32) -> tuple[np.ndarray, np.ndarray]:
+    def draw_batch(self, size: int = 32) -> tuple[np.ndarray, np.ndarray]:
         """Return the next sources and targets to learn from, padded."""
         rows = self.rng.integers(self.task.known.start, len(self.task.sources), size=size)
         return shortened(self.task.sources[rows]), shortened(self.task.targets[rows])
 
     def _one_step(self):
         steps = self.parts.steps
-        source, target = self.batch()
+        source, target = self.draw_batch()
         loss, d_logits = self.code["cross_entropy"](self.model.forward(source, self.reads(target)), target)
         self.model.backward(d_logits)
         rising = (self.step + 1) / (0.1 * steps) if self.parts.warm_up else 1
