@@ -106,7 +106,9 @@ def is_plain_set_up(cell):
 
 def is_folded_at_the_top(cell, page):
     """Whether this is a folded cell without output that stands before the page's first section."""
-    return "tag_hide-input" in cell["classes"] and len(cell.children) == 1 and cell.parent is page
+    if "tag_hide-input" not in cell["classes"] or len(cell.children) != 1:
+        return False
+    return "cell_input" in cell.children[0]["classes"] and cell.parent is page
 
 
 class FoldSetUpAndClaims(SphinxTransform):

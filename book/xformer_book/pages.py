@@ -27,10 +27,12 @@ class MarkPromise(SphinxTransform):
                 after = paragraph.next_node(descend=False, siblings=True)
                 if isinstance(after, nodes.bullet_list):
                     after["classes"].append("promise")
+                    promises.append(after)
         if promises:
             first, last = promises[0], promises[-1]
-            minutes = re.split("[;,.]", last.astext().removeprefix("Time").strip())[0]
-            summary = f'<details class="start"><summary>Before you start · {escape(minutes)}</summary>'
+            times = [one.astext().removeprefix("Time").strip() for one in promises if one.astext().startswith("Time")]
+            minutes = "".join(f" · {escape(re.split('[;,.]', time)[0])}" for time in times)
+            summary = f'<details class="start"><summary>Before you start{minutes}</summary>'
             first.parent.insert(first.parent.index(first), nodes.raw("", summary, format="html"))
             last.parent.insert(last.parent.index(last) + 1, nodes.raw("", "</details>", format="html"))
 

@@ -80,7 +80,7 @@ def readout_map(
     ax = new_axes(ax, (min(9.0, 2.6 + 0.95 * len(steps)), 1.4 + 0.5 * len(depths)))
     image = ax.imshow(table, cmap=WEIGHTS, vmin=0.0, vmax=1.0, aspect="auto", origin="lower")
     for row, column in np.ndindex(table.shape):
-        ax.text(column, row, words[row][column], ha="center", va="center", color=ink(table[row, column]), fontsize=10)
+        ax.text(column, row, words[row][column], ha="center", va="center", color=ink(float(table[row, column])), fontsize=10)
     ax.set_yticks(range(len(depths)), depths)
     ax.set_xticks(range(len(steps)), steps)
     ax.set(xlabel="the decoder has just read", ylabel="read out after")
