@@ -79,7 +79,7 @@ def added(columns: Sequence[str], word: str, vector: Float[np.ndarray, "m"], ans
         y = 54 + 58 * count
         drawing.text(88, y + 18, ("", "+ ", "= ")[count] + name, anchor="end", bold=True, step=step)
         for place, value in enumerate(numbers):
-            strength = 0.08 + 0.5 * min(1.0, abs(float(value)))
+            strength = 0.08 + 0.4 * min(1.0, abs(float(value)))
             drawing.cell(94 + wide * place, y, wide - 4, 36, number(float(value)), role=role, strength=strength, bold=value != 0, step=step)
     kept = ", ".join(f"{name} {number(float(value))}" for name, value in zip(columns, vector) if value)
     gained = ", ".join(f"{name} {number(float(value))}" for name, value in zip(columns, answer) if round(float(value), 2))

@@ -99,6 +99,6 @@ def _sublayer(drawing: Drawing, at, words, y: float, *, step: int, shared: bool,
         drawing.text(right - 1, before + 5, "norm", anchor="start", size=14, role="quiet", state="norm:0")
         drawing.text(right - 20, plus - 18, "norm", anchor="start", size=14, role="quiet", state="norm:1", rest=True)
         name, role = ("attention: words exchange", "weight") if shared else ("feed-forward: each word alone", "ink")
-        middle, line = (at[0] + right) / 2, y + 16 if shared else y + 48
+        middle, line = (at[0] + right) / 2 + (0 if shared else 14), y + 16 if shared else y + 48
         drawing.box(middle - 108, line - 11, 216, 22, fill="paper", strength=0.92, radius=11)
         drawing.text(middle, line, name, role=role, bold=True, size=14)
