@@ -63,7 +63,7 @@ def test_a_note_shows_by_pointer_and_by_keyboard(chromium, articles, dark):
         await tab.screen(360, 740, dark=dark)
         await tab.visit(page.path.as_uri())
         seen = [await tab.evaluate(SHOWN)]
-        await tab.locator("a.term:visible").first.hover()
+        await tab.locator("a.term:not(details *)").first.hover()
         seen.append(await tab.evaluate(SHOWN))
         contrast = await tab.evaluate(CONTRAST)
         await tab.keyboard.press("Escape")
