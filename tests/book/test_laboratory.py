@@ -203,7 +203,7 @@ def test_edits_that_a_switch_replaces_tabs_and_gradients(chromium, pages):
         await steps(tab, 200)
         await tab.get_by_label("Seed", exact=True).select_option("1")
         await tab.locator(".xf-lab-code summary").click()
-        await tab.get_by_label("Code of", exact=True).select_option(label="Residual")
+        await tab.get_by_label("Code of", exact=True).select_option(label="Residual, EncoderLayer")
         seen = {"before": await tab.evaluate(f"{FIGURE}.code()")}
         await tab.locator(".xf-lab-code .cm-content").focus()
         await tab.keyboard.press("Tab")  # through the page: changes nothing

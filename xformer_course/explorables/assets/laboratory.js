@@ -129,7 +129,7 @@ const start = ({ stage, data, say }) => {
   };
   const chart = (kind, title, top, ticks) => {
     const width = Math.max(220, charts.clientWidth > 620 ? (charts.clientWidth - 16) / 2 : charts.clientWidth || 300),
-      height = 190,
+      height = width < 420 ? 145 : 190,
       [left, right, up, down] = [34, 8, 24, 32];
     const last = Math.max(...runs.map((run) => run.steps), state.parts.steps),
       x = (step) => left + ((width - left - right) * step) / last,
@@ -439,7 +439,8 @@ const start = ({ stage, data, say }) => {
     LayerNorm: (parts) => parts.norm === "none",
   };
   const edited = (key, name, parts) => {
-    if (REPLACED[name]?.(parts)) return `not your ${name}, which a switch replaces`;
+    const replaced = namesIn(key).filter((one) => REPLACED[one]?.(parts));
+    if (replaced.length) return `not your ${replaced.join(", ")}, which a switch replaces`;
     const book = key.split("\n"),
       line = textOf({ key })
         .split("\n")
