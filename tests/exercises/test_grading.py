@@ -222,11 +222,11 @@ def test_the_solutions_pass_and_the_untouched_chapter_is_not_attempted(tmp_path,
     assert grade(ROOT / "chapters" / file, "--csv", tmp_path / "none.csv") == 1
     assert f"{file}: 0 of 10 passed" in capsys.readouterr().out
     (notebook,) = json.loads((tmp_path / "all.json").read_text())["notebooks"]
-    assert [one["status"] for one in notebook["exercises"]] == ["passed"] * 10
-    assert notebook["notes"] == [] and (notebook["passed"], notebook["total"]) == (10, 10)
+    assert [one["status"] for one in notebook["exercises"]] == ["passed"] * 11
+    assert notebook["notes"] == [] and (notebook["passed"], notebook["total"]) == (11, 11)
     header, row = csv.reader((tmp_path / "none.csv").open(encoding="utf-8-sig"))
-    assert header[5:-2] == [f"3.{number}" for number in range(1, 10)]
-    assert row[1:-2] == ["graded", "0", "0", "9"] + ["not attempted"] * 9
+    assert header[5:-2] == [f"3.{number}" for number in (*range(1, 10), 11)]
+    assert row[1:-2] == ["graded", "0", "0", "10"] + ["not attempted"] * 10
 
 
 def test_a_folder_gives_a_table_on_standard_output(tmp_path, capsys):
