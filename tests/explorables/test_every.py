@@ -121,9 +121,10 @@ def test_labels_room_contrast_keys_and_a_picture(chromium, tmp_path, name):
 
 async def reached_by_tab(tab):
     """How many controls there are, how many of them Tab reaches, and how the picture is shown."""
+    await tab.evaluate(f"{FIGURE}.querySelectorAll('details:not(.xf-lab-code)').forEach((fold) => (fold.open = true))")  # code needs Python
     wanted = await tab.evaluate(
         f"[...{FIGURE}.querySelectorAll('button:not(:disabled), input, select, textarea, summary, [tabindex=\"0\"]')]"
-        ".filter((e) => e.checkVisibility() && e.tabIndex >= 0).length"  # what a fold holds has no turn until it is opened
+        ".filter((e) => e.checkVisibility() && e.tabIndex >= 0).length"
     )
     reached = 0
     for _ in range(wanted):
