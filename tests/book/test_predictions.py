@@ -59,9 +59,9 @@ def test_a_prediction_is_said_then_shown_and_kept(chromium, pages):
 
     seen = browse(chromium, work)
     assert seen["closed"] and seen["open"] == [True, True, False]
-    assert seen["said"] == ["You said nobody's. So it is.", "You said (3,1). So it is."]
+    assert seen["said"] == ["You said none of them. So it is.", "You said (3,1). So it is."]
     first, second = (predictions.key(entry) for entry in ENTRIES["05_permutations"][:2])
-    assert seen["kept"] == {"05_permutations": {first: ["nobody's", False], second: ["(3,1)", True]}}  # the first word counts
+    assert seen["kept"] == {"05_permutations": {first: ["none of them", False], second: ["(3,1)", True]}}  # the first word counts
     assert seen["again"] == [*seen["said"], ""]
 
 
