@@ -22,6 +22,7 @@ CONTRAST = """
 """
 SHOWN = "[...document.querySelectorAll('.term-note')].filter((n) => getComputedStyle(n).display !== 'none').length"
 FITS = """
+document.querySelectorAll("details").forEach((fold) => { fold.open = true; }),
 [...document.querySelectorAll(".term-note")].filter((note) => {
   note.style.display = "block";
   const box = note.getBoundingClientRect(), word = note.previousElementSibling.getBoundingClientRect();

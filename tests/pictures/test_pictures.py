@@ -72,6 +72,10 @@ def projections(scale=4.0):
     return pictures.projections(WORDS, X, two_heads(scale)[1], properties=COLUMNS, means=means, first="cat")
 
 
+def blocks(scale=4.0):
+    return pictures.blocks(WORDS, X, two_heads(scale)[1])
+
+
 def heads(scale=4.0):
     questions = [["which is the noun?"] * 3 + ["which words describe me?"], ["which gives a colour?"] * 3 + ["which is my article?"]]
     return pictures.heads(WORDS, X, two_heads(scale), questions=questions, value_names=NAMES, first="cat")
@@ -157,7 +161,7 @@ ALL = {
     "added": added, "cross-reading": cross_reading,
     "flipping": flipping, "norming": norming, "likeness": likeness, "poking": poking, "tying": tying,
     "by-hand": by_hand, "reading": reading, "lanes": lanes, "translating": translating, "machine": machine,
-    "masked": masked, "projections": projections,
+    "masked": masked, "projections": projections, "blocks": blocks,
     "heads": heads, "joining": joining, "all-in-one": all_in_one, "shuffled": shuffled, "clocks": clocks, "blending": blending,
     "then-and-now": then_and_now, "caching": caching,
     "chain": chain, "drawers": drawers, "exact-drawers": lambda: drawers(scores=None),
@@ -200,9 +204,7 @@ def test_the_layer_of_today_keeps_what_its_heads_leave():
 
 def test_a_cache_changes_what_is_made_and_not_what_is_read():
     picture = caching()
-    assert {"Je reads 16.67", "suis reads 22", "keys and values made so far: 4", "keys and values made so far: 10"} <= set(
-        shown(picture.svg)
-    )
+    assert {"Je reads 16.67", "suis reads 22", "4", "10"} <= set(shown(picture.svg))
     assert picture.steps[2].count("It reads 22.") == 2 and "<b>&lt;bos&gt;</b>" in picture.steps[0]
     assert "suis reads 24" in shown(caching((10, 20, 35, 40)).svg)
 

@@ -105,9 +105,11 @@ def test_words_name_rows_and_columns(arrays):
     assert "gros" not in words(one)
 
 
-def test_hidden_scores_are_dark_and_weights_have_the_colours_of_a_map(arrays):
+def test_hidden_scores_are_hatched_and_weights_have_the_colours_of_a_map(arrays):
     ax = plots.attention_steps(*arrays, QUERIES, KEYS, mask=MASK)
-    colours = {tuple(np.round(np.add(patch.get_xy(), (0.5, 0.35)), 6)): patch.get_facecolor() for patch in ax.patches}
+    cells = [patch for patch in ax.patches if not patch.get_hatch()]
+    assert len(ax.patches) - len(cells) == (~MASK).sum()
+    colours = {tuple(np.round(np.add(patch.get_xy(), (0.5, 0.35)), 6)): patch.get_facecolor() for patch in cells}
     where = {name: tuple(np.round(place, 6)) for name, place in places(ax).items()}
     _, weights, _ = attention(*arrays, MASK)
     for i, j in np.ndindex(3, 5):

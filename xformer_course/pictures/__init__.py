@@ -1,18 +1,19 @@
 """Pictures: drawn once, in Python, as SVG, from the numbers that a page computes; they answer when touched.
 
 `chain` shows what is handed along and what is read at once, `drawers` a lookup, `projections` the three roles of a word,
-`attention_by_hand` how one query is answered, `added` what becomes of the answer, `cross_reading` how one sentence reads another,
-`reading` what a word of a sentence reads, `heads`, `joining` and `all_in_one` how several heads read, `blending` why one does not do,
-`shuffled` what becomes of words that change places, `clocks` how sines and cosines number the places, `lanes` what a layer does to its
-words, `flipping` what its net is for, `norming` its LayerNorm, `likeness` its plus, `poking` which words a change reaches, `masked` what
-a mask leaves, `machine` the whole encoder–decoder, `tying` its matrix of words, `translating` how a translator reads and writes
-(`translation`, with the numbers of a trained one), `caching` what a cache keeps, `then_and_now` what has changed in a layer. To draw
-another sentence, call one of them with other words and arrays. A new picture is a function that fills a `Drawing` and returns a
-`Picture`; one script runs them all.
+`attention_by_hand` how one query is answered, `blocks` the formula as matrices, `added` what becomes of the answer, `cross_reading` how
+one sentence reads another, `reading` what a word of a sentence reads, `heads`, `joining` and `all_in_one` how several heads read,
+`blending` why one does not do, `shuffled` what becomes of words that change places, `clocks` how sines and cosines number the places,
+`lanes` what a layer does to its words, `flipping` what its net is for, `norming` its LayerNorm, `likeness` its plus, `poking` which words
+a change reaches, `masked` what a mask leaves, `machine` the whole encoder–decoder, `tying` its matrix of words, `translating` how a
+translator reads and writes (`translation`, with the numbers of a trained one), `caching` what a cache keeps, `then_and_now` what has
+changed in a layer. To draw another sentence, call one of them with other words and arrays. A new picture is a function that fills a
+`Drawing` and returns a `Picture`; one script runs them all.
 """
 
 from xformer_course.pictures.attention import attention_by_hand
 from xformer_course.pictures.blending import blending
+from xformer_course.pictures.blocks import blocks
 from xformer_course.pictures.caching import caching
 from xformer_course.pictures.chain import chain
 from xformer_course.pictures.clocks import clocks
@@ -42,6 +43,7 @@ __all__ = [
     "all_in_one",
     "attention_by_hand",
     "blending",
+    "blocks",
     "caching",
     "chain",
     "clocks",

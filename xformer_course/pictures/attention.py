@@ -56,7 +56,7 @@ def attention_by_hand(
     for asker, column in place.items():  # the eye follows one word, the first of the best, from its key to its value
         best = lefts[int((k @ np.asarray(queries[asker], float)).argmax())]
         with drawing.group(state=f"ask:{column}", rest=asker != first):
-            drawing.box(best - 4, tops["words"] + 20, CELL + 8, tops["end"] - tops["words"] - 38, fill="soft", step=3)
+            drawing.box(best - 4, tops["words"] + 20, CELL + 8, tops["end"] - tops["words"] - 38, fill="soft", step=2)
     for asker, column in place.items():
         state, pressed = f"ask:{column}", f"Let {asker} ask"
         if asker in words:
@@ -69,18 +69,18 @@ def attention_by_hand(
             drawing.word(lefts[j] + CELL / 2, tops["words"], word, width=COLUMN - 2)
 
     drawing.stage(tops["keys"] - 20, 1, "query × key, row by row", step=2)
-    drawing.stage(tops["product"] + HIGH / 2, 2, "add up", step=3)
-    drawing.stage(tops["scores"] + HIGH / 2, 3, f"÷ √{width}", step=4)
-    drawing.stage(tops["bars"] + 34, 4, "softmax", step=5)
-    drawing.stage(tops["values"] - 20, 5, "value × weight", step=6)
+    drawing.stage(tops["product"] + HIGH / 2, 2, "add up", step=2)
+    drawing.stage(tops["scores"] + HIGH / 2, 3, f"÷ √{width}", step=3)
+    drawing.stage(tops["bars"] + 34, 4, "softmax", step=4)
+    drawing.stage(tops["values"] - 20, 5, "value × weight", step=5)
     for row, name in enumerate(key_names):
         drawing.text(GUTTER - 4, tops["keys"] + row * (HIGH + GAP) + HIGH / 2, name, anchor="end", role="quiet", size=14)
     drawing.text(ASK + 18, tops["keys"] + width * (HIGH + GAP) + 8, "query", role="query", size=14)
     for row, name in enumerate(value_names):
-        drawing.text(GUTTER - 4, tops["values"] + row * (HIGH + GAP) + HIGH / 2, name, anchor="end", role="quiet", size=14, step=6)
+        drawing.text(GUTTER - 4, tops["values"] + row * (HIGH + GAP) + HIGH / 2, name, anchor="end", role="quiet", size=14, step=5)
     for j in range(len(words)):
-        strip(drawing, lefts[j], tops["keys"], k[j], width=CELL, height=HIGH, role="key", step=2)
-        strip(drawing, lefts[j], tops["values"], v[j], width=CELL, height=HIGH, role="value", step=6, until=7)
+        strip(drawing, lefts[j], tops["keys"], k[j], width=CELL, height=HIGH, role="key", until=2)
+        strip(drawing, lefts[j], tops["values"], v[j], width=CELL, height=HIGH, role="value", step=5, until=6)
 
     for asker, column in place.items():
         rest = asker != first
@@ -120,23 +120,27 @@ def _answer(drawing, q, k, v, lefts, tops) -> None:
     strip(drawing, ASK, tops["keys"], q, width=36, height=HIGH, role="query")
     for j, left in enumerate(lefts):
         x = left + CELL / 2
-        drawing.text(x, tops["product"] + HIGH / 2, number(products[j]), step=3)
-        drawing.path(f"M{x - 14} {tops['product'] - 4}h28", stroke="line", step=3)
-        drawing.text(x, tops["scores"] + HIGH / 2, number(scores[j]), step=4)
+        for row, (asked, offered) in enumerate(zip(q, k[j])):
+            text = f"{number(asked)}·{number(offered)}"
+            text = text if len(text) < 6 else number(asked * offered)
+            drawing.cell(left, tops["keys"] + row * (HIGH + GAP), CELL, HIGH, text, role="key", step=2)
+        drawing.text(x, tops["product"] + HIGH / 2, number(products[j]), step=2)
+        drawing.path(f"M{x - 14} {tops['product'] - 4}h28", stroke="line", step=2)
+        drawing.text(x, tops["scores"] + HIGH / 2, number(scores[j]), step=3)
         high = 60 * shares[j]
-        drawing.box(left + 8, tops["bars"] + 64 - high, CELL - 16, high, fill="weight", radius=2, step=5)
-        drawing.text(x, tops["bars"] + 76, number(shares[j]), role="weight", bold=True, step=5)
+        drawing.box(left + 8, tops["bars"] + 64 - high, CELL - 16, high, fill="weight", radius=2, step=4)
+        drawing.text(x, tops["bars"] + 76, number(shares[j]), role="weight", bold=True, step=4)
         for row, value in enumerate(v[j]):
             y = tops["values"] + row * (HIGH + GAP)
             drawing.cell(
-                left, y, CELL, HIGH, number(shares[j] * value), role="value", strength=0.05 + 0.5 * shares[j] * (value != 0), step=7
+                left, y, CELL, HIGH, number(shares[j] * value), role="value", strength=0.05 + 0.5 * shares[j] * (value != 0), step=6
             )
-    drawing.text(SUM + 24, tops["bars"] + 76, "sum 1", role="quiet", size=14, step=5)
-    drawing.text(SUM + 24, tops["values"] - 18, "answer", role="value", bold=True, step=8)
+    drawing.text(SUM + 24, tops["bars"] + 76, "sum 1", role="quiet", size=14, step=4)
+    drawing.text(SUM + 24, tops["values"] - 18, "answer", role="value", bold=True, step=7)
     for row, value in enumerate(output[0]):
         y = tops["values"] + row * (HIGH + GAP)
-        drawing.text(SUM - 8, y + HIGH / 2, "=", role="quiet", step=8)
-        drawing.cell(SUM, y, 48, HIGH, number(value), role="value", strength=0.14, bold=True, step=8)
+        drawing.text(SUM - 8, y + HIGH / 2, "=", role="quiet", step=7)
+        drawing.cell(SUM, y, 48, HIGH, number(value), role="value", strength=0.14, bold=True, step=7)
 
 
 def _sentences(words, k, v, asker, q, value_names, several) -> list[str]:
@@ -147,8 +151,8 @@ def _sentences(words, k, v, asker, q, value_names, several) -> list[str]:
     most = " and ".join(word for word, share in zip(words, weights[0]) if np.isclose(share, weights.max()))
     answer = ", ".join(f"{number(part)} {name}" for part, name in zip(output[0], value_names))
     return [
-        f"<b>{asker}</b> asks with its query, ({', '.join(map(number, q))})." + PRESS * (asker in words and several),
-        "Every word offers a key: numbers of the same kind as the query.",
+        f"<b>{asker}</b> asks with its query, ({', '.join(map(number, q))}). Below each word stands its key, with numbers of the same kind."
+        + PRESS * (asker in words and several),
         f"Multiply query and key row by row, and add downwards. For <b>{words[best]}</b>: {sums} = {number(k[best] @ q)}.",
         f"Divide by √{len(q)}, since a key has {len(q)} numbers. These are the scores.",
         f"Softmax makes positive weights of the scores, which add up to 1. The most goes to <b>{most}</b>.",

@@ -55,8 +55,8 @@ def blending(
     with drawing.group(step=4):  # each head brings one number
         drawing.path(f"M{one_x:.1f} {one_y + 14:.1f}V{y - 16:.1f}", stroke="weight", thick=4)
         drawing.path(f"M{two_x - 14:.1f} {two_y:.1f}H{x + 16:.1f}", stroke="ink", thick=4, dash="7 8")
-        drawing.text(x - 10, (one_y + y) / 2, f"● {columns[0]}", role="weight", anchor="end", bold=True)
-        drawing.text((two_x + x) / 2, y + 18, f"◆ {columns[1]}", bold=True)
+        drawing.text(x + 12, y - 44, f"● {columns[0]} = {number(wanted[0])}", role="weight", anchor="start", bold=True)
+        drawing.text((two_x + x) / 2, y + 18, f"◆ {columns[1]} = {number(wanted[1])}", bold=True)
         drawing.text(4, FOOT + 64, "two heads", anchor="start", bold=True)
         drawing.text(300, FOOT + 64, "off by 0 + 0", role="accent", bold=True)
     with drawing.group(step=2):

@@ -27,7 +27,9 @@ def caching(words: Sequence[str], queries: Float[np.ndarray, "i"], keys: Float[n
     2
     """
     count = len(words)
-    drawing = Drawing(400, int(TOP + ROW * count + 88))
+    drawing = Drawing(400, int(TOP + ROW * count + 112))
+    gap = min(16.0, 270 / (count * (count + 1) // 2))  # of the squares that count what was made
+    drawing.text(2, TOP + ROW * count + 48, "keys and values made so far", anchor="start", bold=True)
     for place, (state, label) in enumerate((("cache:0", "with a cache"), ("cache:1", "without a cache"))):
         with drawing.group(press=state, label=f"Show {label}"):
             drawing.word(72 + 152 * place, 24, label, width=138)
@@ -59,12 +61,13 @@ def caching(words: Sequence[str], queries: Float[np.ndarray, "i"], keys: Float[n
         total = step * (step + 1) // 2
         foot = TOP + ROW * count
         drawing.text(2, foot + 18, f"{words[new]} reads {read}", anchor="start", bold=True, **seen)
-        for state, made, rest in (("cache:0", step, False), ("cache:1", total, True)):
-            with drawing.group(state=state, rest=rest):
-                with drawing.group(**seen):
-                    drawing.text(2, foot + 48, f"keys and values made so far: {made}", anchor="start", size=15)
-                    for place in range(made):
-                        drawing.box(2 + 16 * (place % 24), foot + 62 + 16 * (place // 24), 13, 13, fill="key", strength=0.6, radius=2)
+        with drawing.group(**seen):
+            for line, (label, made) in enumerate((("with a cache", step), ("without", total))):
+                y = foot + 72 + 24 * line
+                drawing.text(2, y, label, anchor="start", size=14)
+                for place in range(made):
+                    drawing.box(98 + gap * place, y - 7, gap - 2, 14, fill="key", strength=0.6, radius=2)
+                drawing.text(102 + gap * made, y, str(made), anchor="start", bold=True)
         kept = "Nothing is kept yet." if step == 1 else f"The {'key and value' if step == 2 else 'keys and values'} from before are kept."
         again = "Nothing could have been kept." if step == 1 else f"All {step} words go through the matrices again."
         told[0].append(f"<b>{escape(words[new])}</b> makes one query, one key and one value. {kept} It reads {read}.")

@@ -81,6 +81,8 @@ def _exact(drawing: Drawing, labels, contents, asked: str, foot: float) -> Pictu
     _question(drawing, labels[0], step=2, until=3)
     _question(drawing, asked, step=3)
     for row in range(len(labels)):
+        y = TOP + ROW * (row + 0.5) - 4
+        drawing.path(f"M{FRONT + 52} {y}H{VALUE + 20}", stroke="line", dash="2 5")
         _drawer(drawing, row, float(row == 0), step=2, until=3)
         _drawer(drawing, row, 0.0, step=3)
     drawing.arrow((VALUE + CELL, foot), (VALUE + CELL, foot + 28), role="value", thick=2, step=2, until=3)

@@ -45,9 +45,9 @@ class Drawing:
         self.parts.append("</g>")
 
     @contextmanager
-    def link(self, address: str) -> Iterator[None]:
-        """Make what is drawn inside a link."""
-        self.parts.append(f'<a href="{escape(address)}">')
+    def link(self, address: str, label: str) -> Iterator[None]:
+        """Make what is drawn inside a link; a screen reader says the label."""
+        self.parts.append(f'<a href="{escape(address)}" aria-label="{escape(label)}">')
         yield
         self.parts.append("</a>")
 

@@ -61,7 +61,7 @@ def flipping(
     for state, c in enumerate(added):
         ends = words + c
         right = [float(end) * float(start) < 0 for start, end in zip(words, ends)]
-        with drawing.group(press=f"c:{state}", label=f"Add {number(c)} to both", step=2):
+        with drawing.group(press=f"c:{state}", label=f"c = {number(c)}: add it to both", step=2):
             drawing.word(40 + 80 * state, 156, f"c = {number(c)}", width=72)
         drawing.word(40 + 80 * state, 156, f"c = {number(c)}", width=72, role="accent", state=f"c:{state}", rest=state != 0, step=2)
         with drawing.group(state=f"c:{state}", rest=state != 0, step=2):

@@ -298,14 +298,14 @@ def all_in_one(
     output = np.concatenate([answer for answer, _ in answers], axis=1) @ w_o
     rows = len(words)
     deep = rows * ROW
-    tops = [62.0]  # of the grid of each stage
+    tops = [78.0]  # of the grid of each stage
     tops.append(tops[0] + rows * 30 + 108)
     tops.append(tops[1] + deep + 62)
-    tops.append(tops[2] + deep + 62)
-    tops.append(tops[3] + deep + 96)
-    drawing = Drawing(400, int(tops[4] + deep + 30))
-    told = ["the words: X", "each head: Q, K, V of its own", f"softmax(Q Kᵀ / √{projected[0][0].shape[1]}): the weights"]
-    told += ["weights × V: an answer per head", "joined × W_O: the output"]
+    tops.append(tops[2] + deep + 78)
+    tops.append(tops[3] + deep + 90)
+    drawing = Drawing(400, int(tops[4] + deep + 46))
+    told = ["the words: X", "two heads", f"softmax(Q Kᵀ / √{projected[0][0].shape[1]}): the weights"]
+    told += ["weights × V: an answer per head", "× W_O"]  # short, since curves come down beside it
 
     def named(top: float, high: float = ROW, **belongs) -> None:
         for place, word in enumerate(words):
@@ -314,8 +314,9 @@ def all_in_one(
     both = "head-0 head-1"
     every = " ".join(f"row-{row}" for row in range(rows))
     for column, name in enumerate(columns):
-        drawing.text(GUTTER + WIDE * (column + 0.5), tops[0] - 14, name, role="quiet", size=14)
-        drawing.text(GUTTER + WIDE * (column + 0.5), tops[4] + deep + 14, name, role="quiet", size=14, step=5)
+        far = 14 + 17 * (column % 2)  # long names stand clear of their neighbours
+        drawing.text(GUTTER + WIDE * (column + 0.5), tops[0] - far, name, role="quiet", size=14)
+        drawing.text(GUTTER + WIDE * (column + 0.5), tops[4] + deep + far, name, role="quiet", size=14, step=5)
     for place, word in enumerate(words):
         y = tops[0] + 30 * place
         with drawing.group(lit=f"row-{place} {both}"):
@@ -346,15 +347,15 @@ def all_in_one(
             with drawing.group(step=4, lit=f"{lit} row-{place}"):
                 _row(drawing, left, tops[3] + ROW * place, WIDE, answer[place], role)
         for column, name in enumerate(value_names[head]):
-            drawing.text(left + WIDE * (column + 0.5), tops[3] - 13, name, role="quiet", size=14, step=4)
+            drawing.text(left + WIDE * (column + 0.5), tops[3] - 13 - 17 * (column % 2), name, role="quiet", size=14, step=4)
         with drawing.group(step=5, lit=f"{lit} {every}"):
             for row, column in np.argwhere(w_o[3 * head : 3 * head + 3]):
                 x0, x1 = left + WIDE * (row + 0.5), GUTTER + WIDE * (column + 0.5)
                 y0, y1 = tops[3] + deep + 1, tops[4] - 2
                 data = f"M{x0:.1f} {y0:.1f}C{x0:.1f} {y0 + 60:.1f} {x1:.1f} {y1 - 60:.1f} {x1:.1f} {y1:.1f}"
                 drawing.path(data, stroke=role, thick=2, dash="4 5" if head else None)
-    for stage, (top, heading, section, away) in enumerate(zip(tops, told, sections, (48, 84, 46, 46, 74))):
-        with drawing.link(f"#{section}"):  # above what leads to the stage, so that it can be read
+    for stage, (top, heading, section, away) in enumerate(zip(tops, told, sections, (64, 84, 46, 62, 60))):
+        with drawing.link(f"#{section}", heading):  # above what leads to the stage, so that it can be read
             drawing.box(0, top - away - 15, 34 + 8.4 * len(heading), 30, fill="paper")
             drawing.stage(top - away, stage + 1, heading, step=stage + 1)
     last = words[-1]

@@ -30,7 +30,7 @@ def likeness(
     count = without.shape[1]
     pitch = (400 - 2 * LEFT - WIDE) / max(1, len(depths) - 1)
     size = WIDE / count
-    drawing = Drawing(400, int(TOP + DEEP + WIDE + 40))
+    drawing = Drawing(400, int(TOP + DEEP + WIDE + 76))
     for row, (maps, name) in enumerate(((without, "without the plus"), (kept, "with the plus"))):
         for place, (depth, cosines) in enumerate(zip(depths, maps)):
             x, y = LEFT + pitch * place, TOP + DEEP * row
@@ -43,6 +43,11 @@ def likeness(
                         share = max(0.0, float(cosines[i, j]))
                         drawing.box(x + size * j, y + size * i, size - 1, size - 1, fill="ink", strength=0.05 + 0.9 * share, radius=0)
                 drawing.text(x + WIDE / 2, y + WIDE + 16, f"mean {_three(means[row, place])}", bold=True)
+    foot = TOP + DEEP + WIDE + 56
+    drawing.text(4, foot, "cosine", anchor="start", size=14, role="quiet")
+    for place, share in enumerate((0.0, 0.25, 0.5, 0.75, 1.0)):
+        drawing.box(70 + 60 * place, foot - 8, 16, 16, fill="ink", strength=0.05 + 0.9 * share, radius=0)
+        drawing.text(92 + 60 * place, foot, number(share), anchor="start", size=14, role="quiet")
     first, last = map(_three, means[:, -1])
     return Picture(
         name="likeness",

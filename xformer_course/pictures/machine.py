@@ -46,11 +46,18 @@ def machine(
         drawing.path(f"M{x} {y + 40}H{enter}V{y + HIGH}", stroke="quiet")
         drawing.box(enter - 9, y + 30, 18, 6, fill="paper", stroke="ink", thick=1.2, radius=1)
         if letters:
-            drawing.letters(enter + side * 14, y + 35, letters, anchor="start" if side > 0 else "end")
+            drawing.letters(enter + side * 14, y + 42, letters, anchor="start" if side > 0 else "end")
         drawing.path(f"M{x + side * 20} {y + 10}H{x + side * 9}", stroke="quiet")
         station(name, left, y, BOX, text, role, also=first)
         drawing.plus(x, y + 10)
 
+    for line, told in enumerate(("norm", "added to the stream")):
+        y = 14.0 + 26 * line
+        if line:
+            drawing.plus(13, y)
+        else:
+            drawing.box(4, y - 3, 18, 6, fill="paper", stroke="ink", thick=1.2, radius=1)
+        drawing.text(30, y, told, anchor="start", size=14, role="quiet")
     for x, y in ((LEFT, shelf - 20), (RIGHT, top - 34)):
         drawing.path(f"M{x} {foot + 6}V{y}", stroke="ink", thick=3)
     for layer in range(num_layers):

@@ -11,7 +11,7 @@ WIDE, LANE = 192.0, 14.0  # a column, and where its stream runs in it
 LEFT, BOX = 42.0, 140.0  # the boxes of a branch
 RIGHT = 208.0  # the second column
 HEADS, ATTEND, NET = 380.0, 260.0, 84.0  # how far down they stand
-PARTS = ("norm", "rotary", "qk-norm", "grouped", "gate")
+NAMES = {"norm": "RMSNorm", "rotary": "rotate q and k", "qk-norm": "norm q and k", "grouped": "q, k and v", "gate": "gate, up, × and down"}
 
 
 def then_and_now(*, d_model: int, num_heads: int, num_kv_heads: int, d_ff: int, gated_d_ff: int, sections: Mapping[str, str]) -> Picture:
@@ -26,7 +26,7 @@ def then_and_now(*, d_model: int, num_heads: int, num_kv_heads: int, d_ff: int, 
         sections: the anchor of each changed part: norm, rotary, qk-norm, grouped, gate.
 
     >>> sizes = {"d_model": 512, "num_heads": 8, "num_kv_heads": 2, "d_ff": 2048, "gated_d_ff": 1365}
-    >>> then_and_now(**sizes, sections=dict.fromkeys(PARTS, "here")).steps[4]
+    >>> then_and_now(**sizes, sections=dict.fromkeys(NAMES, "here")).steps[4]
     '<b>Shared keys.</b> Two heads of keys and values serve 8 of queries. A token leaves 256 numbers in the cache instead of 1,024.'
     """
     d_head = d_model // num_heads
@@ -74,9 +74,9 @@ def then_and_now(*, d_model: int, num_heads: int, num_kv_heads: int, d_ff: int, 
         "norm": [(452.0, 28.0), (164.0, 28.0)], "rotary": [(298.0, 28.0)], "qk-norm": [(336.0, 28.0)],
         "grouped": [(HEADS - 3, 60.0)], "gate": [(NET, 64.0)],
     }  # fmt: skip
-    for step, part in enumerate(PARTS, start=2):
+    for step, part in enumerate(NAMES, start=2):
         for y, high in where[part]:
-            with drawing.link(f"#{sections[part]}"):
+            with drawing.link(f"#{sections[part]}", NAMES[part]):
                 drawing.box(RIGHT + LEFT - 4, y - 3, BOX + 8, high + 6, fill="accent", strength=0.0)
                 drawing.box(RIGHT + LEFT - 4, y - 4, BOX + 8, high + 8, stroke="accent", thick=3, step=step, radius=8)
     kept_then, kept_now = 2 * d_model, 2 * num_kv_heads * d_head

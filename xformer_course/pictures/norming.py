@@ -11,8 +11,9 @@ from xformer_lib.shapes import Float
 __all__ = ["norming"]
 
 LEFT, PITCH = 132.0, 64.0  # the bars
-FEET = (112.0, 184.0, 284.0)  # the zero lines of the three moves
-TABLE, HIGH = 400.0, 30.0
+FEET = (152.0, 222.0, 304.0)  # the zero lines of the three moves
+ROOM = 108.0  # for the tallest bar
+TABLE, HIGH = 412.0, 30.0
 GIVEN, NORMED = 42.0, 52.0  # the columns of the two tables
 
 
@@ -33,7 +34,7 @@ def norming(table: Float[np.ndarray, "w m"], *, scales: Sequence[float] = (1.0, 
     x, count = table[0], table.shape[1]
     drawing = Drawing(400, int(TABLE + 34 * len(table) + 84))
     most = max(scales)
-    units = (62 / (most * np.abs(x).max()), 30 / (most * np.abs(x - x.mean()).max()), 30 / np.abs((x - x.mean()) / x.std()).max())
+    unit = ROOM / (most * np.abs(x).max())  # the same for all three moves
     for place, scale in enumerate(scales):
         label = f"× {number(scale)}"
         with drawing.group(press=f"times:{place}", label=f"Multiply the word by {number(scale)}"):
@@ -46,24 +47,24 @@ def norming(table: Float[np.ndarray, "w m"], *, scales: Sequence[float] = (1.0, 
         mean, size = word.mean(), word.std()
         moves = (word, word - mean, (word - mean) / size)
         with drawing.group(state=f"times:{place}", rest=place > 0):
-            for step, (foot, unit, numbers) in enumerate(zip(FEET, units, moves), start=1):
+            for step, (foot, numbers) in enumerate(zip(FEET, moves), start=1):
                 with drawing.group(step=step):
                     drawing.path(f"M{LEFT - 6} {foot}H{LEFT + PITCH * count - 10}", stroke="quiet", thick=1)
                     for column, value in enumerate(numbers):
                         bar_x, tall = LEFT + PITCH * column, float(unit * abs(value))
                         top = foot - tall if value > 0 else foot
                         drawing.box(bar_x, top, 44, max(tall, 0.5), fill="ink" if step == 3 else "line", radius=1)
-                        drawing.text(bar_x + 22, foot + (14 if step == 1 else 44), number(value), bold=step == 3)
-            line = FEET[0] - units[0] * mean
+                        drawing.text(bar_x + 22, foot + (14, 52, 30)[step - 1], number(value), bold=step == 3)
+            line = FEET[0] - unit * mean
             drawing.path(f"M{LEFT - 6} {line:.1f}H{LEFT + PITCH * count - 10}", stroke="accent", thick=2, dash="6 4")
             drawing.text(LEFT - 12, line, f"mean {number(mean)}", anchor="end", role="accent", size=14, bold=True)
             drawing.text(4, FEET[1], f"− {number(mean)}", anchor="start", role="accent", bold=True, step=2)
             drawing.text(4, FEET[2], f"÷ {number(size)}", anchor="start", role="accent", bold=True, step=3)
-            band = units[1] * size
+            band = unit * size
             with drawing.group(step=2):
                 for edge in (-band, band):
                     drawing.path(f"M{LEFT - 6} {FEET[1] + edge:.1f}h{PITCH * count - 4}", stroke="accent", thick=1.5, dash="2 4")
-                drawing.text(LEFT - 12, FEET[1] + 20, f"±{number(size)}", anchor="end", role="accent", size=14)
+                drawing.text(LEFT - 12, FEET[1] + 24, f"±{number(size)}", anchor="end", role="accent", size=14)
         told.append(
             [
                 f"A word has the numbers {', '.join(map(number, word))}. Their <b>mean</b> is {number(mean)}.",

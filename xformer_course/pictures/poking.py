@@ -62,6 +62,8 @@ def poking(
                                 drawing.path(f"M{x:.1f} {TOP + 122}V{TOP + 62}", stroke="accent", thick=5)
                             drawing.path(f"M{x:.1f} {TOP + 62}V{TOP}", stroke="accent", thick=5)
                             drawing.text(x, TOP - 12, "moves", role="accent", size=14, bold=True)
+            drawing.box(200 - 5 * len(name), TOP + 79, 10 * len(name), 26, fill="soft", radius=13)  # before the lines that pass
+            drawing.text(200, TOP + 92, name, bold=True)
             if bars:
                 with drawing.group(step=3):
                     for line, (label, value) in enumerate(bars[name].items()):

@@ -52,7 +52,7 @@ def projections(
     for row, name in enumerate(properties):
         drawing.text(GUTTER - 2, TOP + HIGH * (row + 0.5), name, anchor="end", role="quiet", size=14)
     for step, (matrix, left, letter, role) in enumerate(zip(matrices, lefts, LETTERS, ROLES), start=2):
-        drawing.text(left + CELL * matrix.shape[1] / 2, TOP - 16, letter.replace("_", ""), role=role, bold=True, step=step)
+        drawing.text(left + CELL * matrix.shape[1] / 2, TOP - 16, letter, role=role, bold=True, step=step)
         drawing.text(left - 9, TOP + HIGH * rows / 2, "×" if step == 2 else "", role="quiet", step=step)
     for row in range(rows):
         drawing.cell(STRIP, TOP + HIGH * row, 32, HIGH - 3, "0", role="line", strength=0.06)

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import BoundaryNorm, ListedColormap
+from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
-from xformer_course.plots.style import MASK_COLOURS, ROLES, WEIGHTS, frame, ink, new_axes
+from xformer_course.plots.style import HATCH, MASK_COLOURS, ROLES, WEIGHTS, frame, ink, new_axes
 
 
 def attention_map(
@@ -63,7 +64,7 @@ def mask_map(
     title: str | None = None,
     colorbar: bool = True,
 ) -> Axes:
-    """Draw a boolean mask with one row per query and one column per key: light may attend, dark may not.
+    """Draw a boolean mask with one row per query and one column per key: white may attend, hatched may not.
 
     Raises:
         ValueError: If the mask is not boolean, or the words do not match its shape.
@@ -76,9 +77,12 @@ def mask_map(
     scale = BoundaryNorm([-0.5, 0.5, 1.5], 2)
     image = ax.imshow(mask.astype(int), cmap=ListedColormap(MASK_COLOURS), norm=scale, aspect="auto")
     _label_words(ax, queries, keys, "query", "key", title)
-    _separate_cells(ax, mask.shape)
+    _separate_cells(ax, mask.shape, "#7b8794")
+    for row, column in np.argwhere(~mask):
+        ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, **HATCH))
     if colorbar:
         bar = ax.figure.colorbar(image, ax=ax, ticks=[0, 1])
+        bar.ax.add_patch(Rectangle((0, -0.5), 1, 1, **HATCH))
         bar.ax.set_yticklabels(["hidden", "may attend"])
     return ax
 
@@ -131,11 +135,11 @@ def _label_words(ax: Axes, queries: Sequence[str], keys: Sequence[str], query_ax
     ax.spines[:].set_visible(False)
 
 
-def _separate_cells(ax: Axes, shape: tuple[int, int]) -> None:
+def _separate_cells(ax: Axes, shape: tuple[int, int], colour: str = "white") -> None:
     for axis, size in ((ax.yaxis, shape[0]), (ax.xaxis, shape[1])):
         axis.set_ticks(np.arange(size - 1) + 0.5, minor=True)
         axis.set_tick_params(which="minor", length=0)
-    ax.grid(which="minor", color="white", linewidth=1.5)
+    ax.grid(which="minor", color=colour, linewidth=1.5 if colour == "white" else 0.8)
 
 
 def _write_values(ax: Axes, weights: np.ndarray, vmax: float) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import BoundaryNorm, ListedColormap
 
-from xformer_course.plots.style import MASK_COLOURS, new_axes
+from xformer_course.plots.style import MOVED_COLOURS, new_axes
 
 
 def reach_map(
@@ -45,7 +45,7 @@ def reach_map(
         raise ValueError(f"changed: expected a position, 0 to {moved.shape[1] - 1}, got {changed}; count from 0")
     ax = new_axes(ax, (min(9.0, 2.6 + 0.42 * moved.shape[1]), 1.2 + 0.45 * moved.shape[0]))
     scale = BoundaryNorm([-0.5, 0.5, 1.5], 2)
-    image = ax.imshow(moved.astype(int), cmap=ListedColormap(MASK_COLOURS), norm=scale, aspect="auto")
+    image = ax.imshow(moved.astype(int), cmap=ListedColormap(MOVED_COLOURS), norm=scale, aspect="auto")
     ax.set_xticks(range(len(positions)), positions)
     ax.set_yticks(range(len(rows)), rows)
     ax.set_xticks(np.arange(moved.shape[1] - 1) + 0.5, minor=True)

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from xformer_course.plots.style import MASK_COLOURS, ROLES, WEIGHTS, ink, new_axes, tint
+from xformer_course.plots.style import HATCH, MASK_COLOURS, ROLES, WEIGHTS, ink, new_axes, tint
 from xformer_lib.reference.attention import softmax
 
 WIDEST = 9.0  # inches
@@ -169,6 +169,8 @@ class _Board:
                 colour = tint(role)
             corner = (x + j, y + i * HEIGHT)
             self.ax.add_patch(Rectangle(corner, 1, HEIGHT, facecolor=colour, edgecolor=edge, linewidth=0.8))
+            if np.isneginf(number):
+                self.ax.add_patch(Rectangle(corner, 1, HEIGHT, **HATCH))
             self.text(
                 corner[0] + 0.5,
                 corner[1] + HEIGHT / 2,
@@ -218,7 +220,7 @@ def _heading(role: str | None) -> dict:
 def _colours(number: float, shade: bool) -> tuple:
     """The colour of a cell and of the number in it."""
     if np.isneginf(number):
-        return MASK_COLOURS[0], "white"
+        return MASK_COLOURS[0], "black"
     if shade:
         return WEIGHTS(number), ink(number)
     return PLAIN, "black"

@@ -12,11 +12,13 @@ from xformer_course.pictures.colours import LIGHT
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-MASK_COLOURS = ("#3b3b3b", "#f2e6c2")  # may not attend, may attend
+MASK_COLOURS = ("#e1e5e9", "#ffffff")  # may not attend, which is hatched too, and may attend
+HATCH = {"hatch": "////", "fill": False, "edgecolor": "#7b8794", "linewidth": 0.0}  # over what is hidden
+MOVED_COLOURS = ("#e9ecef", "#9a3f77")  # an output that stays, and one that moves
 
 # What a colour means, here and in the formulas and explorables of the book: the blue, vermilion and green of Okabe and
 # Ito, dark enough to be read as letters on white. A word or a letter always stands beside.
-ROLES = {"query": "#0063a0", "key": "#b34700", "value": "#00714f", "hidden": MASK_COLOURS[0]}
+ROLES = {"query": "#0063a0", "key": "#b34700", "value": "#00714f", "hidden": "#52606d"}
 # A weight is the depth of one violet on white: the eye goes to what matters.
 WEIGHTS = LinearSegmentedColormap.from_list("weights", [LIGHT["paper"], LIGHT["weight"]])
 NO_ROLE = ("#9a3f77", "#000000", "#E69F00", "#56B4E9")  # for series beside queries, keys and values
