@@ -202,6 +202,14 @@ def test_the_layer_of_today_keeps_what_its_heads_leave():
         assert picture.svg.count('class="f-key s-key"') == 8 + heads
 
 
+def test_a_picture_opens_where_the_page_says():
+    picture = norming()
+    assert 'data-opens="1"' in picture._repr_html_() and 'data-opens="4"' in picture.at(4)._repr_html_()
+    assert picture.at(4).svg == picture.svg
+    with pytest.raises(ValueError, match="^step: expected 1 to 4, got 5; "):
+        picture.at(5)
+
+
 def test_a_cache_changes_what_is_made_and_not_what_is_read():
     picture = caching()
     assert {"Je reads 16.67", "suis reads 22", "4", "10"} <= set(shown(picture.svg))

@@ -1,7 +1,7 @@
 """A picture of the course: an SVG from the page's numbers, shown step by step, and whole where no script runs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -33,6 +33,7 @@ class Picture:
         steps: HTML, a sentence for each step; without any the picture stands still.
         chosen: what is chosen at first, for each group of states.
         wide: how wide it may become, in widths of a letter m.
+        opens: the step that is shown at first.
     """
 
     name: str
@@ -42,6 +43,17 @@ class Picture:
     steps: tuple[str, ...] = ()
     chosen: Mapping[str, str] = field(default_factory=dict)
     wide: int = 35
+    opens: int = 1
+
+    def at(self, step: int) -> "Picture":
+        """Return the picture as it opens at a step; where there is nothing to guess, the last one shows all of it.
+
+        Raises:
+            ValueError: If the picture has no such step.
+        """
+        if not 1 <= step <= len(self.steps):
+            raise ValueError(f"step: expected 1 to {len(self.steps)}, got {step}; a picture opens at one of its steps")
+        return replace(self, opens=step)
 
     @property
     def svg(self) -> str:
@@ -58,7 +70,7 @@ class Picture:
         chosen = ";".join(f"{group}:{value}" for group, value in self.chosen.items())
         return "\n".join(
             [
-                f'<figure class="xp" data-xp="{escape(self.name)}" data-chosen="{escape(chosen)}" style="--xp-wide:{self.wide}rem">',
+                f'<figure class="xp" data-xp="{escape(self.name)}" data-chosen="{escape(chosen)}" data-opens="{self.opens}" style="--xp-wide:{self.wide}rem">',
                 f"<style>{style()}{asset('picture.css')}</style>",
                 f'<figcaption class="xp-title">{escape(self.title)}</figcaption>',
                 f'<ol class="xp-steps">{lines}</ol>' if lines else "",

@@ -11,7 +11,7 @@ for (const figure of document.querySelectorAll("figure.xp:not([data-live])")) {
   const lines = all(".xp-steps > li");
   const parts = all("[data-step], [data-until], [data-state]");
   const presses = all("[data-press]");
-  let step = 1;
+  let step = Number(figure.dataset.opens);
   const is = (state) => chosen[state.split(":")[0]] === state.split(":")[1];
   const show = () => {
     for (const part of parts) {
