@@ -159,8 +159,8 @@ BALANCE = Exercise(
     statement="""\
 A processor does 100 billion FLOP per second, and its memory delivers 25 billion bytes per second. It multiplies n rows by a \
 matrix of k × o numbers. A product and its addition are two FLOP. Count only the bytes of the matrix, not those of the rows. \
-What is the arithmetic intensity, in FLOP per byte, of one row when a number has 4 bytes? What is the smallest n for which computing takes at \
-least as long as reading, with 4 bytes per number? And with int8, 1 byte per number, at the same FLOP rate?""",
+With 4 bytes per number, what is the arithmetic intensity of one row, in FLOP per byte, and what is the smallest n for which computing takes at \
+least as long as reading? What is the smallest n with int8, 1 byte per number, at the same FLOP rate?""",
     hints=(
         "There are n rows. In how many FLOP does one number of the matrix take part?",
         "Computing and reading take equally long when there are 100 / 25 FLOP per byte.",

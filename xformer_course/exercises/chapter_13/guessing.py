@@ -74,14 +74,14 @@ ACCEPT = Exercise(
     difficulty=2,
     statement="""\
 A draft has guessed k words: the list of ids `guess`. The model has read them in one pass and says k + 1 words of its own: the list of ids `own`. \
-`own[n]` is the word that the model would write in the place of `guess[n]`, after the words before it. The last one comes after the whole guess. \
-Write `accept(guess, own, eos_id)` in plain Python. It returns the list of all words that this pass adds to the sentence, so that the sentence \
-comes out as with greedy decoding. The sentence ends with `eos_id`: that word belongs to the list, and nothing follows it. \
+`own[n]` is the word that the model would write instead of `guess[n]`, after the words before it; the last word of `own` follows the whole guess. \
+Write `accept(guess, own, eos_id)` in plain Python. It returns the list of all words that this pass adds to the sentence, which must \
+come out as with greedy decoding. The sentence ends with `eos_id`: that word belongs to the list, and nothing follows it. \
 A guess may be empty.""",
     hints=(
-        "Up to which place did the model read words that really are in the sentence?",
+        "Up to which position did the model read words that really are in the sentence?",
         "The words before the first disagreement are right, and so is one more. Whose is it?",
-        "Go through the places of `own`, append own[n], and stop after it if guess[n] is missing or differs, or if it is `eos_id`.",
+        "Go through the positions of `own`, append own[n], and stop after it if guess[n] is missing or differs, or if it is `eos_id`.",
     ),
     stub="def accept(guess, own, eos_id):\n    return ...",
     reference=_accept,
@@ -90,7 +90,7 @@ A guess may be empty.""",
     wrong={
         "the model's own word is missing": (
             _without_own,
-            "You return the accepted words and stop. At the place where the guess went wrong, the model had read a correct beginning: use what it said there.",
+            "You return the accepted words and stop. At the position where the guess went wrong, the model had read a correct beginning: use what it said there.",
         ),
         "the guess alone": (
             _guess_alone,
@@ -106,7 +106,7 @@ A guess may be empty.""",
         ),
         "wherever they agree": (
             lambda guess, own, eos_id: [a for a, b in zip(guess, own) if a == b],
-            "You collect all places that agree, even after one that does not. What had the model read there?",
+            "You collect all positions that agree, even after one that does not. What had the model read there?",
         ),
         "the guess's wrong word": (_guess_kept, "Your list has the right length. At the first disagreement, whose word should it hold?"),
         "behind the end": (
@@ -123,14 +123,14 @@ A guess may be empty.""",
         ),
         "compared one place late": (
             _one_late,
-            "You compare `guess[n]` with `own[n + 1]`. Which of the model's words belongs to the same place as `guess[n]`?",
+            "You compare `guess[n]` with `own[n + 1]`. Which of the model's words belongs to the same position as `guess[n]`?",
         ),
     },
     alternatives={"counted first": _accept_by_count},
     success="Whatever the draft says, the words are the model's own.",
     solution=r"""
-The model's word at a place is right if everything before it is right. So take the words of `own` up to the first one that differs from
-the guess, that one included. If all agree, there is one more after the whole guess. Every word that you append is the model's own.
+The model's word at a position is right if everything before it is right. Therefore take the words of `own` up to the first one that differs
+from the guess, that one included. If all agree, one more word follows the whole guess. Every word that you append is the model's own.
 
 ```python
 def accept(guess, own, eos_id):
@@ -156,10 +156,10 @@ AVERAGE = Exercise(
     minutes=11,
     difficulty=2,
     statement="""\
-A draft guesses four words per pass. Each word of the guess is accepted with probability one half, if all words before it were accepted. \
-How many words does a pass give on average, counting the model's own word ("words a pass")? What does this average approach when the guesses become longer \
-and longer ("without end")? Guessing one word takes a quarter of the time of a pass, and a pass takes as long \
-for five words as for one. Divide the speed by the speed of greedy decoding: what do you get with guesses of four words ("four ahead"), and with guesses of one \
+A draft guesses four words per pass. Each of them is accepted with probability one half, if all words before it were accepted. \
+How many words does a pass give on average, with the model's own word ("words a pass")? What does this average approach as the guesses become longer \
+and longer ("without end")? Guessing a word takes a quarter of the time of a pass, which takes as long \
+for five words as for one. How many times the speed of greedy decoding do you get with guesses of four words ("four ahead"), and with guesses of one \
 word ("one ahead")? Three digits are enough.""",
     hints=(
         "The second word needs the first. What is the probability that both are accepted?",
@@ -195,7 +195,7 @@ word ("one ahead")? Three digits are enough.""",
     success="Four words ahead lose and one word wins: the later words are rarely accepted, and you pay for each of them.",
     solution=r"""
 The first word of the guess is accepted with probability 1/2. The second needs the first, so it is accepted with probability 1/4, and so
-on. The model adds one word of its own. So four guesses give 1 + 1/2 + 1/4 + 1/8 + 1/16 = 1.94 words per pass, and longer and longer
+on. The model adds one word of its own. Therefore four guesses give 1 + 1/2 + 1/4 + 1/8 + 1/16 = 1.94 words per pass, and longer and longer
 guesses approach 1 / (1 − 1/2) = 2. Guessing four words costs as much as a pass, so 1.94 words take the time of 2 passes: it would be
 faster not to guess. One guess costs a quarter of a pass, and gives 1.5 words in the time of 1.25 passes.
 

@@ -69,8 +69,8 @@ ROWS = Exercise(
     difficulty=2,
     statement="""\
 `quantize(x)` should write each row of the NumPy array `x` (n, k) as whole numbers (int8, from -127 to 127) times a scale (n, 1). The \
-number of largest size in a row should become 127 or -127. A row of zeros should give zeros and the scale 1. But a model that was quantised with the \
-version below translates badly: some of its weights have shrunk to a fraction of their size. Find the bug and fix it.""",
+number of largest size in a row should become 127 or -127. A row of zeros should give zeros and the scale 1. However, a model quantised with the \
+version below translates badly, because some of its weights have shrunk to a fraction of their size. Find the bug and fix it.""",
     hints=(
         "Quantise the row (1, -4) by hand with the code below. Which weight does np.clip change?",
         "The scale must be large enough for the number that is farthest from zero, on either side.",

@@ -16,8 +16,8 @@ STATE = Exercise(
     minutes=5,
     difficulty=1,
     statement="""\
-You train a model of 3 billion parameters with Adam, everything in float32. How many gigabytes (10⁹ bytes) does one device hold for the weights, for the gradients, and for what Adam remembers? And for what Adam \
-remembers, if eight devices share it evenly?""",
+You train 3 billion parameters with Adam, everything in float32. How many gigabytes (10⁹ bytes) does one device hold for the weights, for the gradients, and for the state of Adam? And for the state of \
+Adam, if eight devices share it evenly?""",
     hints=(
         "How many bytes does one number in float32 take?",
         "Adam keeps two running means for every parameter, so twice the weights.",
@@ -29,7 +29,7 @@ remembers, if eight devices share it evenly?""",
     wrong={
         "all of it shared": (
             _memory(**{"Adam, sharded over 8": 6.0}),
-            "You share weights and gradients as well. Only what Adam remembers is shared here.",
+            "You share weights and gradients as well. Only the state of Adam is shared here.",
             lambda answer: float(answer["Adam"]) == 24 and float(answer["Adam, sharded over 8"]) == 6,
         ),
         "two bytes a number": (
@@ -160,7 +160,7 @@ HOURS = Exercise(
     minutes=6,
     difficulty=2,
     statement="""\
-In a large model nearly all operations are products with its weights: about 6 per parameter and token, 2 in the forward pass and 4 in the backward pass. In plain Python, write `hours(parameters, tokens, devices, peak, utilisation)`: \
+A large model takes about 6 operations per parameter and token, 2 in the forward pass and 4 in the backward pass. In plain Python, write `hours(parameters, tokens, devices, peak, utilisation)`: \
 the hours that a training run over `tokens` tokens takes. A device could do `peak` operations per second, and reaches the share `utilisation` of that.""",
     hints=(
         "How many operations does the whole run take? The devices do not matter for that.",
@@ -216,8 +216,8 @@ TRADE = Exercise(
     minutes=6,
     difficulty=2,
     statement="""\
-A run needs S = S₀ · (1 + B₀/B) steps with batches of B tokens. S₀ is the least number of steps, reached with infinitely large batches, and B₀ is the critical batch. The fewest tokens, reached with the smallest batches, \
-are E₀ = S₀ · B₀. A run at B = B₀ takes how many times S₀ steps, and how many times E₀ tokens? And a run at B = 4 · B₀?""",
+With batches of B tokens a run needs S = S₀ · (1 + B₀/B) steps, where B₀ is the critical batch and S₀ the least number of steps. The fewest tokens, reached with the smallest batches, \
+are E₀ = S₀ · B₀. How many times S₀ steps, and how many times E₀ tokens, does a run at B = B₀ take? And a run at B = 4 · B₀?""",
     hints=("Tokens are steps times tokens per step.", "E = S · B. Divide by S₀ · B₀.", "S / S₀ = 1 + B₀/B and E / E₀ = 1 + B/B₀."),
     page="14a_planning_a_run",
     stub="""\
