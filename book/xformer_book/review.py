@@ -30,12 +30,12 @@ Say your answer before you look at ours. What you did not know comes back tomorr
 
 @cache
 def questions():
-    """``{page: [{id, ask, say}, …]}``; a question has an id of its own and both of its texts."""
+    """``{page: [{id, ask, say}, …]}``; a question has an id of its own and both of its texts, and may name a closed section, ``more``."""
     pages = yaml.safe_load((BOOK / "review.yml").read_text(encoding="utf-8"))
     seen = set()
     for name, entries in pages.items():
         for entry in entries:
-            if set(entry) != {"id", "ask", "say"}:
+            if set(entry) - {"more"} != {"id", "ask", "say"}:
                 raise ValueError(f"review.yml, {name}: expected id, ask and say, got {sorted(entry)}")
             if entry["id"] in seen:
                 raise ValueError(f"review.yml, {name}: expected an id that is not used yet, got {entry['id']!r}")
@@ -49,11 +49,13 @@ def title(name):
     return re.search(r"# (.*?)(?:\\n)?\"", (project.ROOT / "chapters" / f"{name}.ipynb").read_text(encoding="utf-8"))[1]
 
 
-def cards(name):
-    """The questions of a page as Markdown."""
+def cards(name, folder=None):
+    """The questions of a page as Markdown, for the page itself or for another one, from which its folder is ``folder``."""
+    where = "" if folder is None else f"{folder}{name}.ipynb"
     made = [f'<div class="review-set" data-page="{name}">']
     for entry in questions()[name]:
         made += [f'<div class="review-card" data-id="{entry["id"]}">', entry["ask"]]
+        made += [f'*From [a closed section]({where}#{entry["more"]}).*'] if "more" in entry else []
         made += ['<details class="review-fold"><summary>Answer</summary>', entry["say"], "</details>", "</div>"]
     return "\n\n".join([*made, "</div>"])
 
@@ -67,7 +69,7 @@ def every_question():
     """The body of the page *Review*."""
     count = sum(map(len, questions().values()))
     offer = f'<p><a href="../../_static/{DECK}" download>All {count} questions as a deck for Anki</a></p>'
-    return "\n\n".join([offer, *(f"## {title(name)}\n\n{cards(name)}" for name in questions())])
+    return "\n\n".join([offer, *(f"## {title(name)}\n\n{cards(name, "../")}" for name in questions())])
 
 
 def deck():
