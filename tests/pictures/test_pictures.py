@@ -76,6 +76,10 @@ def blocks(scale=4.0):
     return pictures.blocks(WORDS, X, two_heads(scale)[1])
 
 
+def merging(chien=7):
+    return pictures.merging({"chat": 9, "chats": 6, "chaton": 3, "chien": chien}, 3)
+
+
 def heads(scale=4.0):
     questions = [["which is the noun?"] * 3 + ["which words describe me?"], ["which gives a colour?"] * 3 + ["which is my article?"]]
     return pictures.heads(WORDS, X, two_heads(scale), questions=questions, value_names=NAMES, first="cat")
@@ -161,7 +165,7 @@ ALL = {
     "added": added, "cross-reading": cross_reading,
     "flipping": flipping, "norming": norming, "likeness": likeness, "poking": poking, "tying": tying,
     "by-hand": by_hand, "reading": reading, "lanes": lanes, "translating": translating, "machine": machine,
-    "masked": masked, "projections": projections, "blocks": blocks,
+    "masked": masked, "projections": projections, "blocks": blocks, "merging": merging,
     "heads": heads, "joining": joining, "all-in-one": all_in_one, "shuffled": shuffled, "clocks": clocks, "blending": blending,
     "then-and-now": then_and_now, "caching": caching,
     "chain": chain, "drawers": drawers, "exact-drawers": lambda: drawers(scores=None),
@@ -200,6 +204,12 @@ def test_the_layer_of_today_keeps_what_its_heads_leave():
         picture = then_and_now(heads)
         assert f"{2 * 64 * heads:,} numbers in the cache instead of 1,024" in picture.steps[4]
         assert picture.svg.count('class="f-key s-key"') == 8 + heads
+
+
+def test_a_merge_takes_the_most_frequent_pair():
+    assert {"c·h: 25 times", "ch·a: 18 times", "cha·t: 18 times", "chat", "ch"} <= set(shown(merging().svg))
+    assert "<b>ch·i</b> occurs 30 times" in merging(30).steps[2] and "and no pair" in merging().steps[2]
+    assert "aa·a" in pictures.merging({"aaa": 2}, 1).description
 
 
 def test_a_picture_opens_where_the_page_says():

@@ -5,10 +5,10 @@
 one sentence reads another, `reading` what a word of a sentence reads, `heads`, `joining` and `all_in_one` how several heads read,
 `blending` why one does not do, `shuffled` what becomes of words that change places, `clocks` how sines and cosines number the places,
 `lanes` what a layer does to its words, `flipping` what its net is for, `norming` its LayerNorm, `likeness` its plus, `poking` which words
-a change reaches, `masked` what a mask leaves, `machine` the whole encoder–decoder, `tying` its matrix of words, `translating` how a
-translator reads and writes (`translation`, with the numbers of a trained one), `caching` what a cache keeps, `then_and_now` what has
-changed in a layer. To draw another sentence, call one of them with other words and arrays. A new picture is a function that fills a
-`Drawing` and returns a `Picture`; one script runs them all.
+a change reaches, `masked` what a mask leaves, `machine` the whole encoder–decoder, `merging` how tokens are found, `tying` its matrix of
+words, `translating` how a translator reads and writes (`translation`, with the numbers of a trained one), `caching` what a cache keeps,
+`then_and_now` what has changed in a layer. To draw another sentence, call one of them with other words and arrays. A new picture is a
+function that fills a `Drawing` and returns a `Picture`; one script runs them all.
 """
 
 from xformer_course.pictures.attention import attention_by_hand
@@ -26,6 +26,7 @@ from xformer_course.pictures.lanes import lanes
 from xformer_course.pictures.likeness import likeness
 from xformer_course.pictures.machine import machine
 from xformer_course.pictures.masking import masked
+from xformer_course.pictures.merging import merging
 from xformer_course.pictures.modern import then_and_now
 from xformer_course.pictures.norming import norming
 from xformer_course.pictures.picture import Picture
@@ -56,6 +57,7 @@ __all__ = [
     "likeness",
     "machine",
     "masked",
+    "merging",
     "norming",
     "poking",
     "projections",

@@ -70,7 +70,8 @@ class Picture:
         chosen = ";".join(f"{group}:{value}" for group, value in self.chosen.items())
         return "\n".join(
             [
-                f'<figure class="xp" data-xp="{escape(self.name)}" data-chosen="{escape(chosen)}" data-opens="{self.opens}" style="--xp-wide:{self.wide}rem">',
+                f'<figure class="xp" data-xp="{escape(self.name)}" data-chosen="{escape(chosen)}" data-opens="{self.opens}" '
+                f'style="--xp-wide:{self.wide}rem">',
                 f"<style>{style()}{asset('picture.css')}</style>",
                 f'<figcaption class="xp-title">{escape(self.title)}</figcaption>',
                 f'<ol class="xp-steps">{lines}</ol>' if lines else "",
