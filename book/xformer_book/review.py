@@ -55,7 +55,7 @@ def cards(name, folder=None):
     made = [f'<div class="review-set" data-page="{name}">']
     for entry in questions()[name]:
         made += [f'<div class="review-card" data-id="{entry["id"]}">', entry["ask"]]
-        made += [f'*From [a closed section]({where}#{entry["more"]}).*'] if "more" in entry else []
+        made += [f"*From [a closed section]({where}#{entry['more']}).*"] if "more" in entry else []
         made += ['<details class="review-fold"><summary>Answer</summary>', entry["say"], "</details>", "</div>"]
     return "\n\n".join([*made, "</div>"])
 
@@ -69,7 +69,7 @@ def every_question():
     """The body of the page *Review*."""
     count = sum(map(len, questions().values()))
     offer = f'<p><a href="../../_static/{DECK}" download>All {count} questions as a deck for Anki</a></p>'
-    return "\n\n".join([offer, *(f"## {title(name)}\n\n{cards(name, "../")}" for name in questions())])
+    return "\n\n".join([offer, *(f"## {title(name)}\n\n{cards(name, '../')}" for name in questions())])
 
 
 def deck():
