@@ -250,13 +250,14 @@ def test_a_change_of_weights_is_heard_by_the_next_sentence(graphs):
     made = graphs.made
     model.float()
     assert greedy(model, source, engine="captured") == greedy(model, source, engine="plain") and graphs.made > made
+    before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high")
     try:
         made = graphs.made
         greedy(model, source, engine="captured")
         assert graphs.made > made
     finally:
-        torch.set_float32_matmul_precision("highest")
+        torch.set_float32_matmul_precision(before)
 
 
 def test_a_sentence_that_overflowed_leaves_nothing_behind(graphs):

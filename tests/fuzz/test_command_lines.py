@@ -153,7 +153,9 @@ def place(tmp_path_factory):
 
 @pytest.fixture
 def small(monkeypatch, tmp_path):
-    """Corpora of a few sentences, and no way to any other."""
+    """Corpora of a few sentences, and no way to any other; the threads that a line asks for are put back."""
+    import torch
+
     from xformer_lib.data import corpora
     from xformer_lib.training import run
 
@@ -169,6 +171,10 @@ def small(monkeypatch, tmp_path):
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # so that it is put back
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
 
 
 def copy_of(place, folder):
