@@ -18,13 +18,30 @@ settings.register_profile("exploring", derandomize=False, print_blob=True, **PRO
 settings.load_profile("exploring" if os.environ.get("CI") == "true" else "course")
 
 ROOT = Path(__file__).resolve().parent.parent
-LONG = {ROOT / f"chapters/{name}.ipynb" for name in ("11_training", "15_what_next", "15b_other_ways_to_step", "09_encoder_decoder")}
-LONG |= {ROOT / f"tests/{name}.py" for name in ("book/test_browser", "book/test_live", "exercises/test_hostile_answers", "test_readme")}
+LONGEST_FIRST = """
+tests/book/test_laboratory.py
+tests/explorables/test_translator_page.py
+tests/test_readme.py
+tests/book/test_live.py
+chapters/15_what_next.ipynb
+chapters/11_training.ipynb
+chapters/09a_longer_than_trained.ipynb
+chapters/12h_train_it_on_your_own_sentences.ipynb
+chapters/13d_into_other_engines.ipynb
+tests/book/test_browser.py
+tests/exercises/test_hostile_answers.py
+chapters/12b_what_attention_shows.ipynb
+chapters/12i_what_a_head_is_worth.ipynb
+chapters/09_encoder_decoder.ipynb
+chapters/14_scaling_out.ipynb
+chapters/15a_one_body_other_tasks.ipynb
+""".split()
+PLACES = {ROOT / name: place for place, name in enumerate(LONGEST_FIRST)}
 
 
 def pytest_collection_modifyitems(items):
     """Files of a minute and more go first, so that nobody waits for one of them at the end."""
-    items.sort(key=lambda item: item.path not in LONG)
+    items.sort(key=lambda item: PLACES.get(item.path, len(PLACES)))
 
 
 @pytest.fixture(scope="session")

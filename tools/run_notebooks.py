@@ -5,11 +5,12 @@
 
 A notebook runs in its own folder with the repository's library first on the path, and with the corpora out of sight, so
 that its outputs are those of a machine that has none. Timings are not recorded and metadata is reduced to what a reader
-needs, so a second run of a notebook changes nothing in it. A run that ends in an error, or leaves an un-run cell or a
-line on standard error, is reported and not stored.
+needs and the digest of `made_with.py`, so a second run of a notebook changes nothing in it. A run that ends in an error, or
+leaves an un-run cell or a line on standard error, is reported and not stored.
 """
 
 import argparse
+import json
 import os
 import sys
 import tempfile
@@ -17,6 +18,7 @@ import time
 from pathlib import Path
 
 import nbformat
+from made_with import Sources
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
@@ -98,6 +100,8 @@ def run_with(path, environment):
         return [str(error).strip()]
     tidy(notebook)
     problems = complaints(notebook)
+    stored = json.loads(nbformat.writes(notebook))
+    notebook.metadata.xformer = {"made_with": Sources(ROOT).digest(stored)}
     text = nbformat.writes(notebook, indent=1, ensure_ascii=False) + "\n"
     if not problems and text != path.read_text(encoding="utf-8"):
         path.write_text(text, encoding="utf-8", newline="\n")

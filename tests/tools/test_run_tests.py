@@ -4,10 +4,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import run_tests
 
+from tests import conftest
 from tests.ci import posix
 
 
@@ -46,6 +48,13 @@ def test_the_library_needs_no_notebook_no_book_and_no_make(ran):
     assert all((run_tests.ROOT / name).exists() for name in left_out), "what is not there leaves nothing out"
     for folder in ("nn", "engine", "reference", "training", "data", "parity", "fuzz", "exercises"):
         assert Path("tests", folder) not in left_out
+
+
+def test_the_longest_files_go_first_and_are_there():
+    paths = [run_tests.ROOT / name for name in ("tests/test_cli.py", *reversed(conftest.LONGEST_FIRST), "chapters/01_motivation.ipynb")]
+    items = [SimpleNamespace(path=path) for path in paths]
+    conftest.pytest_collection_modifyitems(items)
+    assert [one.path for one in items] == [*reversed(paths[1:-1]), paths[0], paths[-1]] and all(path.is_file() for path in paths)
 
 
 @pytest.mark.parametrize(("option", "at_once"), [([], min(os.cpu_count() + 1, 12)), (["--jobs", "7"], 7)])
