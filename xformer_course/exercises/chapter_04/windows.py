@@ -35,13 +35,13 @@ REACH = Exercise(
     minutes=8,
     difficulty=2,
     statement="""\
-Stack layers of self-attention, so each reads the outputs of the one below. In each, a position reads itself and \
+Stack layers of self-attention, so that each reads the outputs of the one below. In each, a position reads itself and \
 `window` neighbours on each side. Write `layers_needed(length, window)`: the smallest number of layers after which the \
 last position's output can depend on the first position's input. Both arguments are whole numbers of at least 1. A \
 sentence of one word needs 0 layers.""",
     hints=(
         "How many steps is it from the first to the last of 5 positions?",
-        "One layer carries news `window` positions further. Which division is that, and what if there is a remainder?",
+        "One layer carries information `window` positions further. Which division is that, and what if there is a remainder?",
         "The distance is length − 1; divide it by the window and round up.",
     ),
     stub="def layers_needed(length, window):\n    return ...",
@@ -67,11 +67,11 @@ sentence of one word needs 0 layers.""",
         ),
         "the whole field moves": (
             lambda length, window: -(-(length - 1) // (2 * window)),
-            "A layer sees 2 · window neighbours, but news travels in one direction. How far does it get on one side?",
+            "A layer sees 2 · window neighbours, but from the first position to the last, information travels in one direction. How far does it get per layer?",
         ),
         "divided by the field": (
             lambda length, window: -(-length // (2 * window + 1)),
-            "You put the fields of one layer side by side. But layers are stacked. How much further does the second reach than the first?",
+            "You put the fields of one layer side by side, whereas layers are stacked. How much further does the second reach than the first?",
         ),
         "doubling": (
             lambda length, window: math.ceil(math.log2((length - 1) / window + 1)) if length > 1 else 0,
@@ -79,7 +79,7 @@ sentence of one word needs 0 layers.""",
         ),
         "at least one layer": (
             lambda length, window: max(1, -(-(length - 1) // window)),
-            "Right, except for a sentence of one word. How many layers carry news over a distance of 0?",
+            "Right, except for a sentence of one word. How many layers does a distance of 0 need?",
         ),
         "one layer sees everything": (
             lambda length, window: min(1, length - 1),
@@ -87,11 +87,11 @@ sentence of one word needs 0 layers.""",
         ),
         "the place itself counted": (
             lambda length, window: -(-(length - 1) // (window + 1)),
-            "Too few layers, because in each one you let news travel one place further than the window. How far does it get on one side when the window is 1?",
+            "Too few layers, because you let information travel one position further per layer than the window. How far does it get on one side when the window is 1?",
         ),
         "steps divided by the field": (
             lambda length, window: -(-(length - 1) // (2 * window + 1)),
-            "You divide by everything a layer sees: both sides and the place itself. How far does news get on *one* side?",
+            "You divide by everything a layer sees: both sides and the position itself. How far does information get on *one* side?",
         ),
         "positions, rounded down": (
             lambda length, window: length // window,
@@ -101,8 +101,8 @@ sentence of one word needs 0 layers.""",
     alternatives={"step by step": _layers_by_steps, "powers of the mask": _layers_by_matrices},
     success="A window makes a layer cheap, and you pay in layers.",
     solution=r"""
-From the first to the last position news has `length - 1` steps to go, and each layer carries it `window` steps. A remainder also
-needs a layer, so we round up: `-(-a // b)` does that in whole numbers.
+From the first position to the last there are `length - 1` steps, and each layer carries information `window` steps further. Because a
+remainder also needs a layer, we round up: `-(-a // b)` does that in whole numbers.
 
 ```python
 def layers_needed(length, window):

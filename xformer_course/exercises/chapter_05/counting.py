@@ -84,7 +84,7 @@ self-attention followed by a mean.""",
         ),
         "outputs as sets": (
             _sets,
-            "You sort the rows of each output before you compare. But the same rows in another order are a different output.",
+            "You sort the rows of each output before you compare, whereas the same rows in another order are a different output.",
         ),
         "compared with the first alone": (
             _counted(lambda results: 1 + sum(not close(result, results[0]) for result in results)),
@@ -117,9 +117,9 @@ self-attention followed by a mean.""",
         ),
         "np.unique on rows": _by_unique,
     },
-    success="That is how much a model built on this layer can still know about word order.",
+    success="A model built on this layer can tell at most so many orders apart.",
     solution=r"""
-Keep the outputs met so far, and add one only if it is close to none of them. Comparing bits instead would count rounding as knowledge.
+Keep the outputs met so far, and add one only if it is close to none of them. If you compared bits instead, differences by rounding would count as well.
 
 ```python
 def distinct_outputs(layer, x):

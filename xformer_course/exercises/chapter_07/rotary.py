@@ -93,12 +93,12 @@ ROTARY = Exercise(
     minutes=15,
     difficulty=2,
     statement="""\
-Write `my_rotary(x, positions, base=10000.0)` for an array `x` (L, d) of floats with d even. Row i belongs to place \
-`positions[i]`; the L places are whole numbers in any order. Columns 2k and 2k+1 are a pair (a, b). Turn each pair by the angle \
+Write `my_rotary(x, positions, base=10000.0)` for an array `x` (L, d) of floats with d even. Row i is at position \
+`positions[i]`; the L positions are whole numbers in any order. Columns 2k and 2k+1 are a pair (a, b). Rotate each pair by the angle \
 θ = positions[i] · base^(−2k/d): it becomes (a cos θ − b sin θ, a sin θ + b cos θ). Return an array of the shape of \
 `x`, and leave `x` as it was.""",
     hints=(
-        "For d = 4 and place 3, which two angles are there, and which two columns share each?",
+        "For d = 4 and position 3, which two angles are there, and which two columns share each?",
         "Take `x[:, 0::2]` and `x[:, 1::2]`: two arrays (L, d/2), like the angles.",
         "Compute both new arrays from the two old ones, before you write either back into the even and odd columns of a new array.",
     ),
@@ -110,24 +110,27 @@ Write `my_rotary(x, positions, base=10000.0)` for an array `x` (L, d) of floats 
     wrong={
         "turned the other way": (
             lambda x, positions, base=10000.0: _rotary(x, -np.asarray(positions), base),
-            "Your pairs turn the wrong way, clockwise. For (1, 0) and a small angle, should the second number become positive or negative?",
+            "Your pairs rotate the wrong way, clockwise. For (1, 0) and a small angle, should the second number become positive or negative?",
         ),
         "halves paired": (
             _halves,
             "You pair each column with the one half a width away. Here neighbours are a pair: columns 0 and 1, columns 2 and 3.",
         ),
-        "table added": (_table_added, "You add sines and cosines to x. A turn multiplies. What should happen to a row of zeros?"),
+        "table added": (
+            _table_added,
+            "You add sines and cosines to x, whereas a rotation multiplies. What should happen to a row of zeros?",
+        ),
         "one angle for all pairs": (
             lambda x, positions, base=10000.0: _neighbours(*_turned(x[:, 0::2], x[:, 1::2], np.asarray(positions)[:, None] * 1.0)),
-            "Your first pair is right, but all the others turn just as fast. Where does k enter the angle?",
+            "Your first pair is right, but all the others rotate just as fast. Where does k enter the angle?",
         ),
         "frequencies from 1": (
             _frequencies_from_one,
-            "All your pairs turn too slowly; the first should turn by `positions[i]` radians. Where does k start?",
+            "All your pairs rotate too slowly; the first should rotate by `positions[i]` radians. Where does k start?",
         ),
         "row number as place": (
             lambda x, positions, base=10000.0: _rotary(x, np.arange(len(x)), base),
-            "Right when the places are 0, 1, 2, … Do you use `positions`?",
+            "This is right when the positions are 0, 1, 2, … Do you use `positions`?",
         ),
         "half of the pair overwritten": (
             _one_overwritten,
@@ -140,10 +143,10 @@ Write `my_rotary(x, positions, base=10000.0)` for an array `x` (L, d) of floats 
         "changed in place": (_in_place, "The result is right, but the caller's x changed. Write into a new array."),
     },
     alternatives={"loops and lists": _by_loops, "complex numbers": _by_complex_numbers, "einsum with blocks": _by_einsum},
-    success="Each pair keeps its length and turns at its own speed. There is no table and no longest sentence.",
+    success="Each pair keeps its length and rotates at its own speed, without a table and without a largest position.",
     solution=r"""
-Separate the even and the odd columns. Turn all pairs at once with angles of shape (L, d/2), and put the two results into the even
-and odd columns of a new array. Both results need both old columns, so do not overwrite anything in between.
+Separate the even and the odd columns. Rotate all pairs at once with angles of shape (L, d/2), and put the two results into the even
+and odd columns of a new array. Because both results need both old columns, nothing may be overwritten in between.
 
 ```python
 def my_rotary(x, positions, base=10000.0):
@@ -203,12 +206,12 @@ MIXED_PAIRS = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-The function below writes a rotary encoding as cosine times x plus sine times partner. It should turn the pairs of \
-neighbouring columns, 2k and 2k+1, as in the previous exercise. For d = 2 it does. For d = 4 the scores do not depend \
+The function below writes a rotary encoding as cosine times x plus sine times partner. It should rotate the pairs of \
+neighbouring columns, 2k and 2k+1, as in the previous exercise, and for d = 2 it does. For d = 4, however, the scores do not depend \
 only on the offset, and rows even change their length. Find the fault with a small example and fix it. One line is \
 enough.""",
     hints=(
-        "For d = 4, print the angles of the row at place 1. Which columns have the same one?",
+        "For d = 4, print the angles of the row at position 1. Which columns have the same one?",
         "A pair needs two things: one angle for both columns, and each column as the other's partner. Two lines disagree about what a pair is.",
         "`partner` swaps neighbours, so neighbours need one angle: each frequency twice in a row, not the whole list twice.",
     ),
@@ -228,7 +231,7 @@ def mixed_rotary(x, positions, base=10000.0):
         ),
         "halves throughout": (
             _with(_twice, _other_half),
-            "This is consistent now, and the scores depend only on the offset. But your pairs are k and k + d/2, and we asked for neighbours.",
+            "This is consistent now, and the scores depend only on the offset. Your pairs, however, are k and k + d/2, and we asked for neighbours.",
         ),
         "partners of halves": (
             _with(_each_twice, _other_half),
@@ -240,15 +243,15 @@ def mixed_rotary(x, positions, base=10000.0):
         ),
         "minus on the wrong column": (
             _with(_each_twice, lambda x: -_neighbour(x)),
-            "The pairs are right, but they turn clockwise. Look at the sign in the partner.",
+            "The pairs are right, but they rotate clockwise. Look at the sign in the partner.",
         ),
         "no minus": (
             _with(_each_twice, lambda x: np.abs(np.sign(x)) * _neighbours(x[:, 1::2], x[:, 0::2])),
-            "Your pairs do not keep their length. A turn has one minus sign: where did it go?",
+            "Your pairs do not keep their length. A rotation has one minus sign: where did it go?",
         ),
         "slowest pair first": (
             _with(lambda frequencies: np.repeat(frequencies[::-1], 2), _neighbour),
-            "Each pair has one angle now, but the first pair turns slowest. Print the frequencies. Which of them belongs to columns 0 and 1?",
+            "Each pair has one angle now, but the first pair rotates slowest. Print the frequencies. Which of them belongs to columns 0 and 1?",
         ),
         "partners left in halves": (
             _with(_each_twice, _neighbours_in_halves),
@@ -260,7 +263,7 @@ def mixed_rotary(x, positions, base=10000.0):
         ),
         "one angle for all pairs": (
             _with(lambda frequencies: np.ones(2 * len(frequencies)), _neighbour),
-            "All pairs turn at the same speed now. How many different angles does a row of d numbers need?",
+            "All pairs rotate at the same speed now. How many different angles does a row of d numbers need?",
         ),
     },
     alternatives={"repeated frequencies": _with(_each_twice, _neighbour), "complex numbers": _by_complex_numbers},
@@ -280,8 +283,8 @@ def mixed_rotary(x, positions, base=10000.0):
 check(...)
 ```
 
-Many libraries pair column $k$ with column $k + d/2$. That is the same encoding with the columns in a different order: reorder the columns
-of queries and keys in the same way, and every score is the same. But weights trained with one layout are wrong in the other.
+Other libraries pair column $k$ with column $k + d/2$. That is the same encoding with the columns in a different order: if you reorder the
+columns of queries and keys in the same way, every score is the same. Weights trained with one layout, however, are wrong in the other.
 
 ```python
 def rotary_halves(x, positions):

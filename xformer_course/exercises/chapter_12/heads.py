@@ -30,7 +30,7 @@ dort    0    0.1    0.1   0.3     0.5
 <eos>   0    0.1    0     0.6     0.3
 ```
 
-Sure links are the–le, cat–chat, black–noir and sleeps–dort. The possible links are these four and the–chat, black–chat, the–noir. Read the links off as on this page: one for each row, but not for the row of `<eos>` or a row that looks at `<eos>` most. What is the alignment error rate? By hand; a fraction or three digits.""",
+Sure links are the–le, cat–chat, black–noir and sleeps–dort. The possible links are these four and the–chat, black–chat, the–noir. Read the links off as on this page: one for each row, but not for the row of `<eos>` or a row whose largest weight is on `<eos>`. What is the alignment error rate? By hand; a fraction or three digits.""",
     hints=(
         "For which rows does the head propose a link, and for which does it propose none?",
         "Three links are proposed: for *le*, *chat* and *noir*. One is sure, and one more is possible.",
@@ -39,21 +39,21 @@ Sure links are the–le, cat–chat, black–noir and sleeps–dort. The possibl
     stub="rate = ...",
     reference=4 / 7,
     wrong={
-        "the hits, not the errors": (3 / 7, "You counted what is right. But an error rate is 0 for a perfect head.", _rate(3 / 7)),
+        "the hits, not the errors": (3 / 7, "You counted what is right, whereas an error rate is 0 for a perfect head.", _rate(3 / 7)),
         "possible links not counted": (
             5 / 7,
             "You left out a possible link. A sure link also counts as possible. How large is $|A \\cap P|$?",
             _rate(5 / 7),
         ),
-        "the end mark linked": (5 / 8, "You proposed a link for a row or a column of `<eos>`. That is not a word.", _rate(5 / 8, 6 / 9)),
+        "the end mark linked": (5 / 8, "You proposed a link for a row or a column of `<eos>`, which is not a word.", _rate(5 / 8, 6 / 9)),
         "the second best for dort": (
             3 / 8,
-            "*dort* looks at `<eos>` most. Then it proposes nothing, not even its second best.",
+            "The largest weight of *dort* is on `<eos>`, so that its row proposes nothing, not even the second best.",
             _rate(3 / 8),
         ),
         "a link for each column": (
             1 / 7,
-            "You went down the columns. A head proposes for each *row*, the word about to be written, the source word it looks at most.",
+            "You went down the columns. For each *row*, the word about to be written, a head proposes the source word with the largest weight.",
             _rate(1 / 7),
         ),
         "possible links below the line": (
@@ -69,10 +69,10 @@ Sure links are the–le, cat–chat, black–noir and sleeps–dort. The possibl
     },
     alternatives={"three digits": 0.571, "as a float": 1 - 3 / 7},
     tolerance=1e-3,
-    success="One wrong link, one merely possible, three sure ones missed: more than half is wrong, in a map that looks reasonable.",
+    success="One proposed link is wrong, one is merely possible, and three sure links are missed: an error rate above one half, from a map that looks reasonable.",
     solution=r"""
-The rows of *le*, *chat* and *noir* propose the–le, the–chat and cat–noir. The row of *dort* looks at `<eos>` most and proposes nothing.
-So three links are proposed, and four are sure. Among the three, one is sure and two are possible, because a sure link is also possible.
+The rows of *le*, *chat* and *noir* propose the–le, the–chat and cat–noir. The row of *dort* has its largest weight on `<eos>` and proposes nothing.
+Three links are therefore proposed, whereas four are sure. Among the three, one is sure and two are possible, because a sure link is also possible.
 The rate is 1 − (1 + 2) / (3 + 4) = 4/7, about 0.571.
 
 ```python
@@ -152,7 +152,7 @@ JUDGED = Exercise(
     minutes=12,
     difficulty=2,
     statement="""\
-`losses` (n, 2), a NumPy array, says what each of n heads costs when only that head is silent: column 0 on the first half of the sentences, column 1 on the second. `cost` is a function: `cost(heads)` returns what it costs to silence several heads at once, named by their numbers from 0 to n − 1, on the second half. Each row of `draws` (r, k) names k heads drawn at random.
+`losses` (n, 2), a NumPy array, says what each of n heads costs when only that head is switched off: column 0 on the first half of the sentences, column 1 on the second. `cost` is a function: `cost(heads)` returns what it costs to switch off several heads at once, named by their numbers from 0 to n − 1, on the second half. Each row of `draws` (r, k) names k heads drawn at random.
 
 Write `judge(losses, cost, draws)`. Choose the k heads that look cheapest on the first half. Return three numbers: what these k cost one by one on the second half, added up; what they cost together; and the share of the r draws whose heads cost no more together than your k do.""",
     hints=(
@@ -167,11 +167,11 @@ Write `judge(losses, cost, draws)`. Choose the k heads that look cheapest on the
     wrong={
         "chosen where it is measured": (
             _wrongly(chosen_by=lambda losses: losses[:, 1]),
-            "You chose on the half on which you measure. If you pick the smallest of many noisy numbers, you pick luck as well.",
+            "You chose on the half on which you measure. The smallest of many noisy numbers are partly the luckiest.",
         ),
         "chosen on both halves": (
             _wrongly(chosen_by=lambda losses: losses.mean(axis=1)),
-            "Your choice has seen the second half. Then that half cannot judge it.",
+            "You also used the second half for the choice, so that it can no longer test the choice.",
         ),
         "measured where it was chosen": (
             _wrongly(alone_from=0),
@@ -180,7 +180,7 @@ Write `judge(losses, cost, draws)`. Choose the k heads that look cheapest on the
         "the dearest chosen": (_wrongly(dearest=True), "You chose the most expensive heads. `argsort` puts the smallest first."),
         "added up for together": (
             _sum_for_together,
-            "You added up single losses. Heads that do each other's work cost more together: ask `cost`.",
+            "You added up single losses. Heads that do each other's work cost more together: call `cost`.",
         ),
         "ties left out": (
             _wrongly(strictly=True),
@@ -192,14 +192,14 @@ Write `judge(losses, cost, draws)`. Choose the k heads that look cheapest on the
         ),
         "controls one by one": (
             _wrongly(alone_for_control=True),
-            "You compared sums of single losses with a joint cost. Ask `cost` for the draws as well.",
+            "You compared sums of single losses with a joint cost. Call `cost` for the draws as well.",
         ),
     },
     alternatives={"sorted lists": _by_sorting},
     success="A small share says that choosing helped. If together is far above alone, losses do not add up.",
     solution=r"""
-The first half chooses and the second half measures, so the luck of the choice stays out of the result. The control says what heads drawn
-at random cost, together and on the same half.
+We choose on the first half and measure on the second, so that the luck of the choice does not enter the result. The control says what
+heads drawn at random cost, together and on the same half.
 
 ```python
 def judge(losses, cost, draws):
