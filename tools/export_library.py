@@ -2,8 +2,8 @@
 
 A code cell that opens with ``#| export reference.attention`` belongs to the module
 ``xformer_lib/reference/attention.py``, one that opens with ``#| export lessons.variants`` to ``xformer_course/lessons/variants.py``;
-``#| exporti …`` does the same for a helper that stays out of ``__all__``. nbdev reads the directives and works out ``__all__``; this
-tool checks every cell before anything is written, lays the modules out, and removes generated modules that no chapter exports any more.
+``#| exporti …`` does the same for a helper that stays out of ``__all__``. This tool
+checks every cell before anything is written, lays the modules out, and removes generated modules that no chapter exports any more.
 A package's ``__init__.py`` lists what the chapters export and the ``__all__`` of the modules beside it that are written by hand.
 
     python tools/export_library.py                     every chapter

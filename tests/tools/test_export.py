@@ -179,6 +179,13 @@ def test_cell_is_refused_and_nothing_is_written(house, name):
     assert not house.library.exists()
 
 
+def test_all_is_what_the_cell_defines(house):
+    lines = ["def f(x):", "    return x", "A = (B, _C) = 1, 2", "D: int = 3", "f.cached = [E for E in A]", "class G:", "    H = 4"]
+    house("03_lookup", code("\n".join(["#| export reference.lookup", *lines])))
+    export(house)
+    assert '__all__ = ["A", "B", "D", "f", "G"]' in (house.library / "reference" / "lookup.py").read_text()
+
+
 def test_one_definition_of_everything(house):
     house("03_lookup", code("#| export reference.lookup\ndef f(x):\n    return x"))
     house("04_more", code("#| export reference.lookup\ndef f(y):\n    return y"))
