@@ -1,6 +1,5 @@
 """The steps of the test run, and which of them are chosen."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -46,18 +45,6 @@ def test_the_library_needs_no_notebook_no_book_and_no_make(ran):
     assert all((run_tests.ROOT / name).exists() for name in left_out), "what is not there leaves nothing out"
     for folder in ("nn", "engine", "reference", "training", "data", "parity", "fuzz", "exercises"):
         assert Path("tests", folder) not in left_out
-
-
-@pytest.mark.parametrize(("option", "at_once"), [([], min(os.cpu_count() + 1, 12)), (["--jobs", "7"], 7)])
-def test_one_more_at_once_than_there_are_cores(ran, option, at_once):
-    run_tests.main(["--only", "library", *option])
-    assert ran[0][ran[0].index("--numprocesses") + 1] == str(at_once)
-
-
-def test_a_step_that_is_none_is_refused(ran, capsys):
-    with pytest.raises(SystemExit):
-        run_tests.main(["--only", "everything"])
-    assert "invalid choice: 'everything'" in capsys.readouterr().err and ran == []
 
 
 def test_near_runs_the_quick_steps_and_the_tests_that_it_names(ran, monkeypatch, capsys):
