@@ -272,7 +272,7 @@ def our_step(size: Size, precision: str, device: str, folder: Path, compiled: bo
     run, _ = random_run(size.config(precision), device, folder)
     run.model.train()
     if compiled is not None:
-        run.processes.compile(run, **how(compiled))
+        run.processes.compile(run.engine_model, **how(compiled))
     return partial(train_step, run)
 
 

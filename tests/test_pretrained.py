@@ -10,6 +10,7 @@ import torch
 
 import xformer_lib
 from xformer_lib.data.corpora import CorpusUnavailable, load_corpus
+from xformer_lib.data.typed import known_words, read_words, simplify
 from xformer_lib.evaluation import bleu, chrf
 from xformer_lib.pretrained import available
 from xformer_lib.training.checkpoint import load_setup, load_tensors, save_setup, save_tensors
@@ -179,7 +180,7 @@ def test_the_card_shows_what_the_model_says(name, card, translator):
 
 
 def test_packing_halves_the_weights_and_keeps_the_rest(tmp_path):
-    from pack_model import pack
+    from pack_model import pack, pack_words
 
     from xformer_lib.data.tokenizer import Tokenizer
 
@@ -195,6 +196,9 @@ def test_packing_halves_the_weights_and_keeps_the_rest(tmp_path):
     assert torch.allclose(packed["weight"].float(), weight, rtol=2**-11, atol=0)
     assert (out / "config.json").read_bytes() == without_id != (run / "config.json").read_bytes()
     assert (out / "tokenizer.json").read_bytes() == (run / "tokenizer.json").read_bytes()
+    save_setup(out, preset("fragment"), Tokenizer.load(PRETRAINED / "en-fr" / "tokenizer.json"))
+    pack_words(out)
+    assert read_words(out) == known_words(simplify(source) for source, _ in load_corpus("fragment", "train")) != set()
     save_tensors(run / "model.safetensors", {"weight": weight * 1e5}, {"step": 3, "tokens": 5})
     with pytest.raises(ValueError, match="expected numbers that half precision holds"):
         pack(run, out)

@@ -4,11 +4,9 @@ import ast
 import builtins
 import re
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import nbformat
-from nbdev.export import nb_export
-from nbdev.maker import ModuleMaker
 
 ROOMS = {
     "reference",
@@ -32,17 +30,26 @@ class ExportError(Exception):
 class Cell:
     """One exported cell and the place it comes from."""
 
-    source: str
-    names: list  # what the cell adds to __all__
+    source: str  # without the directive
+    tree: ast.Module
+    public: bool  # whether its names are in __all__: #| export, not #| exporti
     notebook: str  # file name of the chapter
     number: str  # the chapter's number, as in its title
     chapter: str  # the chapter's title without the number
     section: str  # nearest heading above the cell
-    tree: ast.Module = field(repr=False)
 
     @property
     def only_imports(self):
         return all(isinstance(node, (ast.Import, ast.ImportFrom)) for node in self.tree.body)
+
+    @property
+    def names(self):
+        """What the cell defines: values, then functions and classes."""
+        assigned = [node for node in self.tree.body if isinstance(node, (ast.Assign, ast.AnnAssign))]
+        targets = [target for node in assigned for target in getattr(node, "targets", None) or [node.target]]
+        parts = [part for target in targets for part in ast.walk(target)]
+        values = [part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)]
+        return values + [node.name for node in self.tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))]
 
 
 def read_directive(source, where):
@@ -70,9 +77,8 @@ def guard_module(name, where):
         raise ExportError(f"{where}: unknown module {name!r}; expected {rooms}, {', '.join(sorted(SINGLES))}")
 
 
-def guard_cell(source, where):
+def guard_cell(body, where):
     """The parsed cell, when everything in it may stand in a module."""
-    body = source.split("\n", 1)[1] if "\n" in source else ""
     try:
         tree = ast.parse(body)
     except SyntaxError as error:
@@ -108,10 +114,10 @@ def headings(text):
     return [(len(m[1]), m[2].strip()) for m in re.finditer(r"^(#{1,6})\s+(.+)$", plain, flags=re.M)]
 
 
-def places(path):
-    """``{cell index: (number, chapter, section)}`` for the exported cells of a notebook, each one guarded."""
+def collect(path):
+    """``{module: [Cell, …]}`` of one notebook, in the order of the page, each cell guarded."""
     notebook = nbformat.read(path, as_version=4)
-    number, chapter, section, found = "", path.stem, "", {}
+    number, chapter, section, modules = "", path.stem, "", defaultdict(list)
     for index, cell in enumerate(notebook.cells):
         if cell.cell_type == "markdown":
             for level, title in headings(cell.source):
@@ -123,35 +129,11 @@ def places(path):
             where = f"{path.name}, cell {index}"
             directive = read_directive(cell.source, where)
             if directive:
-                guard_module(directive[1], where)
-                found[index] = (number, chapter, section, guard_cell(cell.source, where))
-    return found
-
-
-def collect(path):
-    """``{module: [Cell, …]}`` of one notebook, in the order of the page."""
-    origin = places(path)
-    modules = defaultdict(list)
-    if not origin:
-        return modules
-
-    class Gather(ModuleMaker):
-        """nbdev's maker, told to hand its cells over instead of writing a file."""
-
-        def __init__(self, dest, name, nb_path, **_):
-            self.name = name
-
-        def make(self, cells, all_cells=None, lib_path=None):
-            public = {cell.idx_: list(self.make_all([cell])) for cell in all_cells or []}
-            for cell in cells:
-                number, chapter, section, tree = origin[cell.idx_]
-                modules[self.name].append(
-                    Cell(cell.source.strip("\n"), public.get(cell.idx_, []), path.name, number, chapter, section, tree)
-                )
-
-    nb_export(path, lib_path=path.parent, mod_maker=Gather)
-    if sum(map(len, modules.values())) != len(origin):
-        raise ExportError(f"{path.name}: nbdev saw {sum(map(len, modules.values()))} exported cells of {len(origin)}")
+                word, module = directive
+                guard_module(module, where)
+                body = cell.source.partition("\n")[2]
+                tree = guard_cell(body, where)
+                modules[module].append(Cell(body.strip("\n"), tree, word == "export", path.name, number, chapter, section))
     return modules
 
 
@@ -159,14 +141,11 @@ def public_names(cells, where):
     """``__all__`` of a module; a name defined twice is an error."""
     seen = {}
     for cell in cells:
-        for node in cell.tree.body:
-            targets = getattr(node, "targets", [getattr(node, "target", None)])
-            names = [node.name] if hasattr(node, "name") else [getattr(t, "id", None) for t in targets]
-            for name in filter(None, names):
-                if name in seen:
-                    raise ExportError(f"{where}: {name} is defined in {seen[name]} and again in {cell.notebook}")
-                seen[name] = f"{cell.notebook} ({cell.section})"
-    return [str(name) for cell in cells for name in cell.names]
+        for name in cell.names:
+            if name in seen:
+                raise ExportError(f"{where}: {name} is defined in {seen[name]} and again in {cell.notebook}")
+            seen[name] = f"{cell.notebook} ({cell.section})"
+    return [name for cell in cells if cell.public for name in cell.names if not name.startswith("_")]
 
 
 def undefined_names(text):

@@ -2,8 +2,8 @@
 
 A code cell that opens with ``#| export reference.attention`` belongs to the module
 ``xformer_lib/reference/attention.py``, one that opens with ``#| export lessons.variants`` to ``xformer_course/lessons/variants.py``;
-``#| exporti …`` does the same for a helper that stays out of ``__all__``. nbdev reads the directives and works out ``__all__``; this
-tool checks every cell before anything is written, lays the modules out, and removes generated modules that no chapter exports any more.
+``#| exporti …`` does the same for a helper that stays out of ``__all__``. This tool
+checks every cell before anything is written, lays the modules out, and removes generated modules that no chapter exports any more.
 A package's ``__init__.py`` lists what the chapters export and the ``__all__`` of the modules beside it that are written by hand.
 
     python tools/export_library.py                     every chapter
@@ -53,26 +53,35 @@ def module_docstring(name, cells):
     return f'"""``{dotted(name)}``, from {(chr(10) + "and ").join(called)}.\n{advice}"""'.replace("\\", "\\\\")
 
 
-def import_line(node):
+def import_line(module, names):
     """The import in one line, or with one name a line where that would be wider than `WIDTH` columns."""
-    line = ast.unparse(node)
+    names = sorted(names, key=lambda name: (kind_of_name(name), name))
+    line = f"from {module} import {', '.join(names)}"
     if len(line) <= WIDTH:
         return line
-    start, names = line.split(" import ")
-    return f"{start} import (\n    " + ",\n    ".join(names.split(", ")) + ",\n)"
+    return f"from {module} import (\n    " + ",\n    ".join(names) + ",\n)"
+
+
+def import_rank(module):
+    """0 for the standard library, 1 for other packages, 2 for our own."""
+    top = module.split(".")[0]
+    return 2 if top in ("xformer_lib", "xformer_course") else 0 if top in sys.stdlib_module_names else 1
 
 
 def import_block(cells):
-    """What the module imports and uses, each line once, the standard library first and our own last."""
+    """What the module imports and uses, each name once, the standard library first and our own last."""
     used = {node.id for cell in cells for node in ast.walk(cell.tree) if isinstance(node, ast.Name)}
-    groups = {0: set(), 1: set(), 2: set()}
-    for cell in cells:
-        for node in cell.tree.body if cell.only_imports else []:
-            node.names = [name for name in node.names if (name.asname or name.name).split(".")[0] in used]
-            if node.names:
-                top = (node.module if isinstance(node, ast.ImportFrom) else node.names[0].name).split(".")[0]
-                rank = 2 if top in ("xformer_lib", "xformer_course") else 0 if top in sys.stdlib_module_names else 1
-                groups[rank].add(import_line(node))
+    names_from, groups = defaultdict(set), {0: set(), 1: set(), 2: set()}
+    for node in [node for cell in cells if cell.only_imports for node in cell.tree.body]:
+        for name in node.names:
+            if (name.asname or name.name).split(".")[0] not in used:
+                continue
+            if isinstance(node, ast.ImportFrom):
+                names_from[node.module].add(ast.unparse(name))
+            else:
+                groups[import_rank(name.name)].add(f"import {ast.unparse(name)}")
+    for module, names in names_from.items():
+        groups[import_rank(module)].add(import_line(module, names))
     order = {rank: sorted(lines, key=lambda line: (line.startswith("from"), line)) for rank, lines in groups.items()}
     return "\n\n".join("\n".join(order[rank]) for rank in sorted(order) if order[rank])
 

@@ -10,6 +10,7 @@ card beside them is written by hand.
 import argparse
 import json
 import shutil
+from itertools import groupby
 from pathlib import Path
 
 import torch
@@ -38,10 +39,11 @@ def pack(run: Path, out: Path) -> int:
 
 
 def pack_words(out: Path) -> None:
-    """Write the words of the corpus that the packed model learned from."""
+    """Write the words of the corpus that the packed model learned from, those with the same two first letters in one line."""
     pairs = load_corpus(json.loads((out / "config.json").read_text(encoding="utf-8"))["corpus"], "train")
     words = known_words(simplify(source) for source, _ in pairs)
-    write_atomically(out / "words.txt", ("\n".join(sorted(words)) + "\n").encode())
+    lines = [" ".join(alike) for _, alike in groupby(sorted(words), key=lambda word: word[:2])]
+    write_atomically(out / "words.txt", ("\n".join(lines) + "\n").encode())
 
 
 if __name__ == "__main__":

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from xformer_lib._decoding_checks import check_best, check_translator
 from xformer_lib.decoding import evaluation_mode, length_limits, likeliest, sayable
+from xformer_lib.decoding._checks import check_translator
 from xformer_lib.engine.decode import CachedSteps, PlainSteps, is_known
 from xformer_lib.nn._trees import second_tree
-from xformer_lib.nn.checks import check_known_ids
+from xformer_lib.nn.checks import check_best, check_known_ids
 from xformer_lib.nn.protocols import TranslationModel
 from xformer_lib.shapes import Int
 

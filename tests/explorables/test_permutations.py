@@ -139,7 +139,7 @@ def test_presets(chromium, tmp_path):
 
 @pytest.mark.browser
 def test_the_output_stays_beside_the_input_and_the_verdict_names_the_first(chromium, tmp_path):
-    """In the book's column of a window of 1200 pixels, 625 pixels for the figure."""
+    """In the book's column of a window of 1200 pixels."""
 
     async def work(tab):
         tops = f"(() => [...{FIGURE}.querySelectorAll('ol')].map((e) => e.getBoundingClientRect().top))()"
@@ -148,10 +148,9 @@ def test_the_output_stays_beside_the_input_and_the_verdict_names_the_first(chrom
         for mode in LAYERS:
             await tab.evaluate(f"{FIGURE}.explorable.set({{mode: '{mode}', order: [4, 3, 2, 1, 0]}})")
             found[mode] = await tab.evaluate(tops), await tab.evaluate(cells)
-        return await tab.evaluate(f"{FIGURE}.querySelector('.xf-stage').clientWidth"), found
+        return found
 
-    width, found = on_stage(chromium, tmp_path, explorables.permutations(), work, width=672)
-    assert 620 <= width <= 626
+    found = on_stage(chromium, tmp_path, explorables.permutations(), work, width=672)
     for mode, ((one, other), cells) in found.items():
         assert abs(one - other) < 1, f"{mode}: the output dropped below the input"
         counts = [cell for cell in cells if " of 120" in cell]

@@ -49,27 +49,3 @@ def test_limit_is_noticed(name):
     cell, sentence = BROKEN[name]
     problems = broken_limits(notebook_of(cell))
     assert any(sentence in problem for problem in problems), problems
-
-
-def test_two_cells_of_text_are_one_text():
-    halves = [nbformat.v4.new_markdown_cell("word " * 113), nbformat.v4.new_markdown_cell("word " * 109)]
-    assert any("222 words" in problem for problem in broken_limits(notebook_of(*halves)))
-
-
-@pytest.mark.parametrize(
-    "between", ["## A heading", "| a | b |", "- a point", "1. first", "$$\na = b\n$$", "```\ncode\n```", "<details>fold</details>"]
-)
-def test_what_breaks_up_a_text(between):
-    text = nbformat.v4.new_markdown_cell(f"{'word ' * 151}\n\n{between}\n\n{'word ' * 149}")
-    assert broken_limits(notebook_of(text)) == []
-
-
-def test_limits_let_good_cells_pass():
-    described = {"mystnb": {"figure": {"caption": "Weights sum to one."}, "image": {"alt": "Four rows."}}}
-    good = [
-        ran("\n".join(["x = 1"] * 25)),
-        ran("class A:\n" + "\n".join(["    x = 1"] * 40)),
-        nbformat.v4.new_markdown_cell("word " * 220),
-        ran("plot()", outputs=[PICTURE], metadata=described),
-    ]
-    assert broken_limits(notebook_of(*good)) == []

@@ -1,11 +1,9 @@
-"""The commands of the workflows, which nobody sees fail here: each file, target, step and extra that they name exists."""
+"""The commands of the workflows, which nobody sees fail here: each file and target that they name exists."""
 
 import re
 import shlex
 from pathlib import Path
 
-import run_tests
-import version_bounds
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,16 +37,3 @@ def test_every_command_exists():
             if word.startswith(("tests/", "tools/")) or word.endswith(".lock"):
                 assert (ROOT / word).exists(), (place, line)
     assert seen <= {"make", "python", "cat", "test", "gh", "export", "echo"}
-
-
-def test_steps_of_the_test_run_are_its_own():
-    chosen = [words[words.index("--only") + 1 : words.index("--jobs")] for _, _, words in commands() if "--only" in words]
-    known = set(run_tests.steps(1)) | {"library"}
-    assert len(chosen) == 3 and all("library" in one and set(one) <= known for one in chosen)
-
-
-def test_extras_that_are_asked_for_exist():
-    offered = set(version_bounds.project()["optional-dependencies"])
-    asked = [set(found.split(",")) for _, line, _ in commands() for found in re.findall(r"\.\[([\w,]+)\]", line)]
-    asked += [set(words[2:]) & offered for _, _, words in commands() if words[1:2] == ["tools/version_bounds.py"]]
-    assert len(asked) == 3 and all(one and one <= offered for one in asked)

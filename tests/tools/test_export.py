@@ -81,12 +81,12 @@ def test_the_workshop_has_pages(house):
 
 def test_imports_are_once_in_order_and_used(house):
     first = "#| export reference.lookup\nimport numpy as np\nimport math\nfrom xformer_lib.shapes import Bool, Float"
-    again = "#| export reference.lookup\nimport math\nimport itertools"
-    use = "#| export reference.lookup\ndef f(x: Float):\n    return math.pi * np.exp(x)"
+    again = "#| export reference.lookup\nimport math\nimport itertools\nfrom xformer_lib.shapes import Int, Bool"
+    use = "#| export reference.lookup\ndef f(x: Float) -> Int:\n    return math.pi * np.exp(x)"
     house("03_lookup", code(first), code(again), code(use))
     export(house)
     written = (house.library / "reference" / "lookup.py").read_text()
-    imports = "import math\n\nimport numpy as np\n\nfrom xformer_lib.shapes import Float\n\n__all__"
+    imports = "import math\n\nimport numpy as np\n\nfrom xformer_lib.shapes import Float, Int\n\n__all__"
     assert imports in written and "itertools" not in written and "Bool" not in written
 
 
@@ -177,6 +177,13 @@ def test_cell_is_refused_and_nothing_is_written(house, name):
     with pytest.raises(ExportError, match=sentence):
         export(house)
     assert not house.library.exists()
+
+
+def test_all_is_what_the_cell_defines(house):
+    lines = ["def f(x):", "    return x", "A = (B, _C) = 1, 2", "D: int = 3", "f.cached = [E for E in A]", "class G:", "    H = 4"]
+    house("03_lookup", code("\n".join(["#| export reference.lookup", *lines])))
+    export(house)
+    assert '__all__ = ["A", "B", "D", "f", "G"]' in (house.library / "reference" / "lookup.py").read_text()
 
 
 def test_one_definition_of_everything(house):

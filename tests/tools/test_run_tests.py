@@ -1,6 +1,5 @@
 """The steps of the test run, and which of them are chosen."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -55,18 +54,6 @@ def test_the_longest_files_go_first_and_are_there():
     items = [SimpleNamespace(path=path) for path in paths]
     conftest.pytest_collection_modifyitems(items)
     assert [one.path for one in items] == [*reversed(paths[1:-1]), paths[0], paths[-1]] and all(path.is_file() for path in paths)
-
-
-@pytest.mark.parametrize(("option", "at_once"), [([], min(os.cpu_count() + 1, 12)), (["--jobs", "7"], 7)])
-def test_one_more_at_once_than_there_are_cores(ran, option, at_once):
-    run_tests.main(["--only", "library", *option])
-    assert ran[0][ran[0].index("--numprocesses") + 1] == str(at_once)
-
-
-def test_a_step_that_is_none_is_refused(ran, capsys):
-    with pytest.raises(SystemExit):
-        run_tests.main(["--only", "everything"])
-    assert "invalid choice: 'everything'" in capsys.readouterr().err and ran == []
 
 
 def test_near_runs_the_quick_steps_and_the_tests_that_it_names(ran, monkeypatch, capsys):

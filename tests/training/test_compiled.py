@@ -21,7 +21,6 @@ from xformer_lib.training.run import build_run
 
 SMALL = replace(MODEL, num_encoder_layers=1)
 SHORT = replace(CONFIG, model=SMALL)
-LONG = replace(CONFIG, max_steps=COMPILED_FROM)
 BACKEND = in_ci("aot_eager", "eager")  # with gradients in the program, too, or its calls alone; Inductor would take a minute
 
 
@@ -77,7 +76,7 @@ def test_one_program_serves_every_length(tmp_path, quick, positions):
     """Batches of many lengths and sizes; and a program of its own for a single sentence or word, whose attention is another."""
     model = replace(SMALL, positions=positions, d_model=12)
     run = build_run(replace(CONFIG, model=model), tmp_path, train(tmp_path / "run").tokenizer, CORPUS, "cpu")
-    run.processes.compile(run)
+    run.processes.compile(run.engine_model)
     run.engine_model.train()
     shapes = set()
     for seed in range(2):
@@ -104,35 +103,30 @@ def test_processes_that_share_a_step_compile_inside_of_their_wrapper(tmp_path, q
 
 
 @pytest.mark.parametrize(
-    "device, engine, config, step, can, wanted",
+    "device, engine, steps, can, wanted",
     [
-        ("cuda", "fast", LONG, 0, True, True),
-        ("cuda:1", "fast", LONG, 0, True, True),
-        ("cuda", "fast", LONG, 0, False, False),  # without Triton or a C compiler
-        ("cuda", "fast", LONG, 1, True, False),  # too few steps are left
-        ("cuda", "fast", CONFIG, 0, True, False),
-        ("cuda", "eager", LONG, 0, True, False),
-        ("cuda", "plain", LONG, 0, True, False),
-        ("cuda", "compiled", CONFIG, 0, False, True),
-        ("mps", "fast", LONG, 0, True, False),
-        ("cpu", "fast", LONG, 0, True, False),
+        ("cuda", "fast", COMPILED_FROM, True, True),
+        ("cuda:1", "fast", COMPILED_FROM, True, True),
+        ("cuda", "fast", COMPILED_FROM, False, False),  # without Triton or a C compiler
+        ("cuda", "fast", COMPILED_FROM - 1, True, False),
+        ("cuda", "eager", COMPILED_FROM, True, False),
+        ("cuda", "plain", COMPILED_FROM, True, False),
+        ("cuda", "compiled", 1, False, True),
+        ("mps", "fast", COMPILED_FROM, True, False),
+        ("cpu", "fast", COMPILED_FROM, True, False),
     ],
 )
-def test_which_runs_are_compiled(tmp_path, monkeypatch, device, engine, config, step, can, wanted):
+def test_which_runs_are_compiled(monkeypatch, device, engine, steps, can, wanted):
     monkeypatch.setattr(compiled, "can_compile", lambda: can)
-    run = build_run(config, tmp_path, train(tmp_path / "run").tokenizer, CORPUS, "cpu", engine=engine)
-    run.device, run.step = device, step
-    assert is_worth_compiling(run) is wanted
+    assert is_worth_compiling(accelerate(Transformer(SMALL)), engine=engine, device=device, steps=steps) is wanted
 
 
-def test_a_model_of_a_readers_own_is_not_compiled_by_itself(tmp_path, monkeypatch):
+def test_a_model_of_a_readers_own_is_not_compiled_by_itself(monkeypatch):
     class Own(Transformer):
         pass
 
     monkeypatch.setattr(compiled, "can_compile", lambda: True)
-    run = build_run(LONG, tmp_path, train(tmp_path / "run").tokenizer, CORPUS, "cpu", build=Own)
-    run.device = "cuda"
-    assert not is_worth_compiling(run)
+    assert not is_worth_compiling(accelerate(Own(SMALL)), engine="fast", device="cuda", steps=COMPILED_FROM)
 
 
 def test_a_gpu_multiplies_in_tf32_while_it_trains_and_only_then():

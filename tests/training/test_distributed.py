@@ -285,8 +285,7 @@ def test_each_process_draws_its_own(monkeypatch):
     for rank, step, seed in ((0, 4, 3), (1, 4, 3), (0, 5, 3), (0, 4, 7)):
         group = distributed.ProcessGroup.__new__(distributed.ProcessGroup)
         group.rank = rank
-        run = type("Run", (), {"config": type("Config", (), {"seed": seed}), "step": step})
-        group.begin_step(run)
+        group.begin_step(seed, step)
         seen.append(tuple(torch.rand(3).tolist()))
     assert len(set(seen)) == 4
 

@@ -9,7 +9,7 @@ import torch
 from torch.func import grad, hessian, jvp, vmap
 
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
-from xformer_lib.training import TrainConfig
+from xformer_lib.training import TrainConfig, validation_loss
 from xformer_lib.training import loss as loss_module
 from xformer_lib.training.loss import ChunkedCrossEntropy, chunked_cross_entropy, cross_entropy, masked_cross_entropy, translation_loss
 from xformer_lib.training.schedule import inverse_sqrt, trapezoid
@@ -412,3 +412,20 @@ def test_a_mask_and_a_selection_leave_out_the_same_padding(smoothing):
     ):
         found.append((loss, *torch.autograd.grad(loss, (states, embedding))))
     torch.testing.assert_close(*found)
+
+
+@pytest.mark.parametrize("frozen", ["nothing", "encoder", "everything"])
+def test_validation_leaves_each_module_in_its_mode(frozen):
+    torch.manual_seed(3)
+    sizes = dict(vocab_size=31, d_model=8, num_heads=2, d_ff=12, num_encoder_layers=1, num_decoder_layers=1, max_len=17)
+    model = Transformer(TransformerConfig(**sizes, dropout=0.5))
+    parts = {"nothing": [], "encoder": [model.encoder], "everything": [model]}[frozen]
+    for part in parts:
+        part.eval()
+    modes = [part.training for part in model.modules()]
+    pairs = [([5, 7, 9, 2], [1, 11, 13, 2]), ([4, 2], [1, 6, 8, 2])]
+    losses = {validation_loss(model, pairs, max_tokens=23, device="cpu") for _ in range(3)}
+    assert len(losses) == 1 and [part.training for part in model.modules()] == modes
+    with pytest.raises(ValueError, match="^source: expected ids"):
+        validation_loss(model, [([5, 99, 2], [1, 11, 2])], max_tokens=23, device="cpu")
+    assert [part.training for part in model.modules()] == modes

@@ -8,9 +8,10 @@ import math
 import torch
 from torch import Tensor
 
-from xformer_lib._decoding_checks import check_best, check_translator
+from xformer_lib.decoding._checks import check_translator
 from xformer_lib.decoding.limits import evaluation_mode, length_limits, sayable
 from xformer_lib.engine.decode import start_decoding
+from xformer_lib.nn.checks import check_best
 from xformer_lib.nn.protocols import TranslationModel
 from xformer_lib.shapes import Float, Int
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from xformer_lib._checks import is_whole
-from xformer_lib._decoding_checks import check_source
+from xformer_lib.decoding._checks import check_source
 from xformer_lib.nn._trees import second_tree
 from xformer_lib.nn.checks import check_ids, check_known_ids
 from xformer_lib.nn.protocols import SomeModule, TranslationModel

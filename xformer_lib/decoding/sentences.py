@@ -3,11 +3,11 @@
 import torch
 
 from xformer_lib._checks import check_whole, shown
-from xformer_lib._decoding_checks import check_beam, check_translator, checked_tokenizer
 from xformer_lib._progress import progress_bar
 from xformer_lib.data.batching import pad_rows
 from xformer_lib.data.corpora import normalise
 from xformer_lib.data.tokenizer import Tokenizer
+from xformer_lib.decoding._checks import check_beam, check_translator, checked_tokenizer
 from xformer_lib.decoding.beam import beam_search
 from xformer_lib.decoding.greedy_search import greedy
 from xformer_lib.decoding.limits import length_limits

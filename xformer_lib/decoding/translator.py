@@ -6,9 +6,9 @@ from typing import TypeVar
 import torch
 from torch import nn
 
-from xformer_lib._decoding_checks import check_translator, checked_tokenizer
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.data.typed import SIGNS
+from xformer_lib.decoding._checks import check_translator, checked_tokenizer
 from xformer_lib.decoding.limits import evaluation_mode
 from xformer_lib.decoding.sentences import check_texts, decode_sentences, translate
 from xformer_lib.engine.decode import check_engine

@@ -13,14 +13,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from xformer_lib._decoding_checks import check_memory
 from xformer_lib.engine.cache import KeyValueCache
 from xformer_lib.engine.captured import CapturedSteps, can_stay
 from xformer_lib.engine.modules import FAST, FastAttention, FastRotary, FastTransformer, accelerate, needed
 from xformer_lib.engine.products import PREFERS_ONEDNN, product
 from xformer_lib.engine.quantized import Int8Embedding, Int8Linear, joined
 from xformer_lib.nn.attention import MultiHeadAttention
-from xformer_lib.nn.checks import check_choice, check_length
+from xformer_lib.nn.checks import check_choice, check_length, check_memory
 from xformer_lib.nn.masks import padding_mask
 from xformer_lib.nn.positions import RotaryPositions
 from xformer_lib.nn.protocols import CachingModel, TranslationModel

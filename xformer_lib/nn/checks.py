@@ -1,5 +1,6 @@
 """What the layers and models refuse, in one line each: *name: expected …, got …; what to do*; page w1 explains it."""
 
+import math
 import numbers
 from inspect import signature
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from xformer_lib._checks import check_share, check_whole, is_whole, shown
+from xformer_lib._checks import check_share, check_whole, is_number, is_whole, shown
 from xformer_lib.nn._modes import may_be_read
 
 __all__: list[str] = []  # for the library itself
@@ -320,4 +321,50 @@ def check_known_ids(name: str, ids: Tensor, config) -> None:
             f"{name}: expected ids from 0 to {config.vocab_size - 1}, "
             f"got {low if low < 0 else high}; was the text encoded by "
             "this model's tokenizer?"
+        )
+
+
+def check_memory(memory: Any) -> None:
+    """Raise ValueError unless what a model has read is one tensor, whose rows can leave."""
+    if not isinstance(memory, Tensor):
+        raise ValueError(
+            f"model.encode: expected one tensor, with a row for each sentence, got {shown(memory)}; "
+            "return the vectors alone, and compute the rest in decode"
+        )
+
+
+def check_best(best: list[float], model: Any) -> None:
+    """Raise FloatingPointError where the largest logit or log p of a row, as the CPU has it, is no number or has overflowed.
+
+    NaN counts as the largest, and attention hands it on from word to word, so that a look at the last word tells it all.
+    """
+    if not any(math.isnan(one) or one == math.inf for one in best):
+        return
+    weights = [name for name, weight in model.named_parameters() if not bool(weight.isfinite().all())]
+    if weights:
+        raise FloatingPointError(f"model: expected finite weights, got nan or inf in {weights[0]}; load them again, or train again")
+    raise FloatingPointError("logits: expected finite numbers, got nan or inf from finite weights; compute in float32")
+
+
+def check_temperature(temperature: Any) -> None:
+    """Raise ValueError unless scores may be divided by it, or it is 0 or None."""
+    if temperature is not None and not (is_number(temperature) and (temperature == 0 or 0.01 <= temperature <= 100)):
+        raise ValueError(f"temperature: expected 0, or from 0.01 to 100, got {shown(temperature)}; 0 takes the likeliest token, 1 is usual")
+
+
+def check_prompt(ids: Any, max_new_tokens: Any, temperature: Any, config: Any) -> None:
+    """Raise ValueError unless a language model can continue these ids by so many."""
+    check_whole("max_new_tokens", max_new_tokens, least=1, advice="20 make a short sentence")
+    check_temperature(temperature)
+    check_ids("ids", ids, config)
+    check_known_ids("ids", ids, config)  # on a GPU, too
+    if not ids.numel() or bool((ids == config.pad_id).any()):
+        got = "padding in it" if ids.numel() else tuple(ids.shape)
+        raise ValueError(
+            f"ids: expected prompts of one length, of an id or more, got {got}; continue those of another length by themselves"
+        )
+    if ids.shape[1] + max_new_tokens > config.max_len:
+        raise ValueError(
+            f"max_new_tokens: expected at most {config.max_len - ids.shape[1]} behind {ids.shape[1]} ids, as the model reads "
+            f"max_len={config.max_len}, got {max_new_tokens}; ask for fewer, or shorten the prompt"
         )

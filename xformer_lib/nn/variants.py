@@ -11,9 +11,19 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from xformer_lib._checks import check_whole
-from xformer_lib._decoding_checks import check_best, check_prompt, check_temperature
 from xformer_lib.nn._trees import second_tree
-from xformer_lib.nn.checks import check_body, check_choice, check_given, check_half, check_ids, check_images, check_sizes
+from xformer_lib.nn.checks import (
+    check_best,
+    check_body,
+    check_choice,
+    check_given,
+    check_half,
+    check_ids,
+    check_images,
+    check_prompt,
+    check_sizes,
+    check_temperature,
+)
 from xformer_lib.nn.masks import padding_mask, target_mask
 from xformer_lib.nn.positions import POSITIONS
 from xformer_lib.nn.protocols import Configured

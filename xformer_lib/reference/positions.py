@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from xformer_lib._checks import check_whole
-from xformer_lib.reference._checks import check_array, check_even, check_mask, check_number, check_places, check_qkv, check_tables
-from xformer_lib.reference.attention import softmax
+from xformer_lib.reference._checks import check_array, check_even, check_number, check_places, check_qkv, check_tables
+from xformer_lib.reference.attention import _attend
 from xformer_lib.shapes import Bool, Float, Int
 
 __all__ = [
@@ -134,12 +134,8 @@ def relative_attention(
     scores = q @ k.swapaxes(-1, -2)
     scores = scores + np.einsum("...id,ijd->...ij", q, key_table[rows])
     scores = scores / np.sqrt(q.shape[-1])
-    if mask is not None:
-        check_mask(mask, scores.shape)
-        scores = np.where(mask, scores, -np.inf)
-    weights = softmax(scores)
-    output = weights @ v + np.einsum("...ij,ije->...ie", weights, value_table[rows])
-    return output, weights
+    output, weights = _attend(scores, v, mask)
+    return output + np.einsum("...ij,ije->...ie", weights, value_table[rows]), weights
 
 
 # %% chapter 7a: Rotary in the library

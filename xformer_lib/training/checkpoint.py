@@ -20,8 +20,8 @@ from xformer_lib.nn.protocols import Module, TranslationModel
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 from xformer_lib.training.config import (
     TrainConfig,
-    config_from_json,
     config_to_json,
+    load_settings,
     to_plain,
 )
 
@@ -227,23 +227,6 @@ def check_run(path: Path, state: dict, run: str | None) -> None:
             f"config.json (run {state.get('run')}, not {run}); restore "
             "both from one run"
         )
-
-
-def load_settings(folder: Path) -> tuple[TrainConfig, str | None]:
-    """The settings in config.json, and the id of the run that wrote it, or None."""
-    path = folder / "config.json"
-    if not path.exists():
-        raise FileNotFoundError(
-            f"run: no {path}; name the folder that xformer train wrote to"
-        )
-    try:
-        data = json.loads(path.read_text(encoding="utf-8-sig"))
-        run = data.pop("run", None)
-        return config_from_json(data), run
-    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
-        raise ValueError(
-            f"run: {path} cannot be read ({error}); restore it or train again"
-        ) from error
 
 
 def save_setup(

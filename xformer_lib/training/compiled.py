@@ -6,7 +6,6 @@ import sysconfig
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -17,9 +16,6 @@ from xformer_lib.nn.protocols import TrainableModel
 from xformer_lib.training.loss import masked_cross_entropy
 
 __all__: list[str] = []  # for the library itself
-
-if TYPE_CHECKING:
-    from xformer_lib.training.run import Run
 
 COMPILED_FROM = 5000  # steps: on an H200 compiling took 18 to 57 s and saved 8 of 27 ms of a step, so that 7,000 repay the slowest
 
@@ -57,15 +53,11 @@ def can_compile() -> bool:
     return bool(has_c) and headers.exists() and has_triton()
 
 
-def is_worth_compiling(run: "Run") -> bool:
-    """Return whether a run is to be compiled: by itself a model of the library's, on a GPU, with `COMPILED_FROM` steps left."""
-    if run.engine != "fast":
-        return run.engine == "compiled"
-    is_long = run.config.max_steps - run.step >= COMPILED_FROM
-    on_gpu = run.device.startswith("cuda")
-    return (
-        is_long
-        and on_gpu
-        and type(run.engine_model) is FastTransformer
-        and can_compile()
-    )
+def is_worth_compiling(
+    model: TrainableModel, *, engine: str, device: str, steps: int
+) -> bool:
+    """Return whether to compile for so many ``steps``: by itself a model of the library's, on a GPU, for `COMPILED_FROM` or more."""
+    if engine != "fast":
+        return engine == "compiled"
+    is_long, on_gpu = steps >= COMPILED_FROM, device.startswith("cuda")
+    return is_long and on_gpu and type(model) is FastTransformer and can_compile()

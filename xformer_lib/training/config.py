@@ -132,10 +132,6 @@ def fine_tuned(
 ) -> TrainConfig:
     """Return the settings with the sizes of a trained model, and gentle ones for so many
     ``pairs``: what a model knows does not survive large steps, nor many of them."""
-    from xformer_lib.training.checkpoint import (
-        load_settings,
-    )  # which imports this module
-
     there = load_settings(model_folder(start))[0]
     steps = min(max(60, pairs // 2), 1000)
     return replace(
@@ -172,6 +168,23 @@ def config_from_json(data: dict) -> TrainConfig:
 def to_plain(number):
     """A number of NumPy's as Python's, which JSON can write."""
     return number.item()
+
+
+def load_settings(folder: Path) -> tuple[TrainConfig, str | None]:
+    """The settings in config.json, and the id of the run that wrote it, or None."""
+    path = folder / "config.json"
+    if not path.exists():
+        raise FileNotFoundError(
+            f"run: no {path}; name the folder that xformer train wrote to"
+        )
+    try:
+        data = json.loads(path.read_text(encoding="utf-8-sig"))
+        run = data.pop("run", None)
+        return config_from_json(data), run
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"run: {path} cannot be read ({error}); restore it or train again"
+        ) from error
 
 
 def checked_types(settings: type, data: dict) -> dict:

@@ -19,7 +19,6 @@ from xformer_lib.training.compiled import compiled_loss
 from xformer_lib.training.loss import translation_loss
 from xformer_lib.training.precision import pick_device
 from xformer_lib.training.processes import SingleProcess
-from xformer_lib.training.run import Run
 
 __all__ = ["process_group"]
 
@@ -76,14 +75,14 @@ class ProcessGroup(Shares):
         super().__init__(dist.get_rank(), dist.get_world_size())
         self.device = device
 
-    def join(self, run: Run) -> None:
-        """Wrap the run's model; process 0 gives its weights to the others."""
-        self.pad_id = run.config.model.pad_id
-        self.loss = DistributedDataParallel(LossOf(run.engine_model))
+    def join(self, model: TrainableModel) -> None:
+        """Wrap the model; process 0 gives its weights to the others."""
+        self.pad_id = model.config.pad_id
+        self.loss = DistributedDataParallel(LossOf(model))
 
-    def compile(self, run: Run, **options) -> None:
+    def compile(self, model: TrainableModel, **options) -> None:
         """Compile inside of the wrapper, which goes on sharing gradients."""
-        self.loss.module.loss = compiled_loss(run.engine_model, **options)
+        self.loss.module.loss = compiled_loss(model, **options)
 
     def sharing(self, last: bool):
         """Gradients are added up here, and travel with the last part of a step."""
@@ -95,9 +94,9 @@ class ProcessGroup(Shares):
         dist.all_reduce(self.sums)  # kept: a thread that freed it would wait for Python
         return self.sums.tolist()
 
-    def begin_step(self, run: Run) -> None:
+    def begin_step(self, seed: int, step: int) -> None:
         """Draws that follow from seed, step and process: nothing to store for them."""
-        own = np.random.SeedSequence([run.config.seed, run.step, self.rank])
+        own = np.random.SeedSequence([seed, step, self.rank])
         torch.manual_seed(int(own.generate_state(1)[0]))
 
 

@@ -31,7 +31,7 @@ from xformer_lib.training.memory import (
 )
 from xformer_lib.training.precision import fast_products, pick_device
 from xformer_lib.training.processes import SingleProcess
-from xformer_lib.training.rehearsal import compare, note_before
+from xformer_lib.training.rehearsal import compare, note_before, write_record
 from xformer_lib.training.run import Run, build_run, new_run, state_of
 from xformer_lib.training.signals import Stopped, stop_signals
 from xformer_lib.training.step import READ_EVERY, read_loss, train_step
@@ -137,7 +137,9 @@ def resume(
 def finish(run: Run, progress: bool) -> Run:
     """Train to the end, and say what a fine-tuned model has kept."""
     run = continue_run(run, progress)
-    compare(run)
+    run.kept = compare(run.folder, run.device)
+    if run.kept is not None and run.processes.rank == 0:
+        write_record(run.folder, run.kept)
     return run
 
 
@@ -160,9 +162,14 @@ def continue_run(run: Run, progress: bool) -> Run:
         shown=progress and processes.rank == 0,
     )
     smoothed = " with smoothed labels" if config.label_smoothing else ""
-    if is_worth_compiling(run):
+    if is_worth_compiling(
+        run.engine_model,
+        engine=run.engine,
+        device=run.device,
+        steps=config.max_steps - run.step,
+    ):
         bar.set_postfix_str("compiles at its first steps")
-        processes.compile(run)
+        processes.compile(run.engine_model)
     floor, products = resident_memory(), fast_products(run.device)
     tokens, seconds = run.tokens, run.seconds
     with bar, products, stop_signals(processes.patience) as asked:

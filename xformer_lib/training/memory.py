@@ -9,10 +9,8 @@ from functools import lru_cache
 from mmap import PAGESIZE
 from pathlib import Path
 
-import torch
-from torch import nn
-
-from xformer_lib.nn.transformer import Transformer, TransformerConfig
+from xformer_lib.nn.transformer import TransformerConfig
+from xformer_lib.training.planning import parameter_count
 
 __all__ = [
     "keep_few_kernels",
@@ -39,18 +37,18 @@ def check_memory(config: TransformerConfig) -> None:
 
 @lru_cache
 def parameters(config: TransformerConfig) -> int:
-    """`parameter_count` by a model of one layer on each side, without memory: each further layer has as many as the first."""
-    with torch.device("meta"):
-        model = Transformer(replace(config, num_encoder_layers=1, num_decoder_layers=1))
+    """`parameter_count` from models of one and two layers on a side: each further layer has as many as the second."""
 
-    def count(part: nn.Module) -> int:
-        return sum(weight.numel() for weight in part.parameters())
+    def count(encoder: int, decoder: int) -> int:
+        return parameter_count(
+            replace(config, num_encoder_layers=encoder, num_decoder_layers=decoder)
+        )
 
-    encoder, decoder = count(model.encoder.layers[0]), count(model.decoder.layers[0])
+    first = count(1, 1)
     return (
-        count(model)
-        + (config.num_encoder_layers - 1) * encoder
-        + (config.num_decoder_layers - 1) * decoder
+        first
+        + (config.num_encoder_layers - 1) * (count(2, 1) - first)
+        + (config.num_decoder_layers - 1) * (count(1, 2) - first)
     )
 
 

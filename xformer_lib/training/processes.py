@@ -3,18 +3,15 @@
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
-from typing import TYPE_CHECKING
 
 import torch
 
 from xformer_lib.data.batching import Batch
+from xformer_lib.nn.protocols import TrainableModel
 from xformer_lib.training.compiled import compiled_loss
 from xformer_lib.training.loss import translation_loss
 
 __all__ = ["SingleProcess"]
-
-if TYPE_CHECKING:
-    from xformer_lib.training.run import Run
 
 
 class SingleProcess:
@@ -30,15 +27,15 @@ class SingleProcess:
         ..., tuple[torch.Tensor, int | torch.Tensor]
     ]  # `translation_loss` of the run's model
 
-    def join(self, run: "Run") -> None:
-        """Take on a run, once its model stands."""
-        self.loss = partial(translation_loss, run.engine_model)
+    def join(self, model: TrainableModel) -> None:
+        """Take on the model that a run trains."""
+        self.loss = partial(translation_loss, model)
 
-    def compile(self, run: "Run", **options) -> None:
+    def compile(self, model: TrainableModel, **options) -> None:
         """Have the loss computed by compiled code from now on; see `torch.compile` for the options."""
-        self.loss = compiled_loss(run.engine_model, **options)
+        self.loss = compiled_loss(model, **options)
 
-    def begin_step(self, run: "Run") -> None:
+    def begin_step(self, seed: int, step: int) -> None:
         """Called before the gradients of a step."""
 
     def rows(self, batch: Batch) -> Batch:

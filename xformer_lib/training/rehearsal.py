@@ -4,7 +4,6 @@ import json
 from importlib.resources import files
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from xformer_lib.data.corpora import normalise
 from xformer_lib.data.files import write_atomically
@@ -13,9 +12,6 @@ from xformer_lib.data.pairs import load_pairs
 from xformer_lib.decoding.sentences import translate
 from xformer_lib.training.checkpoint import load_model, load_settings
 from xformer_lib.training.config import TrainConfig
-
-if TYPE_CHECKING:
-    from xformer_lib.training.run import Run
 
 __all__ = ["known_sentences", "rehearse"]
 
@@ -66,23 +62,21 @@ def note_before(folder: Path, start: Path, device: str) -> None:
     write_record(folder, {"start": start.name, "sources": sources, "before": before})
 
 
-def compare(run: "Run") -> None:
-    """Give a run that began with a trained model ``kept``: how much of what that model
-    wrote its own best model writes, word for word and in BLEU."""
-    path = run.folder / NAME
+def compare(folder: Path, device: str) -> dict | None:
+    """Return how much of what a run's first model wrote its best one writes, word for
+    word and in BLEU; None for a run that began with no trained model."""
+    path = folder / NAME
     if not path.exists():
-        return
+        return None
     from xformer_lib.evaluation import (
         bleu,
     )  # which needs sacreBLEU, as training does not
 
     record = json.loads(path.read_text(encoding="utf-8"))
-    after = translate(*load_model(run.folder, device=run.device), record["sources"])
+    after = translate(*load_model(folder, device=device), record["sources"])
     same = sum(map(str.__eq__, after, record["before"]))
     score = bleu(after, record["before"]).value
-    run.kept = record | {"after": after, "same": same, "bleu": round(score, 1)}
-    if run.processes.rank == 0:
-        write_record(run.folder, run.kept)
+    return record | {"after": after, "same": same, "bleu": round(score, 1)}
 
 
 def write_record(folder: Path, record: dict) -> None:

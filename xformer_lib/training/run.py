@@ -184,7 +184,7 @@ def build_run(
         + len(corpus["val"])
         - len(sets["val"]),
     )
-    run.processes.join(run)
+    run.processes.join(run.engine_model)
     return run
 
 

@@ -43,7 +43,7 @@ def add_gradients(run: Run, batch: Batch, tokens: int) -> torch.Tensor:
     """Add up the gradient of the mean loss of a batch's ``tokens``, part by part;
     returns the summed loss of this process's rows."""
     processes, own = run.processes, run.processes.rows(batch)
-    processes.begin_step(run)
+    processes.begin_step(run.config.seed, run.step)
     parts = min(run.config.accumulate, len(own.source))
     losses = []
     for n in range(parts):

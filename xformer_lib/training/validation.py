@@ -17,7 +17,10 @@ __all__ = ["validation_loss"]
 def validation_loss(
     model: TrainableModel, data: list, *, max_tokens: int, device: str
 ) -> float:
-    """Return the mean loss of a target token over a set of pairs, in nats."""
+    """Return the mean loss of a target token over a set of pairs, in nats.
+
+    It is computed without dropout; then each module is in its own mode again.
+    """
     if not data:
         raise ValueError(
             "data: expected at least one pair, got none; a mean needs "
@@ -33,12 +36,16 @@ def summed_loss(
 ) -> tuple[float, int]:
     """−log p of all target tokens, in nats, and their number;
     no smoothing, no dropout."""
+    modes = [(part, part.training) for part in model.modules()]
     model.eval()
     total, count = 0.0, 0
-    for batch in data:
-        loss, tokens = translation_loss(model, *to_tensors(batch, device))
-        total, count = total + float(loss), count + int(tokens)
-    model.train()
+    try:
+        for batch in data:
+            loss, tokens = translation_loss(model, *to_tensors(batch, device))
+            total, count = total + float(loss), count + int(tokens)
+    finally:
+        for part, mode in modes:  # one by one: a frozen encoder stays without dropout
+            part.training = mode
     return total, count
 
 

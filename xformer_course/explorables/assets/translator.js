@@ -182,7 +182,7 @@ const start = ({ stage, data, say }) => {
       );
       const stored = (name) => new TextDecoder().decode(files[name]);
       const tokenizer = new tokens.Tokenizer(JSON.parse(stored("tokenizer.json"))),
-        words = new Set(stored("words.txt").split("\n").filter(Boolean)),
+        words = new Set(stored("words.txt").split(/\s+/).filter(Boolean)),
         { model: config } = JSON.parse(stored("config.json"));
       here.engine = {
         tokenizer,
