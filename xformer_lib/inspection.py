@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 
-# %% chapter 12b: From pieces to words
+# %% chapter 12b: How do maps of tokens become maps of words?
 def merge_pieces(weights: Float[np.ndarray, "*b i j"], query_words: Sequence[int],
                  key_words: Sequence[int]) -> Float[np.ndarray, "*b w u"]:
     """Return weights between words, from weights between pieces; rows still add up to 1.
@@ -91,7 +91,7 @@ def alignment_error_rate(proposed: Iterable[Collection[tuple[int, int]]],
     return 1 - hits / total
 
 
-# %% chapter 12i: Silence a head
+# %% chapter 12i: Switch a head off
 def attention_layers(model: Module) -> dict[str, MultiHeadAttention]:
     """Return every attention layer by its name, encoder first."""
     return {name: layer for name, layer in model.named_modules()
@@ -104,7 +104,7 @@ def attention_heads(model: Module) -> list[tuple[str, int]]:
             for head in range(layer.num_heads)]
 
 
-# %% chapter 12i: Silence a head
+# %% chapter 12i: Switch a head off
 @contextmanager
 def ablate_heads(model: Module, heads: Collection[tuple[str, int]]):
     """Inside the block these heads, (layer name, head), add nothing to the output.
@@ -131,7 +131,7 @@ def ablate_heads(model: Module, heads: Collection[tuple[str, int]]):
         yield
 
 
-# %% chapter 12i: The library's maps
+# %% chapter 12i: How are the weights recorded?
 @contextmanager
 def record_attention(model: Module):
     """Collect the weights of every attention layer that runs inside the block.
@@ -150,7 +150,7 @@ def record_attention(model: Module):
         yield maps
 
 
-# %% chapter 12i: The library's maps
+# %% chapter 12i: How are the weights recorded?
 @contextmanager
 def edit_attention(model: Module,
                    edits: Mapping[str, Callable[[Tensor], Tensor]]):
@@ -180,7 +180,7 @@ def edit_attention(model: Module,
         yield
 
 
-# %% chapter 12i: The library's maps
+# %% chapter 12i: How are the weights recorded?
 def check_maps(part: str, maps: np.ndarray,
                num_rows: int, num_columns: int) -> None:
     """Raise ValueError unless maps (l h i j) fit their tokens and sum to 1."""
@@ -196,7 +196,7 @@ def check_maps(part: str, maps: np.ndarray,
                          "are queries and keys swapped?")
 
 
-# %% chapter 12i: The library's maps
+# %% chapter 12i: How are the weights recorded?
 @dataclass(frozen=True)
 class AttentionMaps:
     """Every attention weight of one sentence pair; each query's row sums to 1.
@@ -236,7 +236,7 @@ class AttentionMaps:
         return queries, keys
 
 
-# %% chapter 12i: The library's maps
+# %% chapter 12i: How are the weights recorded?
 def attention_maps(model: TranslationModel, tokenizer: Tokenizer, text: str,
                    translation: str | Sequence[int]) -> AttentionMaps:
     """Return the weights of the model's own pass over a sentence and its translation.
@@ -271,7 +271,7 @@ def attention_maps(model: TranslationModel, tokenizer: Tokenizer, text: str,
     return AttentionMaps(pieces(source), pieces(read), pieces(written), *arrays)
 
 
-# %% chapter 12i: The library's maps
+# %% chapter 12i: How are the weights recorded?
 def word_numbers(pieces: Sequence[str]) -> list[int]:
     """Return the number of the word of each piece; <bos> and <eos> are words, too."""
     first, last = int(pieces[0] == "<bos>"), int(pieces[-1] == "<eos>")
@@ -288,7 +288,7 @@ def join_pieces(pieces: Sequence[str], numbers: Sequence[int]) -> tuple[str, ...
     return tuple(words)
 
 
-# %% chapter 12i: The library's maps
+# %% chapter 12i: How are the weights recorded?
 def word_maps(maps: AttentionMaps) -> AttentionMaps:
     """Return the maps between words instead of pieces: keys' pieces added, queries' pieces averaged."""
     tokens = (maps.source, maps.read, maps.written)

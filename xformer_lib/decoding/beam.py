@@ -55,7 +55,7 @@ class Finished:
         return len(self.best) == self.size and self.best[-1].score >= bound
 
 
-# %% page w5: Beginnings that change places
+# %% page w5: What must be reordered?
 def start_beams(model: TranslationModel, source: Int[Tensor, "b s"], k: int, engine: str):
     """A search of k places a sentence: its steps, <bos> in each place, their log p."""
     steps, sentences = start_decoding(model, source, engine=engine), torch.arange(len(source))
@@ -92,7 +92,7 @@ def unsettled(sentences: list[Finished], words: list[tuple[Tensor, Tensor]],
     return going
 
 
-# %% page w5: Beginnings that change places
+# %% page w5: What must be reordered?
 def beam_search(model: TranslationModel, source: Int[Tensor, "b s"], *,
                 beam_size: int = 4, length_penalty: float = 1.0,
                 max_len: int | None = None,

@@ -18,7 +18,7 @@ from xformer_lib.shapes import Float, Int
 __all__ = ["greedy", "likeliest"]
 
 
-# %% page w5: Sentences that leave
+# %% page w5: When do finished sentences leave the batch?
 def greedy(model: TranslationModel, source: Int[Tensor, "b s"], *,
            max_len: int | None = None, engine: str = "fast") -> list[list[int]]:
     """The likeliest word at each step; ids without <bos> and <eos>.
@@ -51,7 +51,7 @@ def greedy(model: TranslationModel, source: Int[Tensor, "b s"], *,
     return results
 
 
-# %% page w5: Sentences that leave
+# %% page w5: When do finished sentences leave the batch?
 def likeliest(logits: Float[Tensor, "b v"]) -> Int[Tensor, "b 1"]:
     """The place of the largest number in each row, as ``argmax`` gives it."""
     blocks = logits.unflatten(-1, (-1, math.gcd(logits.shape[-1], 64)))
@@ -60,7 +60,7 @@ def likeliest(logits: Float[Tensor, "b v"]) -> Int[Tensor, "b 1"]:
     return best * blocks.shape[-1] + inside.argmax(dim=-1, keepdim=True)
 
 
-# %% page w5: Sentences that leave
+# %% page w5: When do finished sentences leave the batch?
 def up_to_end(ids: list[int], eos_id: int) -> list[int]:
     """What comes before <eos>, or all."""
     return ids[:ids.index(eos_id)] if eos_id in ids else ids

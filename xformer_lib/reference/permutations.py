@@ -17,7 +17,7 @@ from xformer_lib.shapes import Float, Int
 __all__ = ["permutation_matrix", "PermutationCheck", "check_invariant", "check_equivariant"]
 
 
-# %% chapter 5a: The library's check
+# %% chapter 5a: What is a passed test worth?
 def permutation_matrix(
     order: Sequence[int] | Int[np.ndarray, "i"],
 ) -> Float[np.ndarray, "i j"]:
@@ -34,7 +34,7 @@ def permutation_matrix(
     return np.eye(len(order))[np.array(order, dtype=int)]
 
 
-# %% chapter 5a: The library's check
+# %% chapter 5a: What is a passed test worth?
 @dataclass(frozen=True, eq=False)
 class PermutationCheck:
     """What a check found: true if no order spoke against the claim.
@@ -62,7 +62,7 @@ class PermutationCheck:
         return f"not {self.claim}: order {self.order}\nexpected\n{expected}\ngot\n{got}"
 
 
-# %% chapter 5a: The library's check
+# %% chapter 5a: What is a passed test worth?
 def _orders(n: int, rng: np.random.Generator) -> Iterator[tuple[int, ...]]:
     """Return all orders of up to 6 rows, fewest moved rows first; a sample for more."""
     still = tuple(range(n))
@@ -85,7 +85,7 @@ def _run(fn: Callable, x: np.ndarray) -> np.ndarray:
     return result if result.dtype.kind == "f" else result.astype(float)
 
 
-# %% chapter 5a: The library's check
+# %% chapter 5a: What is a passed test worth?
 def _close(expected: np.ndarray, got: np.ndarray) -> bool:
     """Return whether both are equal in half of the digits; a nan equals nothing, an infinity itself."""
     if expected.shape != got.shape:
@@ -100,7 +100,7 @@ def _close(expected: np.ndarray, got: np.ndarray) -> bool:
     return bool((near | (expected == got)).all())
 
 
-# %% chapter 5a: The library's check
+# %% chapter 5a: What is a passed test worth?
 def _check(
     claim: str, fn: Callable, x: np.ndarray, expect: Callable,
     rng: np.random.Generator | None,
@@ -121,7 +121,7 @@ def _check(
     return PermutationCheck(claim, tried, possible)
 
 
-# %% chapter 5a: The library's check
+# %% chapter 5a: What is a passed test worth?
 def check_invariant(
     fn: Callable[[np.ndarray], np.ndarray], x: Float[np.ndarray, "i *m"],
     *, rng: np.random.Generator | None = None,

@@ -138,7 +138,7 @@ def relative_attention(
     return output + np.einsum("...ij,ije->...ie", weights, value_table[rows]), weights
 
 
-# %% chapter 7a: Rotary in the library
+# %% chapter 7a: How is rotary written in PyTorch?
 def rotary(
     x: Float[np.ndarray, "*b i d"],
     positions: Sequence[int] | Float[np.ndarray, "i"] | Int[np.ndarray, "i"],
