@@ -154,6 +154,7 @@ def test_the_readers_code_is_trained_there_and_on_page_9b(chromium, pages):
     assert seen["again"]["runs"][-1]["losses"] == book["losses"] and json.loads(seen["forgotten"]) == {"09b_without_pytorch": {}}
 
 
+@continuous
 def test_a_loss_that_is_no_number_ends_the_run_in_words(chromium, pages):
     async def work(tab):
         await opened(tab, (HTML / PAGE).as_uri())
@@ -173,6 +174,7 @@ def test_a_loss_that_is_no_number_ends_the_run_in_words(chromium, pages):
     assert seen["run"]["progress"].startswith("Diverged: after ") and len(seen["run"]["runs"][0]["losses"]) < 200
 
 
+@continuous
 def test_a_failed_download_is_tried_again(chromium, pages, server):  # noqa: F811
     """Also on the page of the cells: a Python that could not begin is over."""
 
@@ -197,6 +199,7 @@ def test_a_failed_download_is_tried_again(chromium, pages, server):  # noqa: F81
     assert len(seen["runs"][0]["losses"]) == 200
 
 
+@continuous
 def test_edits_that_a_switch_replaces_tabs_and_gradients(chromium, pages):
     async def work(tab):
         await opened(tab, (HTML / PAGE).as_uri())
