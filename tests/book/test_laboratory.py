@@ -154,6 +154,7 @@ def test_the_readers_code_is_trained_there_and_on_page_9b(chromium, pages):
     assert seen["again"]["runs"][-1]["losses"] == book["losses"] and json.loads(seen["forgotten"]) == {"09b_without_pytorch": {}}
 
 
+@continuous
 def test_a_loss_that_is_no_number_ends_the_run_in_words(chromium, pages):
     async def work(tab):
         await opened(tab, (HTML / PAGE).as_uri())

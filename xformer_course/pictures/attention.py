@@ -76,6 +76,7 @@ def attention_by_hand(
     for row, name in enumerate(key_names):
         drawing.text(GUTTER - 4, tops["keys"] + row * (HIGH + GAP) + HIGH / 2, name, anchor="end", role="quiet", size=14)
     drawing.text(ASK + 18, tops["keys"] + width * (HIGH + GAP) + 8, "query", role="query", size=14)
+    drawing.text(SUM + 24, tops["keys"] + width * (HIGH + GAP) / 2, "keys", role="key", size=14)
     for row, name in enumerate(value_names):
         drawing.text(GUTTER - 4, tops["values"] + row * (HIGH + GAP) + HIGH / 2, name, anchor="end", role="quiet", size=14, step=5)
     for j in range(len(words)):

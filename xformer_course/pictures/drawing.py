@@ -85,7 +85,7 @@ class Drawing:
         """Draw the line of an SVG path."""
         extra = f' stroke-dasharray="{dash}"' if dash else ""
         extra += f' opacity="{_n(strength)}"' if strength < 1 else ""
-        edge = f' stroke-width="{_n(thick)}" stroke-linecap="round"' if stroke else ""
+        edge = f' stroke-width="{_n(thick)}" stroke-linecap="{"butt" if dash else "round"}"' if stroke else ""
         self.parts.append(f'<path d="{data}"{_paint(fill=fill, stroke=stroke)}{edge}{extra}{_belongs(**belongs)}/>')
 
     def arrow(self, start: tuple[float, float], end: tuple[float, float], *, role="quiet", thick: float = 1.5, **belongs: Any) -> None:

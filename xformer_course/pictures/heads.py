@@ -354,6 +354,7 @@ def all_in_one(
                 y0, y1 = tops[3] + deep + 1, tops[4] - 2
                 data = f"M{x0:.1f} {y0:.1f}C{x0:.1f} {y0 + 60:.1f} {x1:.1f} {y1 - 60:.1f} {x1:.1f} {y1:.1f}"
                 drawing.path(data, stroke=role, thick=2, dash="4 5" if head else None)
+                drawing.path(f"M{x1 - 4:.1f} {y1 - 7:.1f}L{x1:.1f} {y1:.1f}L{x1 + 4:.1f} {y1 - 7:.1f}", stroke=role, thick=2)
     for stage, (top, heading, section, away) in enumerate(zip(tops, told, sections, (64, 84, 46, 62, 60))):
         with drawing.link(f"#{section}", heading):  # above what leads to the stage, so that it can be read
             drawing.box(0, top - away - 15, 34 + 8.4 * len(heading), 30, fill="paper")

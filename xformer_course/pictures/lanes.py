@@ -25,7 +25,7 @@ def lanes(words: Sequence[str], thick: str, vector: Float[np.ndarray, "m"]) -> P
     """
     x = np.asarray(vector, float)
     normed = (x - x.mean()) / x.std()
-    gap = min(70.0, 298 / max(1, len(words) - 1))
+    gap = min(70.0, 238 / max(1, len(words) - 1))
     at = [LEFT + gap * place for place in range(len(words))]
     drawing = Drawing(400, 500)
     right = at[-1] + 40
@@ -82,10 +82,11 @@ def _sublayer(drawing: Drawing, at, words, y: float, *, step: int, shared: bool,
     """Draw a branch that leaves each lane, the norm on it, the sublayer, and the way back to a plus on the lane."""
     out, plus, before = y + 100.0, y - 14.0, y + 66.0
     with drawing.group(step=step):
-        if shared:
-            drawing.box(at[0] + 4, y, right - at[0] - 10, 32, fill="weight", stroke="weight", strength=0.16, radius=6)
-            for x in at:  # the lanes pass in front of the bar, untouched
-                drawing.path(f"M{x:.1f} {y - 1}V{y + 33}", stroke="ink", thick=2.5)
+        if shared:  # the lanes pass behind the bar, untouched
+            drawing.box(at[0] - 8, y, right - at[0], 32, fill="paper", radius=6)
+            for x in at:
+                drawing.path(f"M{x:.1f} {y + 2}V{y + 30}", stroke="ink", thick=2.5, dash="2 5")
+            drawing.box(at[0] - 8, y, right - at[0], 32, fill="weight", stroke="weight", strength=0.16, radius=6)
         for place, x in enumerate(at):
             side = x + 20
             with drawing.group(lit=f"lane-{place}"):
@@ -98,7 +99,6 @@ def _sublayer(drawing: Drawing, at, words, y: float, *, step: int, shared: bool,
                 drawing.plus(x, plus)
         drawing.text(right - 1, before + 5, "norm", anchor="start", size=14, role="quiet", state="norm:0")
         drawing.text(right - 20, plus - 18, "norm", anchor="start", size=14, role="quiet", state="norm:1", rest=True)
-        name, role = ("attention: words exchange", "weight") if shared else ("feed-forward: each word alone", "ink")
-        middle, line = (at[0] + right) / 2 + (0 if shared else 14), y + 16 if shared else y + 48
-        drawing.box(middle - 108, line - 11, 216, 22, fill="paper", strength=0.92, radius=11)
-        drawing.text(middle, line, name, role=role, bold=True, size=14)
+        names, role = (("attention", "exchange"), "weight") if shared else (("feed-forward", "each alone"), "ink")
+        for line, name in enumerate(names):
+            drawing.text(right - 1, y + 8 + 18 * line, name, anchor="start", role=role, bold=line == 0, size=14)

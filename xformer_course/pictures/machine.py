@@ -7,7 +7,7 @@ from xformer_course.pictures.picture import Picture
 
 __all__ = ["machine"]
 
-BOX, HIGH, RISE = 124.0, 29.0, 50.0  # a sublayer's box, and the room that it takes on its stream
+BOX, HIGH, RISE = 130.0, 29.0, 50.0  # a sublayer's box, and the room that it takes on its stream
 LEFT, RIGHT = 26.0, 374.0  # the two streams
 BUS = 200.0  # the way of the memory to the decoder
 

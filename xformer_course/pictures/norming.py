@@ -14,10 +14,10 @@ LEFT, PITCH = 132.0, 64.0  # the bars
 FEET = (152.0, 222.0, 304.0)  # the zero lines of the three moves
 ROOM = 108.0  # for the tallest bar
 TABLE, HIGH = 412.0, 30.0
-GIVEN, NORMED = 42.0, 52.0  # the columns of the two tables
+GIVEN, NORMED = 40.0, 56.0  # the columns of the two tables
 
 
-def norming(table: Float[np.ndarray, "w m"], *, scales: Sequence[float] = (1.0, 2.0, 3.0)) -> Picture:
+def norming(table: Float[np.ndarray, "w m"], *, scales: Sequence[float] = (1.0, 2.0)) -> Picture:
     """Draw LayerNorm of the first row of a table in three moves, for several multiples of it; then the whole table normalised.
 
     A switch outlines the rows, as LayerNorm takes them, or the columns, as BatchNorm does.
@@ -64,7 +64,7 @@ def norming(table: Float[np.ndarray, "w m"], *, scales: Sequence[float] = (1.0, 
             with drawing.group(step=2):
                 for edge in (-band, band):
                     drawing.path(f"M{LEFT - 6} {FEET[1] + edge:.1f}h{PITCH * count - 4}", stroke="accent", thick=1.5, dash="2 4")
-                drawing.text(LEFT - 12, FEET[1] + 24, f"±{number(size)}", anchor="end", role="accent", size=14)
+                drawing.text(LEFT - 12, FEET[1] - band, f"±{number(size)}", anchor="end", role="accent", size=14)
         told.append(
             [
                 f"A word has the numbers {', '.join(map(number, word))}. Their <b>mean</b> is {number(mean)}.",

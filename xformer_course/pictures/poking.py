@@ -44,13 +44,15 @@ def poking(
         with drawing.group(press=f"kind:{place}", label=f"Show {name}"):
             drawing.word(*where, name, width=wide - 8)
         drawing.word(*where, name, width=wide - 8, role="accent", state=f"kind:{place}", rest=place > 0)
-    drawing.box(4, TOP + 62, 392, 60, fill="soft", stroke="line", radius=6)
     for x in at:
         drawing.path(f"M{x:.1f} {FOOT - 22}V{TOP}", stroke="line", thick=3)
     drawing.text(4, TOP - 40, "what comes out", anchor="start", size=14, role="quiet")
     told = []
     for kind, name in enumerate(names):
         with drawing.group(state=f"kind:{kind}", rest=kind > 0):
+            alone = bool((np.asarray(moved[name]) == np.eye(len(words), dtype=bool)).all())
+            for left, wide in [(x - 26, 52.0) for x in at] if alone else [(4.0, 392.0)]:
+                drawing.box(left, TOP + 62, wide, 60, fill="soft", stroke="line", radius=6)
             for poked in range(len(words)):
                 with drawing.group(state=f"word:{poked}", rest=poked != first, step=2):
                     for place, hit in enumerate(moved[name][poked]):
@@ -62,8 +64,7 @@ def poking(
                                 drawing.path(f"M{x:.1f} {TOP + 122}V{TOP + 62}", stroke="accent", thick=5)
                             drawing.path(f"M{x:.1f} {TOP + 62}V{TOP}", stroke="accent", thick=5)
                             drawing.text(x, TOP - 12, "moves", role="accent", size=14, bold=True)
-            drawing.box(200 - 5 * len(name), TOP + 79, 10 * len(name), 26, fill="soft", radius=13)  # before the lines that pass
-            drawing.text(200, TOP + 92, name, bold=True)
+            drawing.text(396, TOP - 40, name, anchor="end", bold=True)
             if bars:
                 with drawing.group(step=3):
                     for line, (label, value) in enumerate(bars[name].items()):

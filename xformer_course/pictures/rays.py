@@ -28,7 +28,7 @@ def reading(
     2
     """
     places, width = _places(lines, list(looks))
-    high = 46 + 108 * (len(lines) - 1) + 84
+    high = 46 + 88 * (len(lines) - 1) + 84
     drawing = Drawing(400, high)
     states = {last: f"last:{number}" for number, last in enumerate(looks)}
     first = next(iter(looks))
@@ -72,7 +72,7 @@ def _places(lines, lasts) -> tuple[dict[str, tuple[float, float, float]], float]
     places: dict[str, tuple[float, float, float]] = {}
     right = 0.0
     for row, line in enumerate(lines):
-        x, y = 0.0, 46 + 108 * row
+        x, y = 0.0, 46 + 88 * row
         for word in line:
             wide = _wide(word)
             places[word] = (x + wide / 2 + 1, y, wide)

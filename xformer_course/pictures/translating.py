@@ -73,7 +73,7 @@ def translating(
             last = {"until": now + 1} if place + 1 < len(target) else {}
             with drawing.group(step=now, **last):
                 for column, weight in enumerate(weights[place]):
-                    start, end = (SLOT - 58, y), (STRIP + 13 * SHOWN + 2, TOP + ROW * column)
+                    start, end = (SLOT - 58, y - ROW), (STRIP + 13 * SHOWN + 2, TOP + ROW * column)
                     bend = (start[0] + end[0]) / 2
                     drawing.path(
                         f"M{start[0]:.1f} {start[1]:.1f}C{bend:.1f} {start[1]:.1f} {bend:.1f} {end[1]:.1f} {end[0]:.1f} {end[1]:.1f}",
@@ -83,6 +83,7 @@ def translating(
                 drawing.text(
                     STRIP + 13 * SHOWN + 22, TOP + ROW * most - 17, number(weights[place, most]), role="weight", bold=True, size=14
                 )
+                drawing.arrow((SLOT + 36, y - ROW + 15), (SLOT + 36, y - 15), role="accent", thick=2)
                 drawing.text(SLOT, below + 2, f"decoder: run {place + 1}", size=14, role="quiet")
                 drawing.text(4, below + 28, "most likely next:", anchor="start", size=14)
                 for line, (piece, share) in enumerate(best[place][:3]):
@@ -102,10 +103,10 @@ def translating(
         "The encoder reads all words at once and turns each into a vector. Together they are the <b>memory</b>. "
         f"{SHOWN} of the {memory.shape[1]} numbers of each are drawn, darker where they are larger."
     ]
-    for place, word in enumerate(target):
+    for place, (before, word) in enumerate(zip(["<bos>", *target], target)):
         writing.append(
-            f"To write <b>{_plain(word)}</b>, the decoder reads the memory, most of all <b>{_plain(read[place])}</b>. "
-            + ("At the end sign it stops." if place + 1 == count else "The word drops into its slot, and is read from then on.")
+            f"From <b>{_plain(before)}</b>, the last word so far, the decoder reads the memory, most of all <b>{_plain(read[place])}</b>. "
+            f"It writes <b>{_plain(word)}</b>" + (", the end sign, and stops." if place + 1 == count else ", which is read from then on.")
         )
     training = [
         "In training the translation is known. The decoder is given all of it, and each position must predict the next word.",

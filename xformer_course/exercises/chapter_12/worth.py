@@ -94,9 +94,9 @@ LOOK = Exercise(
     statement="""\
 Write `look(states, notes, real, w, u, v)` in NumPy: one step of Bahdanau's attention for a padded batch. `states` (b, m) holds a decoder state for each sentence, `notes` (b, s, m) the annotations, \
 and `real` (b, s) is True where there is a word; each row has at least one. With `w`, `u` (m, m) and `v` (m,), the score of a word is `v @ tanh(w @ state + u @ note)`. Return the contexts (b, m) and the weights (b, s). \
-A place without a word gets weight 0, the weights of each sentence add up to 1, and scores may be in the thousands.""",
+A position without a word gets weight 0, the weights of each sentence add up to 1, and scores may be in the thousands.""",
     hints=(
-        "Which places may share in the softmax of a row, and what must the score of the others be for their weight to come out as 0?",
+        "Which positions may share in the softmax of a row? What must the score of the other positions be so that their weight is 0?",
         "`states @ w.T` is (b, m) and `notes @ u.T` is (b, s, m). An axis of length 1 lets them be added: `[:, None]`.",
         "Set the scores at `~real` to minus infinity, subtract the largest of each row, exponentiate and divide by the row's sum.",
     ),
@@ -107,7 +107,7 @@ A place without a word gets weight 0, the weights of each sentence add up to 1, 
     wrong={
         "padding read": (
             lambda states, notes, real, w, u, v: _looked(softmax(_scores(states, notes, w, u, v)), notes),
-            "Places without a word have a weight. Where does your code use `real`?",
+            "Positions without a word have a weight. Where does your code use `real`?",
         ),
         "a score of 0": (
             lambda states, notes, real, w, u, v: _looked(softmax(np.where(real, _scores(states, notes, w, u, v), 0.0)), notes),
@@ -132,7 +132,7 @@ A place without a word gets weight 0, the weights of each sentence add up to 1, 
         ),
         "transposed": (
             lambda states, notes, real, w, u, v: _look(states, notes, real, w.T, u.T, v),
-            "`w @ state` for one row is `states @ w.T` for all. Your products use `w` and `u` the wrong way round.",
+            "`w @ state` for one row is `states @ w.T` for all. Your matrix products use `w` and `u` the wrong way round.",
         ),
         "a dot product": (
             _look_by(lambda states, notes, *weights: np.einsum("bm,bsm->bs", states, notes)),
@@ -147,9 +147,9 @@ A place without a word gets weight 0, the weights of each sentence add up to 1, 
         ),
     },
     alternatives={"loops": _by_loops},
-    success="Called once for each word that is written, this is all that attention added to the translator.",
+    success="Called once for each word that it writes, this function is all that attention added to the translator.",
     solution=r"""
-The scores of all words come from two products and one sum: the state's part gets an axis of length 1, so that it is added to each
+The scores of all words come from two matrix products and one sum: the state's part gets an axis of length 1, so that it is added to each
 word. A score of minus infinity becomes a weight of exactly 0, and since that happens before the softmax, the words share the whole
 weight. Subtracting the largest score of each row changes no weight and makes the largest exponential 1, so that nothing overflows and
 no sum is 0.
