@@ -240,5 +240,5 @@ const lab = (data) => {
     };
     return { box, show };
   };
-  return { SWITCHES, NORMS, NUMBERS, SEEDS, ROWS, tasks, inWords, difference, applied, editText, editView, isRow, toLink, fromLink, lossOf, rightOf, csv, cause, table };
+  return { SWITCHES, NUMBERS, SEEDS, ROWS, tasks, inWords, difference, applied, editView, isRow, toLink, fromLink, csv, cause, table };
 };
