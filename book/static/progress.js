@@ -1,4 +1,4 @@
-// What this browser remembers of the book: pages read, predictions said, exercises solved, questions answered, code typed. Shown, handed out,
+// What this browser remembers of the book: pages read, predictions said, exercises solved, questions answered, code typed, runs of the laboratory. Shown, handed out,
 // taken back, forgotten.
 (() => {
   const place = document.getElementById("your-progress");
@@ -13,10 +13,12 @@
     "xformer-done": of((value) => value === true),
     "xformer-reviewed": of(isCard),
     "xformer-typed": of(of(text)),
+    "xformer-laboratory": (value) => Array.isArray(value) && value.every((row) => text(row?.id)),
   };
-  const KEYS = Object.keys(SHAPES);
+  const KEYS = Object.keys(SHAPES),
+    LISTS = ["xformer-read", "xformer-laboratory"];
   const load = (key, empty) => {
-    const value = window.book.load(key, empty ?? (key === "xformer-read" ? [] : {}));
+    const value = window.book.load(key, empty ?? (LISTS.includes(key) ? [] : {}));
     return SHAPES[key](value) ? value : empty;
   };
   const link = (text, href) => Object.assign(make("a", "", text), { href });
@@ -137,7 +139,7 @@
     "Save to a file": save,
     "Take from a file": () => pick.click(),
     "Forget everything": () => {
-      if (!confirm("Forget what you read, predicted, solved, answered and typed in this book?")) return;
+      if (!confirm("Forget what you read, predicted, solved, answered, typed and trained in this book?")) return;
       for (const key of KEYS) bookStore.local.removeItem(key);
       tell("Forgotten.");
     },

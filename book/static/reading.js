@@ -193,8 +193,15 @@ window.book.moveAll();
     for (const { parentElement } of sections) {
       document.querySelector(`.page-toc a[href="#${parentElement.id}"]`)?.classList.add("more");
     }
+    const named = (hash) => {
+      try {
+        return decodeURIComponent(hash.slice(1));
+      } catch {
+        return ""; // an address that somebody cut names nothing
+      }
+    };
     const reveal = () => {
-      const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+      const target = document.getElementById(named(location.hash));
       if (!target?.closest("details.more")) return;
       for (let box = target; box; box = box.parentElement) if (box.matches("details.more")) box.open = true;
       target.scrollIntoView();

@@ -434,6 +434,8 @@ def test_an_odd_file_changes_nothing(profile):
         ("xformer-predicted", {"05_permutations": {"key": ["none", "yes"]}}),
         ("xformer-done", {"5.1": "yes"}),
         ("xformer-typed", {"05_permutations": {"5.1": 7}}),
+        ("xformer-laboratory", {"a": 1}),
+        ("xformer-laboratory", [{"n": 1}]),
     ]
     for key, value in odd:
         file = json.dumps({"xformer-read": ["02_dictionary_lookup"], key: value}).encode()

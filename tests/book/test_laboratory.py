@@ -38,7 +38,7 @@ async def steps(tab, number):
     await tab.get_by_label("Steps", exact=True).select_option(str(number))
 
 
-async def train(tab, name=re.compile("^Train")):
+async def train(tab, name=re.compile("^(Load Python|Train)")):
     await tab.get_by_role("button", name=name).click()
     return await trained(tab)
 
@@ -54,7 +54,7 @@ def test_two_runs_a_stop_and_a_sentence(chromium, pages, server, place):  # noqa
         seen["focus afterwards"] = await tab.evaluate(FOCUS)
         await tab.get_by_label("Experiment").select_option(label="a decoder that peeks")
         await tab.get_by_role("button", name="Train again").click()
-        await tab.wait_for_function(f"{FIGURE}.read().runs.at(-1).losses.length > 50")
+        await tab.wait_for_function(f"{FIGURE}.read().rows.at(-1).runs[0].step > 50")
         await tab.get_by_role("button", name="Stop", exact=True).press("Enter")
         seen["stopped"] = await trained(tab)
         seen["focus after a stop"] = await tab.evaluate(FOCUS)
@@ -66,13 +66,13 @@ def test_two_runs_a_stop_and_a_sentence(chromium, pages, server, place):  # noqa
         seen["french"] = await train(tab)
         seen["refused"] = await tab.locator(".xf-lab-unread").inner_text()
         await tab.get_by_label("A sentence").fill("She does not see the small birds")
-        await expect(tab.locator(".xf-lab-moments li")).not_to_have_count(0)
+        await expect(tab.locator(".xf-lab-moments li")).not_to_have_count(0, timeout=60_000)
         seen["written"] = await tab.locator(".xf-lab-moments").inner_text()
         await tab.get_by_role("button", name="Train again").click()
-        await tab.wait_for_function(f"{FIGURE}.read().runs.at(-1).losses.length > 5")
+        await tab.wait_for_function(f"{FIGURE}.read().rows.at(-1).runs[0].step > 5")
         await tab.get_by_role("button", name="words backwards").click()  # while it trains
         await expect(tab.get_by_role("button", name="Train again")).to_be_enabled()
-        seen["back"] = await read(tab)
+        seen["listed"] = await tab.locator(".xf-lab-runs tbody tr:first-child td:nth-child(2)").all_inner_texts()
         seen["complaint"] = await tab.locator(".xf-lab-refused, .xf-lab-unread").all_inner_texts()
         await steps(tab, 200)
         seen["once more"] = await train(tab)
@@ -80,21 +80,27 @@ def test_two_runs_a_stop_and_a_sentence(chromium, pages, server, place):  # noqa
 
     seen, problems = browse(chromium, work, this_machine=place == "server")
     assert problems == [] and seen["before a press"] == 0
-    (honest,) = seen["honest"]["runs"]
-    assert honest["words"] == "everything in place" and len(honest["losses"]) == 800 and honest["right"][-1][1] > 0.95
+    (honest,) = seen["honest"]["rows"]
+    (run,) = honest["runs"]
+    assert run["step"] == 800 and run["right"][-1][1] > 0.95 and run["last"] < 0.01
     assert seen["honest"]["moments"][-1][1] == "reenigne"
-    assert 50 < len(seen["stopped"]["runs"][1]["losses"]) < 800 and seen["focus after a stop"] == "Go on"
+    assert 50 < seen["stopped"]["rows"][1]["runs"][0]["step"] < 800 and seen["focus after a stop"] == "Go on"
     assert (seen["focus while it trains"], seen["focus afterwards"]) == ("Stop", "Train again")
-    before, peeking = seen["gone on"]["runs"]
-    assert before["words"] == "everything in place" and peeking["words"] == "no causal mask"
-    assert sum(peeking["losses"][150:200]) < sum(honest["losses"][150:200]) / 3 and peeking["right"][-1][1] < 0.05
+    peeking = seen["gone on"]["rows"][1]["runs"][0]
+    assert peeking["step"] == 800 and peeking["right"][-1][1] < 0.05
+
+    def at_200(run):
+        return next(loss for step, loss in run["loss"] if step >= 200)
+
+    assert at_200(peeking) < at_200(run) / 3
     assert seen["said"].startswith("Step 800 of 800: loss 0.0")
     assert "“elephant”" in seen["refused"]
-    assert len(seen["french"]["runs"]) == 1 and seen["french"]["runs"][0]["losses"][-1] < 3
+    french = seen["french"]["rows"][-1]
+    assert (french["task"], len(seen["french"]["rows"])) == ("fragment", 3) and french["runs"][0]["last"] < 3
     assert seen["written"].startswith("from step 200: ")
-    assert [run["words"] for run in seen["back"]["runs"]] == ["everything in place", "no causal mask"]
+    assert [line.split(",")[0] for line in seen["listed"]] == ["no causal mask", "everything in place"]
     assert seen["complaint"][0] == "" and seen["complaint"][1].startswith("Python no longer has the model of this run")
-    assert seen["once more"]["runs"][-1]["words"] == "200 steps" and seen["once more"]["moments"]
+    assert seen["once more"]["rows"][-1]["runs"][0]["step"] == 200 and seen["once more"]["moments"]
 
 
 def test_the_readers_code_is_trained_there_and_on_page_9b(chromium, pages):
@@ -142,16 +148,19 @@ def test_the_readers_code_is_trained_there_and_on_page_9b(chromium, pages):
 
     seen, problems = browse(chromium, work)
     assert problems == []
-    book, mine = (seen[name]["runs"][-1] for name in ("book", "mine"))
-    assert mine["words"].startswith("200 steps, your FeedForward (self.hidden = np.tanh(")
-    assert mine["words"].endswith("gradients wrong in FeedForward.w_1.w") and mine["losses"] != book["losses"] and mine["losses"][-1] < 3
+    book, mine = (seen[name]["rows"][-1] for name in ("book", "mine"))
+    assert mine["edits"][0]["come"][0].strip().startswith("self.hidden = np.tanh(") and mine["edits"][0]["cell"] == "FeedForward"
+    assert mine["notes"] == ["gradients wrong in FeedForward.w_1.w"]
+    assert mine["runs"][0]["loss"] != book["runs"][0]["loss"] and mine["runs"][0]["last"] < 3
     assert seen["a later visit"].startswith("Train uses your own code: FeedForward.")
     (text,) = json.loads(seen["kept"])["09b_without_pytorch"].values()
     assert "np.tanh(" in text
-    assert [len(run["losses"]) for run in seen["after the error"]["runs"]] == [200, 200] and seen["printed"].startswith("0.5")
+    assert [row["runs"][0]["step"] for row in seen["after the error"]["rows"]] == [200, 200] and seen["printed"].startswith("0.5")
     assert seen["a slash"][0].endswith("# 1/2") and "cm-content" in seen["a slash"][1]
     assert seen["error"].startswith("AttributeError: ") and "(the cell of FeedForward, line 9)" in seen["error"]
-    assert seen["again"]["runs"][-1]["losses"] == book["losses"] and json.loads(seen["forgotten"]) == {"09b_without_pytorch": {}}
+    assert seen["again"]["rows"][-1]["runs"][0]["loss"] == book["runs"][0]["loss"] and json.loads(seen["forgotten"]) == {
+        "09b_without_pytorch": {}
+    }
 
 
 @continuous
@@ -171,7 +180,7 @@ def test_a_loss_that_is_no_number_ends_the_run_in_words(chromium, pages):
 
     seen, problems = browse(chromium, work)
     assert problems == [] and seen["complaint"] == "" and not seen["go on"]
-    assert seen["run"]["progress"].startswith("Diverged: after ") and len(seen["run"]["runs"][0]["losses"]) < 200
+    assert seen["run"]["progress"].startswith("Diverged: after ") and seen["run"]["rows"][0]["runs"][0]["step"] < 200
 
 
 @continuous
@@ -196,7 +205,7 @@ def test_a_failed_download_is_tried_again(chromium, pages, server):  # noqa: F81
         return await trained(tab)
 
     seen = browse(chromium, work, this_machine=True)
-    assert len(seen["runs"][0]["losses"]) == 200
+    assert seen["rows"][0]["runs"][0]["step"] == 200
 
 
 @continuous
@@ -224,8 +233,8 @@ def test_edits_that_a_switch_replaces_tabs_and_gradients(chromium, pages):
     seen, problems = browse(chromium, work)
     assert problems == [] and seen["after"] == seen["before"]
     assert "Residual, input: backward" in seen["verdict"]
-    words = seen["run"]["runs"][-1]["words"]
-    assert "not your Residual, which a switch replaces" in words and "seed 1" in words
+    row = seen["run"]["rows"][-1]
+    assert "not your Residual, which a switch replaces" in row["notes"] and row["seeds"] == [1]
 
 
 @pytest.mark.parametrize("width, height", [(1280, 900), (390, 844)])
@@ -238,3 +247,159 @@ def test_charts_and_the_button_are_in_the_first_screen(chromium, pages, width, h
 
     bottoms = browse(chromium, work)
     assert len(bottoms) == 3 and max(bottoms) <= height
+
+
+async def typed_in(tab, cell, old, new):
+    """Change a line of a cell in the editor."""
+    if not await tab.locator(".xf-lab-code .cm-content").is_visible():
+        await tab.locator(".xf-lab-code summary").click()
+    await tab.get_by_label("Code of", exact=True).select_option(label=cell)
+    text = await tab.evaluate(f"{FIGURE}.code()")
+    assert old in text
+    await tab.locator(".xf-lab-code .cm-content").focus()
+    await tab.keyboard.press("Control+A")
+    await tab.keyboard.insert_text(text.replace(old, new))
+
+
+COPIED = "new Promise((done) => { navigator.clipboard.writeText = async (text) => done(text); %s.click(); })"
+BUTTON = "[...document.querySelectorAll('figure.xf button')].find((one) => one.textContent === '%s')"
+CURVES = "[...document.querySelectorAll('.xf-lab-charts svg')].map((one) => one.querySelectorAll('polyline').length)"
+TANH = ("FeedForward", "np.maximum(0, self.w_1.forward(x))", "np.tanh(self.w_1.forward(x))")
+
+
+def test_the_bench_keeps_its_rows_and_three_seeds_are_one(chromium, pages):
+    async def work(tab):
+        await opened(tab, (HTML / PAGE).as_uri())
+        await steps(tab, 200)
+        seen = {"one": await train(tab)}
+        await typed_in(tab, *TANH)
+        await tab.get_by_label("Seed", exact=True).select_option("4")
+        seen["three"] = await train(tab, "Run seeds 0, 1 and 2")
+        await train(tab)  # a third row: the first one leaves the chart
+        seen["curves"] = [await tab.evaluate(CURVES)]
+        await tab.get_by_label("Run 1 in the chart").check()
+        seen["curves"].append(await tab.evaluate(CURVES))
+        seen["csv"] = await tab.evaluate(COPIED % (BUTTON % "Copy as CSV"))
+        async with tab.expect_download() as download:
+            await tab.get_by_role("button", name="Download CSV").click()
+        seen["downloaded"] = (await (await download.value).path()).read_text(encoding="utf-8")
+        seen["before"] = await tab.locator(".xf-lab-runs").inner_text()
+        # a row of another edition, or of a file that somebody else wrote, is none
+        await tab.evaluate(
+            "(() => { const rows = JSON.parse(localStorage['xformer-laboratory']); localStorage['xformer-laboratory'] ="
+            " JSON.stringify([{ ...rows[0], parts: { ...rows[0].parts, norm: '<b>' } }, { id: 'x' }, null, ...rows]); })()"
+        )
+        await tab.reload()
+        seen["after"], seen["boxes"] = await tab.locator(".xf-lab-runs").inner_text(), await tab.evaluate(CURVES)
+        seen["settings"] = await tab.locator(".xf-lab-settings summary").inner_text()
+        await tab.screen(1000, 900, media="print")
+        seen["printed"] = [await tab.locator(one).first.is_visible() for one in (".xf-lab-runs", ".xf-lab-charts", ".xf-lab-bench button")]
+        await tab.screen(1000, 900)
+        tab.once("dialog", lambda dialog: dialog.accept())
+        await tab.get_by_role("button", name="Forget these runs").click()
+        seen["forgotten"] = await tab.evaluate("localStorage.getItem('xformer-laboratory')"), await read(tab)
+        return seen, tab.complaints
+
+    seen, problems = browse(chromium, work)
+    assert problems == []
+    row = seen["three"]["rows"][-1]
+    assert [run["seed"] for run in row["runs"]] == [0, 1, 2] and [run["step"] for run in row["runs"]] == [200] * 3
+    assert row["runs"][0]["loss"] != row["runs"][1]["loss"] and seen["one"]["rows"][0]["runs"][0]["loss"] != row["runs"][0]["loss"]
+    assert seen["curves"] == [[4, 4], [5, 5]] and seen["boxes"] == [5, 5]
+    lines = seen["csv"].splitlines()
+    assert len(lines) == 6 and lines[0].startswith("run,task,settings,edits,notes,seed,") and seen["downloaded"] == seen["csv"]
+    assert lines[1].startswith("1,backwards,200 steps,,,0,200,200,")
+    assert '"FeedForward: - self.hidden = np.maximum(0, self.w_1.forward(x)) + self.hidden = np.tanh(' in lines[2]
+    assert [line.split(",200,200,")[0].rsplit(",", 1)[1] for line in lines[2:]] == ["0", "1", "2", "4"]
+    low, high = sorted(run["last"] for run in row["runs"])[::2]
+    assert f"{low:.2f}–\u200b{high:.2f}" in seen["before"] and "200 steps, seeds 0, 1, 2" in seen["before"]
+    assert seen["after"] == seen["before"] and seen["settings"] == "Settings: 200 steps, seed 4"
+    assert seen["printed"] == [True, True, False]
+    assert seen["forgotten"][0] == "[]" and seen["forgotten"][1]["rows"] == []
+
+
+@pytest.mark.parametrize("place", ["folder", pytest.param("server", marks=continuous)])
+def test_a_link_sets_settings_and_code_and_runs_nothing(chromium, pages, server, place):  # noqa: F811
+    address = (HTML / PAGE).as_uri() if place == "folder" else server + PAGE
+
+    async def work(tab):
+        await opened(tab, address)
+        await steps(tab, 200)
+        await tab.get_by_role("button", name="Scale").click()
+        await tab.get_by_label("Seed", exact=True).select_option("3")
+        await typed_in(tab, *TANH)
+        link = await tab.evaluate(COPIED % (BUTTON % "Copy link"))
+        seen = {"link": link, "theirs": await train(tab)}
+        # another reader, who has a change of another kind
+        await tab.evaluate("localStorage.clear()")
+        await tab.visit(address)
+        await typed_in(tab, "LayerNorm", "- along", "")
+        kept = await tab.evaluate("localStorage.getItem('xformer-typed')")
+        python = [one.url for one in tab.requests if "/_static/python/part" in one.url]
+        await tab.visit("about:blank")
+        await tab.visit(link)
+        await expect(tab.locator(".xf-lab-link")).to_contain_text("FeedForward")
+        seen["python"] = len(python), len([one for one in tab.requests if "/_static/python/part" in one.url])
+        seen["said"] = await tab.locator(".xf-lab-link").inner_text()
+        seen["mine"] = await train(tab)
+        seen["not stored"] = kept == await tab.evaluate("localStorage.getItem('xformer-typed')")
+        await tab.get_by_role("button", name="Without the link’s code").click()
+        seen["own again"] = await tab.locator(".xf-lab-mine").inner_text(), await tab.evaluate("location.hash")
+        broken = [link[:-9], address + "#laboratory=", address + "#laboratory=%", address + "#laboratory=W10"]
+        texts = {  # read whole, and yet not what the page can set
+            "width": ("{}", '{"width": 4096}'),
+            "code": ('"edits":[', '"edits":[{"cell":"Attention","at":0,"gone":["import os"],"come":["1/0"]},'),
+        }
+        for old, new in texts.values():
+            broken.append(
+                await tab.evaluate(
+                    "([link, old, add]) => { const [start, code] = link.split('='), text = atob(code.replaceAll('-', '+').replaceAll('_', '/'));"
+                    " return start + '=' + btoa(old === '{}' ? text.replace('\"scale\":false', '\"width\":4096') : text.replace(old, add)); }",
+                    [link, old, new],
+                )
+            )
+        seen["broken"] = []
+        for one in broken:
+            await tab.visit("about:blank")
+            await tab.visit(one)
+            await expect(tab.locator(".xf-lab-link")).to_be_visible()
+            seen["broken"].append(await tab.locator(".xf-lab-link").inner_text())
+        return seen, tab.complaints
+
+    seen, problems = browse(chromium, work, this_machine=place == "server")
+    assert problems == [] and 0 < seen["python"][0] == seen["python"][1]
+    assert "no scale, 200 steps, seed 3" in seen["said"] and "+ self.hidden = np.tanh(self.w_1.forward(x))" in seen["said"]
+    assert "Nothing has run. Your own code is kept" in seen["said"]
+    theirs, mine = seen["theirs"]["rows"][-1], seen["mine"]["rows"][-1]
+    assert all(mine[name] == theirs[name] for name in ("parts", "seeds", "edits", "notes"))
+    assert mine["runs"][0]["loss"] == theirs["runs"][0]["loss"] and seen["not stored"]
+    assert "LayerNorm" in seen["own again"][0] and seen["own again"][1] == ""
+    assert all(text.startswith("This link is broken") for text in seen["broken"]), seen["broken"]
+
+
+@pytest.mark.parametrize(
+    "experiment, reason, shown",
+    [
+        ("one wide head, no scale", "softmax has nearly decided before anything was learned.", ".xf-lab-bars svg"),
+        pytest.param("a decoder that peeks", "on the token that it is to guess", ".xf-map td", marks=continuous),
+    ],
+)
+def test_a_run_without_a_part_says_why(chromium, pages, experiment, reason, shown):
+    async def work(tab):
+        await opened(tab, (HTML / PAGE).as_uri())
+        await tab.get_by_label("Experiment").select_option(label=experiment)
+        await steps(tab, 200)
+        await train(tab)
+        why = tab.locator(".xf-lab-why")
+        seen = {"why": await why.inner_text(), "drawn": await why.locator(shown).count()}
+        seen["said"] = await tab.locator("figure.xf .xf-say").inner_text()
+        seen["html"] = await why.inner_html()
+        await tab.get_by_label("Experiment").select_option(label="everything in place")
+        await steps(tab, 200)
+        await train(tab)
+        seen["whole"] = await why.is_visible()
+        return seen, tab.complaints
+
+    seen, problems = browse(chromium, work)
+    assert problems == [] and seen["drawn"] >= 3 and reason in seen["why"] and reason in seen["said"]
+    assert "Run 1, seed 0" in seen["why"] and not re.search(r"(fill|stroke)=.var\(--(query|key)", seen["html"]) and not seen["whole"]

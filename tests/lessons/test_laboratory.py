@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.ci import continuous
-from xformer_course.lessons.laboratory import TASKS, Parts, Run, answer, build, check_gradients, views
+from xformer_course.lessons.laboratory import TASKS, Parts, Run, answer, build, causes, check_gradients, views
 from xformer_lib.reference import transformer
 
 SOURCE = np.array([[4, 5, 6, 2], [7, 8, 2, 0]])
@@ -169,6 +169,13 @@ def test_an_error_of_the_readers_code_names_its_line():
     assert begun(["def f(:"])["error"].startswith("SyntaxError: ")
 
 
+def test_page_9b_says_what_does_not_fit():
+    with pytest.raises(ValueError, match="num_heads: expected a divisor of the width 10, got 3; change one of them"):
+        transformer.Transformer(29, 10, 3, rng=np.random.default_rng(0))
+    with pytest.raises(ValueError, match="target: expected a word that is not padding, got none; leave this batch out"):
+        transformer.cross_entropy(np.zeros((2, 3, 29)), np.zeros((2, 3), dtype=int))
+
+
 @pytest.mark.parametrize(
     "wrong, said", [({"norm": "last"}, "norm: expected pre, post or none"), ({"heads": 3}, "heads: expected a number that divides")]
 )
@@ -242,7 +249,7 @@ def test_a_faulty_gradient_is_named(change, named):
 def test_no_false_alarm_and_nothing_is_moved(parts):
     run, twin = (Run("backwards", Parts(steps=3, **parts)) for _ in range(2))
     assert all(row["right"] for row in check_gradients(run))
-    views(run)
+    causes(run)
     run.train()
     twin.train()
     assert run.losses == twin.losses
@@ -282,3 +289,58 @@ def test_what_ends_the_readers_code_is_told(change, said):
 def test_a_switch_never_does_nothing():
     with pytest.raises(ValueError, match="scale: expected Attention to keep its factor as self.scale"):
         Run("backwards", Parts(scale=False), cells=[IMPORTS, *cells(("self.scale", "self.factor"))])
+
+
+@pytest.mark.parametrize(
+    "parts, part, told",
+    [
+        (
+            {"residuals": False, "layers": 3},
+            "residuals",
+            "a mean cosine of 1.000 without residuals, 0.338 with them: the rows are nearly one",
+        ),
+        ({"residuals": False}, "residuals", "the places are harder to tell apart"),
+        (
+            {"scale": False, "heads": 1, "width": 32},
+            "scale",
+            "0.83 in the mean without the scale, 0.43 with it: softmax has nearly decided",
+        ),
+        ({"scale": False}, "scale", "softmax is still undecided"),
+        ({"norm": "none"}, "norm", "4.7, and 0.31 with the norm first: 15 times as much"),
+        ({"norm": "post", "layers": 3}, "norm", "0.5, and 0.57 with the norm first: of the same size"),
+        ({"padding_mask": False}, "padding_mask", "of what it reads in the mean is padding, in 56% of the places"),
+        ({"causal_mask": False}, "causal_mask", "one place to the right of the diagonal"),
+    ],
+)
+def test_a_missing_part_has_its_cause(parts, part, told):
+    run = Run("backwards", Parts(steps=1, **parts))
+    (before,) = causes(run)
+    run.train()
+    (after,) = causes(run)
+    assert before["part"] == after["part"] == part and told in after["told"]
+    if "bars" in after:
+        assert [one["twin"] for one in after["bars"]] == [True, False, False] and after["bars"][:2] == before["bars"]
+    else:
+        shown = after["map"]
+        assert np.shape(shown["weights"]) == (len(shown["rows"]), len(shown["columns"]))
+        assert abs(np.sum(shown["weights"], axis=1) - 100).max() < 5
+
+
+def test_the_peekers_map_and_the_padding_are_what_the_sentence_says():
+    """A model trained with the part has none of the fault; one with everything in place has no cause to show."""
+    peeking = Run("backwards", Parts(causal_mask=False, steps=400))
+    peeking.train()
+    (cause,) = causes(peeking)
+    weights = np.array(cause["map"]["weights"])
+    share = np.diagonal(weights, offset=1).mean()
+    assert share > 40 and abs(share - int(cause["told"].split("%")[0])) <= 1
+    padded = causes(Run("backwards", Parts(padding_mask=False)))[0]
+    padding = np.array(padded["map"]["columns"]) == "<pad>"
+    share = np.array(padded["map"]["weights"])[:, padding].sum(axis=1).mean()
+    assert padding.any() and abs(share - int(padded["told"].split("%")[0])) <= 2
+    assert causes(Run("backwards")) == [] and "causes" in asked_why()
+
+
+def asked_why():
+    begun([IMPORTS, *cells()])
+    return asked(do="why")

@@ -58,7 +58,7 @@ def laboratory() -> Explorable:
         name="laboratory",
         label="A Transformer to take apart and train in the page",
         caption="Choose a task and an experiment, or switch parts off yourself, and press the button: the NumPy Transformer of page 9b is trained here, in your "
-        "browser, while you watch. The previous run stays in the figure, dashed. Under <em>Settings</em> are the switches, the sizes and the seed; under <em>Change the code</em> you edit the model itself and check its gradients.",
+        "browser, while you watch. Each run is a row below the charts, and its box puts it into them. Under <em>Settings</em> are the switches, the sizes and the seed; under <em>Change the code</em> you edit the model itself and check its gradients.",
         data={
             "tasks": [
                 {
@@ -78,5 +78,6 @@ def laboratory() -> Explorable:
             "elsewhere": ELSEWHERE,
         },
         picture=f"<p>Experiments, each a press away in the page:</p><ul>{listed}</ul>",
+        scripts=("laboratory_bench.js",),
         style=asset("laboratory.css"),
     )

@@ -9,7 +9,7 @@ import json
 import re
 import time
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy as np
 from xformer_lib.data.fragment import fragment_split, split_words
 from xformer_lib.reference import transformer
 
-__all__ = ["Backwards", "Fragment", "Parts", "Run", "check_gradients", "views"]
+__all__ = ["Backwards", "Fragment", "Parts", "Run", "causes", "check_gradients", "views"]
 
 PAD, BOS, EOS = transformer.PAD, transformer.BOS, transformer.EOS
 PRINTED = 2_000  # characters of what the reader's code prints, the last ones
@@ -201,6 +201,7 @@ class Run:
             raise ValueError(f"task: expected one of {', '.join(TASKS)}, got {task!r}; choose one of these")
         self.task: Task = TASKS[task]()
         self.parts = parts or self.task.settings
+        self.seed, self.cells = seed, cells
         self.code = names_of(cells)
         self.rng = np.random.default_rng(seed)
         self.model = build(self.code, len(self.task.names), self.parts, self.rng)
@@ -311,6 +312,133 @@ def views(run: Run) -> dict[str, Any]:
     for parameter in model.parameters():
         parameter.grad[:] = 0
     return found
+
+
+def causes(run: Run) -> list[dict[str, Any]]:
+    """Return what shows why a run does as it does, one for each part that it lacks and that leaves a trace.
+
+    Each has its ``part``, a ``title``, a sentence of the numbers as ``told``, and ``bars`` (labels with values, of this run and of its twin
+    that has the part, before the first step, and of this run now) or a ``map`` of weights in hundredths.
+
+    >>> [one["told"] for one in causes(Run("backwards"))]
+    []
+    """
+    parts, found = run.parts, []
+    here = replace(parts, steps=1)  # its own beginning
+
+    def beginning(**whole):
+        return views(Run(run.task.name, replace(here, **whole), seed=run.seed, cells=run.cells))
+
+    def bars(part, title, value, labels, told, **whole):
+        twin, start = value(beginning(**whole)), value(beginning())
+        rows = [(f"{labels[0]}, at the start", twin), (f"{labels[1]}, at the start", start)]
+        if run.step and not run.diverged:
+            rows.append((f"{labels[1]}, after {run.step} steps", value(views(run))))
+        marked = [{"label": label, "values": values, "twin": not number} for number, (label, values) in enumerate(rows)]
+        found.append({"part": part, "title": title, "told": told(twin, start), "bars": marked})
+
+    if not parts.residuals:
+        bars(
+            "residuals",
+            "How alike the rows of the memory are (mean cosine)",
+            lambda seen: [seen["likeness"]],
+            ("with residuals", "without"),
+            _told_likeness,
+            residuals=True,
+        )
+    if not parts.scale:
+        bars(
+            "scale",
+            "A query's largest weight (mean over all attentions)",
+            lambda seen: [float(np.mean(seen["top"]))],
+            ("with the scale", "without"),
+            _told_top,
+            scale=True,
+        )
+    if parts.norm != "pre":
+        bars(
+            "norm",
+            "The gradient in each layer of the encoder, the first at the top",
+            lambda seen: seen["encoder"],
+            ("norm first", {"post": "norm after the sum", "none": "no norm"}[parts.norm]),
+            _told_gradients,
+            norm="pre",
+        )
+    if run.diverged:
+        return found
+    if not parts.padding_mask:
+        found.append(_padded_pair(run))
+    if not parts.causal_mask:
+        found.append(_peeking(run))
+    return found
+
+
+def _told_likeness(whole, bare):
+    numbers = (
+        f"Before the first step, two rows of the memory have a mean cosine of {bare[0]:.3f} without residuals, {whole[0]:.3f} with them"
+    )
+    if bare[0] > 0.99:
+        return f"{numbers}: the rows are nearly one and the same, so cross-attention has nothing to choose from."
+    return f"{numbers}: the places are {'harder' if bare[0] > whole[0] else 'no harder'} to tell apart."
+
+
+def _told_top(scaled, raw):
+    numbers = f"Before the first step, a query's largest weight is {raw[0]:.2f} in the mean without the scale, {scaled[0]:.2f} with it"
+    if raw[0] > 0.7:
+        return f"{numbers}: softmax has nearly decided before anything was learned."
+    return f"{numbers}: softmax is still undecided."
+
+
+def _told_gradients(first, other):
+    ratio = max(other) / max(first)
+    numbers = (
+        f"Before the first step, the largest gradient of an encoder layer is {max(other):.2g}, and {max(first):.2g} with the norm first"
+    )
+    if 0.5 < ratio < 2:
+        return f"{numbers}: of the same size, so the size of the gradient at the start makes no difference between them."
+    return f"{numbers}: {ratio:.2g} times as much. Adam divides it out again, plain descent would not."
+
+
+def _padded_pair(run):
+    """Where the decoder looks in the shortest held-out source, padded as in a batch."""
+    task, model = run.task, run.model
+    row = int((task.sources[task.held_out] != PAD).sum(axis=1).argmin())
+    source, answer = task.sources[row : row + 1], ended(task.targets[row].tolist())
+    rows = [*answer, EOS]
+    model.forward(source, np.array([[BOS, *answer]]))
+    weights = np.nan_to_num(model.decoder[0].cross_attention.f.weights[0]).mean(axis=0)
+    padding = source[0] == PAD
+    return {
+        "part": "padding_mask",
+        "title": "What it reads of a padded source, in %",
+        "told": f"{weights[:, padding].sum(axis=1).mean():.0%} of what it reads in the mean is padding, "
+        f"in {padding.mean():.0%} of the places.",
+        "map": _map_of(task, weights, rows, source[0].tolist()),
+    }
+
+
+def _peeking(run):
+    """Where the decoder looks in the answer while it learns to write it."""
+    task, model = run.task, run.model
+    ids = task.read(task.example)
+    rows = task.answer(ids)
+    columns = [BOS, *rows[:-1]]
+    model.forward(np.array([ids]), np.array([columns]))
+    weights = np.nan_to_num(model.decoder[0].self_attention.f.weights[0]).mean(axis=0)
+    right = np.diagonal(weights, offset=1).mean()
+    return {
+        "part": "causal_mask",
+        "title": "What it reads of the answer while it learns, in %",
+        "told": f"{right:.0%} of a row's weight in the mean lies one place to the right of the diagonal, on the token that it is to guess; "
+        f"an even look would put {1 / len(rows):.0%} there.",
+        "map": _map_of(task, weights, rows, columns),
+    }
+
+
+def _map_of(task, weights, rows, columns):
+    names = task.names
+    hundredths = np.round(100 * weights).astype(int).tolist()
+    return {"rows": [names[i] for i in rows], "columns": [names[i] for i in columns], "weights": hundredths}
 
 
 def check_gradients(run: Run, places: int = 5) -> list[dict[str, Any]]:
@@ -504,7 +632,7 @@ def answer(request: str) -> str:
     """Return what came of a request of the page; both are JSON.
 
     ``{"do": "begin", "task": …, "parts": …, "seed": …, "cells": …}`` makes a model, ``{"do": "train", "seconds": …}`` trains it,
-    ``{"do": "write", "text": …}`` lets it write, ``"check"`` and ``"views"`` return what `check_gradients` and `views` find. What the
+    ``{"do": "write", "text": …}`` lets it write, ``"check"`` and ``"why"`` return what `check_gradients` and `causes` find. What the
     reader's own code raises comes back as ``error`` and ``trace``, the end of what it prints as ``printed``.
     """
     said = io.StringIO()
@@ -522,8 +650,8 @@ def answered(asked: dict) -> dict:
             _now["run"].train(asked["seconds"])
         if asked["do"] == "check":
             return {"rows": check_gradients(_now["run"])}
-        if asked["do"] == "views":
-            return {"views": views(_now["run"])}
+        if asked["do"] == "why":
+            return {"causes": causes(_now["run"])}
         if asked["do"] == "write":
             try:
                 ids = _now["run"].task.read(asked["text"])

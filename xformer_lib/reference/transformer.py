@@ -99,6 +99,8 @@ def cross_entropy(logits, target):
     ``logits`` (b t v), ``target`` (b t) ids. The gradient has the shape of the logits.
     """
     real = target != PAD                          # (b t)
+    if not real.any():
+        raise ValueError("target: expected a word that is not padding, got none; leave this batch out")
     p = softmax(logits[real])                     # (n v), n real words
     right = np.arange(len(p)), target[real]
     loss = -np.log(p[right] + 1e-30).mean()
@@ -150,6 +152,8 @@ class Attention(Layer):
     """
 
     def __init__(self, d_model, num_heads, rng):
+        if d_model % num_heads:
+            raise ValueError(f"num_heads: expected a divisor of the width {d_model}, got {num_heads}; change one of them")
         self.num_heads = num_heads
         self.scale = (d_model // num_heads) ** -0.5
         self.w_q = Linear(d_model, d_model, rng)

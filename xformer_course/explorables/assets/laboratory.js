@@ -4,49 +4,22 @@ const start = ({ stage, data, say }) => {
   const { h, s } = kit;
   const PAGE = "09b_without_pytorch",
     TYPED = "xformer-typed",
+    BENCH = "xformer-laboratory",
     EXPORTED = /^#\|\s*exporti?\s+reference\.transformer[ \t]*\n+/;
   const inBook = document.documentElement.dataset.content_root !== undefined;
-  const tasks = Object.fromEntries(data.tasks.map((task) => [task.name, task]));
+  const bench = lab(data),
+    { SWITCHES, NUMBERS, SEEDS, tasks, inWords } = bench;
   const state = { task: data.tasks[0].name, parts: { ...data.tasks[0].parts }, seed: 0, text: data.tasks[0].examples[0], look: "cross", head: "mean" };
   let python = null,
     running = null, // the press that trains now
-    runs = [], // of this task: at most two, the last one is the reader's newest
-    inPython = null, // the run whose model Python holds
-    held = false, // whether the earlier one stays
+    rows = [], // of the bench, the newest last; one has a run for each of its seeds
+    inPython = null, // {row, run}: whose model Python holds
+    lent = null, // the code of a link, in place of the reader's: {the book's text: the link's}
     seen = null, // what the model made of the text, with its attention
     moments = [], // [step, text], as it changed
     told = 0;
-  const others = {}; // the runs of the other task, for when the reader comes back to it
 
   // ---------------------------------------------------------------- the parts
-  const SWITCHES = [
-    ["positions", "Positions", "no positions"],
-    ["causal_mask", "Causal mask", "no causal mask"],
-    ["padding_mask", "Padding mask", "no padding mask"],
-    ["scale", "Scale 1/\u221ad", "no scale"],
-    ["residuals", "Residuals", "no residuals"],
-    ["warm_up", "Warm-up", "no warm-up"],
-  ];
-  const NORMS = { pre: "norm first", post: "norm after the sum", none: "no norm" };
-  const NUMBERS = [
-    ["layers", "Layers", [1, 2, 3], (n) => `${n} layer${n > 1 ? "s" : ""}`],
-    ["heads", "Heads", [1, 2, 4, 8], (n) => `${n} head${n > 1 ? "s" : ""}`],
-    ["width", "Width", [8, 16, 24, 32, 64], (n) => `width ${n}`],
-    ["rate", "Rate", [0.0025, 0.005, 0.01, 0.02, 0.04], (n) => `rate ${n}`],
-    ["steps", "Steps", [200, 400, 800, 1200, 2400], (n) => `${n} steps`],
-  ];
-  const SEEDS = [0, 1, 2, 3, 4];
-  // What is other than the task's own settings, in words.
-  const inWords = (task, parts) => {
-    const own = tasks[task].parts;
-    const found = [
-      ...SWITCHES.filter(([name]) => !parts[name]).map(([, , without]) => without),
-      ...(parts.norm === own.norm ? [] : [NORMS[parts.norm]]),
-      ...NUMBERS.filter(([name]) => parts[name] !== own[name]).map(([name, , , words]) => words(parts[name])),
-    ];
-    return found.length ? found.join(", ") : "everything in place";
-  };
-
   const select = (label, options, onchange) => {
     const id = kit.fresh("select");
     const field = h("select", { id }, options.map(([value, text]) => h("option", { value }, text)));
@@ -102,41 +75,38 @@ const start = ({ stage, data, say }) => {
     for (const [name] of SWITCHES) switches[name].setAttribute("aria-pressed", String(state.parts[name]));
     norm.set(state.parts.norm);
     seedChoice.set(state.seed);
-    partsSummary.textContent = `Settings: ${inWords(state.task, state.parts)}, seed ${state.seed}`;
+    partsSummary.textContent = `Settings: ${inWords(state)}, seed ${state.seed}`;
     for (const [name, field] of numbers) field.set(state.parts[name]);
     const found = data.experiments.findIndex((one) => sameAs({ ...tasks[state.task].parts, ...one.parts }));
     experiment.set(found < 0 ? "" : found);
-    question.textContent = found < 0 ? "What do you expect?" : `Before you press: ${data.experiments[found].ask.replace("{rows}", rows())}`;
+    question.textContent = found < 0 ? "What do you expect?" : `Before you press: ${data.experiments[found].ask.replace("{rows}", unit())}`;
   };
 
   // ---------------------------------------------------------------- what one sees
-  const charts = h("div", { class: "xf-lab-charts" }),
-    legend = h("ul", { class: "xf-lab-legend" });
+  const charts = h("div", { class: "xf-lab-charts" });
   const progress = h("p", { class: "xf-lab-progress" });
-  const COLOURS = ["var(--xf-quiet)", "var(--xf-accent)"];
-  const rows = () => tasks[state.task].rows;
+  const DASHES = ["6 4", "2 3", "10 3 2 3", "14 4"];
+  const unit = () => tasks[state.task].rows;
+  const ofTask = () => rows.filter((row) => row.task === state.task);
+  const newest = () => ofTask().at(-1);
+  const shown = () => ofTask().filter((row) => row.shown);
+  // How a row is drawn: the newest in the accent, the others by their dashes.
+  const style = (row) => (row === newest() ? { stroke: "var(--xf-accent)", dash: null } : { stroke: "var(--xf-quiet)", dash: DASHES[row.n % DASHES.length] });
   const points = {
-    loss: (run) => {
-      const size = Math.max(1, Math.ceil(run.losses.length / 120)),
-        made = [];
-      for (let at = 0; at < run.losses.length; at += size) {
-        const part = run.losses.slice(at, at + size);
-        made.push([at + part.length, part.reduce((sum, one) => sum + one, 0) / part.length]);
-      }
-      return made;
-    },
+    loss: (run) => run.loss,
     right: (run) => [[0, 0], ...run.right.map(([step, share]) => [step, 100 * share])],
   };
   const chart = (kind, title, top, ticks) => {
     const width = Math.max(220, charts.clientWidth > 620 ? (charts.clientWidth - 16) / 2 : charts.clientWidth || 300),
       height = width < 420 ? 145 : 190,
       [left, right, up, down] = [34, 8, 24, 32];
-    const last = Math.max(...runs.map((run) => run.steps), state.parts.steps),
+    const drawn = shown(),
+      last = Math.max(...(drawn.length ? drawn : [state]).map(({ parts }) => parts.steps)),
       x = (step) => left + ((width - left - right) * step) / last,
       y = (value) => height - down - ((height - up - down) * Math.min(value, top)) / top;
     return s(
       "svg",
-      { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${title}: ${runs.map((run) => described(run, kind)).join("; ") || "nothing yet"}` },
+      { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${title}: ${drawn.map((row) => described(row, kind)).join("; ") || "nothing yet"}` },
       s("text", { x: left, y: 15 }, title),
       ticks.map((value) => [
         s("line", { x1: left, x2: width - right, y1: y(value), y2: y(value), stroke: "var(--xf-line)", opacity: 0.35 }),
@@ -145,54 +115,106 @@ const start = ({ stage, data, say }) => {
       [0, last / 2, last].map((step) =>
         s("text", { x: x(step), y: height - 12, "text-anchor": step === last ? "end" : step ? "middle" : "start" }, step === last ? `${step} steps` : String(step)),
       ),
-      runs.map((run, n) =>
-        s("polyline", {
-          points: points[kind](run)
-            .map(([step, value]) => `${x(step).toFixed(1)},${y(value).toFixed(1)}`)
-            .join(" "),
-          fill: "none",
-          stroke: COLOURS[n + 2 - runs.length],
-          "stroke-width": n === runs.length - 1 ? 2.5 : 2,
-          "stroke-dasharray": n === runs.length - 1 ? null : "6 4",
-        }),
-      ),
-    );
-  };
-  const count = (steps) => `${steps} step${steps === 1 ? "" : "s"}`;
-  const described = (run, kind) => {
-    const last = points[kind](run).at(-1);
-    return `${run.words}, ${last ? `${kit.number(last[1], kind === "loss" ? 2 : 0)} after ${count(last[0])}` : "not begun"}`;
-  };
-  const drawCharts = () => {
-    const highest = Math.max(3.5, ...runs.flatMap((run) => points.loss(run).map(([, value]) => value)));
-    const unit = 10 ** Math.floor(Math.log10(highest / 2)),
-      gap = unit * [5, 2, 1].find((one) => unit * one <= highest / 2);
-    charts.replaceChildren(
-      chart("loss", `Loss on the training ${rows()}`, highest, Array.from({ length: Math.floor(highest / gap) + 1 }, (_, n) => n * gap)),
-      chart("right", `Held-out ${rows()} right, in %`, 100, [0, 50, 100]),
-    );
-    legend.replaceChildren(
-      ...runs.map((run, n) => {
-        const newest = n === runs.length - 1;
-        const line = s(
-          "svg",
-          { width: 34, height: 12, "aria-hidden": "true" },
-          s("line", { x1: 0, x2: 34, y1: 6, y2: 6, stroke: COLOURS[n + 2 - runs.length], "stroke-width": 3, "stroke-dasharray": newest ? null : "6 4" }),
-        );
-        const cut = run !== running?.run && run.losses.length < run.steps ? `stopped at step ${run.losses.length}, ` : "";
-        const now = run.losses.length ? `${cut}loss ${kit.number(points.loss(run).at(-1)[1])}, ${kit.number(points.right(run).at(-1)[1], 0)}\u00a0% right` : run === running?.run ? "begins" : "ended before its first step";
-        const which = newest ? (running && running.run !== run ? "The last run" : "This run") : held ? "The kept run" : "The previous run";
-        return h("li", {}, line, h("span", {}, `${which}: ${run.words} (${now})`), newest ? null : keeper);
+      drawn.map((row, n) => {
+        const { stroke, dash } = style(row);
+        return row.runs.map((run, seed) => {
+          const at = points[kind](run).map(([step, value]) => [x(step), y(value)]),
+            place = (at.length - 1) * (0.3 + 0.15 * (n % 4)),
+            [before, after] = [at[Math.floor(place)], at[Math.ceil(place)]];
+          const between = (axis) => before[axis] + (after[axis] - before[axis]) * (place % 1);
+          return [
+            s("polyline", { points: at.map(([left, top]) => `${left.toFixed(1)},${top.toFixed(1)}`).join(" "), fill: "none", stroke, "stroke-width": dash ? 2 : 2.5, "stroke-dasharray": dash }),
+            seed || at.length < 2 ? null : s("text", { x: between(0), y: Math.max(up + 10, between(1) - 5), "text-anchor": "middle" }, String(row.n)),
+          ];
+        });
       }),
     );
   };
-  const keeper = kit.button("Keep it for comparison", () => {
-    held = !held;
-    keeper.setAttribute("aria-pressed", String(held));
-    drawCharts();
-    keeper.focus();
+  const count = (steps) => `${steps} step${steps === 1 ? "" : "s"}`;
+  const described = (row, kind) => {
+    const ends = row.runs.map((run) => points[kind](run).at(-1)).filter(Boolean);
+    return `run ${row.n}, ${inWords(row)}, ${ends.map(([step, value]) => `${kit.number(value, kind === "loss" ? 2 : 0)} after ${count(step)}`).join(" and ") || "not begun"}`;
+  };
+  const drawCharts = () => {
+    const highest = Math.max(3.5, ...shown().flatMap((row) => row.runs.flatMap((run) => run.loss.map(([, value]) => value))));
+    const size = 10 ** Math.floor(Math.log10(highest / 2)),
+      gap = size * [5, 2, 1].find((one) => size * one <= highest / 2);
+    charts.replaceChildren(
+      chart("loss", `Loss on the training ${unit()}`, highest, Array.from({ length: Math.floor(highest / gap) + 1 }, (_, n) => n * gap)),
+      chart("right", `Held-out ${unit()} right, in %`, 100, [0, 50, 100]),
+    );
+    benchTable.show(ofTask(), `Runs of \u201c${tasks[state.task].title}\u201d, the newest first`);
+    for (const one of ofRows) one.hidden = !rows.length;
+    stage.parentElement.toggleAttribute("data-printed", rows.length > 0);
+  };
+
+  // ---------------------------------------------------------------- the bench
+  const benchSaid = h("span", { role: "status" });
+  const benchTable = bench.table({
+    style,
+    chosen: (row, chosen) => {
+      row.shown = chosen;
+      row.auto = false; // from now on it stays as the reader has it
+      drawCharts();
+      keepRow(row);
+    },
   });
-  keeper.setAttribute("aria-pressed", "false");
+  const stored = () => (window.book?.load(BENCH, []) ?? []).filter(bench.isRow);
+  // Another tab may have kept rows since.
+  const keepRow = (row) => {
+    const held = stored(),
+      at = held.findIndex((one) => one.id === row.id);
+    if (at < 0) held.push(row);
+    else held[at] = row;
+    window.book.keep(BENCH, held.slice(-bench.ROWS));
+  };
+  const recall = () => {
+    const mine = new Map(rows.map((row) => [row.id, row])),
+      held = stored().map((row) => mine.get(row.id) ?? row);
+    rows = [...held, ...rows.filter((row) => row === running?.row && !held.includes(row))];
+    drawCharts();
+    buttons();
+  };
+  const copy = async (text, what) => {
+    try {
+      await navigator.clipboard.writeText(text);
+      benchOut.hidden = true;
+      benchSaid.textContent = `${what} copied.`;
+    } catch {
+      benchOut.hidden = false;
+      benchOut.value = text;
+      benchOut.select();
+      benchSaid.textContent = "This browser does not let the page copy; copy it from here.";
+    }
+  };
+  const benchOut = h("textarea", { readonly: true, rows: 3, "aria-label": "To copy", hidden: true });
+  const download = () => {
+    const file = h("a", { href: URL.createObjectURL(new Blob([bench.csv(rows)], { type: "text/csv" })), download: "laboratory.csv" });
+    file.click();
+    setTimeout(() => URL.revokeObjectURL(file.href), 60000);
+  };
+  // What there is to do with rows.
+  const ofRows = [
+    kit.button("Copy as CSV", () => copy(bench.csv(rows), "The runs are")),
+    kit.button("Download CSV", download),
+    kit.button("Forget these runs", () => {
+      if (!confirm("Forget all runs of this laboratory?")) return;
+      inPython = null;
+      rows = [];
+      window.book.keep(BENCH, []);
+      drawCharts();
+      buttons();
+      go.focus();
+      say("The runs are forgotten.");
+    }),
+  ];
+  const copyLink = kit.button("Copy link", async () => {
+    await fetchCells();
+    const { task, parts, seed } = state,
+      edits = edited();
+    await copy(location.href.replace(/#.*/, "") + bench.toLink({ task, parts, seed, edits }), `A link to ${inWords(state)}, seed ${seed}${edits.length ? ", and your code" : ""} is`);
+    if (location.protocol === "file:") benchSaid.append(" It begins with the place of your folder: in another copy of the book, put what follows the # behind this page's address there.");
+  });
   new ResizeObserver(drawCharts).observe(charts);
 
   const id = kit.fresh("text");
@@ -206,6 +228,7 @@ const start = ({ stage, data, say }) => {
     map = h("div", {}),
     lookBar = h("div", { class: "xf-row" }),
     below = h("div", { class: "xf-lab-below" }, h("div", {}, h("p", { class: "xf-lab-head" }, "What it makes of it"), written), h("div", {}, lookBar, map));
+  const why = h("div", { class: "xf-lab-why", hidden: true });
   let typing = 0;
   const read = () => {
     clearTimeout(typing);
@@ -275,16 +298,17 @@ const start = ({ stage, data, say }) => {
   let cells = [], // {key, source, name} of page 9b's library cells
     editing = 0,
     editor = null;
-  const typed = () => window.book?.load(TYPED)[PAGE] ?? {};
+  const ownTexts = () => window.book?.load(TYPED)[PAGE] ?? {},
+    typed = () => lent ?? ownTexts();
   const namesIn = (text) => [...text.matchAll(/^(?:class|def) (\w+)/gm)].map((found) => found[1]);
   const textOf = (cell) => (typeof typed()[cell.key] === "string" ? typed()[cell.key] : cell.key);
   // The library's cells that the reader changed, here or on page 9b, today or on an earlier visit.
-  const changed = () =>
-    Object.entries(typed())
+  const changed = (texts = typed()) =>
+    Object.entries(texts)
       .filter(([key, text]) => typeof text === "string" && text !== key)
       .map(([key]) => ({ key, name: nameOf(key) }))
       .filter(({ key }) => (cells.length ? cells.some((cell) => cell.key === key) : namesIn(key).some((name) => data.names.includes(name))));
-  const codeNow = () => JSON.stringify(changed().map(({ key }) => textOf({ key })));
+  const edited = () => changed().map(({ key, name }) => bench.difference(name, key, textOf({ key })));
   const nameOf = (key) => namesIn(key).join(", ") || "imports";
   const fetchCells = async () => {
     if (cells.length) return;
@@ -297,14 +321,18 @@ const start = ({ stage, data, say }) => {
   };
   const noteChanges = () => {
     const names = changed().map((cell) => cell.name);
-    mine.hidden = !names.length;
+    mine.hidden = !names.length || Boolean(lent);
     mineText.textContent = `Train uses your own code: ${names.join("; ")}.`;
   };
   const keep = (key, text) => {
-    const all = window.book.load(TYPED);
-    window.book.keep(TYPED, { ...all, [PAGE]: { ...all[PAGE], [key]: text === key ? undefined : text } });
+    if (lent) lent = { ...lent, [key]: text === key ? undefined : text };
+    else keepMine({ [key]: text === key ? undefined : text });
     noteChanges();
     buttons();
+  };
+  const keepMine = (texts) => {
+    const all = window.book.load(TYPED);
+    window.book.keep(TYPED, { ...all, [PAGE]: { ...all[PAGE], ...texts } });
   };
   const back = kit.button("All as in the book", () => {
     for (const cell of changed()) keep(cell.key, cell.key);
@@ -318,7 +346,7 @@ const start = ({ stage, data, say }) => {
   const cellBar = h("div", { class: "xf-row" }),
     place = h("div", { class: "live-editor highlight" }),
     printed = h("pre", { class: "xf-lab-printed", tabindex: 0, "aria-label": "What your code printed last", hidden: true });
-  const checker = kit.button("Check my gradients", () => train(false, true)),
+  const checker = kit.button("Check my gradients", () => train({ only: true })),
     verdict = h("div", { class: "xf-lab-verdict" });
   codeBox.append(codeNote, cellBar, place, h("div", { class: "xf-row" }, checker), verdict, printed);
   codeBox.addEventListener("toggle", async () => {
@@ -360,6 +388,60 @@ const start = ({ stage, data, say }) => {
     place.querySelector(".cm-content").tabIndex = 0; // so that whoever checks a page sees that a keyboard reaches what scrolls
   });
 
+  // ---------------------------------------------------------------- a link sets what it says; nothing runs
+  const link = h("div", { class: "xf-lab-link", hidden: true });
+  const openLink = async () => {
+    const found = bench.fromLink(location.hash);
+    if (found === undefined) return;
+    const tell = (text, ...more) => {
+      link.hidden = false;
+      link.replaceChildren(h("p", {}, text), ...more);
+      say(text);
+    };
+    const broken = "This link is broken, or of another edition of the book: it sets nothing. Ask for it again; it must arrive whole.";
+    if (!found) return tell(broken);
+    const { edits, ...setting } = found,
+      theirs = {};
+    const own = changed(ownTexts()).length;
+    try {
+      if (edits.length || own) await fetchCells();
+    } catch (error) {
+      return tell(window.pagePython.cause(error));
+    }
+    for (const edit of edits) {
+      const key = cells.find((cell) => cell.name === edit.cell)?.key,
+        text = key === undefined ? null : bench.applied(key, edit);
+      if (text === null) return tell(broken);
+      theirs[key] = text;
+    }
+    lent = edits.length || own ? theirs : null;
+    const away = (text, act) =>
+      kit.button(text, () => {
+        act();
+        lent = null;
+        link.hidden = true;
+        history.replaceState(null, "", location.href.replace(/#.*/, "#"));
+        editor?.set(textOf(cells[editing]));
+        noteChanges();
+        buttons();
+        go.focus();
+      });
+    set({ ...setting, text: tasks[setting.task].examples[0] });
+    editor?.set(textOf(cells[editing]));
+    noteChanges();
+    buttons();
+    tell(
+      `This page is set by a link: ${tasks[setting.task].title}, ${inWords(setting)}, seed ${setting.seed}${edits.length ? ", with this change of the code" : ""}. Nothing has run.${own ? " Your own code is kept, and waits." : ""}`,
+      ...edits.map(bench.editView),
+      h(
+        "div",
+        { class: "xf-row" },
+        edits.length ? away("Keep this code as mine", () => keepMine({ ...Object.fromEntries(cells.map(({ key }) => [key, undefined])), ...lent })) : null,
+        lent ? away("Without the link\u2019s code", () => {}) : null,
+      ),
+    );
+  };
+
   // ---------------------------------------------------------------- training
   let last = Promise.resolve(); // the worker is asked one thing at a time
   const ask = (request) => {
@@ -383,71 +465,98 @@ const start = ({ stage, data, say }) => {
     stop = kit.button("Stop", (event) => {
       if (event.detail || performance.now() - (running?.at ?? 0) > 400) halt(); // not by Enter pressed twice
     }),
-    on = kit.button("Go on", () => train(true)),
+    on = kit.button("Go on", () => train({ goOn: true })),
+    three = kit.button("Run seeds 0, 1 and 2", () => train({ seeds: [0, 1, 2] })),
     reset = kit.button("Reset", () => clear());
   const buttons = () => {
-    const newest = runs.at(-1);
-    go.textContent = running?.loads ? "Loading Python \u2026" : python ? (runs.length ? "Train again" : "Train") : `Load Python (${data.megabytes} MB) and train`;
-    checker.disabled = Boolean(running);
+    const row = newest(),
+      run = row && row === inPython?.row ? inPython.run : null,
+      ended = !run || ((run.step >= row.parts.steps || run.diverged) && row.runs.length === row.seeds.length);
+    go.textContent = running?.loads ? "Loading Python \u2026" : python ? (row ? "Train again" : "Train") : `Load Python (${data.megabytes} MB) and train`;
+    checker.disabled = three.disabled = Boolean(running);
     go.disabled = !inBook || Boolean(running);
     stop.hidden = !running;
-    on.hidden = Boolean(running) || !newest || newest !== inPython || newest.losses.length >= newest.steps || newest.diverged || newest.seed !== state.seed || !sameAs(newest.parts) || newest.code !== codeNow();
-    partsLegend.textContent = running || (newest && !sameAs(newest.parts)) ? "Parts (next run)" : "Parts";
-    reset.hidden = Boolean(running) || !runs.length;
+    on.hidden =
+      Boolean(running) || ended || (row.seeds.length === 1 && row.seeds[0] !== state.seed) || !sameAs(row.parts) || JSON.stringify(row.edits) !== JSON.stringify(edited());
+    partsLegend.textContent = running || (row && !sameAs(row.parts)) ? "Parts (next run)" : "Parts";
+    reset.hidden = Boolean(running) || (sameAs(tasks[state.task].parts) && !state.seed);
   };
   const fault = (error, trace) => {
     progress.textContent = "";
     refused.replaceChildren(error, ...(trace ? [h("details", {}, h("summary", {}, "The whole story"), h("pre", { tabindex: 0 }, trace))] : []));
     say(error);
   };
-  const tellOf = (run) => {
-    const share = run.right.length ? `, ${kit.number(100 * run.right.at(-1)[1], 0)} of 100 held-out ${rows()} right` : "";
-    return `Step ${run.losses.length} of ${run.steps}: loss ${kit.number(points.loss(run).at(-1)?.[1] ?? 0)}${share}; \u201c${state.text}\u201d becomes ${moments.at(-1)?.[1] ? `\u201c${moments.at(-1)[1]}\u201d` : "nothing"}.`;
+  const tellOf = (run, { parts }) => {
+    const share = run.right.length ? `, ${kit.number(100 * run.right.at(-1)[1], 0)} of 100 held-out ${unit()} right` : "";
+    return `Step ${run.step} of ${parts.steps}: loss ${kit.number(run.last ?? 0)}${share}; \u201c${state.text}\u201d becomes ${moments.at(-1)?.[1] ? `\u201c${moments.at(-1)[1]}\u201d` : "nothing"}.`;
   };
   // Lets the model in Python write the reader's text. False: by now the reader is elsewhere.
   const look = async (run) => {
     const { task, text } = state;
     const answer = text.trim() ? await ask({ do: "write", text }) : { refused: `Type ${tasks[task].asks.toLowerCase()}, and the model answers it.` };
-    if (run !== inPython || task !== state.task || text !== state.text) return false;
+    if (run !== inPython?.run || task !== state.task || text !== state.text) return false;
     if (answer.error && !answer.refused) throw Object.assign(new Error(answer.error), { trace: answer.trace });
     unread.textContent = answer.refused ?? "";
     seen = answer.refused ? null : answer;
-    if (seen && moments.at(-1)?.[1] !== answer.text) moments.push([run.losses.length, answer.text]);
+    if (seen && moments.at(-1)?.[1] !== answer.text) moments.push([run.step, answer.text]);
     return true;
   };
-  const begin = async () => {
-    const own = changed().map((cell) => cell.name);
-    const { task, parts, seed } = state;
+  const codeWith = (edits) =>
+    cells.map(({ key, name }) => {
+      const edit = edits.find((one) => one.cell === name);
+      return edit ? bench.applied(key, edit) : key;
+    });
+  // Makes a model in Python, with the settings and the code of a row.
+  const begin = async ({ task, parts, edits }, seed) => {
     inPython = null;
+    const begun = await ask({ do: "begin", task, parts, seed, cells: edits.length ? codeWith(edits) : null });
+    if (begun.error) throw Object.assign(new Error(begun.error), { trace: begun.trace });
+  };
+  const newRow = (seeds) => {
+    const { task, parts } = state;
+    for (const row of ofTask().slice(0, -1)) if (row.auto) row.shown = false; // two at a time, and what the reader has chosen
+    return {
+      id: `${Date.now()}-${Math.random()}`,
+      n: Math.max(0, ...rows.map((row) => row.n)) + 1,
+      ...{ task, parts, seeds, edits: edited(), shown: true, auto: true, runs: [] },
+      notes: changed().flatMap(({ key }) => replacedIn(key, parts)),
+    };
+  };
+  const beginRun = async (row, seed) => {
     moments = [];
     seen = null;
-    printed.hidden = true;
+    printed.hidden = why.hidden = true;
     below.style.minHeight = "";
     progress.textContent = "Making the task and the model \u2026";
     say(progress.textContent);
-    const begun = await ask({ do: "begin", task, parts, seed, cells: own.length ? cells.map(textOf) : null });
-    if (begun.error) throw Object.assign(new Error(begun.error), { trace: begun.trace });
-    const named = [inWords(task, parts), ...(seed ? [`seed ${seed}`] : []), ...changed().map(({ key, name }) => edited(key, name, parts))].join(", ");
-    if (own.length) await check();
-    const wrong = own.length && gradients ? `, ${gradients}` : "";
-    inPython = { task, parts, seed, own, words: named + wrong, code: codeNow(), steps: parts.steps, losses: [], right: [], seconds: 0 };
-    runs = [...(runs.length === 2 ? [runs[held ? 0 : 1]] : runs), inPython];
+    await begin(row, seed);
+    if (row.edits.length && !row.runs.length) {
+      await check();
+      row.notes.push(gradients);
+    }
+    const run = { seed, step: 0, seconds: 0, last: null, loss: [], right: [], diverged: false };
+    row.runs.push(run);
+    if (!rows.includes(row)) rows.push(row);
+    inPython = { row, run };
   };
-  // What a reader changed, told apart by its first line that is not the book's; a switch may put something else in its place.
+  // The losses as a curve of at most 60 points, and the mean of the last twenty.
+  const short = (value) => Number(value.toPrecision(4));
+  const mean = (values) => short(values.reduce((sum, one) => sum + one, 0) / values.length);
+  const noted = (run, { losses, right, step, diverged }) => {
+    const size = Math.max(1, Math.ceil(losses.length / 60));
+    const loss = [];
+    for (let at = 0; at < losses.length; at += size) loss.push([Math.min(at + size, losses.length), mean(losses.slice(at, at + size))]);
+    Object.assign(run, { loss, right, step, diverged, last: losses.length ? mean(losses.slice(-20)) : null });
+  };
+  // A switch may put something else in the place of what a reader changed.
   const REPLACED = {
     Residual: (parts) => parts.norm !== "pre" || !parts.residuals,
     LayerNorm: (parts) => parts.norm === "none",
   };
-  const edited = (key, name, parts) => {
-    const replaced = namesIn(key).filter((one) => REPLACED[one]?.(parts));
-    if (replaced.length) return `not your ${replaced.join(", ")}, which a switch replaces`;
-    const book = key.split("\n"),
-      line = textOf({ key })
-        .split("\n")
-        .find((one, n) => one !== book[n]);
-    const short = (line ?? "a line less").trim();
-    return `your ${name} (${short.length > 44 ? `${short.slice(0, 43)}\u2026` : short || "an empty line"})`;
-  };
+  const replacedIn = (key, parts) =>
+    namesIn(key)
+      .filter((one) => REPLACED[one]?.(parts))
+      .map((one) => `not your ${one}, which a switch replaces`);
   // Nudges numbers of each array, and says which backward does not agree.
   let gradients = "";
   const check = async () => {
@@ -468,16 +577,67 @@ const start = ({ stage, data, say }) => {
     );
     say(verdict.firstChild.textContent);
   };
+  // Trains one run to its end, or until it is stopped.
+  const trainRun = async (press, row, run) => {
+    const alive = () => running === press,
+      { steps } = row.parts,
+      began = performance.now() - 1000 * run.seconds, // as if it had never been stopped
+      which = row.seeds.length > 1 ? `Seed ${run.seed}: ` : "";
+    press.run = run;
+    told = performance.now();
+    await look(run);
+    if (alive()) showLook();
+    while (alive() && run.step < steps && !run.diverged) {
+      const answer = await ask({ do: "train", seconds: 0.2 });
+      if (answer.error) throw Object.assign(new Error(answer.error), { trace: answer.trace });
+      noted(run, answer);
+      run.seconds = (performance.now() - began) / 1000;
+      if (!alive()) break;
+      if (!run.diverged) await look(run);
+      if (row.task !== state.task) break;
+      const rest = (run.seconds * (steps - run.step)) / run.step;
+      progress.textContent = `${which}Step ${run.step} of ${steps}, ${run.seconds.toFixed(0)} s; about ${Math.max(0, Math.round(rest))} s more on this device`;
+      drawCharts();
+      showWritten();
+      if (performance.now() - told > 3000) {
+        told = performance.now();
+        say(tellOf(run, row));
+      }
+    }
+    if (row.task !== state.task) return;
+    if (run.diverged) {
+      seen = null;
+      unread.textContent = "Its numbers have overflowed, so it writes nothing and has no map.";
+    }
+    progress.textContent = run.diverged
+      ? `${which}Diverged: after ${count(run.step)} the loss was no longer a finite number. ${
+          row.edits.length ? "Look at your code first: what divides by zero, or takes the log or root of a negative number?" : "A lower rate, the warm-up or the norm may help."
+        }`
+      : `${which}${run.step >= steps ? "Trained" : "Stopped"}: ${count(run.step)} in ${run.seconds.toFixed(1)} s`;
+    const reasons = await explain(row, run);
+    if (alive() || !running) say([run.diverged ? progress.textContent : tellOf(run, row), ...reasons].join(" "));
+  };
+  // What the run's missing parts have done to it.
+  const explain = async (row, run) => {
+    if (run.step < row.parts.steps && !run.diverged) return [];
+    const { causes = [], error } = await ask({ do: "why" });
+    if (row.task !== state.task) return [];
+    why.hidden = !causes.length && !error;
+    why.replaceChildren(
+      h("p", { class: "xf-lab-head" }, `Why? Run ${row.n}, seed ${run.seed}`),
+      ...(error ? [h("p", {}, `It cannot be shown with this code: ${error}`)] : causes.map(bench.cause)),
+    );
+    return causes.map((one) => one.told);
+  };
   const unbegun = () => {
     progress.textContent = "Stopped before the first step.";
   };
-  const train = async (goOn = false, only = false) => {
+  const train = async ({ goOn = false, only = false, seeds = [state.seed] } = {}) => {
     if (running || !inBook) return;
     const press = (running = { loads: !python || python.over, at: performance.now() });
-    const before = runs;
     const alive = () => running === press;
     refused.replaceChildren();
-    const pressed = [go, on].includes(document.activeElement); // it is about to go
+    const pressed = [go, on, three].includes(document.activeElement); // it is about to go
     buttons();
     if (pressed) stop.focus();
     try {
@@ -502,59 +662,33 @@ const start = ({ stage, data, say }) => {
       buttons();
       if (!alive()) return unbegun();
       if (only) {
-        // a model of its own: the one that was trained before is gone from Python
-        const own = changed().length ? cells.map(textOf) : null;
-        inPython = null;
         progress.textContent = "Nudging numbers \u2026";
-        const begun = await ask({ do: "begin", task: state.task, parts: state.parts, seed: state.seed, cells: own });
-        if (begun.error) throw Object.assign(new Error(begun.error), { trace: begun.trace });
+        await begin(newRow([state.seed]), state.seed); // a model of its own: the one that was trained before is gone from Python
+        inPython = null;
         await check();
         progress.textContent = "Gradients checked.";
         return;
       }
-      if (!goOn) await begin();
-      if (!alive()) return unbegun();
-      const run = (press.run = inPython),
-        began = performance.now() - 1000 * run.seconds; // as if it had never been stopped
-      told = performance.now();
-      await look(run);
-      if (alive()) showLook();
-      while (alive() && run.losses.length < run.steps && !run.diverged) {
-        const answer = await ask({ do: "train", seconds: 0.2 });
-        if (answer.error) throw Object.assign(new Error(answer.error), { trace: answer.trace });
-        Object.assign(run, answer);
-        if (!alive()) break;
-        if (!run.diverged) await look(run);
-        if (run.task !== state.task) break;
-        const gone = (performance.now() - began) / 1000,
-          rest = (gone * (run.steps - run.losses.length)) / run.losses.length;
-        progress.textContent = `Step ${run.losses.length} of ${run.steps}, ${gone.toFixed(0)} s; about ${Math.max(0, Math.round(rest))} s more on this device`;
-        drawCharts();
-        showWritten();
-        if (performance.now() - told > 3000) {
-          told = performance.now();
-          say(tellOf(run));
-        }
+      const row = (press.row = goOn ? inPython.row : newRow(seeds));
+      if (!goOn) await beginRun(row, row.seeds[0]);
+      while (alive()) {
+        await trainRun(press, row, inPython.run);
+        if (!alive() || row.runs.length === row.seeds.length) break;
+        await beginRun(row, row.seeds[row.runs.length]);
       }
-      if (run.task !== state.task) return;
-      const whole = run.losses.length >= run.steps;
-      run.seconds = (performance.now() - began) / 1000;
-      if (run.diverged) {
-        seen = null;
-        unread.textContent = "Its numbers have overflowed, so it writes nothing and has no map.";
-      }
-      progress.textContent = run.diverged
-        ? `Diverged: after ${count(run.losses.length)} the loss was no longer a finite number. ${
-            run.own.length ? "Look at your code first: what divides by zero, or takes the log or root of a negative number?" : "A lower rate, the warm-up or the norm may help."
-          }`
-        : `${whole ? "Trained" : "Stopped"}: ${count(run.losses.length)} in ${run.seconds.toFixed(1)} s`;
-      say(run.diverged ? progress.textContent : tellOf(run));
+      if (!row.runs[0].step) unbegun();
     } catch (error) {
       inPython = null;
       if (press.loads && python?.over) python = null; // the next press loads what is missing
-      if (!runs.at(-1)?.losses.length) runs = before; // it never began: what was to compare with stays
       fault(error.trace || press.stopped ? error.message : window.pagePython.cause(error), error.trace);
     } finally {
+      const { row } = press;
+      if (row) {
+        row.runs = row.runs.filter((run) => run.step); // one that never began is none
+        rows = rows.filter((one) => one !== row || row.runs.length);
+        if (row.runs.length) keepRow(row);
+        if (row === inPython?.row && !row.runs.includes(inPython.run)) inPython = null;
+      }
       if (alive()) running = null;
       if (!running) {
         const had = document.activeElement === stop;
@@ -578,14 +712,9 @@ const start = ({ stage, data, say }) => {
     }, 2500);
   };
   const clear = () => {
-    runs = [];
-    moments = [];
-    seen = null;
-    held = false;
-    keeper.setAttribute("aria-pressed", "false");
     progress.textContent = "";
     refused.replaceChildren();
-    set({ parts: { ...tasks[state.task].parts }, text: tasks[state.task].examples[0] });
+    set({ parts: { ...tasks[state.task].parts }, seed: 0 });
     go.focus();
     say(changed().length ? "All parts are in place again. Your code stays." : "Everything is in place again.");
   };
@@ -597,11 +726,8 @@ const start = ({ stage, data, say }) => {
     if (other) {
       const cut = Boolean(running);
       halt();
-      others[left] = { runs, held };
-      ({ runs, held } = others[next.task] ?? { runs: [], held: false });
-      keeper.setAttribute("aria-pressed", String(held));
       below.style.minHeight = "";
-      printed.hidden = true;
+      printed.hidden = why.hidden = true;
       progress.textContent = cut ? `The training of \u201c${tasks[left].title}\u201d was stopped.` : "";
       say(`Task: ${tasks[next.task].title}.`);
       refused.replaceChildren();
@@ -618,10 +744,10 @@ const start = ({ stage, data, say }) => {
       moments = [];
       unread.textContent = "";
       seen = null;
-      const run = runs.at(-1);
-      if (run && run !== inPython && !running) unread.textContent = "Python no longer has the model of this run: train again, and it answers.";
-      if (run && run === inPython && !running)
-        look(run).then(showLook, (error) => {
+      const row = newest();
+      if (row && row !== inPython?.row && !running) unread.textContent = "Python no longer has the model of this run: train again, and it answers.";
+      if (row && row === inPython?.row && !running)
+        look(inPython.run).then(showLook, (error) => {
           fault(error.message, error.trace);
         });
     }
@@ -632,11 +758,15 @@ const start = ({ stage, data, say }) => {
   stage.append(
     h("div", { class: "xf-row xf-lab-start" }, experiment, go, stop, on, reset),
     question,
+    link,
     mine,
     progress,
     refused,
     charts,
-    legend,
+    benchTable.box,
+    inBook ? h("div", { class: "xf-row xf-lab-bench" }, three, copyLink, ofRows) : null,
+    benchSaid,
+    benchOut,
     h(
       "details",
       { class: "xf-lab-settings" },
@@ -650,15 +780,17 @@ const start = ({ stage, data, say }) => {
     unread,
     words,
     below,
+    why,
     inBook ? codeBox : h("p", {}, data.elsewhere),
   );
-  // Runs are in this page alone: a browser asks before it leaves one that is still training.
+  // A run is kept when it ends: a browser asks before it leaves one that is still training.
   window.addEventListener("beforeunload", (event) => {
     if (running?.run) event.preventDefault();
   });
   // Another tab has changed the code: this one shows and trains the same.
   window.addEventListener("storage", (event) => {
-    if (event.key !== TYPED) return;
+    if (event.key === BENCH || event.key === null) recall();
+    if (event.key !== TYPED || lent) return;
     noteChanges();
     buttons();
     if (editor && editor.text() !== textOf(cells[editing])) editor.set(textOf(cells[editing]));
@@ -668,7 +800,15 @@ const start = ({ stage, data, say }) => {
   set({});
   // The book's own scripts come after this one; another page may have changed the code since.
   noteChanges();
-  document.addEventListener("DOMContentLoaded", noteChanges);
+  document.addEventListener("DOMContentLoaded", () => {
+    noteChanges();
+    recall();
+    const { task, parts, seeds } = rows.at(-1) ?? { ...state, seeds: [state.seed] };
+    Object.assign(state, { task, parts, seed: seeds[0], text: tasks[task].examples[0] }); // as they were left
+    set({});
+    openLink();
+  });
+  window.addEventListener("hashchange", openLink);
   window.addEventListener("pageshow", noteChanges);
-  return { set, code: () => editor?.text(), read: () => ({ ...state, running: Boolean(running), runs, moments, seen, progress: progress.textContent }) };
+  return { set, code: () => editor?.text(), read: () => ({ ...state, running: Boolean(running), rows, moments, seen, progress: progress.textContent }) };
 };
