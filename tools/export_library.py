@@ -139,7 +139,7 @@ def package_text(room, texts):
     for module in modules:
         for name in declared_all(texts[f"{room}.{module}"]):
             if name in modules:
-                continue  # the module keeps the name: reference.self_attention
+                continue  # the module keeps the name: nn.attention
             if name in homes:
                 raise ExportError(f"{dotted(room)}: {name} is exported by both {homes[name]} and {module}")
             homes[name] = module

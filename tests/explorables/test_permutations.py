@@ -12,7 +12,7 @@ from xformer_course.explorables.reordering import ASKING_X, LAYERS, W_K, W_Q, W_
 from xformer_lib.reference.masks import causal_mask
 from xformer_lib.reference.permutations import check_equivariant, check_invariant
 from xformer_lib.reference.positions import sinusoidal_positions
-from xformer_lib.reference.self_attention import cross_attention, self_attention
+from xformer_lib.reference.single_head import cross_attention, self_attention
 
 ORDERS = ([0, 1, 2, 3, 4], [4, 1, 2, 3, 0], [4, 3, 2, 1, 0], [1, 2, 3, 4, 0], [0, 1, 2, 4, 3], [2, 0, 4, 1, 3])
 PLACED = ("self", "causal", "positions")  # a row of the output for each word

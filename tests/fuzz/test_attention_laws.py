@@ -19,7 +19,7 @@ from xformer_lib.nn.positions import POSITIONS, attention_positions
 from xformer_lib.reference import masks
 from xformer_lib.reference.attention import additive_attention, scaled_dot_product_attention
 from xformer_lib.reference.multi_head import multi_head_attention
-from xformer_lib.reference.self_attention import self_attention
+from xformer_lib.reference.single_head import self_attention
 
 SIZES = st.integers(1, 7)
 SEEDS = st.integers(0, 2**32)

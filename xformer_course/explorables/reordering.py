@@ -6,7 +6,7 @@ from xformer_course.explorables.explorable import Explorable
 from xformer_course.explorables.pictures import matrix_table
 from xformer_lib.reference.masks import causal_mask
 from xformer_lib.reference.positions import sinusoidal_positions
-from xformer_lib.reference.self_attention import cross_attention, self_attention
+from xformer_lib.reference.single_head import cross_attention, self_attention
 from xformer_lib.shapes import Float
 
 WORDS = ("dog", "bites", "the", "old", "man")

@@ -26,7 +26,8 @@ def merging(counts: Mapping[str, int], merges: int) -> Picture:
     '<b>a·b</b> occurs 3 + 2 = 5 times, more often than any other pair. It becomes one token, in every word.'
     """
     gap = (396 - LETTER * sum(map(len, counts))) / max(1, len(counts) - 1)
-    lefts, x = [], 3.0
+    lefts: list[float] = []
+    x = 3.0
     for word in counts:
         lefts.append(x)
         x += LETTER * len(word) + gap
@@ -78,8 +79,8 @@ def _tokens(drawing: Drawing, left: float, y: float, tokens: list[str], best: tu
     place = 0
     while place < len(tokens) - 1:
         if (tokens[place], tokens[place + 1]) == best:
-            start, end = left + LETTER * ends[place] + 2, left + LETTER * ends[place + 2] - 4
-            drawing.path(f"M{start} {y + HIGH + 4}v5H{end}v-5", stroke="accent", thick=2, step=step + 1)
+            first, last = left + LETTER * ends[place] + 2, left + LETTER * ends[place + 2] - 4
+            drawing.path(f"M{first} {y + HIGH + 4}v5H{last}v-5", stroke="accent", thick=2, step=step + 1)
             place += 1
         place += 1
 

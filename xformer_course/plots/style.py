@@ -13,7 +13,7 @@ OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 MASK_COLOURS = ("#e1e5e9", "#ffffff")  # may not attend, which is hatched too, and may attend
-HATCH = {"hatch": "////", "fill": False, "edgecolor": "#7b8794", "linewidth": 0.0}  # over what is hidden
+HATCH: Any = {"hatch": "////", "fill": False, "edgecolor": "#7b8794", "linewidth": 0.0}  # over what is hidden
 MOVED_COLOURS = ("#e9ecef", "#9a3f77")  # an output that stays, and one that moves
 
 # What a colour means, here and in the formulas and explorables of the book: the blue, vermilion and green of Okabe and

@@ -9,7 +9,7 @@
 - ``permutations`` (chapter 5a, How much order is left): PermutationCheck, permutation_matrix, check_invariant, check_equivariant
 - ``positions`` (chapter 7, Positional encoding): frequencies, sinusoidal_positions, shift_matrix, learned_positions, relative_index,
   relative_attention, rotary, alibi_slopes, alibi_bias
-- ``self_attention`` (chapter 4, Self-attention): LayerCost, cross_attention, layer_cost
+- ``single_head`` (chapter 4, Self-attention): LayerCost, self_attention, cross_attention, layer_cost
 - ``transformer`` (chapter 9b, The same model without PyTorch): PAD, BOS, EOS, Parameter, Layer, Linear, FeedForward, LayerNorm, Attention,
   SelfAttention, Residual, EncoderLayer, DecoderLayer, Embedding, Transformer, Adam, cross_entropy, greedy
 """
@@ -28,7 +28,7 @@ _HOMES = {
     "EncoderLayer": "transformer",
     "FeedForward": "transformer",
     "Layer": "transformer",
-    "LayerCost": "self_attention",
+    "LayerCost": "single_head",
     "LayerNorm": "transformer",
     "Linear": "transformer",
     "PAD": "transformer",
@@ -43,12 +43,12 @@ _HOMES = {
     "causal_mask": "masks",
     "check_equivariant": "permutations",
     "check_invariant": "permutations",
-    "cross_attention": "self_attention",
+    "cross_attention": "single_head",
     "cross_entropy": "transformer",
     "frequencies": "positions",
     "greedy": "transformer",
     "hard_lookup": "lookup",
-    "layer_cost": "self_attention",
+    "layer_cost": "single_head",
     "learned_positions": "positions",
     "local_mask": "masks",
     "multi_head_attention": "multi_head",
@@ -59,6 +59,7 @@ _HOMES = {
     "relative_index": "positions",
     "rotary": "positions",
     "scaled_dot_product_attention": "attention",
+    "self_attention": "single_head",
     "shift_matrix": "positions",
     "sinusoidal_positions": "positions",
     "soft_lookup": "lookup",
@@ -91,9 +92,10 @@ if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_lib.reference.positions import rotary as rotary
     from xformer_lib.reference.positions import shift_matrix as shift_matrix
     from xformer_lib.reference.positions import sinusoidal_positions as sinusoidal_positions
-    from xformer_lib.reference.self_attention import LayerCost as LayerCost
-    from xformer_lib.reference.self_attention import cross_attention as cross_attention
-    from xformer_lib.reference.self_attention import layer_cost as layer_cost
+    from xformer_lib.reference.single_head import LayerCost as LayerCost
+    from xformer_lib.reference.single_head import cross_attention as cross_attention
+    from xformer_lib.reference.single_head import layer_cost as layer_cost
+    from xformer_lib.reference.single_head import self_attention as self_attention
     from xformer_lib.reference.transformer import BOS as BOS
     from xformer_lib.reference.transformer import EOS as EOS
     from xformer_lib.reference.transformer import PAD as PAD

@@ -73,7 +73,7 @@ def _self_by_one_bilinear_form(x, w_q, w_k, w_v, mask=None):
 
 
 def _self_from_the_library(x, w_q, w_k, w_v, mask=None):
-    from xformer_lib.reference.self_attention import self_attention
+    from xformer_lib.reference.single_head import self_attention
 
     return self_attention(x, w_q, w_k, w_v, mask=mask)
 

@@ -33,7 +33,7 @@ def _cross_by_loops(x, context, w_q, w_k, w_v):
 
 
 def _cross_from_the_library(x, context, w_q, w_k, w_v):
-    from xformer_lib.reference.self_attention import cross_attention
+    from xformer_lib.reference.single_head import cross_attention
 
     return cross_attention(x, context, w_q, w_k, w_v)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from xformer_lib.reference.masks import causal_mask, local_mask
-from xformer_lib.reference.self_attention import LayerCost, cross_attention, layer_cost, self_attention
+from xformer_lib.reference.single_head import LayerCost, cross_attention, layer_cost, self_attention
 
 BATCH, LENGTH, CONTEXT = 2, 5, 7
 WIDTH, CONTEXT_WIDTH, WIDTH_K, WIDTH_V = 11, 13, 3, 17  # all sizes are different primes
