@@ -45,9 +45,10 @@ class Drawing:
         self.parts.append("</g>")
 
     @contextmanager
-    def link(self, address: str, label: str) -> Iterator[None]:
-        """Make what is drawn inside a link; a screen reader says the label."""
-        self.parts.append(f'<a href="{escape(address)}" aria-label="{escape(label)}">')
+    def link(self, address: str, label: str | None = None) -> Iterator[None]:
+        """Make what is drawn inside a link; where no words are, a screen reader says the label."""
+        name = f' aria-label="{escape(label)}"' if label else ""
+        self.parts.append(f'<a href="{escape(address)}"{name}>')
         yield
         self.parts.append("</a>")
 

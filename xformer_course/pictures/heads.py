@@ -356,7 +356,7 @@ def all_in_one(
                 drawing.path(data, stroke=role, thick=2, dash="4 5" if head else None)
                 drawing.path(f"M{x1 - 4:.1f} {y1 - 7:.1f}L{x1:.1f} {y1:.1f}L{x1 + 4:.1f} {y1 - 7:.1f}", stroke=role, thick=2)
     for stage, (top, heading, section, away) in enumerate(zip(tops, told, sections, (64, 84, 46, 62, 60))):
-        with drawing.link(f"#{section}", heading):  # above what leads to the stage, so that it can be read
+        with drawing.link(f"#{section}"):  # above what leads to the stage, so that it can be read
             drawing.box(0, top - away - 15, 34 + 8.4 * len(heading), 30, fill="paper")
             drawing.stage(top - away, stage + 1, heading, step=stage + 1)
     last = words[-1]
