@@ -190,9 +190,9 @@ def poison(monkeypatch, step, where):
                 loss = loss * float(where)
         return loss, tokens
 
-    poisoned, join = [], processes.SingleProcess.join
+    poisoned, train_step = [], loop.train_step
     monkeypatch.setattr(processes, "translation_loss", translation_loss)
-    monkeypatch.setattr(processes.SingleProcess, "join", lambda self, run: (poisoned.append(run), join(self, run))[1])
+    monkeypatch.setattr(loop, "train_step", lambda run, batch: (poisoned.append(run), train_step(run, batch))[1])
     return poisoned
 
 
