@@ -299,7 +299,7 @@ def test_a_switch_never_does_nothing():
             "residuals",
             "a mean cosine of 1.000 without residuals, 0.338 with them: the rows are nearly one",
         ),
-        ({"residuals": False}, "residuals", "the places are harder to tell apart"),
+        ({"residuals": False}, "residuals", "the positions are harder to tell apart"),
         (
             {"scale": False, "heads": 1, "width": 32},
             "scale",

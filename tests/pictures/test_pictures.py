@@ -206,6 +206,13 @@ def test_the_layer_of_today_keeps_what_its_heads_leave():
         assert picture.svg.count('class="f-key s-key"') == 8 + heads
 
 
+def test_blocks_have_the_shapes_and_the_depths_of_their_matrices():
+    assert {"4 × 6", "6 × 2", "6 × 3", "4 × 2", "2 × 4", "4 × 4", "4 × 3", "÷ √2"} <= set(shown(blocks().svg))
+    strengths = [re.findall(r'class="f-weight"[^>]*fill-opacity="([^"]+)"', blocks(scale).svg) for scale in (0.0, 4.0)]
+    assert strengths[0] != strengths[1] and len(strengths[1]) == 2 * 4 * 4  # the weights stand there twice
+    assert len(set(strengths[0])) == 1  # without keys, all weights are a quarter
+
+
 def test_a_merge_takes_the_most_frequent_pair():
     assert {"c·h: 25 times", "ch·a: 18 times", "cha·t: 18 times", "chat", "ch"} <= set(shown(merging().svg))
     assert "<b>ch·i</b> occurs 30 times" in merging(30).steps[2] and "and no pair" in merging().steps[2]

@@ -379,7 +379,7 @@ def _told_likeness(whole, bare):
     )
     if bare[0] > 0.99:
         return f"{numbers}: the rows are nearly one and the same, so cross-attention has nothing to choose from."
-    return f"{numbers}: the places are {'harder' if bare[0] > whole[0] else 'no harder'} to tell apart."
+    return f"{numbers}: the positions are {'harder' if bare[0] > whole[0] else 'no harder'} to tell apart."
 
 
 def _told_top(scaled, raw):
@@ -396,7 +396,7 @@ def _told_gradients(first, other):
     )
     if 0.5 < ratio < 2:
         return f"{numbers}: of the same size, so the size of the gradient at the start makes no difference between them."
-    return f"{numbers}: {ratio:.2g} times as much. Adam divides it out again, plain descent would not."
+    return f"{numbers}: {ratio:.2g} times as much."
 
 
 def _padded_pair(run):
