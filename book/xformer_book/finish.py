@@ -27,6 +27,7 @@ CLOSED = re.compile(  # parts of the contents that are closed until asked for, s
     re.S,
 )
 TABLE = re.compile(r'<table class="(?P<classes>(?:[^"]* )?(?:table|docutils|dataframe)(?: [^"]*)?)"(?P<row>[^>]*>.*?</tr>)', re.S)
+PICTURE = re.compile(r'<figure class="xp".*?</figure>', re.S)
 EMPTY_HEADING = re.compile(r"<th\b[^>]*>(?:\s|<p>\s*</p>)*</th>")  # the corner of a table heads nothing
 # Left out of the pages on which nothing needs them: a piece of the address, and a sign in the HTML that it is needed.
 ONLY_WHERE_USED = {
@@ -151,6 +152,16 @@ def reach_wide_parts(text):
     return TABLE.sub(reach, text).replace('<div class="xf-scroll">', '<div class="xf-scroll" tabindex="0">')
 
 
+def share_between_pictures(text):
+    """What every picture brings along for a notebook stands on a page once: the style with the first, the script with the last."""
+    pictures = list(PICTURE.finditer(text))
+    for count, picture in reversed(list(enumerate(pictures))):
+        alone = picture[0] if count == 0 else re.sub(r"<style>.*?</style>\n", "", picture[0], flags=re.S)
+        alone = alone if count == len(pictures) - 1 else re.sub(r"<script>.*?</script>\n", "", alone, flags=re.S)
+        text = text[: picture.start()] + alone + text[picture.end() :]
+    return text
+
+
 def run_scripts_later(text):
     """Scripts run in their order when the page stands, except on the search page, whose own lines wait for them."""
     if "searchtools.js" in text:
@@ -169,6 +180,7 @@ def finish(text, icons, styled, done):
     text, times = CLOSED.subn(close_parts, text)
     done["parts of the contents"] += times
     text = reach_wide_parts(EMPTY_HEADING.sub("<td></td>", text))
+    text = share_between_pictures(text)
     return run_scripts_later(leave_out_unused(lighter_code(text, styled)))
 
 

@@ -9,7 +9,6 @@ from .project import ROOT
 
 LIST = ROOT / "book" / "pictures.yml"
 FIGURE = re.compile(r'<figure class="xp" data-xp="(?P<name>[\w-]+)".*?</figure>', re.S)
-ONCE = re.compile(r"<(style|script)>.*?</\1>", re.S)
 SAVE = """
 for (const figure of document.querySelectorAll("figure.xp")) {
   figure.picture.go(Infinity); // one who looks sees it whole; "Again" begins at the first step
@@ -36,7 +35,7 @@ def stored(page):
 
 
 def gallery():
-    """Every picture of ``pictures.yml``; its style and script stand on the page once."""
+    """Every picture of ``pictures.yml``."""
     entries = yaml.safe_load(LIST.read_text(encoding="utf-8"))
     parts = []
     for count, entry in enumerate(entries, start=1):
@@ -44,11 +43,7 @@ def gallery():
         if entry["picture"] not in found:
             there = ", ".join(found) or "none"
             raise ValueError(f"picture: expected one of {there} on {entry['page']}, got {entry['picture']!r}; see {LIST}")
-        figure = found[entry["picture"]]
-        once = [kept[0] for kept in ONCE.finditer(figure)]
-        first, last = once[0] if count == 1 else "", once[-1] if count == len(entries) else ""
-        figure = ONCE.sub("", figure).replace('href="#', f'href="{entry["page"]}.html#')
-        html = f"{first}{figure}{last}".replace("\n\n", "\n")
+        html = found[entry["picture"]].replace('href="#', f'href="{entry["page"]}.html#')
         number = int(entry["page"][:2])
         where = f"{entry['page']}.ipynb{entry.get('section', '')}"
         title = f"## {count} · {entry['title']}"

@@ -120,3 +120,13 @@ def test_what_scrolls_is_reached_by_keyboard():
     assert finish.reach_wide_parts('<div class="xf-scroll">') == '<div class="xf-scroll" tabindex="0">'
     assert finish.reach_wide_parts('<figure class="align-default scrolls">') == '<figure tabindex="0" class="align-default scrolls">'
     assert finish.reach_wide_parts('<figure class="align-default">') == '<figure class="align-default">'
+
+
+def test_pictures_share_their_style_and_their_script():
+    picture = '<figure class="xp" data-xp="{}">\n<style>.xp{{}}</style>\n<svg></svg>\n<script>live()</script>\n</figure>'
+    page = "<p>between</p>".join(picture.format(name) for name in ("heads", "lanes", "rays"))
+    shared = finish.share_between_pictures(page)
+    assert shared.count("<style>") == shared.count("<script>") == 1
+    assert shared.index("<style>") < shared.index("<svg>") and shared.rindex("</svg>") < shared.index("<script>")
+    assert shared.count("<svg></svg>") == 3 and shared.count("<p>between</p>") == 2
+    assert finish.share_between_pictures(picture.format("alone")) == picture.format("alone")

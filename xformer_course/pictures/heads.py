@@ -298,12 +298,12 @@ def all_in_one(
     output = np.concatenate([answer for answer, _ in answers], axis=1) @ w_o
     rows = len(words)
     deep = rows * ROW
-    tops = [78.0]  # of the grid of each stage
-    tops.append(tops[0] + rows * 30 + 108)
-    tops.append(tops[1] + deep + 62)
-    tops.append(tops[2] + deep + 78)
-    tops.append(tops[3] + deep + 90)
-    drawing = Drawing(400, int(tops[4] + deep + 46))
+    tops = [70.0]  # of the grid of each stage
+    tops.append(tops[0] + rows * 29 + 86)
+    tops.append(tops[1] + deep + 56)
+    tops.append(tops[2] + deep + 70)
+    tops.append(tops[3] + deep + 78)
+    drawing = Drawing(400, int(tops[4] + deep + 44))
     told = ["the words: X", "two heads", f"softmax(Q Kᵀ / √{projected[0][0].shape[1]}): the weights"]
     told += ["weights × V: an answer per head", "× W_O"]  # short, since curves come down beside it
 
@@ -318,12 +318,12 @@ def all_in_one(
         drawing.text(GUTTER + WIDE * (column + 0.5), tops[0] - far, name, role="quiet", size=14)
         drawing.text(GUTTER + WIDE * (column + 0.5), tops[4] + deep + far, name, role="quiet", size=14, step=5)
     for place, word in enumerate(words):
-        y = tops[0] + 30 * place
+        y = tops[0] + 29 * place
         with drawing.group(lit=f"row-{place} {both}"):
-            _row(drawing, GUTTER, y + 3, WIDE, x[place], "ink", high=24)
+            _row(drawing, GUTTER, y + 2, WIDE, x[place], "ink", high=24)
         with drawing.group(light=f"row-{place}", lit=f"row-{place} {both}", label=f"Follow {word}"):  # its name has no numbers
-            drawing.text(GUTTER - 8, y + 15, word, anchor="end", size=14)
-            drawing.box(0, y, GUTTER + 6 * WIDE, 30, fill="paper", strength=0.0)
+            drawing.text(GUTTER - 8, y + 14, word, anchor="end", size=14)
+            drawing.box(0, y, GUTTER + 6 * WIDE, 29, fill="paper", strength=0.0)
         with drawing.group(step=5, lit=f"row-{place} {both}"):
             _row(drawing, GUTTER, tops[4] + ROW * place, WIDE, output[place], "ink")
     for stage in (1, 2, 3, 4):
@@ -331,7 +331,7 @@ def all_in_one(
     for head, ((q, k, v), (answer, weights)) in enumerate(zip(projected, answers)):
         left, role, lit = LANES[head], ROLES[head], f"head-{head}"
         with drawing.group(step=2):
-            drawing.arrow((left + 80, tops[1] - 106), (left + 80, tops[1] - 55), role=role, thick=2)
+            drawing.arrow((left + 80, tops[1] - 84), (left + 80, tops[1] - 55), role=role, thick=2)
             with drawing.group(light=lit, lit=f"{lit} {every}", label=f"See head {head + 1} alone"):
                 drawing.box(left + 30, tops[1] - 54, 100, 28, fill="paper", stroke=role, radius=14)
                 drawing.text(left + 80, tops[1] - 40, f"{MARKS[head]} head {head + 1}", role=role, bold=True)
@@ -355,7 +355,7 @@ def all_in_one(
                 data = f"M{x0:.1f} {y0:.1f}C{x0:.1f} {y0 + 60:.1f} {x1:.1f} {y1 - 60:.1f} {x1:.1f} {y1:.1f}"
                 drawing.path(data, stroke=role, thick=2, dash="4 5" if head else None)
                 drawing.path(f"M{x1 - 4:.1f} {y1 - 7:.1f}L{x1:.1f} {y1:.1f}L{x1 + 4:.1f} {y1 - 7:.1f}", stroke=role, thick=2)
-    for stage, (top, heading, section, away) in enumerate(zip(tops, told, sections, (64, 84, 46, 62, 60))):
+    for stage, (top, heading, section, away) in enumerate(zip(tops, told, sections, (57, 76, 41, 56, 54))):
         with drawing.link(f"#{section}"):  # above what leads to the stage, so that it can be read
             drawing.box(0, top - away - 15, 34 + 8.4 * len(heading), 30, fill="paper")
             drawing.stage(top - away, stage + 1, heading, step=stage + 1)
@@ -376,6 +376,7 @@ def all_in_one(
         f"the output is {_named(output[-1], columns)}",
         drawing=drawing,
         steps=steps,
+        wide=28,
     )
 
 
