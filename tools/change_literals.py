@@ -204,7 +204,8 @@ class Notebook:
                 words = " ".join(f"{type(error).__name__}: {error}".split())[:200]
                 *_, (frame, _) = traceback.walk_tb(error.__traceback__)
                 place = frame.f_globals.get("__name__", "")
-                ours = place.startswith(("xformer_lib", "xformer_course.pictures", "xformer_course.records", "__main__")) and REFUSAL.match(str(error))
+                named = ("xformer_lib", "xformer_course.pictures", "xformer_course.records", "__main__")
+                ours = place.startswith(named) and REFUSAL.match(str(error))
                 return "refused" if ours else "stopped", f"{cell.id}: {words}"
             told += [line for line in said.splitlines() if line.startswith("Held with the book's numbers")]
         return ("claims", f"{len(told)}, such as: {told[-1]}") if told else ("fine", "")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from xformer_lib.data._grammar import LEXICON, Agreement, be, clause, noun_phrase, phrase
-from xformer_lib.data.fragment import _sentence, fragment_split, running_examples, sample_example, sample_pairs, split_words
+from xformer_lib.data.fragment import Example, _sentence, fragment_split, running_examples, sample_example, sample_pairs, split_words
 
 SPLITS = ("train", "val", "test")
 EVERY = [example for split in SPLITS for example in fragment_split(split)]
@@ -216,3 +216,9 @@ def test_unknown_split_lists_the_valid_ones():
 def test_impossible_sample_sizes(n):
     with pytest.raises(ValueError, match=f"n: expected a number from 0 to 100000, got {n}"):
         sample_pairs(n, rng=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("link", [(2, 0), (0, 2), (-1, 0)])
+def test_a_link_to_no_word_is_refused(link):
+    with pytest.raises(ValueError, match="alignment: expected places in 2 and 2 words"):
+        Example("I sleep", "Je dors", alignment=((0, 0), link))

@@ -33,8 +33,8 @@ def reading(looks=LOOKS):
     return pictures.reading(lines, "it", looks, title="What it means", sentences=["?", "It reads {best}.", "Now {best}, as it is {last}."])
 
 
-def lanes(vector=(2.0, 4, 4, 6)):
-    return pictures.lanes("The bank by the river was steep".split(), "bank", np.array(vector))
+def lanes(vector=(2.0, 4, 4, 6), reads="river"):
+    return pictures.lanes("The bank by the river was steep".split(), "bank", np.array(vector), reads=reads)
 
 
 def translating(weights=((0.7, 0.2, 0.1), (0.1, 0.8, 0.1), (0.05, 0.05, 0.9))):
@@ -194,6 +194,8 @@ def test_the_other_pictures_show_theirs():
     assert {".40", "1.10", "1"} <= set(shown(added().svg)) and "1.55" in shown(added((0, 0, 0, 0, 0, 0.55)).svg)
     assert "chat → cat .70" in shown(cross_reading().svg) and "chat → The .80" in shown(cross_reading(((1, 0, 0), (0.8, 0.1, 0.1))).svg)
     assert "bank: (−1.34, −.45, .45, 1.34)" in shown(lanes((1, 2, 3, 4)).svg)
+    thick = [re.search(r'<path d="(M[\d.]+)[^>]*s-weight[^>]*stroke-width="5"', lanes(reads=word).svg) for word in ("river", "by", None)]
+    assert thick[0][1] != thick[1][1] and thick[2] is None, "the line that is thick begins at the word that is read"
     assert "norm, Z: 5 × 28" in shown(machine(28).svg) and "(5, 28)" in machine(28).steps[2]
     texts = shown(translating().svg)
     assert {".70", ".80", ".90", ".91", ".83", ".99", "Tu", "dors"} <= set(texts)

@@ -68,6 +68,8 @@ def attention_by_hand(
         if word not in place:
             drawing.word(lefts[j] + CELL / 2, tops["words"], word, width=COLUMN - 2)
 
+    for y, step in ((tops["keys"] - 20, 2), (tops["values"] - 20, 5)):  # the column passes behind the headings
+        drawing.box(0, y - 13, 400, 26, fill="paper", step=step)
     drawing.stage(tops["keys"] - 20, 1, "query × key, row by row", step=2)
     drawing.stage(tops["product"] + HIGH / 2, 2, "add up", step=2)
     drawing.stage(tops["scores"] + HIGH / 2, 3, f"÷ √{width}", step=3)

@@ -72,7 +72,7 @@ def added(columns: Sequence[str], word: str, vector: Float[np.ndarray, "m"], ans
     total = vector + answer
     wide = 304 / len(columns)
     drawing = Drawing(400, 222)
-    rows = ((word, vector, "line", 1), ("answer", answer, "value", 2), ("sum", total, "weight", 3))
+    rows = ((word, vector, "line", 1), ("answer", answer, "value", 2), ("sum", total, "ink", 3))
     for place, name in enumerate(columns):
         drawing.text(92 + wide * (place + 0.5), 14 + 20 * (place % 2), name, size=14)
     for count, (name, numbers, role, step) in enumerate(rows):

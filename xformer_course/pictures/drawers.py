@@ -65,9 +65,9 @@ def _drawer(drawing: Drawing, row: int, weight: float, **belongs: object) -> Non
             drawing.box(FRONT + 2, y, wide, ROW - 16, fill="weight", stroke="weight", strength=0.16, radius=3)
         drawing.circle(FRONT + wide + 8, y + ROW / 2 - 8, 5, fill="weight")
         if wide > 34:
-            drawing.text(FRONT + 2 + wide / 2, y + ROW / 2 - 8, number(weight), role="weight", bold=True)
+            drawing.text(FRONT + 2 + wide / 2, y + ROW / 2 - 8, number(weight, 3), role="weight", bold=True)
         else:
-            drawing.text(FRONT + wide + 34, y + ROW / 2 - 8, number(weight), role="weight", bold=True)
+            drawing.text(FRONT + wide + 36, y + ROW / 2 - 8, number(weight, 3), role="weight", bold=True)
 
 
 def _question(drawing: Drawing, words: str, **belongs: object) -> None:
@@ -156,13 +156,13 @@ def _soft(drawing: Drawing, labels, asked: str, scores, values, temperatures, fo
 
 
 def _sentences(labels, asked: str, scores, weights, output, temperature: float, many: bool) -> list[str]:
-    shares = ", ".join(f"{label} {number(weight)}" for label, weight in zip(labels, weights))
+    shares = ", ".join(f"{label} {number(weight, 3)}" for label, weight in zip(labels, weights))
     divided = f" of the scores, divided by the temperature {temperature:g}," if many else " of the scores"
     return [
         f"<b>{asked}</b> equals no label. The scores say how well each label fits: "
         + ", ".join(f"{label} {number(score)}" for label, score in zip(labels, scores))
         + ".",
         f"The softmax{divided} says how far each drawer opens. These are the <b>weights</b>: {shares}.",
-        "From each drawer comes its value times its weight.",
+        "From each drawer comes its value times its weight, before the weight is rounded.",
         f"Added up, they are one answer: ({', '.join(map(number, output))})." + (" Press another temperature." if many else ""),
     ]

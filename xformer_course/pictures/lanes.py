@@ -14,11 +14,17 @@ LEFT, TOP = 20.0, 62.0
 ATTEND, THINK, FOOT = 250.0, 98.0, 402.0  # the heights of attention, of the feed-forward nets, and of the words' feet
 
 
-def lanes(words: Sequence[str], thick: str, vector: Float[np.ndarray, "m"]) -> Picture:
+def lanes(words: Sequence[str], thick: str, vector: Float[np.ndarray, "m"], *, reads: str | None = None) -> Picture:
     """Draw one layer as lanes: attention joins them, the feed-forward net does not, and each adds its part to the lane.
 
     Two switches: where the norm stands (before the sublayer, or after the sum), and what becomes of ``vector`` at
     ``thick`` where both sublayers add 0.
+
+    Args:
+        words: four to eight.
+        thick: the word that is followed; in the bar of attention, lines lead to it from all words.
+        vector: its numbers.
+        reads: the word whose line is drawn thick.
 
     >>> lanes(["a", "b"], "b", np.array([2.0, 4, 4, 6])).chosen
     {'norm': '0'}
@@ -42,8 +48,8 @@ def lanes(words: Sequence[str], thick: str, vector: Float[np.ndarray, "m"]) -> P
             drawing.box(at[place] - 24, FOOT + 2, 48, 30, fill="paper", strength=0.0)
     drawing.text(4, FOOT + 48, f"{thick}: ({', '.join(map(number, x))})", anchor="start", size=14, step=5)
 
-    _sublayer(drawing, at, words, ATTEND, step=2, shared=True, right=right)
-    _sublayer(drawing, at, words, THINK, step=3, shared=False, right=right)
+    _sublayer(drawing, at, words, ATTEND, step=2, to=words.index(thick), most=words.index(reads) if reads else None, right=right)
+    _sublayer(drawing, at, words, THINK, step=3, right=right)
     for state, vectors, rest in (("norm:0", x, False), ("norm:1", normed, True)):
         with drawing.group(state=state, rest=rest):
             drawing.text(4, 22, f"{thick}: ({', '.join(map(number, vectors))})", anchor="start", size=14, step=5)
@@ -78,8 +84,12 @@ def lanes(words: Sequence[str], thick: str, vector: Float[np.ndarray, "m"]) -> P
     )
 
 
-def _sublayer(drawing: Drawing, at, words, y: float, *, step: int, shared: bool, right: float) -> None:
-    """Draw a branch that leaves each lane, the norm on it, the sublayer, and the way back to a plus on the lane."""
+def _sublayer(drawing: Drawing, at, words, y: float, *, step: int, right: float, to: int | None = None, most: int | None = None) -> None:
+    """Draw a branch that leaves each lane, the norm on it, the sublayer, and the way back to a plus on the lane.
+
+    Attention, where ``to`` is given, is one bar for all lanes; in it lines lead to that lane, the one from ``most`` thick.
+    """
+    shared = to is not None
     out, plus, before = y + 100.0, y - 14.0, y + 66.0
     with drawing.group(step=step):
         if shared:  # the lanes pass behind the bar, untouched
@@ -87,6 +97,10 @@ def _sublayer(drawing: Drawing, at, words, y: float, *, step: int, shared: bool,
             for x in at:
                 drawing.path(f"M{x:.1f} {y + 2}V{y + 30}", stroke="ink", thick=2.5, dash="2 5")
             drawing.box(at[0] - 8, y, right - at[0], 32, fill="weight", stroke="weight", strength=0.16, radius=6)
+            for place, x in enumerate(at):
+                start, end = x + 20, at[to] + 20
+                bend = f"M{start:.1f} {y + 32}C{start:.1f} {y + 14} {end:.1f} {y + 18} {end:.1f} {y}"
+                drawing.path(bend, stroke="weight", thick=5 if place == most else 1.5)
         for place, x in enumerate(at):
             side = x + 20
             with drawing.group(lit=f"lane-{place}"):

@@ -9,7 +9,8 @@ __all__ = ["machine"]
 
 BOX, HIGH, RISE = 130.0, 29.0, 50.0  # a sublayer's box, and the room that it takes on its stream
 LEFT, RIGHT = 26.0, 374.0  # the two streams
-BUS = 200.0  # the way of the memory to the decoder
+BUS = 197.0  # the way of the memory to the decoder
+MORE = 40.0  # the room of a layer that is drawn closed
 
 
 def machine(
@@ -24,22 +25,22 @@ def machine(
     s, t = len(source), len(target_in)
     stations = _stations(s, t, d_model, num_heads, d_ff, vocab_size, num_layers)
     number = {name: count for count, (name, _) in enumerate(stations, start=1)}
-    tall = 3 * RISE + 8
     top = 104.0  # of the decoder's layers
-    foot = top + num_layers * tall  # where both streams begin
-    shelf = foot - num_layers * (2 * RISE + 8)  # the top of the encoder's layers
+    more = (num_layers - 1) * MORE
+    foot = top + 3 * RISE + 8 + more  # where both streams begin
+    shelf = foot - 2 * RISE - 8 - more  # the top of the encoder's layers
     drawing = Drawing(400, int(foot + 96))
 
-    def station(name: str, x: float, y: float, width: float, text: str, role: str, *, strength: float = 0.16, also: bool = True) -> None:
+    def station(name: str, x: float, y: float, width: float, text: str, role: str, *, strength: float = 0.16) -> None:
         """Draw a box that a press opens, and its outline while it is told of."""
         count = number[name]
-        with drawing.group(press=f"step:{count}", label=f"Explain {text}") if also else drawing.group():
+        with drawing.group(press=f"step:{count}", label=f"Explain {text}"):
             drawing.box(x, y, width, HIGH, fill="paper", radius=6)
             drawing.box(x, y, width, HIGH, fill=role, stroke=role, strength=strength, radius=6)
             drawing.text(x + width / 2, y + HIGH / 2, text, size=14)
         drawing.box(x - 2, y - 2, width + 4, HIGH + 4, stroke="accent", thick=3.5, radius=8, step=count, until=count + 1)
 
-    def sublayer(name: str, x: float, y: float, side: int, text: str, role: str, letters: str, *, first: bool) -> None:
+    def sublayer(name: str, x: float, y: float, side: int, text: str, role: str, letters: str) -> None:
         """Draw one branch of a stream: the norm, the box, and the way back to the plus."""
         left = x + 20 if side > 0 else x - 20 - BOX
         enter = x + side * 46
@@ -48,7 +49,7 @@ def machine(
         if letters:
             drawing.letters(enter + side * 14, y + 42, letters, anchor="start" if side > 0 else "end")
         drawing.path(f"M{x + side * 20} {y + 10}H{x + side * 9}", stroke="quiet")
-        station(name, left, y, BOX, text, role, also=first)
+        station(name, left, y, BOX, text, role)
         drawing.plus(x, y + 10)
 
     for line, told in enumerate(("norm", "added to the stream")):
@@ -58,38 +59,39 @@ def machine(
         else:
             drawing.box(4, y - 3, 18, 6, fill="paper", stroke="ink", thick=1.2, radius=1)
         drawing.text(30, y, told, anchor="start", size=14, role="quiet")
-    for x, y in ((LEFT, shelf - 20), (RIGHT, top - 34)):
-        drawing.path(f"M{x} {foot + 6}V{y}", stroke="ink", thick=3)
-    for layer in range(num_layers):
-        base = foot - layer * (2 * RISE + 8)
-        drawing.box(LEFT - 14, base - 2 * RISE - 2, BOX + 42, 2 * RISE + 2, stroke="line", thick=1, radius=8)
-        sublayer("encoder attention", LEFT, base - RISE, 1, "attention", "weight", "q k v", first=layer == 0)
-        sublayer("encoder forward", LEFT, base - 2 * RISE, 1, "feed-forward", "line", "", first=layer == 0)
-        base = foot - layer * tall
-        drawing.box(RIGHT - BOX - 28, base - 3 * RISE - 2, BOX + 42, 3 * RISE + 2, stroke="line", thick=1, radius=8)
-        sublayer("decoder attention", RIGHT, base - RISE, -1, "masked attention", "weight", "q k v", first=layer == 0)
-        cross = base - 2 * RISE
-        drawing.arrow((BUS, cross + 13), (RIGHT - 20 - BOX - 1, cross + 13), role="ink")
-        drawing.letters(RIGHT - 22 - BOX, cross + 6, "k v", anchor="end")
-        sublayer("cross attention", RIGHT, cross, -1, "attention to Z", "weight", "q", first=layer == 0)
-        sublayer("decoder forward", RIGHT, base - 3 * RISE, -1, "feed-forward", "line", "", first=layer == 0)
+    for x, y in ((LEFT, shelf - 17), (RIGHT, top - 29)):
+        drawing.path(f"M{x} {foot + 12}V{y}", stroke="ink", thick=3)
+    for left, rise in ((LEFT - 14, 2 * RISE), (RIGHT - BOX - 28, 3 * RISE)):  # the first layer open, the others closed
+        drawing.box(left, foot - rise - 2, BOX + 42, rise + 2, stroke="line", thick=1, radius=8)
+        for layer in range(2, num_layers + 1):
+            y = foot - rise - 8 - (layer - 1) * MORE
+            drawing.box(left, y, BOX + 42, MORE - 8, stroke="line", thick=1, radius=8)
+            drawing.text(left + BOX / 2 + 21, y + MORE / 2 - 4, f"layer {layer}, built alike", size=14, role="quiet")
+    sublayer("encoder attention", LEFT, foot - RISE, 1, "attention", "weight", "q k v")
+    sublayer("encoder forward", LEFT, foot - 2 * RISE, 1, "feed-forward", "line", "")
+    sublayer("decoder attention", RIGHT, foot - RISE, -1, "masked attention", "weight", "q k v")
+    cross = foot - 2 * RISE
+    sublayer("cross attention", RIGHT, cross, -1, "attention to Z", "weight", "q")
+    sublayer("decoder forward", RIGHT, foot - 3 * RISE, -1, "feed-forward", "line", "")
+    reading = [cross + 13, *(foot - 3 * RISE - 12 - layer * MORE + MORE / 2 for layer in range(1, num_layers))]
+    for y in reading:
+        drawing.arrow((BUS, y), (RIGHT - 20 - BOX - 1 if y == cross + 13 else RIGHT - BOX - 29, y), role="ink")
+    drawing.letters(BUS, cross + 30, "k v", anchor="middle")
 
     for name, x, words in (("source", LEFT, source), ("target", RIGHT, target_in)):
-        left, anchor = (4.0, "start") if x == LEFT else (396.0, "end")
+        left, anchor = (8.0, "start") if x == LEFT else (392.0, "end")
         box = LEFT - 14 if x == LEFT else RIGHT - BOX - 28
         station(f"{name} embedding", box, foot + 12, BOX + 42, "embedding + position", "matrix")
         drawing.text(left, foot + 56, " ".join(words), anchor=anchor, size=14)
-        left = left - 2 if anchor == "start" else left - 170
+        left = left - 6 if anchor == "start" else left - 170
         with drawing.group(press=f"step:{number[name]}", label=f"Explain the {name}"):
-            drawing.box(left, foot + 43, 172, 28, fill="paper", strength=0.0)
-        drawing.box(left, foot + 43, 172, 28, stroke="accent", thick=3.5, step=number[name], until=number[name] + 1)
+            drawing.box(left, foot + 43, 176, 28, fill="paper", strength=0.0)
+        drawing.box(left, foot + 43, 176, 28, stroke="accent", thick=3.5, step=number[name], until=number[name] + 1)
     drawing.text(4, foot + 82, "↑ begin here", anchor="start", role="accent", size=14, bold=True)
     drawing.text(396, foot + 82, "target, one position later", anchor="end", role="quiet", size=14)
 
     station("memory", LEFT - 14, shelf - 46, BOX + 42, f"norm, Z: {s} × {d_model}", "line", strength=0.3)
-    lowest = foot - 2 * RISE + 13
-    highest = foot - (num_layers - 1) * tall - 2 * RISE + 13
-    drawing.path(f"M{LEFT + BOX + 28} {shelf - 33}H{BUS}V{min(highest, shelf - 33)}M{BUS} {shelf - 33}V{lowest}", stroke="ink", thick=2)
+    drawing.path(f"M{LEFT + BOX + 28} {shelf - 33}H{BUS}M{BUS} {min(*reading, shelf - 33)}V{max(reading)}", stroke="ink", thick=2)
     station("logits", RIGHT - BOX - 28, top - 58, BOX + 42, f"norm, × Eᵀ: {t} × {vocab_size}", "matrix")
     station("softmax", RIGHT - BOX - 28, top - 96, BOX + 42, "softmax: next words", "line", strength=0.3)
     drawing.path(f"M{RIGHT} {top - 34}V{top - 32}M{RIGHT - 60} {top - 58}V{top - 70}", stroke="ink", thick=3)

@@ -64,7 +64,11 @@ def poking(
                                 drawing.path(f"M{x:.1f} {TOP + 122}V{TOP + 62}", stroke="accent", thick=5)
                             drawing.path(f"M{x:.1f} {TOP + 62}V{TOP}", stroke="accent", thick=5)
                             drawing.text(x, TOP - 12, "moves", role="accent", size=14, bold=True)
-            drawing.text(396, TOP - 40, name, anchor="end", bold=True)
+            drawing.text(388 - 8 * len(words), TOP - 40, name, anchor="end", bold=True)
+            for reader, row in enumerate(np.asarray(moved[name]).T):  # who reads whom, small: rows read, columns are read
+                for read, hit in enumerate(row):
+                    where = 396 - 8 * (len(words) - read), TOP - 41 + 8 * (reader - len(words) / 2)
+                    drawing.box(*where, 7, 7, fill="weight" if hit else "soft", radius=1)
             if bars:
                 with drawing.group(step=3):
                     for line, (label, value) in enumerate(bars[name].items()):

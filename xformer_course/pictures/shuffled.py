@@ -10,7 +10,7 @@ from xformer_lib.shapes import Float
 
 __all__ = ["shuffled"]
 
-WORD, STRIP, PLACES, BAR, OUT, RIGHT = 62.0, 95.0, 145.0, 198.0, 226.0, 370.0  # where the columns of the picture stand
+WORD, STRIP, PLACES, BAR, OUT, RIGHT = 62.0, 95.0, 146.0, 196.0, 220.0, 374.0  # where the columns of the picture stand
 ROW = 38.0
 
 

@@ -19,11 +19,20 @@ class Example:
     ``alignment`` holds pairs (source word, target word), counted from 0 over
     ``split_words``. A word that only one language needs ("do", or "an" before a
     profession) has no link.
+
+    Raises:
+        ValueError: If a link leads to a word that is not there.
     """
 
     source: str
     target: str
     alignment: tuple[tuple[int, int], ...]
+
+    def __post_init__(self):
+        words = len(split_words(self.source)), len(split_words(self.target))
+        for link in self.alignment:
+            if not all(0 <= place < count for place, count in zip(link, words)):
+                raise ValueError(f"alignment: expected places in {words[0]} and {words[1]} words, counted from 0, got {link}")
 
 
 def split_words(text: str) -> list[str]:

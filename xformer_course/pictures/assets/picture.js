@@ -12,6 +12,7 @@ for (const figure of document.querySelectorAll("figure.xp:not([data-live])")) {
   const parts = all("[data-step], [data-until], [data-state]");
   const presses = all("[data-press]");
   let step = Number(figure.dataset.opens);
+  let moved = step === 1;
   const is = (state) => chosen[state.split(":")[0]] === state.split(":")[1];
   const show = () => {
     for (const part of parts) {
@@ -22,11 +23,14 @@ for (const figure of document.querySelectorAll("figure.xp:not([data-live])")) {
     for (const part of presses) part.setAttribute("aria-pressed", String(part.dataset.press === `step:${step}` || is(part.dataset.press)));
     lines.forEach((line, place) => line.classList.toggle("xp-off", place + 1 !== step));
     if (!lines.length) return;
+    const whole = step === lines.length;
+    back.hidden = count.hidden = whole && !moved; // it opens whole: the steps are offered, not passed
     back.disabled = step === 1;
-    next.textContent = step === lines.length ? "Again" : "Next";
+    next.textContent = !whole ? "Next" : moved ? "Again" : "Step by step";
     count.textContent = `${step} of ${lines.length}`;
   };
   const go = (to) => {
+    moved = true;
     step = Math.min(lines.length, Math.max(1, to));
     show();
   };
