@@ -132,8 +132,8 @@ def relative_bias(q, key_table, key_len, start):
 check(...)
 ```
 
-The array of vectors is large, with one vector of width d for each pair. But only 2c + 1 of them are different. So multiply each query
-by all of these, and then pick the products.
+The array of vectors is large, with one vector of width d for each pair, although only 2c + 1 of the vectors are different. We can
+therefore first multiply each query by these 2c + 1 vectors, and then pick the results.
 
 ```python
 def products_first(q, key_table, key_len, start):
@@ -201,7 +201,7 @@ STEP = Exercise(
     statement="""\
 A decoder with rotary positions writes word by word. `kept` (h, n, d) holds the keys of the n words so far, each rotated \
 for its position. `q` and `k` (h, 1, d) are the query and the key of the newest word, not rotated yet. `step` returns the scores of \
-the newest query over all keys, (h, 1, n + 1), and the keys to keep, (h, n + 1, d). The model trained well. But when it writes word by word, \
+the newest query over all keys, (h, 1, n + 1), and the keys to keep, (h, n + 1, d). The model trained well. When it writes word by word, however, \
 its first word is right and the rest is nonsense. Fix `step`.""",
     hints=(
         "The first word is right. What is different for the second one?",

@@ -24,7 +24,7 @@ model meet for the first time in the test?
 
 - `"learned"`: rows of a learned table;
 - `"relative"`: vectors of relative positions, one for each offset from −4 to 4, where farther offsets use the outer ones;
-- `"rotary"`: offsets i − j between a position and the positions that it may look at.
+- `"rotary"`: offsets i − j between a position and the positions that it may attend to.
 
 And at which position of a test row does rotary first meet a new offset?""",
     hints=(

@@ -20,7 +20,7 @@ BLOCKED = Exercise(
     difficulty=2,
     statement="""\
 A small decoder reads *an old cat* and is about to write *chat* or *chien*, cat or dog. Before it looks at the English, its state gives *chat* a lead of −0.6, so it would write *chien*. \
-Then one head adds its output. It gives *an* the weight 0.2, *old* 0.3 and *cat* 0.5; read alone, with weight 1, the three would add 0.5, 1 and 4 to the lead. So the whole lead is −0.6 + 0.1 + 0.3 + 2 = 1.8.
+Then one head adds its output. It gives *an* the weight 0.2, *old* 0.3 and *cat* 0.5; read alone, with weight 1, the three would add 0.5, 1 and 4 to the lead. The whole lead is therefore −0.6 + 0.1 + 0.3 + 2 = 1.8.
 
 Now the head may not read *cat*: that score becomes −∞ before the softmax, and the other scores stay. What is the lead, and which word does greedy decoding write? By hand, no code.""",
     hints=(
@@ -167,7 +167,7 @@ EXCHANGED = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-Two sentences have the memories `memory` (s, m) and `other` (u, m), both NumPy arrays, and one may have more rows than the other. `pairs` lists (n, k): row n of `memory` and row k of `other` belong to the same piece. \
+Two sentences have the memories `memory` (s, m) and `other` (u, m), both NumPy arrays, and one may have more rows than the other. `pairs` lists (n, k): row n of `memory` and row k of `other` belong to the same token. \
 `lead(memory)` decodes from any memory and returns a number, the lead of one word over another.
 
 Write `exchange_costs(lead, memory, other, pairs)`: for each pair, by how much the lead falls when row n of `memory`, and no other row, is replaced by row k of `other`. The answer is a list or an array in the order of `pairs`; `memory` stays as it was.""",
@@ -193,7 +193,7 @@ Write `exchange_costs(lead, memory, other, pairs)`: for each pair, by how much t
         "rises for falls": (_patched(sign=-1), "Every number has the wrong sign. A lead that shrinks has a cost above 0."),
         "the row of the same number": (
             _patched(other_row=lambda n, k, u: min(n, u - 1)),
-            "You took row n of the other memory. The sentences differ in length: which row belongs to the same piece?",
+            "You took row n of the other memory. The sentences differ in length: which row belongs to the same token?",
         ),
         "pairs turned": (_patched(turned=True), "You swapped the two numbers of a pair. The first is a row of `memory`."),
         "rows of zeros": (_patched(zero=True), "You put zeros in. The question is what the *other* sentence's row does there."),

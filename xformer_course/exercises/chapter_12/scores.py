@@ -112,8 +112,8 @@ confirms: if it has an n-gram k times, it confirms at most k occurrences. A hypo
     alternatives={"crossing out": _crossing_out, "intersection": _by_intersection},
     success="hits / total, over all sentences of a corpus, is the modified precision of BLEU.",
     solution=r"""
-Count the n-grams of both sides. An n-gram that is said a times and wanted b times adds the smaller of the two to the hits. So repeating
-a word does not pay.
+Count the n-grams of both sides. An n-gram that is said a times and wanted b times adds the smaller of the two to the hits. Repeating
+a word therefore gains nothing.
 
 ```python
 def matches(hypothesis, reference, n):
