@@ -59,7 +59,8 @@ import xformer_lib
 from xformer_lib import load_pretrained
 from xformer_lib.decoding import beam_search, greedy
 from xformer_lib.engine import accelerate
-from xformer_lib.nn import GRUTranslator, Transformer, TransformerConfig
+from xformer_lib.nn import Transformer, TransformerConfig
+from xformer_lib.nn.recurrent import GRUTranslator
 from xformer_lib.training import TrainConfig, train
 
 config, ids = TransformerConfig(vocab_size=7), torch.ones(2, 3, dtype=torch.long)

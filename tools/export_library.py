@@ -87,6 +87,8 @@ def import_block(cells):
 
 
 def all_block(names):
+    if not names:
+        return "__all__: list[str] = []  # for the library itself"
     one = f"__all__ = {names!r}".replace("'", '"')
     if len(one) <= WIDTH:
         return one

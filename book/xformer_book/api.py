@@ -384,6 +384,19 @@ def package_page(package):
     return "\n".join(lines)
 
 
+def old_names():
+    """The names of the last release that warn, and what to write instead, as a table."""
+    if str(ROOT) not in sys.path:
+        sys.path.insert(0, str(ROOT))
+    from xformer_lib._old_names import IN_THEIR_MODULE, RENAMED
+
+    rows = [f"| `{old}` | `{new}` |" for old, new in RENAMED.items()]
+    for module, names in IN_THEIR_MODULE.items():
+        listed = ", ".join(f"`{name}`" for name in names.split())
+        rows.append(f"| {listed} of `{module.partition('.')[0]}` | the same, from `xformer_lib.{module}` |")
+    return "\n".join(["| until 0.9 | now |", "|---|---|", *rows])
+
+
 def command_help():
     """What ``xformer`` and each of its commands print under ``--help``."""
     if str(ROOT) not in sys.path:

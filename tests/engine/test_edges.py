@@ -9,7 +9,9 @@ from torch.func import functional_call, grad, hessian, jacrev, jvp, vmap
 from tests.ci import combinations
 from tests.whole_models import SIX, WAYS, S, build, computed
 from tests.whole_models import T as TARGET_LEN
-from xformer_lib.engine import Linear, attend, explicit_attention, fused_attention, local_attention, product, tiled_attention
+from xformer_lib.engine import explicit_attention, fused_attention, local_attention, tiled_attention
+from xformer_lib.engine.modules import attend
+from xformer_lib.engine.products import Linear, product
 from xformer_lib.nn import GroupedQueryAttention, Transformer, TransformerConfig
 from xformer_lib.nn.attention import attention as plain_attention
 from xformer_lib.training import translation_loss

@@ -22,7 +22,7 @@ from xformer_lib.nn.positions import AlibiPositions, RelativePositions, RotaryPo
 from xformer_lib.nn.transformer import Transformer
 from xformer_lib.shapes import Float, Int
 
-__all__ = ["CapturedSteps"]
+__all__: list[str] = []  # for the library itself
 
 WARM_UP = 2  # words that are computed as they are, before the calls of one are captured
 LOOK_EVERY = 4  # words between two looks at which sentences have ended: a look waits for the device

@@ -26,7 +26,7 @@ from xformer_lib.nn.protocols import CachingModel, TranslationModel
 from xformer_lib.nn.transformer import TokenEmbedding, Transformer, TransformerConfig
 from xformer_lib.shapes import Bool, Float, Int
 
-__all__ = ["Steps", "PlainSteps", "CachedSteps", "PackedSteps", "start_decoding"]
+__all__ = ["Steps", "start_decoding"]
 
 
 # %% chapter 13b: A cache with spare room
@@ -47,6 +47,7 @@ class Steps(Protocol):
         """Do the same for rows of which each comes from the same sentence as the row that it follows."""
 
 
+# %% chapter 13b: A cache with spare room
 class PlainSteps:
     """The definition: the whole decoder runs again for every word."""
 

@@ -21,7 +21,7 @@ from xformer_lib.nn.protocols import SomeModule
 from xformer_lib.nn.transformer import TokenEmbedding, Transformer
 from xformer_lib.shapes import Float
 
-__all__ = ["explicit_attention", "fused_attention", "attend", "Dropout", "accelerate"]
+__all__ = ["explicit_attention", "fused_attention", "accelerate"]
 
 
 # %% chapter 13b: Two paths to one output

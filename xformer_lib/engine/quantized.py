@@ -18,7 +18,7 @@ from xformer_lib.nn.protocols import SomeModule
 from xformer_lib.nn.transformer import TokenEmbedding
 from xformer_lib.shapes import Float, Int
 
-__all__ = ["int8_is_exact", "int_product", "Int8Linear", "Int8Embedding", "quantize_int8"]
+__all__ = ["quantize_int8"]
 
 
 # %% chapter 13b: Whole numbers in a layer

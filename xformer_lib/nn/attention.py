@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from xformer_lib.nn.checks import check_attention, check_scheme, check_share, head_sizes
 from xformer_lib.shapes import Float
 
-__all__ = ["masked_softmax", "attention", "MultiHeadAttention"]
+__all__ = ["attention", "MultiHeadAttention"]
 
 
 # %% chapter 8: The library's version

@@ -10,7 +10,7 @@ from torch import nn
 from xformer_lib.nn.attention import MultiHeadAttention
 from xformer_lib.nn.checks import key_heads
 
-__all__ = ["GroupedQueryAttention", "attention_class"]
+__all__ = ["GroupedQueryAttention"]
 
 
 # %% chapter 13c: Fewer keys than queries
@@ -38,6 +38,7 @@ class GroupedQueryAttention(MultiHeadAttention):
         return super().attend(q, k, v, mask=mask, dropout=dropout)
 
 
+# %% chapter 13c: Fewer keys than queries
 def attention_class(config) -> partial:
     """Return what builds the attention of a model's layers: one of the two classes, with its dropout."""
     if config.num_kv_heads in (None, config.num_heads):

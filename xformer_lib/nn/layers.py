@@ -11,7 +11,7 @@ from xformer_lib.nn.attention import MultiHeadAttention
 from xformer_lib.nn.checks import check_attention_kind, check_norm, check_share, check_sizes
 from xformer_lib.shapes import Float
 
-__all__ = ["PositionwiseFeedForward", "Residual", "EncoderLayer", "DecoderLayer"]
+__all__ = ["PositionwiseFeedForward", "EncoderLayer", "DecoderLayer"]
 
 
 # %% chapter 8: The library's version

@@ -14,18 +14,13 @@ from xformer_lib.nn.checks import check_choice, check_places, check_sizes
 from xformer_lib.shapes import Float
 
 __all__ = [
-    "clock_angles",
-    "sinusoidal_positions",
     "SinusoidalPositions",
     "LearnedPositions",
     "NoPositions",
     "AttentionPositions",
-    "rotary",
     "RotaryPositions",
-    "alibi_slopes",
     "AlibiPositions",
     "RelativePositions",
-    "POSITIONS",
     "attention_positions",
 ]
 
@@ -174,6 +169,7 @@ def alibi_slopes(num_heads: int, *, dtype=torch.float32, device=None) -> Float[T
     return 2.0 ** exponent
 
 
+# %% chapter 8a: ALiBi: the farther, the less
 class AlibiPositions(AttentionPositions):
     """Takes slope · |i - j| from the score: head by head, far keys count less."""
 
@@ -219,6 +215,7 @@ POSITIONS = {"sinusoidal": SinusoidalPositions, "learned": LearnedPositions,
              "none": NoPositions}  # what is added to the embeddings
 
 
+# %% chapter 8a: Six names
 def attention_positions(
     name: str, d_head: int, max_offset: int
 ) -> AttentionPositions | None:

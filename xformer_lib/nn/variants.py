@@ -30,18 +30,7 @@ from xformer_lib.nn.protocols import Configured
 from xformer_lib.nn.transformer import Decoder, Encoder, TokenEmbedding, Transformer, TransformerConfig
 from xformer_lib.shapes import Bool, Float, Int
 
-__all__ = [
-    "masked_mean",
-    "TokenEncoder",
-    "left_half",
-    "SequenceClassifier",
-    "LanguageModel",
-    "next_token_loss",
-    "write",
-    "patches",
-    "VisionTransformer",
-    "SeriesReader",
-]
+__all__ = ["TokenEncoder", "SequenceClassifier", "LanguageModel", "next_token_loss", "VisionTransformer"]
 
 
 # %% chapter 15a: Deeper: the machines in the library
@@ -53,6 +42,7 @@ def masked_mean(
     return total / mask.sum(dim=1, keepdim=True).clamp(min=1)
 
 
+# %% chapter 15a: Deeper: the machines in the library
 class TokenEncoder(nn.Module):
     """Ids (b i) → vectors (b i m) under any mask: the left half of a Transformer."""
 

@@ -9,7 +9,7 @@ from xformer_lib.reference._checks import check_heads, check_wide
 from xformer_lib.reference.attention import scaled_dot_product_attention
 from xformer_lib.shapes import Bool, Float
 
-__all__ = ["multi_head_attention", "per_head"]
+__all__ = ["multi_head_attention"]
 
 
 # %% chapter 6: How does einsum replace the loop?

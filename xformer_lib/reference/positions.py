@@ -13,17 +13,7 @@ from xformer_lib.reference._checks import check_array, check_even, check_number,
 from xformer_lib.reference.attention import _attend
 from xformer_lib.shapes import Bool, Float, Int
 
-__all__ = [
-    "frequencies",
-    "sinusoidal_positions",
-    "shift_matrix",
-    "learned_positions",
-    "relative_index",
-    "relative_attention",
-    "rotary",
-    "alibi_slopes",
-    "alibi_bias",
-]
+__all__ = ["sinusoidal_positions", "relative_attention", "rotary", "alibi_bias"]
 
 
 # %% chapter 7: A gentle counter

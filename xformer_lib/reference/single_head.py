@@ -13,7 +13,7 @@ from xformer_lib.reference._checks import check_projections
 from xformer_lib.reference.attention import scaled_dot_product_attention
 from xformer_lib.shapes import Bool, Float
 
-__all__ = ["self_attention", "cross_attention", "LayerCost", "layer_cost"]
+__all__ = ["self_attention", "cross_attention"]
 
 
 # %% chapter 4: The library's version
