@@ -28,7 +28,7 @@ from xformer_lib.cli.provenance import cpu_name, git_commit
 from xformer_lib.data.batching import make_batch
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.engine import accelerate
-from xformer_lib.nn.attention import MultiHeadAttention
+from xformer_lib.nn.multi_head import MultiHeadAttention
 from xformer_lib.training.config import preset
 from xformer_lib.training.memory import keep_freed_memory
 from xformer_lib.training.precision import has_bfloat16, pick_device

@@ -66,7 +66,7 @@ from xformer_lib.training import TrainConfig, train
 config, ids = TransformerConfig(vocab_size=7), torch.ones(2, 3, dtype=torch.long)
 reveal_type(xformer_lib.nn.Transformer(config).encode(ids))  # torch._tensor.Tensor
 reveal_type(xformer_lib.nn.Transformer(config).config.d_model)  # int
-reveal_type(xformer_lib.nn.attention.MultiHeadAttention(8, 2).num_heads)  # int
+reveal_type(xformer_lib.nn.multi_head.MultiHeadAttention(8, 2).num_heads)  # int
 reveal_type(xformer_lib.reference.causal_mask(3))  # numpy.ndarray
 reveal_type(xformer_lib.training.plan)  # def (config: xformer_lib.nn.transformer.TransformerConfig,
 reveal_type(xformer_lib.data.load_corpus("fragment"))  # list[tuple[str, str]]

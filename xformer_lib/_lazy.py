@@ -3,9 +3,10 @@
 import sys
 import warnings
 from importlib import import_module
+from types import ModuleType
 
 from xformer_lib._needs import with_advice
-from xformer_lib._old_names import OLD_NAMES
+from xformer_lib._old_names import OLD_MODULES, OLD_NAMES
 
 
 def lazy_names(package, homes):
@@ -17,6 +18,10 @@ def lazy_names(package, homes):
         package: The package's ``__name__``.
         homes: For every public name, the module inside the package that defines it.
     """
+
+    if package in OLD_MODULES:  # an import finds it; as an attribute of the package, the name is a function now
+        old = sys.modules[OLD_MODULES[package]] = ModuleType(OLD_MODULES[package])
+        old.__getattr__ = lazy_names(old.__name__, {})[0]
 
     def __getattr__(name):
         if name not in homes:

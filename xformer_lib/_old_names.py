@@ -1,6 +1,6 @@
 """Names of 0.9 that are somewhere else now, or are called otherwise: they work until 0.11, with a warning that says what to write."""
 
-__all__ = ["OLD_NAMES"]
+__all__ = ["OLD_MODULES", "OLD_NAMES"]
 
 IN_THEIR_MODULE = {  # the package listed them, too
     "data.corpora": "CORPUS_ERRORS",
@@ -19,7 +19,7 @@ IN_THEIR_MODULE = {  # the package listed them, too
     "engine.products": "Linear product",
     "engine.quantized": "Int8Embedding Int8Linear int8_is_exact int_product",
     "export.tokenizer": "export_tokenizer",
-    "nn.attention": "masked_softmax",
+    "nn.multi_head": "masked_softmax",
     "nn.cost": "Cost measure_cost",
     "nn.grouped": "attention_class",
     "nn.layers": "Residual",
@@ -48,7 +48,16 @@ IN_THEIR_MODULE = {  # the package listed them, too
     "training.run": "encode_pairs",
     "training.step": "to_tensors train_step",
 }
-RENAMED: dict[str, str] = {}
+OLD_MODULES = {"xformer_lib.nn": "xformer_lib.nn.attention", "xformer_lib.reference": "xformer_lib.reference.self_attention"}
+RENAMED = {
+    "nn.attention.MultiHeadAttention": "nn.multi_head.MultiHeadAttention",
+    "nn.attention.attention": "nn.multi_head.attention",
+    "nn.attention.masked_softmax": "nn.multi_head.masked_softmax",
+    "reference.self_attention.LayerCost": "reference.single_head.LayerCost",
+    "reference.self_attention.cross_attention": "reference.single_head.cross_attention",
+    "reference.self_attention.layer_cost": "reference.single_head.layer_cost",
+    "reference.self_attention.self_attention": "reference.single_head.self_attention",
+}
 OLD_NAMES = RENAMED | {
     f"{module.partition('.')[0]}.{name}": f"{module}.{name}" for module, names in IN_THEIR_MODULE.items() for name in names.split()
 }

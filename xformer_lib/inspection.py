@@ -19,7 +19,7 @@ from xformer_lib._inspection_checks import check_attends, check_editable, check_
 from xformer_lib.data.corpora import normalise
 from xformer_lib.data.tokenizer import Tokenizer, piece_words
 from xformer_lib.nn._trees import second_tree
-from xformer_lib.nn.attention import MultiHeadAttention
+from xformer_lib.nn.multi_head import MultiHeadAttention
 from xformer_lib.nn.protocols import Module, TranslationModel
 from xformer_lib.shapes import Float
 

@@ -43,7 +43,7 @@ class Name:
     """One public name and where it is defined."""
 
     name: str
-    module: str  # "nn.attention"
+    module: str  # "nn.multi_head"
     node: ast.stmt
     source: str  # of the whole module
     section: str  # heading of the chapter's section, as "chapter 8: Positions"; "" for a hand-written module
@@ -60,7 +60,7 @@ class Name:
 
 
 def path_of(module):
-    """The file of ``nn.attention``, or of the package ``nn``."""
+    """The file of ``nn.multi_head``, or of the package ``nn``."""
     parts = module.split(".")
     package = next(one for one in PACKAGES if (ROOT / one / parts[0]).exists() or (ROOT / one / f"{parts[0]}.py").exists())
     file = ROOT.joinpath(package, *parts).with_suffix(".py")
@@ -68,12 +68,12 @@ def path_of(module):
 
 
 def inside(module):
-    """``nn.attention`` for ``xformer_lib.nn.attention``; any other module as it is."""
+    """``nn.multi_head`` for ``xformer_lib.nn.multi_head``; any other module as it is."""
     return re.sub(rf"^({'|'.join(PACKAGES)})\.", "", module or "")
 
 
 def dotted(module):
-    """``xformer_lib.nn.attention`` for ``nn.attention``."""
+    """``xformer_lib.nn.multi_head`` for ``nn.multi_head``."""
     return ".".join([path_of(module).relative_to(ROOT).parts[0], *module.split(".")])
 
 

@@ -13,7 +13,7 @@ from xformer_lib.engine import explicit_attention, fused_attention, local_attent
 from xformer_lib.engine.modules import attend
 from xformer_lib.engine.products import Linear, product
 from xformer_lib.nn import GroupedQueryAttention, Transformer, TransformerConfig
-from xformer_lib.nn.attention import attention as plain_attention
+from xformer_lib.nn.multi_head import attention as plain_attention
 from xformer_lib.training import translation_loss
 
 T, IN, OUT = 7, 263, 257  # wide enough for the library's own product

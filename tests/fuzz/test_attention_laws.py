@@ -14,7 +14,7 @@ from xformer_lib.engine.decode import later_mask
 from xformer_lib.engine.modules import explicit_attention, fused_attention
 from xformer_lib.nn import GroupedQueryAttention, MultiHeadAttention, Transformer, TransformerConfig
 from xformer_lib.nn import masks as nn_masks
-from xformer_lib.nn.attention import attention
+from xformer_lib.nn.multi_head import attention
 from xformer_lib.nn.positions import POSITIONS, attention_positions
 from xformer_lib.reference import masks
 from xformer_lib.reference.attention import additive_attention, scaled_dot_product_attention

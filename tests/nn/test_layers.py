@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from xformer_lib import engine, nn
-from xformer_lib.nn.attention import MultiHeadAttention
 from xformer_lib.nn.layers import DecoderLayer, EncoderLayer, PositionwiseFeedForward, Residual
+from xformer_lib.nn.multi_head import MultiHeadAttention
 from xformer_lib.nn.positions import POSITIONS, AlibiPositions, LearnedPositions, NoPositions, SinusoidalPositions, sinusoidal_positions
 from xformer_lib.nn.recurrent import AdditiveAttention
 from xformer_lib.nn.transformer import Decoder, Encoder, TransformerConfig

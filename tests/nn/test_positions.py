@@ -7,8 +7,8 @@ import torch
 
 from tests.ci import combinations
 from tests.whole_models import computed
-from xformer_lib.nn.attention import MultiHeadAttention, attention
 from xformer_lib.nn.checks import SCHEMES
+from xformer_lib.nn.multi_head import MultiHeadAttention, attention
 from xformer_lib.nn.positions import POSITIONS, attention_positions, rotary
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 

@@ -10,8 +10,8 @@ from tests.whole_models import computed
 from xformer_lib.engine import modules
 from xformer_lib.engine.cache import KeyValueCache
 from xformer_lib.engine.modules import explicit_attention
-from xformer_lib.nn.attention import MultiHeadAttention
 from xformer_lib.nn.masks import causal_mask
+from xformer_lib.nn.multi_head import MultiHeadAttention
 from xformer_lib.nn.positions import alibi_slopes, attention_positions, rotary
 from xformer_lib.reference import positions as reference
 from xformer_lib.reference.attention import softmax

@@ -14,7 +14,7 @@ from xformer_lib.decoding.sentences import check_texts, decode_sentences, transl
 from xformer_lib.engine.decode import check_engine
 from xformer_lib.engine.modules import accelerate
 from xformer_lib.nn._trees import full_copy
-from xformer_lib.nn.attention import MultiHeadAttention
+from xformer_lib.nn.multi_head import MultiHeadAttention
 from xformer_lib.nn.protocols import SomeModule, TranslationModel
 from xformer_lib.translation import Sentence, Translation, cut, listed, visible
 

@@ -12,10 +12,10 @@ from torch import Tensor, nn
 
 from xformer_lib.engine.products import Linear, product
 from xformer_lib.nn._modes import differentiable_gradients, in_full_precision, is_transformed, may_be_read
-from xformer_lib.nn.attention import MultiHeadAttention, masked_softmax
 from xformer_lib.nn.checks import check_attention, check_choice, check_ids, check_module
 from xformer_lib.nn.grouped import GroupedQueryAttention
 from xformer_lib.nn.masks import padding_mask, target_mask
+from xformer_lib.nn.multi_head import MultiHeadAttention, masked_softmax
 from xformer_lib.nn.positions import AttentionPositions, RotaryPositions, clock_angles
 from xformer_lib.nn.protocols import SomeModule
 from xformer_lib.nn.transformer import TokenEmbedding, Transformer
@@ -72,7 +72,7 @@ def explicit_attention(
     *, mask: Tensor | None = None, dropout: float = 0.0, bias: Tensor | None = None,
     value_bias: Float[Tensor, "i j e"] | None = None,
 ) -> tuple[Float[Tensor, "*b i e"], Float[Tensor, "*b i j"]]:
-    """Compute `nn.attention.attention` with fewer heads in ``k`` and ``v`` than in ``q``, a
+    """Compute `nn.attention` with fewer heads in ``k`` and ``v`` than in ``q``, a
     ``bias`` on the scores, and ``value_bias``: query i reads v_j + value_bias_ij. In the
     ``mask`` True = may attend."""
     scores = scaled_products(q, k)

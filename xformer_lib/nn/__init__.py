@@ -2,10 +2,10 @@
 # fmt: off
 """The names of ``xformer_lib.nn``, by module; each is imported when it is first used.
 
-- ``attention`` (chapter 8, Layers): MultiHeadAttention
 - ``grouped`` (chapter 13c, What the clock says): GroupedQueryAttention
 - ``layers`` (chapter 8, Layers): PositionwiseFeedForward, EncoderLayer, DecoderLayer
 - ``masks`` (chapter 9, The encoder–decoder): causal_mask, padding_mask, target_mask
+- ``multi_head`` (chapter 8, Layers): MultiHeadAttention, attention
 - ``positions`` (chapter 8a, Positions in the layers): SinusoidalPositions, LearnedPositions, NoPositions, AttentionPositions,
   RotaryPositions, AlibiPositions, RelativePositions, attention_positions
 - ``transformer`` (chapter 9, The encoder–decoder): TokenEmbedding, TransformerConfig, Transformer, Encoder, Decoder
@@ -26,7 +26,7 @@ _HOMES = {
     "GroupedQueryAttention": "grouped",
     "LanguageModel": "variants",
     "LearnedPositions": "positions",
-    "MultiHeadAttention": "attention",
+    "MultiHeadAttention": "multi_head",
     "NoPositions": "positions",
     "PositionwiseFeedForward": "layers",
     "RelativePositions": "positions",
@@ -38,6 +38,7 @@ _HOMES = {
     "Transformer": "transformer",
     "TransformerConfig": "transformer",
     "VisionTransformer": "variants",
+    "attention": "multi_head",
     "attention_positions": "positions",
     "causal_mask": "masks",
     "next_token_loss": "variants",
@@ -48,7 +49,6 @@ _HOMES = {
 __all__ = list(_HOMES)
 
 if TYPE_CHECKING:  # what an editor and a type checker see
-    from xformer_lib.nn.attention import MultiHeadAttention as MultiHeadAttention
     from xformer_lib.nn.grouped import GroupedQueryAttention as GroupedQueryAttention
     from xformer_lib.nn.layers import DecoderLayer as DecoderLayer
     from xformer_lib.nn.layers import EncoderLayer as EncoderLayer
@@ -56,6 +56,8 @@ if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_lib.nn.masks import causal_mask as causal_mask
     from xformer_lib.nn.masks import padding_mask as padding_mask
     from xformer_lib.nn.masks import target_mask as target_mask
+    from xformer_lib.nn.multi_head import MultiHeadAttention as MultiHeadAttention
+    from xformer_lib.nn.multi_head import attention as attention
     from xformer_lib.nn.positions import AlibiPositions as AlibiPositions
     from xformer_lib.nn.positions import AttentionPositions as AttentionPositions
     from xformer_lib.nn.positions import LearnedPositions as LearnedPositions

@@ -7,8 +7,8 @@ from functools import partial
 
 from torch import nn
 
-from xformer_lib.nn.attention import MultiHeadAttention
 from xformer_lib.nn.checks import key_heads
+from xformer_lib.nn.multi_head import MultiHeadAttention
 
 __all__ = ["GroupedQueryAttention"]
 

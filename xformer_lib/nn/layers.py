@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from torch import Tensor, nn
 
-from xformer_lib.nn.attention import MultiHeadAttention
 from xformer_lib.nn.checks import check_attention_kind, check_norm, check_share, check_sizes
+from xformer_lib.nn.multi_head import MultiHeadAttention
 from xformer_lib.shapes import Float
 
 __all__ = ["PositionwiseFeedForward", "EncoderLayer", "DecoderLayer"]

@@ -9,8 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from xformer_lib.nn.attention import masked_softmax
 from xformer_lib.nn.checks import check_choice, check_places, check_sizes
+from xformer_lib.nn.multi_head import masked_softmax
 from xformer_lib.shapes import Float
 
 __all__ = [
