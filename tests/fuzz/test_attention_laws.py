@@ -54,7 +54,7 @@ def test_masks_of_the_reference_are_their_definitions(length, window):
 @given(st.lists(st.integers(0, 11), max_size=7), st.integers(0, 5))
 def test_padding_masks_open_the_beginning_of_each_row(lengths, more):
     width = max(lengths, default=0) + more
-    mask = masks.padding_mask(lengths, width)
+    mask = masks.length_mask(lengths, width)
     assert mask.shape == (len(lengths), width) and mask.dtype == bool
     assert mask.tolist() == [[j < length for j in range(width)] for length in lengths]
 

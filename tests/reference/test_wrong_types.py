@@ -48,7 +48,7 @@ RIGHT = {
         "w_o": drawn(H * E, M),
         "mask": OPEN,
     },
-    "padding_mask": {"lengths": [3, 1], "max_len": 4},
+    "length_mask": {"lengths": [3, 1], "max_len": 4},
     "per_head": {"wide": drawn(M, H * D), "num_heads": H},
     "permutation_matrix": {"order": [2, 0, 1]},
     "relative_attention": {"q": Q, "k": K, "v": V, "key_table": drawn(2 * C + 1, D), "value_table": drawn(2 * C + 1, E), "mask": OPEN},

@@ -231,7 +231,7 @@ class Room:
 
 
 def turn(x: Float[Tensor, "b *n d"], cosines: Float[Tensor, "1 d"], sines: Float[Tensor, "1 d"]) -> Tensor:
-    """Compute `nn.positions.rotary` at one place: each number times its cosine, and the other of its pair times the sine."""
+    """Compute `nn.positions.apply_rotary` at one place: each number times its cosine, and the other of its pair times the sine."""
     return torch.addcmul(x * cosines, x.unflatten(-1, (-1, 2)).flip(-1).flatten(-2), sines)
 
 

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from xformer_lib.engine.products import Linear, product
+from xformer_lib.engine.products import FastLinear, product
 from xformer_lib.nn._modes import differentiable_gradients, in_full_precision, is_transformed, may_be_read
 from xformer_lib.nn.checks import check_attention, check_choice, check_ids, check_module
 from xformer_lib.nn.grouped import GroupedQueryAttention
@@ -247,7 +247,7 @@ class FastTransformer(Transformer):
 
 
 FAST: dict[type, type] = {
-    nn.Linear: Linear, nn.Dropout: Dropout, TokenEmbedding: FastEmbedding, MultiHeadAttention: FastAttention,
+    nn.Linear: FastLinear, nn.Dropout: Dropout, TokenEmbedding: FastEmbedding, MultiHeadAttention: FastAttention,
         GroupedQueryAttention: FastGroupedAttention, RotaryPositions: FastRotary, Transformer: FastTransformer}
 
 

@@ -4,11 +4,13 @@
 Edit the page and run ``make export``; what is changed here is lost."""
 
 import math
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from xformer_lib._lazy import lazy_names
 from xformer_lib.nn.checks import check_choice, check_places, check_sizes
 from xformer_lib.nn.multi_head import masked_softmax
 from xformer_lib.shapes import Float
@@ -127,7 +129,7 @@ class AttentionPositions(nn.Module):
 
 
 # %% chapter 8a: Rotary: turn, then compare
-def rotary(
+def apply_rotary(
     x: Float[Tensor, "*b i d"], start: int = 0, *, base: float = 10000.0
 ) -> Float[Tensor, "*b i d"]:
     """Turn columns 2k and 2k+1 of row i by (start + i) ω_k (Su et al. 2021).
@@ -156,7 +158,7 @@ class RotaryPositions(AttentionPositions):
                              f"width {d_head}; take an even d_model / num_heads")
 
     def turn(self, x: Float[Tensor, "b h i d"], start: int = 0) -> Float[Tensor, "b h i d"]:
-        return rotary(x, start)
+        return apply_rotary(x, start)
 
 
 # %% chapter 8a: ALiBi: the farther, the less
@@ -227,3 +229,8 @@ def attention_positions(
     if name == "rotary":
         return RotaryPositions(d_head)
     return AlibiPositions() if name == "alibi" else None
+
+
+# %% names of the last release: they warn
+if not TYPE_CHECKING:
+    __getattr__ = lazy_names(__name__, {})[0]

@@ -3,7 +3,7 @@
 """The names of ``xformer_lib.reference``, by module; each is imported when it is first used.
 
 - ``attention`` (chapter 3, Scaled dot-product attention): softmax, scaled_dot_product_attention, additive_attention
-- ``masks`` (chapter 3, Scaled dot-product attention): causal_mask, padding_mask, local_mask
+- ``masks`` (chapter 3, Scaled dot-product attention): causal_mask, length_mask, local_mask
 - ``multi_head`` (chapter 6, Multi-head attention): multi_head_attention
 - ``positions`` (chapter 7, Positional encoding): sinusoidal_positions, relative_attention, rotary, alibi_bias
 - ``single_head`` (chapter 4, Self-attention): self_attention, cross_attention
@@ -20,9 +20,9 @@ _HOMES = {
     "alibi_bias": "positions",
     "causal_mask": "masks",
     "cross_attention": "single_head",
+    "length_mask": "masks",
     "local_mask": "masks",
     "multi_head_attention": "multi_head",
-    "padding_mask": "masks",
     "relative_attention": "positions",
     "rotary": "positions",
     "scaled_dot_product_attention": "attention",
@@ -38,8 +38,8 @@ if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_lib.reference.attention import scaled_dot_product_attention as scaled_dot_product_attention
     from xformer_lib.reference.attention import softmax as softmax
     from xformer_lib.reference.masks import causal_mask as causal_mask
+    from xformer_lib.reference.masks import length_mask as length_mask
     from xformer_lib.reference.masks import local_mask as local_mask
-    from xformer_lib.reference.masks import padding_mask as padding_mask
     from xformer_lib.reference.multi_head import multi_head_attention as multi_head_attention
     from xformer_lib.reference.positions import alibi_bias as alibi_bias
     from xformer_lib.reference.positions import relative_attention as relative_attention
