@@ -73,8 +73,10 @@ def explicit_attention(
     value_bias: Float[Tensor, "i j e"] | None = None,
 ) -> tuple[Float[Tensor, "*b i e"], Float[Tensor, "*b i j"]]:
     """Compute `nn.attention` with fewer heads in ``k`` and ``v`` than in ``q``, a
-    ``bias`` on the scores, and ``value_bias``: query i reads v_j + value_bias_ij. In the
-    ``mask`` True = may attend."""
+    ``bias`` on the scores, and ``value_bias``: query i reads v_j + value_bias_ij.
+
+    MASK: True = may attend, the opposite of torch.nn.MultiheadAttention.
+    """
     scores = scaled_products(q, k)
     if bias is not None:
         scores = scores + bias
@@ -93,8 +95,10 @@ def fused_attention(
 ) -> Float[Tensor, "*b i e"]:
     """Return the output of `explicit_attention` by PyTorch's one operation, which need not store the weights.
 
-    In the ``mask`` True = may attend. Rows that may attend to nothing are opened for the
-    kernel and closed after it, so that neither the output nor a gradient can become NaN.
+    Rows that may attend to nothing are opened for the kernel and closed after it, so that
+    neither the output nor a gradient can become NaN.
+
+    MASK: True = may attend, the opposite of torch.nn.MultiheadAttention.
     """
     if is_transformed(q, k, v):  # torch.func asks for derivatives that no kernel has
         return explicit_attention(q, k, v, mask=mask, dropout=dropout, bias=bias)[0]
@@ -121,10 +125,11 @@ def attend(
     bias: Tensor | None = None, value_bias: Tensor | None = None,
 ) -> tuple[Tensor, Tensor | None]:
     """Compute attention by the path asked for; only the explicit one has weights at hand.
-    In the ``mask`` True = may attend.
 
     "auto": explicit for short keys on a CPU, else fused, as for one query alone.
     ``need_weights`` and ``value_bias`` need the weights: they take the explicit path.
+
+    MASK: True = may attend, the opposite of torch.nn.MultiheadAttention.
     """
     check_choice("path", path, PATHS, '"auto" takes the faster')
     if path == "auto":

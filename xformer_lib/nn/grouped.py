@@ -19,6 +19,8 @@ class GroupedQueryAttention(MultiHeadAttention):
     al. (2023).
 
     With ``num_kv_heads=1`` it is multi-query attention, Shazeer (2019).
+
+    MASK: True = may attend, the opposite of torch.nn.MultiheadAttention.
     """
 
     def __init__(self, d_model: int, num_heads: int, *, num_kv_heads: int,

@@ -19,7 +19,10 @@ __all__ = ["attention", "MultiHeadAttention"]
 def masked_softmax(
     scores: Float[Tensor, "*b i j"], mask: Tensor | None = None
 ) -> Float[Tensor, "*b i j"]:
-    """Return the softmax over the keys that ``mask`` allows; a row without any becomes zeros."""
+    """Return the softmax over the keys that ``mask`` allows; a row without any becomes zeros.
+
+    MASK: True = may attend, the opposite of torch.nn.MultiheadAttention.
+    """
     if mask is None:
         return scores.softmax(dim=-1)
     lowest = torch.finfo(scores.dtype).min
@@ -34,8 +37,10 @@ def attention(
 ) -> tuple[Float[Tensor, "*b i e"], Float[Tensor, "*b i j"]]:
     """Return softmax(q kᵀ / √d) v and the weights (Vaswani et al. 2017, 3.2.1).
 
-    ``mask`` is boolean, True = may attend, and broadcasts to (*b i j). ``dropout`` acts
-    on the weights that mix the values; the returned ones are whole.
+    ``mask`` is boolean and broadcasts to (*b i j). ``dropout`` acts on the weights that
+    mix the values; the returned ones are whole.
+
+    MASK: True = may attend, the opposite of torch.nn.MultiheadAttention.
     """
     scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
     weights = masked_softmax(scores, mask)
@@ -47,8 +52,10 @@ class MultiHeadAttention(nn.Module):
     """concat(head_1 … head_h) W_O, head_n = attention(Q W_Q,n, K W_K,n, V W_V,n).
 
     Vaswani et al. (2017), 3.2.2. A head has ``d_head`` columns of W_Q and W_K, ``d_value`` of W_V;
-    ``positions``: see `nn.attention_positions`. In a mask, (i j), (b i j) or (b h i j), True = may attend,
-    the opposite of the masks of torch.nn.MultiheadAttention; one of keys (b j) is mask[:, None, :].
+    ``positions``: see `nn.attention_positions`. A mask is (i j), (b i j) or (b h i j); one of
+    keys (b j) is mask[:, None, :].
+
+    MASK: True = may attend, the opposite of torch.nn.MultiheadAttention.
     """
 
     def __init__(self, d_model: int, num_heads: int, *, d_head: int | None = None,

@@ -100,12 +100,14 @@ class AttentionPositions(nn.Module):
 
     Queries stand at ``start``, ``start + 1``, …, keys at 0, 1, …, ``key_len - 1``.
     ``d_head`` is the width of the heads that it is made for, None for any.
+
+    MASK: True = may attend, the opposite of torch.nn.MultiheadAttention.
     """
 
     d_head: int | None = None
 
     def forward(self, q, k, v, *, mask=None, dropout=0.0):
-        """`attention` among words that know their places, True = may attend: (output, weights)."""
+        """Compute `attention` among words that know their places: (output, weights)."""
         q, k = self.turn(q), self.turn(k)
         bias, value_bias = self.terms(q, k.shape[-2])
 

@@ -44,7 +44,10 @@ def masked_mean(
 
 # %% chapter 15a: Deeper: the machines in the library
 class TokenEncoder(nn.Module):
-    """Ids (b i) → vectors (b i m) under any mask: the left half of a Transformer."""
+    """Ids (b i) → vectors (b i m) under any mask: the left half of a Transformer.
+
+    MASK: True = may attend, the opposite of torch.nn.MultiheadAttention.
+    """
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
@@ -58,7 +61,7 @@ class TokenEncoder(nn.Module):
     def forward(
         self, ids: Int[Tensor, "b i"], *, mask: Tensor | None
     ) -> Float[Tensor, "b i m"]:
-        """Return the vectors; in the ``mask`` True = may attend, and None hides nothing."""
+        """Return the vectors; a ``mask`` of None hides nothing."""
         check_ids("ids", ids, self.config)
         x = self.dropout(self.positions(self.embedding(ids)))
         return self.encoder(x, mask=mask)

@@ -117,6 +117,8 @@ def relative_attention(
     The tables have 2c + 1 rows; row c + t belongs to the offset t = j - i, and
     offsets beyond ±c to the outer rows. Gives `(output, weights)`.
     Source: Shaw et al. (2018), equations 3 and 4.
+
+    MASK: True = may attend, the opposite of torch.nn.MultiheadAttention.
     """
     check_qkv(q, k, v)
     check_tables(q, v, key_table, value_table)

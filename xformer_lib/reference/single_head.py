@@ -30,6 +30,8 @@ def self_attention(
     output, weights = attention(x w_q, x w_k, x w_v), with `mask` (i, i) as there.
     Source: Vaswani et al. (2017), one head, without biases and output projection.
 
+    MASK: True = may attend, the opposite of torch.nn.MultiheadAttention.
+
     >>> one = np.eye(2)
     >>> self_attention(one, one, one, 3 * one, mask=one > 0)[0]
     array([[3., 0.],
@@ -53,6 +55,8 @@ def cross_attention(
 
     output, weights = attention(x w_q, context w_k, context w_v), `mask` (i, j).
     Lengths and widths of the two may differ. Source: Vaswani et al. (2017).
+
+    MASK: True = may attend, the opposite of torch.nn.MultiheadAttention.
 
     >>> ask, context = np.array([[1.0]]), np.array([[5.0, 0.0], [0.0, 5.0]])
     >>> w_k, w_v = np.array([[1.0], [1.0]]), np.eye(2)
