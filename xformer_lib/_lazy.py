@@ -21,7 +21,7 @@ def lazy_names(package, homes):
 
     if package in OLD_MODULES:  # an import finds it; as an attribute of the package, the name is a function now
         old = sys.modules[OLD_MODULES[package]] = ModuleType(OLD_MODULES[package])
-        old.__getattr__ = lazy_names(old.__name__, {})[0]
+        vars(old)["__getattr__"] = lazy_names(old.__name__, {})[0]
 
     def __getattr__(name):
         if name not in homes:
