@@ -110,7 +110,7 @@ def old_names(name):
         return []
     imports = "from typing import TYPE_CHECKING\nfrom xformer_lib._lazy import lazy_names"
     code = "if not TYPE_CHECKING:\n    __getattr__ = lazy_names(__name__, {})[0]"
-    return [Cell(text, ast.parse(text), False, "", "", "names of the last release", "they warn") for text in (imports, code)]
+    return [Cell(text, ast.parse(text), False, "", "", "old names", "they warn") for text in (imports, code)]
 
 
 def module_text(name, cells):

@@ -1,4 +1,4 @@
-"""Names of 0.9 that are somewhere else now, or are called otherwise: they work until 0.11, with a warning that says what to write."""
+"""Names that are somewhere else now, or are called otherwise: the old ones work until 0.11, with a warning that says what to write."""
 
 __all__ = ["OLD_MODULES", "OLD_NAMES"]
 
@@ -50,7 +50,10 @@ IN_THEIR_MODULE = {  # the package listed them, too
 }
 OLD_MODULES = {"xformer_lib.nn": "xformer_lib.nn.attention", "xformer_lib.reference": "xformer_lib.reference.self_attention"}
 RENAMED = {
+    "decoding.by_columns": "decoding.translator.store_column_major",
+    "engine.JointSteps": "engine.decode.PackedSteps",
     "engine.Linear": "engine.products.FastLinear",
+    "engine.begin": "engine.decode.start_decoding",
     "engine.products.Linear": "engine.products.FastLinear",
     "nn.attention.MultiHeadAttention": "nn.multi_head.MultiHeadAttention",
     "nn.attention.attention": "nn.multi_head.attention",
@@ -63,6 +66,7 @@ RENAMED = {
     "reference.self_attention.cross_attention": "reference.single_head.cross_attention",
     "reference.self_attention.layer_cost": "reference.single_head.layer_cost",
     "reference.self_attention.self_attention": "reference.single_head.self_attention",
+    "training.made_for": "training.checkpoint.model_fingerprint",
 }
 OLD_NAMES = RENAMED | {
     f"{module.partition('.')[0]}.{name}": f"{module}.{name}" for module, names in IN_THEIR_MODULE.items() for name in names.split()

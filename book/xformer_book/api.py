@@ -385,7 +385,7 @@ def package_page(package):
 
 
 def old_names():
-    """The names of the last release that warn, and what to write instead, as a table."""
+    """The names that warn, and what to write instead, as a table."""
     if str(ROOT) not in sys.path:
         sys.path.insert(0, str(ROOT))
     from xformer_lib._old_names import IN_THEIR_MODULE, RENAMED
@@ -394,7 +394,7 @@ def old_names():
     for module, names in IN_THEIR_MODULE.items():
         listed = ", ".join(f"`{name}`" for name in names.split())
         rows.append(f"| {listed} of `{module.partition('.')[0]}` | the same, from `xformer_lib.{module}` |")
-    return "\n".join(["| until 0.9 | now |", "|---|---|", *rows])
+    return "\n".join(["| before | now |", "|---|---|", *rows])
 
 
 def command_help():

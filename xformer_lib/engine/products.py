@@ -93,6 +93,6 @@ class FastLinear(nn.Linear):
         return product(x, self.weight, self.bias)
 
 
-# %% names of the last release: they warn
+# %% old names: they warn
 if not TYPE_CHECKING:
     __getattr__ = lazy_names(__name__, {})[0]

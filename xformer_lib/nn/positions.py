@@ -233,6 +233,6 @@ def attention_positions(
     return AlibiPositions() if name == "alibi" else None
 
 
-# %% names of the last release: they warn
+# %% old names: they warn
 if not TYPE_CHECKING:
     __getattr__ = lazy_names(__name__, {})[0]

@@ -60,6 +60,6 @@ def local_mask(length: int, window: int) -> Bool[np.ndarray, "i j"]:
     return np.abs(position[:, None] - position[None, :]) <= window
 
 
-# %% names of the last release: they warn
+# %% old names: they warn
 if not TYPE_CHECKING:
     __getattr__ = lazy_names(__name__, {})[0]
