@@ -16,7 +16,7 @@ import torch
 from xformer_lib._json import json_text
 from xformer_lib.cli.provenance import cpu_name, git_commit
 from xformer_lib.engine import accelerate
-from xformer_lib.nn.attention import MultiHeadAttention
+from xformer_lib.nn.multi_head import MultiHeadAttention
 
 LENGTHS = (16, 32, 64, 128, 256, 512, 1024)
 TOKENS, D_MODEL, NUM_HEADS = 4096, 256, 4

@@ -27,10 +27,10 @@ from xformer_lib._json import json_text
 from xformer_lib.cli.provenance import cpu_name, git_commit
 from xformer_lib.engine import start_decoding
 from xformer_lib.export.programs import EncoderProgram, StepProgram, ready_for_export
-from xformer_lib.training import train_step
 from xformer_lib.training.config import preset
 from xformer_lib.training.loss import chunked_cross_entropy
 from xformer_lib.training.memory import keep_few_kernels, keep_freed_memory
+from xformer_lib.training.step import train_step
 
 WORDS, READ = 24, 16
 

@@ -18,7 +18,8 @@ import torch
 from xformer_lib._json import json_text
 from xformer_lib.cli.models import chosen_model
 from xformer_lib.cli.provenance import cpu_name, git_commit
-from xformer_lib.decoding import evaluation_mode, translate
+from xformer_lib.decoding import translate
+from xformer_lib.decoding.limits import evaluation_mode
 from xformer_lib.engine.decode import start_decoding
 from xformer_lib.nn import Transformer, TransformerConfig
 from xformer_lib.training.checkpoint import load_model

@@ -28,11 +28,12 @@ from xformer_lib.cli.provenance import cpu_name, git_commit
 from xformer_lib.data.batching import make_batch
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.engine import accelerate
-from xformer_lib.nn.attention import MultiHeadAttention
-from xformer_lib.training import has_bfloat16, keep_freed_memory, pick_device, train_step
+from xformer_lib.nn.multi_head import MultiHeadAttention
 from xformer_lib.training.config import preset
+from xformer_lib.training.memory import keep_freed_memory
+from xformer_lib.training.precision import has_bfloat16, pick_device
 from xformer_lib.training.run import build_run
-from xformer_lib.training.step import read_loss
+from xformer_lib.training.step import read_loss, train_step
 
 TYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 ROW = 24  # tokens a sentence, about that of a caption

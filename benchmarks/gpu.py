@@ -44,14 +44,15 @@ from xformer_lib.data.batching import batches, make_batch, pad_rows
 from xformer_lib.data.corpora import load_corpus
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.decoding import beam_search, greedy, translate
-from xformer_lib.engine import CapturedSteps, start_decoding
+from xformer_lib.engine import start_decoding
+from xformer_lib.engine.captured import CapturedSteps
 from xformer_lib.evaluation import bleu, chrf
-from xformer_lib.training import pick_device, train, train_step
+from xformer_lib.training import train
 from xformer_lib.training.checkpoint import load_model
 from xformer_lib.training.config import TrainConfig, preset
-from xformer_lib.training.precision import fast_products
+from xformer_lib.training.precision import fast_products, pick_device
 from xformer_lib.training.run import build_run, encode_pairs
-from xformer_lib.training.step import to_tensors
+from xformer_lib.training.step import to_tensors, train_step
 
 ROOT = Path(__file__).resolve().parent.parent
 ROW = WORDS = 24  # tokens per sentence, about that of a caption

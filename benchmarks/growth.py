@@ -30,8 +30,10 @@ from xformer_lib.engine.modules import accelerate
 from xformer_lib.engine.quantized import int_product
 from xformer_lib.nn import MultiHeadAttention, Transformer, TransformerConfig
 from xformer_lib.nn.cost import measure_cost
-from xformer_lib.training import encode_pairs, keep_freed_memory, to_tensors
 from xformer_lib.training.loss import translation_loss
+from xformer_lib.training.memory import keep_freed_memory
+from xformer_lib.training.run import encode_pairs
+from xformer_lib.training.step import to_tensors
 
 LONG, SHORT = (128, 256, 512, 1024, 2048, 4096), (16, 32, 64, 128)
 D_MODEL, NUM_HEADS, WINDOW, TILE = 64, 4, 32, 128

@@ -42,7 +42,8 @@ from xformer_lib.decoding import translate  # noqa: E402
 from xformer_lib.evaluation import bleu, bleu_by_length, chrf  # noqa: E402
 from xformer_lib.nn import MultiHeadAttention, Transformer, TransformerConfig  # noqa: E402
 from xformer_lib.nn.recurrent import GRUAttentionTranslator, GRUTranslator  # noqa: E402
-from xformer_lib.training import TrainConfig, load_model, resume, save_setup  # noqa: E402
+from xformer_lib.training import TrainConfig, load_model, resume  # noqa: E402
+from xformer_lib.training.checkpoint import save_setup  # noqa: E402
 from xformer_lib.training.loop import continue_run  # noqa: E402
 from xformer_lib.training.run import build_run  # noqa: E402
 
@@ -236,7 +237,7 @@ def provenance() -> dict:
 
 def training_record(run) -> dict:
     """Settings, sizes, clocks and history of a run."""
-    from xformer_lib.training import config_to_json
+    from xformer_lib.training.config import config_to_json
 
     return {
         "seed": run.config.seed,

@@ -28,7 +28,9 @@ from xformer_lib.decoding.sentences import encode_sentences
 from xformer_lib.evaluation import bleu, chrf
 from xformer_lib.inspection import AttentionMaps, attention_maps, word_maps
 from xformer_lib.nn.transformer import TransformerConfig
-from xformer_lib.training import TrainConfig, config_to_json, keep_freed_memory, loop, validation_loss
+from xformer_lib.training import TrainConfig, loop, validation_loss
+from xformer_lib.training.config import config_to_json
+from xformer_lib.training.memory import keep_freed_memory
 
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "xformer_course" / "explorables" / "assets" / "learning.json"

@@ -24,7 +24,8 @@ from xformer_lib._json import json_text  # noqa: E402
 from xformer_lib.cli.provenance import cpu_name, git_commit  # noqa: E402
 from xformer_lib.data import Tokenizer, make_batch  # noqa: E402
 from xformer_lib.nn.transformer import TransformerConfig  # noqa: E402
-from xformer_lib.training import TrainConfig, keep_freed_memory, loop, planning  # noqa: E402
+from xformer_lib.training import TrainConfig, loop, planning  # noqa: E402
+from xformer_lib.training.memory import keep_freed_memory  # noqa: E402
 
 BASE = TransformerConfig(vocab_size=8000, dropout=0.1, max_len=64)
 # name: model, rows, places on either side; the first calibrates

@@ -31,8 +31,9 @@ from xformer_lib.data.corpora import load_corpus  # noqa: E402
 from xformer_lib.decoding import translate  # noqa: E402
 from xformer_lib.evaluation import bleu  # noqa: E402
 from xformer_lib.nn.transformer import Transformer  # noqa: E402
-from xformer_lib.training import keep_freed_memory, loop, preset, validation_loss  # noqa: E402
+from xformer_lib.training import loop, preset, validation_loss  # noqa: E402
 from xformer_lib.training.config import TrainConfig  # noqa: E402
+from xformer_lib.training.memory import keep_freed_memory  # noqa: E402
 
 TOKENS = 2048  # of a batch of the base
 NARROW = {"model.d_model": 192, "model.d_ff": 768}

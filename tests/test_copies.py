@@ -16,12 +16,15 @@ from torch.optim.swa_utils import AveragedModel
 from tests.ci import combinations, continuous
 from tests.whole_models import B, S, T, ids
 from tests.whole_models import build as build_model
-from xformer_lib.data import Tokenizer, sample_pairs
+from xformer_lib.data import Tokenizer
+from xformer_lib.data.fragment import sample_pairs
 from xformer_lib.decoding import Hypothesis, Translator, greedy
-from xformer_lib.engine import KeyValueCache, accelerate, quantize_int8
+from xformer_lib.engine import accelerate, quantize_int8
+from xformer_lib.engine.cache import KeyValueCache
 from xformer_lib.engine.decode import start_decoding
 from xformer_lib.inspection import attention_maps
-from xformer_lib.nn import GRUTranslator, LanguageModel, TransformerConfig
+from xformer_lib.nn import LanguageModel, TransformerConfig
+from xformer_lib.nn.recurrent import GRUTranslator
 from xformer_lib.nn.transformer import Transformer
 from xformer_lib.training import TrainConfig
 from xformer_lib.training.checkpoint import load_checkpoint, load_model, save_checkpoint, save_model, save_setup

@@ -14,19 +14,10 @@ from torch import nn
 from torch.nn.utils import prune
 
 from xformer_lib.data.tokenizer import Tokenizer
-from xformer_lib.decoding import (
-    Translator,
-    beam,
-    beam_search,
-    evaluation_mode,
-    greedy,
-    greedy_search,
-    likeliest,
-    next_logits,
-    sentences,
-    store_column_major,
-    translate,
-)
+from xformer_lib.decoding import Translator, beam, beam_search, greedy, greedy_search, next_logits, sentences, translate
+from xformer_lib.decoding.greedy_search import likeliest
+from xformer_lib.decoding.limits import evaluation_mode
+from xformer_lib.decoding.translator import store_column_major
 from xformer_lib.engine import decode as steps_of
 from xformer_lib.engine.modules import accelerate
 from xformer_lib.engine.quantized import quantize_int8

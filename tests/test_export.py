@@ -20,8 +20,9 @@ from xformer_lib.data.corpora import load_corpus, normalise
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.decoding import beam_search, greedy
 from xformer_lib.engine import accelerate, quantize_int8
-from xformer_lib.export import export_ctranslate2, export_model, export_onnx, export_tokenizer, export_torch
+from xformer_lib.export import export_ctranslate2, export_model, export_onnx, export_torch
 from xformer_lib.export.programs import ready_for_export
+from xformer_lib.export.tokenizer import export_tokenizer
 from xformer_lib.nn import Transformer, TransformerConfig
 from xformer_lib.pretrained import FOLDER
 from xformer_lib.training.checkpoint import load_model

@@ -79,7 +79,7 @@ LOOKS = {
     "getmembers of all": ("print('engine' in dict(inspect.getmembers(xformer_lib)))", "True"),
     "pydoc": ("print('The names of' in pydoc.render_doc(xformer_lib.nn), 'Attention' in pydoc.render_doc(xformer_lib))", "True True"),
     "what is there": ("print(xformer_lib.reference.__name__, 'Transformer' in dir(xformer_lib.nn))", "xformer_lib.reference True"),
-    "what needs less": ("print(xformer_lib.data.fragment_split.__name__)", "fragment_split"),
+    "what needs less": ("print(xformer_lib.data.read_pairs.__name__)", "read_pairs"),
     "the course": ("import xformer_course.lessons as c; print(len(inspect.getmembers(c)) > 5)", "True"),
 }
 
@@ -100,7 +100,7 @@ def test_to_ask_what_there_is_works_without_torch(name):
     [
         ("xformer_lib.nn.Transformer", f"AttributeError: xformer_lib.nn.transformer: {ADVICE}"),
         ("from xformer_lib.nn import Transformer", f"ModuleNotFoundError: xformer_lib.nn.transformer: {ADVICE}"),
-        ("from xformer_lib.nn import *", f"Error: xformer_lib.nn.recurrent: {ADVICE}"),
+        ("from xformer_lib.nn import *", f"Error: xformer_lib.nn.positions: {ADVICE}"),
         ("from xformer_lib import load_pretrained", f"ModuleNotFoundError: xformer_lib.pretrained: {ADVICE}"),
         ("xformer_lib.load_pretrained", f"AttributeError: xformer_lib.pretrained: {ADVICE}"),
         ("import xformer_lib.nn.transformer", "ModuleNotFoundError: No module named 'torch'"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from xformer_lib.data import sample_pairs, split_words
+from xformer_lib.data.fragment import sample_pairs, split_words
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.decoding import Translator, greedy
 from xformer_lib.engine import accelerate

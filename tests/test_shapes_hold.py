@@ -33,9 +33,9 @@ def test_the_check_is_on(tmp_path):
     """A call that breaks a signature and nothing else is caught, so the test above can fail."""
     (tmp_path / "test_wrong.py").write_text(
         "import numpy as np\n"
-        "from xformer_lib.reference.masks import padding_mask\n"
+        "from xformer_lib.reference.masks import length_mask\n"
         "def test_wrong():\n"
-        "    padding_mask(np.zeros((2, 3), dtype=np.int64), 5)\n"
+        "    length_mask(np.zeros((2, 3), dtype=np.int64), 5)\n"
     )
     run = run_checked(tmp_path)
     assert run.returncode == 1 and "jaxtyping" in run.stdout, run.stdout[-3000:]

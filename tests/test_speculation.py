@@ -10,7 +10,8 @@ import torch
 from tests.test_decoding import CONFIG, LENGTHS, MAX_LEN, V, build, sources
 from tests.whole_models import SIX
 from xformer_lib.decoding import greedy
-from xformer_lib.engine import CachedSteps, PlainSteps, accelerate, quantize_int8
+from xformer_lib.engine import accelerate, quantize_int8
+from xformer_lib.engine.decode import CachedSteps, PlainSteps
 from xformer_lib.nn.recurrent import GRUTranslator
 from xformer_lib.speculation import ModelDraft, gained, speculative, start_guessing
 

@@ -10,7 +10,8 @@ import torch
 
 from tests.ci import in_ci
 from tests.whole_models import S, T, build, ids
-from xformer_lib.data import Tokenizer, sample_pairs
+from xformer_lib.data import Tokenizer
+from xformer_lib.data.fragment import sample_pairs
 from xformer_lib.decoding import Translator, beam_search, greedy
 from xformer_lib.inspection import ablate_heads, attention_heads, edit_attention, record_attention
 from xformer_lib.speculation import ModelDraft, speculative

@@ -59,13 +59,14 @@ import xformer_lib
 from xformer_lib import load_pretrained
 from xformer_lib.decoding import beam_search, greedy
 from xformer_lib.engine import accelerate
-from xformer_lib.nn import GRUTranslator, Transformer, TransformerConfig
+from xformer_lib.nn import Transformer, TransformerConfig
+from xformer_lib.nn.recurrent import GRUTranslator
 from xformer_lib.training import TrainConfig, train
 
 config, ids = TransformerConfig(vocab_size=7), torch.ones(2, 3, dtype=torch.long)
 reveal_type(xformer_lib.nn.Transformer(config).encode(ids))  # torch._tensor.Tensor
 reveal_type(xformer_lib.nn.Transformer(config).config.d_model)  # int
-reveal_type(xformer_lib.nn.attention.MultiHeadAttention(8, 2).num_heads)  # int
+reveal_type(xformer_lib.nn.multi_head.MultiHeadAttention(8, 2).num_heads)  # int
 reveal_type(xformer_lib.reference.causal_mask(3))  # numpy.ndarray
 reveal_type(xformer_lib.training.plan)  # def (config: xformer_lib.nn.transformer.TransformerConfig,
 reveal_type(xformer_lib.data.load_corpus("fragment"))  # list[tuple[str, str]]

@@ -9,7 +9,8 @@ from pathlib import Path
 import torch
 
 from xformer_lib import load_pretrained
-from xformer_lib.decoding import beam_search, evaluation_mode, next_logits
+from xformer_lib.decoding import beam_search, next_logits
+from xformer_lib.decoding.limits import evaluation_mode
 
 PATH = Path(__file__).resolve().parents[1] / "xformer_course" / "explorables" / "assets" / "beam.json"
 SENTENCES = ("We need a car.", "They sat down.")

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
-from xformer_lib.nn.attention import MultiHeadAttention
+from xformer_lib.nn.multi_head import MultiHeadAttention
 
 
 def check_attends(model: object, layers: dict[str, MultiHeadAttention]) -> None:

@@ -1,22 +1,38 @@
 """Names that a package imports only when they are first used (PEP 562)."""
 
 import sys
+import warnings
 from importlib import import_module
+from types import ModuleType
 
 from xformer_lib._needs import with_advice
+from xformer_lib._old_names import OLD_MODULES, OLD_NAMES
 
 
 def lazy_names(package, homes):
     """Return ``(__getattr__, __dir__)`` for a package whose public names live in its modules.
+
+    A name of `OLD_NAMES` gives what it is called now, with a DeprecationWarning that says what to import.
 
     Args:
         package: The package's ``__name__``.
         homes: For every public name, the module inside the package that defines it.
     """
 
+    if package in OLD_MODULES:  # an import finds it; as an attribute of the package, the name is a function now
+        old = sys.modules[OLD_MODULES[package]] = ModuleType(OLD_MODULES[package])
+        vars(old)["__getattr__"] = lazy_names(old.__name__, {})[0]
+
     def __getattr__(name):
         if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            new = OLD_NAMES.get(f"{package}.{name}".removeprefix("xformer_lib."))
+            if new is None:
+                raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            module, _, now = f"xformer_lib.{new}".rpartition(".")
+            value = getattr(import_part(module), now)
+            advice = f"{package}.{name}: this name goes in 0.11; write from {module} import {now}"
+            warnings.warn(advice, DeprecationWarning, stacklevel=2)
+            return value
         value = getattr(import_part(f"{package}.{homes[name]}"), name)
         setattr(sys.modules[package], name, value)
         return value

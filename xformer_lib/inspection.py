@@ -19,15 +19,13 @@ from xformer_lib._inspection_checks import check_attends, check_editable, check_
 from xformer_lib.data.corpora import normalise
 from xformer_lib.data.tokenizer import Tokenizer, piece_words
 from xformer_lib.nn._trees import second_tree
-from xformer_lib.nn.attention import MultiHeadAttention
+from xformer_lib.nn.multi_head import MultiHeadAttention
 from xformer_lib.nn.protocols import Module, TranslationModel
 from xformer_lib.shapes import Float
 
 __all__ = [
-    "merge_pieces",
     "attention_links",
     "alignment_error_rate",
-    "attention_layers",
     "attention_heads",
     "ablate_heads",
     "record_attention",
@@ -98,6 +96,7 @@ def attention_layers(model: Module) -> dict[str, MultiHeadAttention]:
             if isinstance(layer, MultiHeadAttention)}
 
 
+# %% chapter 12i: Switch a head off
 def attention_heads(model: Module) -> list[tuple[str, int]]:
     """Return (name of the layer, head) of every head, encoder first; heads from 0 on."""
     return [(name, head) for name, layer in attention_layers(model).items()

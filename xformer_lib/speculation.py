@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from xformer_lib.decoding import evaluation_mode, length_limits, likeliest, sayable
 from xformer_lib.decoding._checks import check_translator
+from xformer_lib.decoding.greedy_search import likeliest
+from xformer_lib.decoding.limits import evaluation_mode, length_limits, sayable
 from xformer_lib.engine.decode import CachedSteps, PlainSteps, is_known
 from xformer_lib.nn._trees import second_tree
 from xformer_lib.nn.checks import check_best, check_known_ids

@@ -54,8 +54,8 @@ class Ours(Contender):
 
     def build(self, setting: Setting) -> dict:
         from xformer_lib.data.tokenizer import Tokenizer
-        from xformer_lib.training import has_bfloat16, keep_freed_memory
-        from xformer_lib.training.memory import keep_few_kernels
+        from xformer_lib.training.memory import keep_few_kernels, keep_freed_memory
+        from xformer_lib.training.precision import has_bfloat16
         from xformer_lib.training.run import build_run
 
         keep_few_kernels()  # both as the loop does before its first step

@@ -43,7 +43,7 @@ class Name:
     """One public name and where it is defined."""
 
     name: str
-    module: str  # "nn.attention"
+    module: str  # "nn.multi_head"
     node: ast.stmt
     source: str  # of the whole module
     section: str  # heading of the chapter's section, as "chapter 8: Positions"; "" for a hand-written module
@@ -60,7 +60,7 @@ class Name:
 
 
 def path_of(module):
-    """The file of ``nn.attention``, or of the package ``nn``."""
+    """The file of ``nn.multi_head``, or of the package ``nn``."""
     parts = module.split(".")
     package = next(one for one in PACKAGES if (ROOT / one / parts[0]).exists() or (ROOT / one / f"{parts[0]}.py").exists())
     file = ROOT.joinpath(package, *parts).with_suffix(".py")
@@ -68,12 +68,12 @@ def path_of(module):
 
 
 def inside(module):
-    """``nn.attention`` for ``xformer_lib.nn.attention``; any other module as it is."""
+    """``nn.multi_head`` for ``xformer_lib.nn.multi_head``; any other module as it is."""
     return re.sub(rf"^({'|'.join(PACKAGES)})\.", "", module or "")
 
 
 def dotted(module):
-    """``xformer_lib.nn.attention`` for ``nn.attention``."""
+    """``xformer_lib.nn.multi_head`` for ``nn.multi_head``."""
     return ".".join([path_of(module).relative_to(ROOT).parts[0], *module.split(".")])
 
 
@@ -382,6 +382,19 @@ def package_page(package):
         lines += ["", f"## {escaped(module)}", "", module_words(module), ""]
         lines += [entry(name) for name in names if name.module == module]
     return "\n".join(lines)
+
+
+def old_names():
+    """The names that warn, and what to write instead, as a table."""
+    if str(ROOT) not in sys.path:
+        sys.path.insert(0, str(ROOT))
+    from xformer_lib._old_names import IN_THEIR_MODULE, RENAMED
+
+    rows = [f"| `{old}` | `{new}` |" for old, new in RENAMED.items()]
+    for module, names in IN_THEIR_MODULE.items():
+        listed = ", ".join(f"`{name}`" for name in names.split())
+        rows.append(f"| {listed} of `{module.partition('.')[0]}` | the same, from `xformer_lib.{module}` |")
+    return "\n".join(["| before | now |", "|---|---|", *rows])
 
 
 def command_help():

@@ -25,6 +25,7 @@ PARTS = {
     "citation": citation,
     "command": api.command_help,
     "glossary": glossary.entries,
+    "oldnames": api.old_names,
     "pictures": gallery.gallery,
     "results": results.every_record,
     "review": review.every_question,

@@ -36,6 +36,11 @@ def test_every_public_name_is_explained(package):
     assert set(re.findall(r"^- \[`\w+`\]\(#([^)]+)\)", page, re.M)) == set(anchors), "the list at the top and the entries differ"
 
 
+def test_the_changelog_says_what_to_write_for_an_old_name():
+    rows = [row for row in api.old_names().splitlines() if "`" in row]
+    assert len(rows) > 50 and set(rows) <= set((ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines())
+
+
 def test_a_name_comes_with_its_signature_its_words_and_its_section():
     entry = api.entry(api.find("softmax", "reference.attention"))
     assert 'scores: Float[np.ndarray, "*shape"], axis: int = -1' in entry

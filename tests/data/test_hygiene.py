@@ -2,7 +2,8 @@
 
 import pytest
 
-from xformer_lib.data import CORPUS_ERRORS, corpora, load_corpus
+from xformer_lib.data import corpora, load_corpus
+from xformer_lib.data.corpora import CORPUS_ERRORS
 from xformer_lib.nn.transformer import TransformerConfig
 from xformer_lib.training import TrainConfig, loop, run
 

@@ -13,7 +13,8 @@ from tests.test_decoding import CONFIG as TALKING
 from tests.test_decoding import build as talker
 from tests.test_decoding import sources
 from tests.whole_models import CHOICES, CONFIG, SIX, B, S, T, build, by_path, ids
-from xformer_lib.decoding import beam_search, greedy, store_column_major
+from xformer_lib.decoding import beam_search, greedy
+from xformer_lib.decoding.translator import store_column_major
 from xformer_lib.engine.cache import KeyValueCache
 from xformer_lib.engine.decode import (
     PARTS,

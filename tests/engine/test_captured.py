@@ -21,8 +21,9 @@ from tests.test_decoding import build as talker
 from tests.test_decoding import sources
 from tests.whole_models import CHOICES, CONFIG, SIX, S, T, build, ids
 from xformer_lib.decoding import Translator, beam_search, greedy
-from xformer_lib.engine import CachedSteps, CapturedSteps, PackedSteps, PlainSteps, captured, decode, quantize_int8, start_decoding
-from xformer_lib.engine.captured import LOOK_EVERY, ROOMS, WARM_UP, room_size
+from xformer_lib.engine import captured, decode, quantize_int8, start_decoding
+from xformer_lib.engine.captured import LOOK_EVERY, ROOMS, WARM_UP, CapturedSteps, room_size
+from xformer_lib.engine.decode import CachedSteps, PackedSteps, PlainSteps
 from xformer_lib.speculation import speculative
 
 WAITS = {"aten::item", "aten::_local_scalar_dense", "aten::nonzero", "aten::masked_select", "aten::is_nonzero", "aten::equal"}

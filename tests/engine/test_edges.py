@@ -9,9 +9,11 @@ from torch.func import functional_call, grad, hessian, jacrev, jvp, vmap
 from tests.ci import combinations
 from tests.whole_models import SIX, WAYS, S, build, computed
 from tests.whole_models import T as TARGET_LEN
-from xformer_lib.engine import Linear, attend, explicit_attention, fused_attention, local_attention, product, tiled_attention
+from xformer_lib.engine import explicit_attention, fused_attention, local_attention, tiled_attention
+from xformer_lib.engine.modules import attend
+from xformer_lib.engine.products import FastLinear, product
 from xformer_lib.nn import GroupedQueryAttention, Transformer, TransformerConfig
-from xformer_lib.nn.attention import attention as plain_attention
+from xformer_lib.nn.multi_head import attention as plain_attention
 from xformer_lib.training import translation_loss
 
 T, IN, OUT = 7, 263, 257  # wide enough for the library's own product
@@ -41,7 +43,7 @@ def test_a_bias_of_any_layout(name, with_gradients):
 
 
 def test_a_layer_whose_bias_is_a_slice():
-    layer, x = Linear(IN, OUT), drawn(T, IN)
+    layer, x = FastLinear(IN, OUT), drawn(T, IN)
     layer.bias = torch.nn.Parameter(drawn(OUT, 2)[:, 1])
     assert not layer.bias.is_contiguous()
     torch.testing.assert_close(layer(x), F.linear(x, layer.weight, layer.bias), atol=2e-4, rtol=1e-5)
@@ -175,7 +177,7 @@ def test_tensors_are_made_where_the_input_is(way, positions):
 
 
 def test_transforms_of_the_linear_layer():
-    layer, x, tangent = Linear(IN, OUT), drawn(T, IN), drawn(T, IN).flip(0)
+    layer, x, tangent = FastLinear(IN, OUT), drawn(T, IN), drawn(T, IN).flip(0)
     weight, bias = (parameter.detach() for parameter in layer.parameters())
     plain = torch.nn.Linear(IN, OUT)
     plain.load_state_dict(layer.state_dict())
@@ -224,7 +226,7 @@ def test_no_queries_or_no_keys(name, queries, keys):
 
 @pytest.mark.parametrize("shape", [(0, IN), (0, T, IN), (3, 0, IN)])
 def test_a_linear_layer_without_rows(shape):
-    layer, x = Linear(IN, OUT), torch.zeros(shape, requires_grad=True)
+    layer, x = FastLinear(IN, OUT), torch.zeros(shape, requires_grad=True)
     output = layer(x)
     assert output.shape == (*shape[:-1], OUT)
     output.sum().backward()

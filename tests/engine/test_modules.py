@@ -21,8 +21,8 @@ from xformer_lib.engine.modules import (
     needed,
 )
 from xformer_lib.nn import GroupedQueryAttention, LanguageModel, MultiHeadAttention, Transformer
-from xformer_lib.nn.attention import attention
 from xformer_lib.nn.masks import padding_mask
+from xformer_lib.nn.multi_head import attention
 from xformer_lib.nn.positions import AlibiPositions, RotaryPositions
 from xformer_lib.nn.recurrent import GRUAttentionTranslator
 

@@ -63,7 +63,7 @@ def test_products_are_exact(n, k, o, kernel, monkeypatch):
 @pytest.mark.parametrize("isa", ["SSE41", "AVX2", "AVX512_CORE"])
 def test_products_are_exact_on_older_processors(isa):
     code = (
-        "import torch; from xformer_lib.engine import int_product; torch.manual_seed(0);"
+        "import torch; from xformer_lib.engine.quantized import int_product; torch.manual_seed(0);"
         "a, b = (torch.randint(-127, 128, shape, dtype=torch.int8) for shape in ((3, 1031), (1031, 5)));"
         "assert torch.equal(int_product(a, b).double(), a.double() @ b.double())"
     )

@@ -8,10 +8,10 @@ from tests.explorables.stage import FIGURE, on_stage, readings
 from xformer_course import explorables
 from xformer_course.explorables.masking import queries_and_keys
 from xformer_lib.reference.attention import scaled_dot_product_attention
-from xformer_lib.reference.masks import causal_mask, local_mask, padding_mask
+from xformer_lib.reference.masks import causal_mask, length_mask, local_mask
 
 N = 6
-PADDING = np.repeat(padding_mask([N - 2], N), N, axis=0)
+PADDING = np.repeat(length_mask([N - 2], N), N, axis=0)
 EMPTY = np.repeat(np.arange(N)[:, None] != 2, N, axis=1)
 MASKS = {
     "none": np.ones((N, N), dtype=bool),
@@ -96,7 +96,7 @@ def test_words_of_a_decoder(chromium, tmp_path):
     words = ["<bos>", "Je", "suis", "<pad>", "<pad>"]
     (got,) = readings(chromium, tmp_path, explorables.masks(words=words), [{"preset": "both"}])
     q, k = queries_and_keys(5)
-    mask = causal_mask(5) & padding_mask([3], 5)
+    mask = causal_mask(5) & length_mask([3], 5)
     np.testing.assert_allclose(got["weights"], scaled_dot_product_attention(q, k, k, mask=mask)[1], atol=1e-5)
     assert got["said"] == "12 of 25 pairs may be read. Nothing leaks: no query looks ahead, none reads padding."
 

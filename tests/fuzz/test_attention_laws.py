@@ -14,7 +14,7 @@ from xformer_lib.engine.decode import later_mask
 from xformer_lib.engine.modules import explicit_attention, fused_attention
 from xformer_lib.nn import GroupedQueryAttention, MultiHeadAttention, Transformer, TransformerConfig
 from xformer_lib.nn import masks as nn_masks
-from xformer_lib.nn.attention import attention
+from xformer_lib.nn.multi_head import attention
 from xformer_lib.nn.positions import POSITIONS, attention_positions
 from xformer_lib.reference import masks
 from xformer_lib.reference.attention import additive_attention, scaled_dot_product_attention
@@ -54,7 +54,7 @@ def test_masks_of_the_reference_are_their_definitions(length, window):
 @given(st.lists(st.integers(0, 11), max_size=7), st.integers(0, 5))
 def test_padding_masks_open_the_beginning_of_each_row(lengths, more):
     width = max(lengths, default=0) + more
-    mask = masks.padding_mask(lengths, width)
+    mask = masks.length_mask(lengths, width)
     assert mask.shape == (len(lengths), width) and mask.dtype == bool
     assert mask.tolist() == [[j < length for j in range(width)] for length in lengths]
 

@@ -6,8 +6,8 @@ import torch
 from torch import nn
 
 from xformer_lib.nn import DecoderLayer, EncoderLayer, GroupedQueryAttention, PositionwiseFeedForward, TokenEmbedding
-from xformer_lib.nn.attention import MultiHeadAttention, attention, masked_softmax
 from xformer_lib.nn.masks import padding_mask, target_mask
+from xformer_lib.nn.multi_head import MultiHeadAttention, attention, masked_softmax
 from xformer_lib.nn.positions import LearnedPositions, RelativePositions, RotaryPositions, attention_positions
 
 B, I, J, H, D, E = 2, 5, 7, 3, 11, 13

@@ -9,8 +9,8 @@ from tests.ci import combinations
 from tests.whole_models import computed
 from xformer_lib.decoding import greedy
 from xformer_lib.inspection import edit_attention
-from xformer_lib.nn.attention import MultiHeadAttention
 from xformer_lib.nn.grouped import GroupedQueryAttention
+from xformer_lib.nn.multi_head import MultiHeadAttention
 from xformer_lib.nn.positions import POSITIONS, attention_positions
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 

@@ -3,17 +3,17 @@
 import inspect
 import math
 from functools import partial
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 import torch
 
 from xformer_lib import engine, nn
-from xformer_lib.nn.attention import MultiHeadAttention
 from xformer_lib.nn.layers import DecoderLayer, EncoderLayer, PositionwiseFeedForward, Residual
+from xformer_lib.nn.multi_head import MultiHeadAttention
 from xformer_lib.nn.positions import POSITIONS, AlibiPositions, LearnedPositions, NoPositions, SinusoidalPositions, sinusoidal_positions
-from xformer_lib.nn.recurrent import AdditiveAttention
-from xformer_lib.nn.transformer import Decoder, Encoder, TransformerConfig
-from xformer_lib.nn.variants import TokenEncoder
+from xformer_lib.nn.transformer import TransformerConfig
 
 B, I, M, F = 3, 5, 14, 11
 
@@ -90,8 +90,11 @@ def test_a_layer_takes_any_attention():
     assert layer.self_attention.positions is inside and layer.cross_attention.positions is None and len(asked) == 2
 
 
-NAMES = [getattr(room, name) for room in (nn, engine) for name in room.__all__]
-MODULES = [one for one in NAMES if isinstance(one, type) and issubclass(one, torch.nn.Module)]
+FILES = [import_module(f"{room.__name__}.{file.stem}") for room in (nn, engine) for file in Path(room.__path__[0]).glob("[!_]*.py")]
+NAMES = list(dict.fromkeys(one for file in FILES for one in vars(file).values() if getattr(one, "__module__", "") == file.__name__))
+MODULES = [
+    one for one in NAMES if isinstance(one, type) and issubclass(one, torch.nn.Module) and one.forward is not torch.nn.Module.forward
+]
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda one: one.__name__)
@@ -100,15 +103,9 @@ def test_help_says_what_a_call_returns(module):
     assert inspect.getdoc(module.forward) != inspect.getdoc(torch.nn.Module.forward)
 
 
-@pytest.mark.parametrize("taker", [MultiHeadAttention, EncoderLayer, DecoderLayer, Encoder, Decoder, TokenEncoder, AdditiveAttention])
-def test_help_says_what_true_means_in_a_mask(taker):
-    assert "True = may attend" in " ".join(f"{taker.__doc__} {taker.forward.__doc__}".split())
-
-
 def test_help_says_what_may_be_chosen():
     words = inspect.getdoc(TransformerConfig)
     assert all(f'"{name}"' in words for name in ("pre", "post", *POSITIONS))
-    assert "opposite of the masks of torch.nn.MultiheadAttention" in " ".join(inspect.getdoc(MultiHeadAttention).split())
     assert "- ``layers`` (chapter 8, Layers): " in nn.__doc__ and all(name in nn.__doc__ for name in nn.__all__)
 
 

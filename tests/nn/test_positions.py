@@ -7,9 +7,9 @@ import torch
 
 from tests.ci import combinations
 from tests.whole_models import computed
-from xformer_lib.nn.attention import MultiHeadAttention, attention
 from xformer_lib.nn.checks import SCHEMES
-from xformer_lib.nn.positions import POSITIONS, attention_positions, rotary
+from xformer_lib.nn.multi_head import MultiHeadAttention, attention
+from xformer_lib.nn.positions import POSITIONS, apply_rotary, attention_positions
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 
 B, S, T, V = 3, 7, 5, 31
@@ -87,12 +87,12 @@ def test_two_sided_alibi_cannot_tell_left_from_right():
 @pytest.mark.errors  # the signature promises floating-point numbers
 def test_rotary_turns_whole_numbers_as_it_turns_others():
     whole = torch.arange(3 * 10).reshape(3, 10)
-    torch.testing.assert_close(rotary(whole, 7), rotary(whole.float(), 7))
+    torch.testing.assert_close(apply_rotary(whole, 7), apply_rotary(whole.float(), 7))
 
 
 def test_rotary_scores_depend_on_the_offset_alone():
     q, k = torch.randn(2, 1, 10, dtype=torch.float64)
-    score = lambda i, j: float(rotary(q[None], i) @ rotary(k[None], j).mT)
+    score = lambda i, j: float(apply_rotary(q[None], i) @ apply_rotary(k[None], j).mT)
     assert score(3, 1) == pytest.approx(score(120, 118), abs=1e-12)
     assert abs(score(3, 1) - score(1, 3)) > 1e-3 and abs(score(3, 1) - score(4, 1)) > 1e-3
 

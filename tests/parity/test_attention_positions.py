@@ -10,9 +10,9 @@ from tests.whole_models import computed
 from xformer_lib.engine import modules
 from xformer_lib.engine.cache import KeyValueCache
 from xformer_lib.engine.modules import explicit_attention
-from xformer_lib.nn.attention import MultiHeadAttention
 from xformer_lib.nn.masks import causal_mask
-from xformer_lib.nn.positions import alibi_slopes, attention_positions, rotary
+from xformer_lib.nn.multi_head import MultiHeadAttention
+from xformer_lib.nn.positions import alibi_slopes, apply_rotary, attention_positions
 from xformer_lib.reference import positions as reference
 from xformer_lib.reference.attention import softmax
 
@@ -132,7 +132,7 @@ def test_cached_steps_know_their_place(scheme, path):
 def test_rotary(shape, start):
     x = np.random.default_rng(7).normal(size=shape)
     expected = reference.rotary(x, np.arange(start, start + I))
-    assert np.abs(rotary(torch.from_numpy(x), start).numpy() - expected).max() < TOLERANCE
+    assert np.abs(apply_rotary(torch.from_numpy(x), start).numpy() - expected).max() < TOLERANCE
 
 
 @pytest.mark.parametrize("num_heads", [1, 2, 3, 5, 8, 13, 16])

@@ -6,8 +6,8 @@ import torch
 
 from tests.whole_models import computed
 from xformer_lib.engine.modules import explicit_attention, fused_attention
-from xformer_lib.nn.attention import MultiHeadAttention, attention
 from xformer_lib.nn.masks import causal_mask
+from xformer_lib.nn.multi_head import MultiHeadAttention, attention
 from xformer_lib.reference import masks
 from xformer_lib.reference.attention import scaled_dot_product_attention
 

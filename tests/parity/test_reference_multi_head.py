@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from xformer_lib.reference.masks import causal_mask, padding_mask
+from xformer_lib.reference.masks import causal_mask, length_mask
 from xformer_lib.reference.multi_head import multi_head_attention, per_head
 
 BATCH, QUERIES, KEYS, HEADS, WIDTH = 2, 5, 7, 3, 11  # all sizes are different primes
@@ -78,7 +78,7 @@ def test_cross_attention(rng, layer, masked):
 
 
 def test_padding(rng, layer):
-    x, context, real = sentences(rng, QUERIES), sentences(rng, KEYS), padding_mask([KEYS, 2], KEYS)
+    x, context, real = sentences(rng, QUERIES), sentences(rng, KEYS), length_mask([KEYS, 2], KEYS)
     ours = multi_head_attention(x, context, *copied(layer), mask=real[:, None, :])
     assert_same(ours, theirs(layer, x, context, hidden_keys=~real))
 

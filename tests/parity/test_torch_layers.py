@@ -6,9 +6,9 @@ from torch import nn
 
 from tests.parity.copying import attention_pairs, both_gradients, copy, largest_difference, layer_pairs, perturb, stack_pairs
 from tests.whole_models import computed
-from xformer_lib.nn.attention import MultiHeadAttention
 from xformer_lib.nn.layers import DecoderLayer, EncoderLayer
 from xformer_lib.nn.masks import causal_mask
+from xformer_lib.nn.multi_head import MultiHeadAttention
 from xformer_lib.nn.transformer import Decoder, Encoder, TransformerConfig
 
 B, S, T, H, D, F, LAYERS = 3, 7, 5, 2, 11, 29, 2  # no two sizes alike, save the heads and layers

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from xformer_lib.nn import LanguageModel, SeriesReader, Transformer, TransformerConfig, VisionTransformer
+from xformer_lib.nn import LanguageModel, Transformer, TransformerConfig, VisionTransformer
+from xformer_lib.nn.variants import SeriesReader
 
 FILES = {
     name: json.loads((Path(__file__).resolve().parents[2] / "results" / name).read_text(encoding="utf-8"))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from xformer_lib.reference.attention import additive_attention, scaled_dot_product_attention, softmax
-from xformer_lib.reference.masks import causal_mask, padding_mask
+from xformer_lib.reference.masks import causal_mask, length_mask
 
 BATCH, NUM_HEADS, NUM_QUERIES, NUM_KEYS = 2, 3, 5, 7
 WIDTH_Q, WIDTH_K, WIDTH_V, WIDTH_A = 11, 13, 17, 19  # all sizes are different primes
@@ -108,7 +108,7 @@ class TestScaledDotProductAttention:
     def test_a_mask_over_keys_applies_to_every_query_of_its_row(self, rng):
         q = rng.normal(size=(BATCH, NUM_QUERIES, WIDTH_Q))
         k, v = rng.normal(size=(2, BATCH, NUM_KEYS, WIDTH_Q))
-        output, weights = scaled_dot_product_attention(q, k, v, mask=padding_mask([5, 0], NUM_KEYS)[:, None, :])
+        output, weights = scaled_dot_product_attention(q, k, v, mask=length_mask([5, 0], NUM_KEYS)[:, None, :])
         short, _ = scaled_dot_product_attention(q[0], k[0, :5], v[0, :5])
         np.testing.assert_allclose(output[0], short)
         assert not weights[0, :, 5:].any()

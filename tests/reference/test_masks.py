@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from xformer_lib.reference.masks import causal_mask, local_mask, padding_mask
+from xformer_lib.reference.masks import causal_mask, length_mask, local_mask
 
 
 def drawn(text):
@@ -13,8 +13,8 @@ def drawn(text):
 CASES = [
     (causal_mask(1), "#"),
     (causal_mask(4), "#... ##.. ###. ####"),
-    (padding_mask([3, 0, 5], 5), "###.. ..... #####"),
-    (padding_mask(np.array([2, 1]), 3), "##. #.."),
+    (length_mask([3, 0, 5], 5), "###.. ..... #####"),
+    (length_mask(np.array([2, 1]), 3), "##. #.."),
     (local_mask(5, 0), "#.... .#... ..#.. ...#. ....#"),
     (local_mask(5, 1), "##... ###.. .###. ..### ...##"),
     (local_mask(5, 2), "###.. ####. ##### .#### ..###"),
@@ -28,7 +28,7 @@ def test_mask_is_as_drawn(mask, drawing):
     np.testing.assert_array_equal(mask, drawn(drawing))
 
 
-EMPTY = [(causal_mask(0), (0, 0)), (local_mask(0, 3), (0, 0)), (padding_mask([], 3), (0, 3))]
+EMPTY = [(causal_mask(0), (0, 0)), (local_mask(0, 3), (0, 0)), (length_mask([], 3), (0, 3))]
 
 
 @pytest.mark.parametrize("mask,shape", EMPTY)
@@ -49,10 +49,10 @@ def test_numpy_integers_are_lengths_too():
         (lambda: causal_mask(3.0), "length: expected a whole number, 0 or more, got 3.0"),
         (lambda: local_mask("3", 1), "length: expected a whole number, 0 or more, got '3'"),
         (lambda: local_mask(3, -2), "window: expected a whole number, 0 or more, got -2"),
-        (lambda: padding_mask([2], None), "max_len: expected a whole number, 0 or more, got None"),
-        (lambda: padding_mask([2, -1], 3), "lengths: expected a whole number, 0 or more, got -1"),
-        (lambda: padding_mask([2.5], 3), "lengths: expected a whole number, 0 or more, got 2.5"),
-        (lambda: padding_mask([2, 4], 3), "lengths: expected at most max_len=3, got 4; shorten that row"),
+        (lambda: length_mask([2], None), "max_len: expected a whole number, 0 or more, got None"),
+        (lambda: length_mask([2, -1], 3), "lengths: expected a whole number, 0 or more, got -1"),
+        (lambda: length_mask([2.5], 3), "lengths: expected a whole number, 0 or more, got 2.5"),
+        (lambda: length_mask([2, 4], 3), "lengths: expected at most max_len=3, got 4; shorten that row"),
     ],
 )
 def test_errors_say_what_to_do(make, fragment):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from xformer_lib.reference.attention import scaled_dot_product_attention
-from xformer_lib.reference.masks import causal_mask, padding_mask
+from xformer_lib.reference.masks import causal_mask, length_mask
 from xformer_lib.reference.multi_head import multi_head_attention, per_head
 
 BATCH, NUM_HEADS, NUM_QUERIES, NUM_KEYS = 2, 3, 5, 7
@@ -116,7 +116,7 @@ class TestMultiHeadAttention:
     def test_a_batch_as_large_as_the_number_of_heads_is_not_taken_for_heads(self, rng, weights):
         x = rng.normal(size=(NUM_HEADS, NUM_QUERIES, WIDTH_M))
         context = rng.normal(size=(NUM_HEADS, NUM_KEYS, WIDTH_C))
-        _, maps = multi_head_attention(x, context, *weights, mask=padding_mask([7, 2, 4], NUM_KEYS)[:, None, :])
+        _, maps = multi_head_attention(x, context, *weights, mask=length_mask([7, 2, 4], NUM_KEYS)[:, None, :])
         assert (maps[0] > 0).all()
         assert (maps[1, :, :, :2] > 0).all() and not maps[1, :, :, 2:].any()
 

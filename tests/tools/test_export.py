@@ -127,7 +127,7 @@ def test_module_that_nobody_exports_goes(house):
 
 def test_one_chapter_alone_leaves_the_others(house):
     house("03_lookup", code(IMPORTS), code(SCALE), code(SOFT))
-    house("04_more", code("#| export reference.more\ndef more(x):\n    return x"))
+    house("04_more", code("#| export reference.more\ndef most(x):\n    return x"))
     export(house)
     house("03_lookup", code("%matplotlib inline"), code("#| export nn.broken\n%magic"))
     house("04_more", code("#| export reference.more\ndef less(x):\n    return x"))
@@ -197,6 +197,9 @@ def test_one_home_for_a_name_in_a_package(house):
     house("03_lookup", code("#| export reference.a\ndef f(x):\n    return x"))
     house("04_more", code("#| export reference.b\ndef f(y):\n    return y"))
     with pytest.raises(ExportError, match="f is exported by both a and b"):
+        export(house)
+    house("04_more", code("#| export reference.f\ndef g(y):\n    return y"))
+    with pytest.raises(ExportError, match="f is a module; give it another name, as f is exported by a, too"):
         export(house)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from xformer_lib.training import pick_device
+from xformer_lib.training.precision import pick_device
 
 
 def test_the_processor_is_always_here():

@@ -109,7 +109,8 @@ def test_a_model_too_large_for_the_machine_is_refused_before_it_is_built(tmp_pat
 
 
 def test_a_model_that_just_fits_is_not(tmp_path, monkeypatch):
-    from xformer_lib.training import memory, parameter_count
+    from xformer_lib.training import memory
+    from xformer_lib.training.planning import parameter_count
 
     needed = 16 * parameter_count(replace(MODEL, vocab_size=263))
     monkeypatch.setattr(memory, "memory", lambda: needed)
@@ -119,7 +120,8 @@ def test_a_model_that_just_fits_is_not(tmp_path, monkeypatch):
 
 
 def test_a_model_is_counted_without_building_its_layers():
-    from xformer_lib.training import memory, parameter_count
+    from xformer_lib.training import memory
+    from xformer_lib.training.planning import parameter_count
 
     config = replace(MODEL, num_encoder_layers=5, num_decoder_layers=3)
     assert memory.parameters(config) == parameter_count(config)

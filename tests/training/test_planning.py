@@ -8,7 +8,8 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from xformer_lib.data import make_batch
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
-from xformer_lib.training import planning, to_tensors, translation_loss
+from xformer_lib.training import planning, translation_loss
+from xformer_lib.training.step import to_tensors
 
 BASE = TransformerConfig(vocab_size=311, d_model=24, num_heads=4, d_ff=37, num_encoder_layers=2, num_decoder_layers=1, max_len=29)
 BATCH = make_batch([([5 + n] * (3 + n % 4), [7 + n] * (6 + n % 5)) for n in range(11)])

@@ -11,7 +11,8 @@ from tests.training.test_folder import CONFIG as SHORT
 from tests.training.test_folder import PAIRS
 from xformer_lib.cli import build_parser, main
 from xformer_lib.cli.provenance import run_record
-from xformer_lib.data import load_corpus, load_pairs, read_pairs, split_pairs
+from xformer_lib.data import load_corpus, read_pairs, split_pairs
+from xformer_lib.data.pairs import load_pairs
 from xformer_lib.decoding import translate
 from xformer_lib.training import preset, preset_for, resume, train
 from xformer_lib.training.checkpoint import load_model, load_settings

@@ -7,7 +7,7 @@ import numpy as np
 from xformer_course.explorables.explorable import Explorable
 from xformer_course.explorables.pictures import matrix_table
 from xformer_lib.reference.attention import scaled_dot_product_attention
-from xformer_lib.reference.masks import causal_mask, padding_mask
+from xformer_lib.reference.masks import causal_mask, length_mask
 from xformer_lib.shapes import Bool, Float
 
 WORDS = ("The", "big", "yellow", "cat", "<pad>", "<pad>")
@@ -21,7 +21,7 @@ def queries_and_keys(length: int) -> tuple[Float[np.ndarray, "i d"], Float[np.nd
 
 def first_masks(length: int) -> dict[str, tuple[str, Bool[np.ndarray, "n n"]]]:
     """The masks that the figure can open with, each with a title for the weights; the last two keys are padding."""
-    causal, padding = causal_mask(length), np.repeat(padding_mask([length - 2], length), length, axis=0)
+    causal, padding = causal_mask(length), np.repeat(length_mask([length - 2], length), length, axis=0)
     return {
         "none": ("without a mask", np.ones((length, length), dtype=bool)),
         "causal": ("under a causal mask", causal),

@@ -3,7 +3,6 @@
 """The names of ``xformer_course.lessons``, by module; each is imported when it is first used.
 
 - ``backwards`` (chapter 12c, What each part is worth): ALPHABET, random_row, spelled, share_right, train_backwards
-- ``broken`` (Five models of page 9b with one fault each, and a healthy one: exercise 9.18 asks which is which): FAULTS, Broken
 - ``extrapolation`` (chapter 9a, Longer than trained): LETTERS, VOWELS, UNASKED, TASKS, TRAINED, TESTED, Task, Labeller, two_back,
   last_vowel, train_labeller, right_by_place
 - ``laboratory`` (The laboratory: the Transformer of page 9b in NumPy, trained with some of its parts taken away): Backwards, Fragment,
@@ -21,8 +20,6 @@ _HOMES = {
     "ALPHABET": "backwards",
     "BANDS": "variants",
     "Backwards": "laboratory",
-    "Broken": "broken",
-    "FAULTS": "broken",
     "Fragment": "laboratory",
     "LETTERS": "extrapolation",
     "Labeller": "extrapolation",
@@ -68,8 +65,6 @@ if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_course.lessons.backwards import share_right as share_right
     from xformer_course.lessons.backwards import spelled as spelled
     from xformer_course.lessons.backwards import train_backwards as train_backwards
-    from xformer_course.lessons.broken import FAULTS as FAULTS
-    from xformer_course.lessons.broken import Broken as Broken
     from xformer_course.lessons.extrapolation import LETTERS as LETTERS
     from xformer_course.lessons.extrapolation import TASKS as TASKS
     from xformer_course.lessons.extrapolation import TESTED as TESTED

@@ -14,7 +14,7 @@ from xformer_lib import _needs
 from xformer_lib.cli.parser import build_parser, say
 from xformer_lib.cli.threads import use_threads
 
-__all__ = ["build_parser", "main"]
+__all__ = ["main"]
 
 MISTAKES = (ValueError, TypeError, OSError, ImportError, FloatingPointError)  # ours: they say what to do
 OF_OTHERS = (RuntimeError, MemoryError, ArithmeticError)  # torch's and Python's

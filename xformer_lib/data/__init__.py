@@ -3,15 +3,10 @@
 """The names of ``xformer_lib.data``, by module; each is imported when it is first used.
 
 - ``batching`` (chapter 10, Data): Batch, pad_rows, make_batch, batches
-- ``corpora`` (Parallel corpora: read in pairs, compared with their checksums, split so that no sentence leaks): CORPUS_ERRORS, normalise,
-  load_corpus
-- ``files`` (Files that survive a crash): write_atomically
-- ``fragment`` (The fragment: English and French sentences of a small grammar, with exact word links): Example, split_words, sample_example,
-  sample_pairs, running_examples, fragment_split
+- ``corpora`` (Parallel corpora: read in pairs, compared with their checksums, split so that no sentence leaks): normalise, load_corpus
 - ``pairs`` (Sentence pairs of one's own: read from files, divided into parts, and kept beside the model that learned from them):
-  load_pairs, read_pairs, save_pairs, split_pairs
-- ``splits`` (chapter 10, Data): sentence_keys, linked_groups
-- ``tokenizer`` (page w3, Data that arrives whole): Tokenizer, piece_words
+  read_pairs, split_pairs
+- ``tokenizer`` (page w3, Data that arrives whole): Tokenizer
 """
 
 from typing import TYPE_CHECKING
@@ -20,27 +15,14 @@ from xformer_lib._lazy import lazy_names
 
 _HOMES = {
     "Batch": "batching",
-    "CORPUS_ERRORS": "corpora",
-    "Example": "fragment",
     "Tokenizer": "tokenizer",
     "batches": "batching",
-    "fragment_split": "fragment",
-    "linked_groups": "splits",
     "load_corpus": "corpora",
-    "load_pairs": "pairs",
     "make_batch": "batching",
     "normalise": "corpora",
     "pad_rows": "batching",
-    "piece_words": "tokenizer",
     "read_pairs": "pairs",
-    "running_examples": "fragment",
-    "sample_example": "fragment",
-    "sample_pairs": "fragment",
-    "save_pairs": "pairs",
-    "sentence_keys": "splits",
     "split_pairs": "pairs",
-    "split_words": "fragment",
-    "write_atomically": "files",
 }
 
 __all__ = list(_HOMES)
@@ -50,23 +32,10 @@ if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_lib.data.batching import batches as batches
     from xformer_lib.data.batching import make_batch as make_batch
     from xformer_lib.data.batching import pad_rows as pad_rows
-    from xformer_lib.data.corpora import CORPUS_ERRORS as CORPUS_ERRORS
     from xformer_lib.data.corpora import load_corpus as load_corpus
     from xformer_lib.data.corpora import normalise as normalise
-    from xformer_lib.data.files import write_atomically as write_atomically
-    from xformer_lib.data.fragment import Example as Example
-    from xformer_lib.data.fragment import fragment_split as fragment_split
-    from xformer_lib.data.fragment import running_examples as running_examples
-    from xformer_lib.data.fragment import sample_example as sample_example
-    from xformer_lib.data.fragment import sample_pairs as sample_pairs
-    from xformer_lib.data.fragment import split_words as split_words
-    from xformer_lib.data.pairs import load_pairs as load_pairs
     from xformer_lib.data.pairs import read_pairs as read_pairs
-    from xformer_lib.data.pairs import save_pairs as save_pairs
     from xformer_lib.data.pairs import split_pairs as split_pairs
-    from xformer_lib.data.splits import linked_groups as linked_groups
-    from xformer_lib.data.splits import sentence_keys as sentence_keys
     from xformer_lib.data.tokenizer import Tokenizer as Tokenizer
-    from xformer_lib.data.tokenizer import piece_words as piece_words
 else:
     __getattr__, __dir__ = lazy_names(__name__, _HOMES)

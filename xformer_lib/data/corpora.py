@@ -13,7 +13,7 @@ from xformer_lib.data._words import find_words
 from xformer_lib.data.fragment import fragment_split
 from xformer_lib.data.splits import _part_of, linked_groups, sentence_keys
 
-__all__ = ["normalise", "CORPUS_ERRORS", "load_corpus"]
+__all__ = ["normalise", "load_corpus"]
 
 
 _PLAIN = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"'})

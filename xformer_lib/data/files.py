@@ -11,7 +11,7 @@ from io import FileIO
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["write_atomically"]
+__all__: list[str] = []  # for the library itself
 
 NO_NEW_FILE = (errno.EACCES, errno.EPERM, errno.EROFS)  # says a folder
 NO_OTHER_FILE = (errno.EBUSY, errno.EPERM)  # say a mounted file, and one in /tmp

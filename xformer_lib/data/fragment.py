@@ -9,7 +9,7 @@ import numpy as np
 
 from xformer_lib.data._grammar import Agreement, Phrase, be, elides, noun_phrase, phrase, predicate_noun, random_phrase
 
-__all__ = ["Example", "split_words", "sample_example", "sample_pairs", "running_examples", "fragment_split"]
+__all__: list[str] = []  # for the library itself
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from xformer_lib.data.corpora import linked_groups, normalise
 from xformer_lib.data.files import write_atomically
 from xformer_lib.data.typed import text_lines
 
-__all__ = ["load_pairs", "read_pairs", "save_pairs", "split_pairs"]
+__all__ = ["read_pairs", "split_pairs"]
 
 Pair = tuple[str, str]
 PARTS = ("train", "val", "test")

@@ -9,7 +9,7 @@ import unicodedata
 
 from xformer_lib.data._words import find_words
 
-__all__ = ["sentence_keys", "linked_groups"]
+__all__: list[str] = []  # for the library itself
 
 
 # %% chapter 10: A split that does not leak

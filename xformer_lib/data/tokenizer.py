@@ -16,7 +16,7 @@ from tokenizers import Regex, decoders, models, pre_tokenizers, trainers
 from xformer_lib._checks import check_whole
 from xformer_lib.data._pieces import BYTES, SPECIALS, ClosedCopies, fingerprint, read_inner, readable, write_inner
 
-__all__ = ["Tokenizer", "piece_words"]
+__all__ = ["Tokenizer"]
 
 
 # %% page w3: The same text comes out again

@@ -3,11 +3,10 @@
 """The names of ``xformer_lib.decoding``, by module; each is imported when it is first used.
 
 - ``beam`` (page w5, Many sentences at once): Hypothesis, beam_search
-- ``greedy_search`` (page w5, Many sentences at once): greedy, likeliest
-- ``limits`` (How decoding calls a model: without dropout, within a limit, and never a word that is none): evaluation_mode, length_limits,
-  next_logits, sayable
+- ``greedy_search`` (page w5, Many sentences at once): greedy
+- ``limits`` (How decoding calls a model: without dropout, within a limit, and never a word that is none): next_logits
 - ``sentences`` (Many sentences at once: checked, sorted into batches, and put back in their order): translate
-- ``translator`` (Text in, text out: a model, its tokenizer, and texts of any kind): Translator, store_column_major
+- ``translator`` (Text in, text out: a model, its tokenizer, and texts of any kind): Translator
 """
 
 from typing import TYPE_CHECKING
@@ -18,13 +17,8 @@ _HOMES = {
     "Hypothesis": "beam",
     "Translator": "translator",
     "beam_search": "beam",
-    "evaluation_mode": "limits",
     "greedy": "greedy_search",
-    "length_limits": "limits",
-    "likeliest": "greedy_search",
     "next_logits": "limits",
-    "sayable": "limits",
-    "store_column_major": "translator",
     "translate": "sentences",
 }
 
@@ -34,13 +28,8 @@ if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_lib.decoding.beam import Hypothesis as Hypothesis
     from xformer_lib.decoding.beam import beam_search as beam_search
     from xformer_lib.decoding.greedy_search import greedy as greedy
-    from xformer_lib.decoding.greedy_search import likeliest as likeliest
-    from xformer_lib.decoding.limits import evaluation_mode as evaluation_mode
-    from xformer_lib.decoding.limits import length_limits as length_limits
     from xformer_lib.decoding.limits import next_logits as next_logits
-    from xformer_lib.decoding.limits import sayable as sayable
     from xformer_lib.decoding.sentences import translate as translate
     from xformer_lib.decoding.translator import Translator as Translator
-    from xformer_lib.decoding.translator import store_column_major as store_column_major
 else:
     __getattr__, __dir__ = lazy_names(__name__, _HOMES)

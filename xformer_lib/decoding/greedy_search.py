@@ -15,7 +15,7 @@ from xformer_lib.nn.checks import check_best
 from xformer_lib.nn.protocols import TranslationModel
 from xformer_lib.shapes import Float, Int
 
-__all__ = ["greedy", "likeliest"]
+__all__ = ["greedy"]
 
 
 # %% page w5: When do finished sentences leave the batch?

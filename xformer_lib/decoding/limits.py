@@ -14,7 +14,7 @@ from xformer_lib.nn.protocols import SomeModule, TranslationModel
 from xformer_lib.nn.transformer import TransformerConfig
 from xformer_lib.shapes import Float, Int
 
-__all__ = ["evaluation_mode", "length_limits", "next_logits", "sayable"]
+__all__ = ["next_logits"]
 
 
 @contextmanager

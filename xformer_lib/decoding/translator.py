@@ -14,11 +14,11 @@ from xformer_lib.decoding.sentences import check_texts, decode_sentences, transl
 from xformer_lib.engine.decode import check_engine
 from xformer_lib.engine.modules import accelerate
 from xformer_lib.nn._trees import full_copy
-from xformer_lib.nn.attention import MultiHeadAttention
+from xformer_lib.nn.multi_head import MultiHeadAttention
 from xformer_lib.nn.protocols import SomeModule, TranslationModel
 from xformer_lib.translation import Sentence, Translation, cut, listed, visible
 
-__all__ = ["Translator", "store_column_major"]
+__all__ = ["Translator"]
 
 
 Text = TypeVar("Text", str, list[str])  # a sentence, or several
@@ -144,7 +144,7 @@ def translate_texts(
 
 def store_column_major(model: SomeModule) -> SomeModule:
     """Store each matrix column by column, as products with few rows like it, and the
-    matrices of one attention side by side, for `engine.PackedSteps`."""
+    matrices of one attention side by side, for `engine.decode.PackedSteps`."""
     beside = [
         (part.w_q, part.w_k, part.w_v)
         for part in model.modules()

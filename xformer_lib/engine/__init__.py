@@ -2,14 +2,10 @@
 # fmt: off
 """The names of ``xformer_lib.engine``, by module; each is imported when it is first used.
 
-- ``cache`` (chapter 13b, The engine): KeyValueCache
-- ``captured`` (One word as one graph: arrays that stay where they are, so that a GPU captures the calls of a word once and replays them):
-  CapturedSteps
-- ``decode`` (chapter 13b, The engine): Steps, PlainSteps, CachedSteps, PackedSteps, start_decoding
+- ``decode`` (chapter 13b, The engine): Steps, start_decoding
 - ``efficient`` (chapter 13c, What the clock says): local_attention, tiled_attention
-- ``modules`` (chapter 13b, The engine): Dropout, explicit_attention, fused_attention, attend, accelerate
-- ``products`` (chapter 13b, The engine): Linear, product
-- ``quantized`` (chapter 13b, The engine): Int8Linear, Int8Embedding, int8_is_exact, int_product, quantize_int8
+- ``modules`` (chapter 13b, The engine): explicit_attention, fused_attention, accelerate
+- ``quantized`` (chapter 13b, The engine): quantize_int8
 """
 
 from typing import TYPE_CHECKING
@@ -17,24 +13,11 @@ from typing import TYPE_CHECKING
 from xformer_lib._lazy import lazy_names
 
 _HOMES = {
-    "CachedSteps": "decode",
-    "CapturedSteps": "captured",
-    "Dropout": "modules",
-    "Int8Embedding": "quantized",
-    "Int8Linear": "quantized",
-    "KeyValueCache": "cache",
-    "Linear": "products",
-    "PackedSteps": "decode",
-    "PlainSteps": "decode",
     "Steps": "decode",
     "accelerate": "modules",
-    "attend": "modules",
     "explicit_attention": "modules",
     "fused_attention": "modules",
-    "int8_is_exact": "quantized",
-    "int_product": "quantized",
     "local_attention": "efficient",
-    "product": "products",
     "quantize_int8": "quantized",
     "start_decoding": "decode",
     "tiled_attention": "efficient",
@@ -43,26 +26,13 @@ _HOMES = {
 __all__ = list(_HOMES)
 
 if TYPE_CHECKING:  # what an editor and a type checker see
-    from xformer_lib.engine.cache import KeyValueCache as KeyValueCache
-    from xformer_lib.engine.captured import CapturedSteps as CapturedSteps
-    from xformer_lib.engine.decode import CachedSteps as CachedSteps
-    from xformer_lib.engine.decode import PackedSteps as PackedSteps
-    from xformer_lib.engine.decode import PlainSteps as PlainSteps
     from xformer_lib.engine.decode import Steps as Steps
     from xformer_lib.engine.decode import start_decoding as start_decoding
     from xformer_lib.engine.efficient import local_attention as local_attention
     from xformer_lib.engine.efficient import tiled_attention as tiled_attention
-    from xformer_lib.engine.modules import Dropout as Dropout
     from xformer_lib.engine.modules import accelerate as accelerate
-    from xformer_lib.engine.modules import attend as attend
     from xformer_lib.engine.modules import explicit_attention as explicit_attention
     from xformer_lib.engine.modules import fused_attention as fused_attention
-    from xformer_lib.engine.products import Linear as Linear
-    from xformer_lib.engine.products import product as product
-    from xformer_lib.engine.quantized import Int8Embedding as Int8Embedding
-    from xformer_lib.engine.quantized import Int8Linear as Int8Linear
-    from xformer_lib.engine.quantized import int8_is_exact as int8_is_exact
-    from xformer_lib.engine.quantized import int_product as int_product
     from xformer_lib.engine.quantized import quantize_int8 as quantize_int8
 else:
     __getattr__, __dir__ = lazy_names(__name__, _HOMES)

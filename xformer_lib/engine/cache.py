@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-__all__ = ["KeyValueCache"]
+__all__: list[str] = []  # for the library itself
 
 
 # %% chapter 13b: A cache with spare room

@@ -22,7 +22,7 @@ from xformer_lib.nn.positions import AlibiPositions, RelativePositions, RotaryPo
 from xformer_lib.nn.transformer import Transformer
 from xformer_lib.shapes import Float, Int
 
-__all__ = ["CapturedSteps"]
+__all__: list[str] = []  # for the library itself
 
 WARM_UP = 2  # words that are computed as they are, before the calls of one are captured
 LOOK_EVERY = 4  # words between two looks at which sentences have ended: a look waits for the device
@@ -231,7 +231,7 @@ class Room:
 
 
 def turn(x: Float[Tensor, "b *n d"], cosines: Float[Tensor, "1 d"], sines: Float[Tensor, "1 d"]) -> Tensor:
-    """Compute `nn.positions.rotary` at one place: each number times its cosine, and the other of its pair times the sine."""
+    """Compute `nn.positions.apply_rotary` at one place: each number times its cosine, and the other of its pair times the sine."""
     return torch.addcmul(x * cosines, x.unflatten(-1, (-1, 2)).flip(-1).flatten(-2), sines)
 
 

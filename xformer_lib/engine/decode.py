@@ -18,15 +18,15 @@ from xformer_lib.engine.captured import CapturedSteps, can_stay
 from xformer_lib.engine.modules import FAST, FastAttention, FastRotary, FastTransformer, accelerate, needed
 from xformer_lib.engine.products import PREFERS_ONEDNN, product
 from xformer_lib.engine.quantized import Int8Embedding, Int8Linear, joined
-from xformer_lib.nn.attention import MultiHeadAttention
 from xformer_lib.nn.checks import check_choice, check_length, check_memory
 from xformer_lib.nn.masks import padding_mask
+from xformer_lib.nn.multi_head import MultiHeadAttention
 from xformer_lib.nn.positions import RotaryPositions
 from xformer_lib.nn.protocols import CachingModel, TranslationModel
 from xformer_lib.nn.transformer import TokenEmbedding, Transformer, TransformerConfig
 from xformer_lib.shapes import Bool, Float, Int
 
-__all__ = ["Steps", "PlainSteps", "CachedSteps", "PackedSteps", "start_decoding"]
+__all__ = ["Steps", "start_decoding"]
 
 
 # %% chapter 13b: A cache with spare room
@@ -47,6 +47,7 @@ class Steps(Protocol):
         """Do the same for rows of which each comes from the same sentence as the row that it follows."""
 
 
+# %% chapter 13b: A cache with spare room
 class PlainSteps:
     """The definition: the whole decoder runs again for every word."""
 

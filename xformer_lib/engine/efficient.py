@@ -57,9 +57,10 @@ def local_attention(
     """Compute attention to at most ``window`` positions on each side, in O(L · window).
 
     Equals explicit_attention under local_mask(L, window). ``causal`` keeps those at or
-    before the query; ``key_mask`` (True = may be read) broadcasts to (*b i).
-    ``window`` queries meet 3 · window keys; Beltagy et al. (2020) take overlapping blocks
-    of 2 · window positions.
+    before the query; ``key_mask`` broadcasts to (*b i). ``window`` queries meet
+    3 · window keys; Beltagy et al. (2020) take overlapping blocks of 2 · window positions.
+
+    MASK: True = may attend, the opposite of torch.nn.MultiheadAttention.
     """
     check_local(q, k, v, window)
     length = q.shape[-2]
@@ -149,10 +150,12 @@ def tiled_attention(
     """Return softmax(q kᵀ / √d) v from ``tile`` keys at a time: it makes i · tile scores.
 
     Running maximum and sum: Milakov & Gimelshein (2018). Recomputing the weights for
-    the gradients: Dao et al. (2022). ``mask`` (True = may attend) broadcasts to
-    (*b i j); a row that may attend to nothing gives zeros. 16 bits are computed in
-    float32; inside torch.func's transforms, and for derivatives of a gradient
-    (create_graph), all scores are made at once.
+    the gradients: Dao et al. (2022). ``mask`` broadcasts to (*b i j); a row that may
+    attend to nothing gives zeros. 16 bits are computed in float32; inside torch.func's
+    transforms, and for derivatives of a gradient (create_graph), all scores are made at
+    once.
+
+    MASK: True = may attend, the opposite of torch.nn.MultiheadAttention.
     """
     if tile < 1:
         raise ValueError(f"tile: expected at least 1 key, got {tile}; 128 is usual")

@@ -10,18 +10,18 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from xformer_lib.engine.products import Linear, product
+from xformer_lib.engine.products import FastLinear, product
 from xformer_lib.nn._modes import differentiable_gradients, in_full_precision, is_transformed, may_be_read
-from xformer_lib.nn.attention import MultiHeadAttention, masked_softmax
 from xformer_lib.nn.checks import check_attention, check_choice, check_ids, check_module
 from xformer_lib.nn.grouped import GroupedQueryAttention
 from xformer_lib.nn.masks import padding_mask, target_mask
+from xformer_lib.nn.multi_head import MultiHeadAttention, masked_softmax
 from xformer_lib.nn.positions import AttentionPositions, RotaryPositions, clock_angles
 from xformer_lib.nn.protocols import SomeModule
 from xformer_lib.nn.transformer import TokenEmbedding, Transformer
 from xformer_lib.shapes import Float
 
-__all__ = ["explicit_attention", "fused_attention", "attend", "Dropout", "accelerate"]
+__all__ = ["explicit_attention", "fused_attention", "accelerate"]
 
 
 # %% chapter 13b: Two paths to one output
@@ -72,9 +72,11 @@ def explicit_attention(
     *, mask: Tensor | None = None, dropout: float = 0.0, bias: Tensor | None = None,
     value_bias: Float[Tensor, "i j e"] | None = None,
 ) -> tuple[Float[Tensor, "*b i e"], Float[Tensor, "*b i j"]]:
-    """Compute `nn.attention.attention` with fewer heads in ``k`` and ``v`` than in ``q``, a
-    ``bias`` on the scores, and ``value_bias``: query i reads v_j + value_bias_ij. In the
-    ``mask`` True = may attend."""
+    """Compute `nn.attention` with fewer heads in ``k`` and ``v`` than in ``q``, a
+    ``bias`` on the scores, and ``value_bias``: query i reads v_j + value_bias_ij.
+
+    MASK: True = may attend, the opposite of torch.nn.MultiheadAttention.
+    """
     scores = scaled_products(q, k)
     if bias is not None:
         scores = scores + bias
@@ -93,8 +95,10 @@ def fused_attention(
 ) -> Float[Tensor, "*b i e"]:
     """Return the output of `explicit_attention` by PyTorch's one operation, which need not store the weights.
 
-    In the ``mask`` True = may attend. Rows that may attend to nothing are opened for the
-    kernel and closed after it, so that neither the output nor a gradient can become NaN.
+    Rows that may attend to nothing are opened for the kernel and closed after it, so that
+    neither the output nor a gradient can become NaN.
+
+    MASK: True = may attend, the opposite of torch.nn.MultiheadAttention.
     """
     if is_transformed(q, k, v):  # torch.func asks for derivatives that no kernel has
         return explicit_attention(q, k, v, mask=mask, dropout=dropout, bias=bias)[0]
@@ -121,10 +125,11 @@ def attend(
     bias: Tensor | None = None, value_bias: Tensor | None = None,
 ) -> tuple[Tensor, Tensor | None]:
     """Compute attention by the path asked for; only the explicit one has weights at hand.
-    In the ``mask`` True = may attend.
 
     "auto": explicit for short keys on a CPU, else fused, as for one query alone.
     ``need_weights`` and ``value_bias`` need the weights: they take the explicit path.
+
+    MASK: True = may attend, the opposite of torch.nn.MultiheadAttention.
     """
     check_choice("path", path, PATHS, '"auto" takes the faster')
     if path == "auto":
@@ -247,7 +252,7 @@ class FastTransformer(Transformer):
 
 
 FAST: dict[type, type] = {
-    nn.Linear: Linear, nn.Dropout: Dropout, TokenEmbedding: FastEmbedding, MultiHeadAttention: FastAttention,
+    nn.Linear: FastLinear, nn.Dropout: Dropout, TokenEmbedding: FastEmbedding, MultiHeadAttention: FastAttention,
         GroupedQueryAttention: FastGroupedAttention, RotaryPositions: FastRotary, Transformer: FastTransformer}
 
 

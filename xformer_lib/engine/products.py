@@ -3,15 +3,18 @@
 """``xformer_lib.engine.products``, from chapter 13b, The engine (``chapters/13b_engine.ipynb``).
 Edit the page and run ``make export``; what is changed here is lost."""
 
+from typing import TYPE_CHECKING
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.flop_counter import flop_registry, shape_wrapper
 
+from xformer_lib._lazy import lazy_names
 from xformer_lib.nn._modes import is_transformed
 from xformer_lib.shapes import Float
 
-__all__ = ["product", "Linear"]
+__all__: list[str] = []  # for the library itself
 
 
 # %% chapter 13b: One product, two libraries
@@ -83,8 +86,13 @@ def product(
     return onednn(x, weight, bias)
 
 
-class Linear(nn.Linear):
+class FastLinear(nn.Linear):
     """An nn.Linear that computes with `product`; the parameters are the same."""
 
     def forward(self, x: Float[Tensor, "*b m"]) -> Float[Tensor, "*b o"]:
         return product(x, self.weight, self.bias)
+
+
+# %% old names: they warn
+if not TYPE_CHECKING:
+    __getattr__ = lazy_names(__name__, {})[0]

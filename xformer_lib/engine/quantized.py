@@ -11,14 +11,14 @@ import torch
 from torch import Tensor, nn
 
 from xformer_lib.engine.modules import FastEmbedding
-from xformer_lib.engine.products import Linear
+from xformer_lib.engine.products import FastLinear
 from xformer_lib.nn._trees import full_copy
 from xformer_lib.nn.checks import check_module
 from xformer_lib.nn.protocols import SomeModule
 from xformer_lib.nn.transformer import TokenEmbedding
 from xformer_lib.shapes import Float, Int
 
-__all__ = ["int8_is_exact", "int_product", "Int8Linear", "Int8Embedding", "quantize_int8"]
+__all__ = ["quantize_int8"]
 
 
 # %% chapter 13b: Whole numbers in a layer
@@ -126,7 +126,7 @@ def quantize_int8(model: SomeModule) -> SomeModule:
     for parent in list(model.modules()):
         for name, child in vars(parent)["_modules"].items():
             has_hook = child is not None and (child._forward_hooks or child._forward_pre_hooks)
-            if type(child) in (nn.Linear, Linear) and not has_hook:
+            if type(child) in (nn.Linear, FastLinear) and not has_hook:
                 made.setdefault(child, Int8Linear(child.weight, child.bias))
             elif type(child) in (TokenEmbedding, FastEmbedding) and not has_hook:
                 made.setdefault(child, Int8Embedding(child.weight))

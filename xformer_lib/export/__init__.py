@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING
 
 from xformer_lib._lazy import lazy_names
 
-_HOMES = {
-    "export_ctranslate2": "specification",
-    "export_model": "folder",
-    "export_onnx": "programs",
-    "export_tokenizer": "tokenizer",
-    "export_torch": "programs",
-}
+_HOMES = {"export_ctranslate2": "specification", "export_model": "folder", "export_onnx": "programs", "export_torch": "programs"}
 
 __all__ = list(_HOMES)
 
@@ -22,6 +16,5 @@ if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_lib.export.programs import export_onnx as export_onnx
     from xformer_lib.export.programs import export_torch as export_torch
     from xformer_lib.export.specification import export_ctranslate2 as export_ctranslate2
-    from xformer_lib.export.tokenizer import export_tokenizer as export_tokenizer
 else:
     __getattr__, __dir__ = lazy_names(__name__, _HOMES)

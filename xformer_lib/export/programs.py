@@ -45,7 +45,7 @@ class EncoderProgram(nn.Module):
 
 
 class GivenCache:
-    """What `engine.KeyValueCache` is to attention, with keys and values that are handed in and never written to."""
+    """What `engine.cache.KeyValueCache` is to attention, with keys and values that are handed in and never written to."""
 
     def __init__(self, k: Float[Tensor, "b h j d"], v: Float[Tensor, "b h j d"], *, grows: bool):
         self.k, self.v, self.grows = k, v, grows
@@ -57,7 +57,7 @@ class GivenCache:
 
 
 class GivenSteps(CachedSteps):
-    """`engine.CachedSteps` that has read its source in another program."""
+    """`engine.decode.CachedSteps` that has read its source in another program."""
 
     def __init__(self, model: Transformer, source: Int[Tensor, "b s"], caches: list):
         self.model, self.layers, self.caches = model, model.decoder.layers, caches

@@ -2,17 +2,14 @@
 # fmt: off
 """The names of ``xformer_lib.nn``, by module; each is imported when it is first used.
 
-- ``attention`` (chapter 8, Layers): MultiHeadAttention, masked_softmax
-- ``cost`` (chapter 13c, What the clock says): Cost, measure_cost
-- ``grouped`` (chapter 13c, What the clock says): GroupedQueryAttention, attention_class
-- ``layers`` (chapter 8, Layers): PositionwiseFeedForward, Residual, EncoderLayer, DecoderLayer
+- ``grouped`` (chapter 13c, What the clock says): GroupedQueryAttention
+- ``layers`` (chapter 8, Layers): PositionwiseFeedForward, EncoderLayer, DecoderLayer
 - ``masks`` (chapter 9, The encoder–decoder): causal_mask, padding_mask, target_mask
-- ``positions`` (chapter 8a, Positions in the layers): POSITIONS, SinusoidalPositions, LearnedPositions, NoPositions, AttentionPositions,
-  RotaryPositions, AlibiPositions, RelativePositions, clock_angles, sinusoidal_positions, rotary, alibi_slopes, attention_positions
-- ``recurrent`` (chapter 12g, Two recurrent translators): RecurrentCache, GRUTranslator, AdditiveAttention, GRUAttentionTranslator
+- ``multi_head`` (chapter 8, Layers): MultiHeadAttention, attention
+- ``positions`` (chapter 8a, Positions in the layers): SinusoidalPositions, LearnedPositions, NoPositions, AttentionPositions,
+  RotaryPositions, AlibiPositions, RelativePositions, attention_positions
 - ``transformer`` (chapter 9, The encoder–decoder): TokenEmbedding, TransformerConfig, Transformer, Encoder, Decoder
-- ``variants`` (chapter 15a, One body, other tasks): TokenEncoder, SequenceClassifier, LanguageModel, VisionTransformer, SeriesReader,
-  masked_mean, left_half, next_token_loss, write, patches
+- ``variants`` (chapter 15a, One body, other tasks): TokenEncoder, SequenceClassifier, LanguageModel, VisionTransformer, next_token_loss
 """
 
 from typing import TYPE_CHECKING
@@ -20,70 +17,47 @@ from typing import TYPE_CHECKING
 from xformer_lib._lazy import lazy_names
 
 _HOMES = {
-    "AdditiveAttention": "recurrent",
     "AlibiPositions": "positions",
     "AttentionPositions": "positions",
-    "Cost": "cost",
     "Decoder": "transformer",
     "DecoderLayer": "layers",
     "Encoder": "transformer",
     "EncoderLayer": "layers",
-    "GRUAttentionTranslator": "recurrent",
-    "GRUTranslator": "recurrent",
     "GroupedQueryAttention": "grouped",
     "LanguageModel": "variants",
     "LearnedPositions": "positions",
-    "MultiHeadAttention": "attention",
+    "MultiHeadAttention": "multi_head",
     "NoPositions": "positions",
-    "POSITIONS": "positions",
     "PositionwiseFeedForward": "layers",
-    "RecurrentCache": "recurrent",
     "RelativePositions": "positions",
-    "Residual": "layers",
     "RotaryPositions": "positions",
     "SequenceClassifier": "variants",
-    "SeriesReader": "variants",
     "SinusoidalPositions": "positions",
     "TokenEmbedding": "transformer",
     "TokenEncoder": "variants",
     "Transformer": "transformer",
     "TransformerConfig": "transformer",
     "VisionTransformer": "variants",
-    "alibi_slopes": "positions",
-    "attention_class": "grouped",
+    "attention": "multi_head",
     "attention_positions": "positions",
     "causal_mask": "masks",
-    "clock_angles": "positions",
-    "left_half": "variants",
-    "masked_mean": "variants",
-    "masked_softmax": "attention",
-    "measure_cost": "cost",
     "next_token_loss": "variants",
     "padding_mask": "masks",
-    "patches": "variants",
-    "rotary": "positions",
-    "sinusoidal_positions": "positions",
     "target_mask": "masks",
-    "write": "variants",
 }
 
 __all__ = list(_HOMES)
 
 if TYPE_CHECKING:  # what an editor and a type checker see
-    from xformer_lib.nn.attention import MultiHeadAttention as MultiHeadAttention
-    from xformer_lib.nn.attention import masked_softmax as masked_softmax
-    from xformer_lib.nn.cost import Cost as Cost
-    from xformer_lib.nn.cost import measure_cost as measure_cost
     from xformer_lib.nn.grouped import GroupedQueryAttention as GroupedQueryAttention
-    from xformer_lib.nn.grouped import attention_class as attention_class
     from xformer_lib.nn.layers import DecoderLayer as DecoderLayer
     from xformer_lib.nn.layers import EncoderLayer as EncoderLayer
     from xformer_lib.nn.layers import PositionwiseFeedForward as PositionwiseFeedForward
-    from xformer_lib.nn.layers import Residual as Residual
     from xformer_lib.nn.masks import causal_mask as causal_mask
     from xformer_lib.nn.masks import padding_mask as padding_mask
     from xformer_lib.nn.masks import target_mask as target_mask
-    from xformer_lib.nn.positions import POSITIONS as POSITIONS
+    from xformer_lib.nn.multi_head import MultiHeadAttention as MultiHeadAttention
+    from xformer_lib.nn.multi_head import attention as attention
     from xformer_lib.nn.positions import AlibiPositions as AlibiPositions
     from xformer_lib.nn.positions import AttentionPositions as AttentionPositions
     from xformer_lib.nn.positions import LearnedPositions as LearnedPositions
@@ -91,15 +65,7 @@ if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_lib.nn.positions import RelativePositions as RelativePositions
     from xformer_lib.nn.positions import RotaryPositions as RotaryPositions
     from xformer_lib.nn.positions import SinusoidalPositions as SinusoidalPositions
-    from xformer_lib.nn.positions import alibi_slopes as alibi_slopes
     from xformer_lib.nn.positions import attention_positions as attention_positions
-    from xformer_lib.nn.positions import clock_angles as clock_angles
-    from xformer_lib.nn.positions import rotary as rotary
-    from xformer_lib.nn.positions import sinusoidal_positions as sinusoidal_positions
-    from xformer_lib.nn.recurrent import AdditiveAttention as AdditiveAttention
-    from xformer_lib.nn.recurrent import GRUAttentionTranslator as GRUAttentionTranslator
-    from xformer_lib.nn.recurrent import GRUTranslator as GRUTranslator
-    from xformer_lib.nn.recurrent import RecurrentCache as RecurrentCache
     from xformer_lib.nn.transformer import Decoder as Decoder
     from xformer_lib.nn.transformer import Encoder as Encoder
     from xformer_lib.nn.transformer import TokenEmbedding as TokenEmbedding
@@ -107,13 +73,8 @@ if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_lib.nn.transformer import TransformerConfig as TransformerConfig
     from xformer_lib.nn.variants import LanguageModel as LanguageModel
     from xformer_lib.nn.variants import SequenceClassifier as SequenceClassifier
-    from xformer_lib.nn.variants import SeriesReader as SeriesReader
     from xformer_lib.nn.variants import TokenEncoder as TokenEncoder
     from xformer_lib.nn.variants import VisionTransformer as VisionTransformer
-    from xformer_lib.nn.variants import left_half as left_half
-    from xformer_lib.nn.variants import masked_mean as masked_mean
     from xformer_lib.nn.variants import next_token_loss as next_token_loss
-    from xformer_lib.nn.variants import patches as patches
-    from xformer_lib.nn.variants import write as write
 else:
     __getattr__, __dir__ = lazy_names(__name__, _HOMES)

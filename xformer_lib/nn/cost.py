@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
-__all__ = ["Cost", "measure_cost"]
+__all__: list[str] = []  # for the library itself
 
 
 # %% chapter 13c: What a call costs

@@ -7,10 +7,10 @@ from functools import partial
 
 from torch import nn
 
-from xformer_lib.nn.attention import MultiHeadAttention
 from xformer_lib.nn.checks import key_heads
+from xformer_lib.nn.multi_head import MultiHeadAttention
 
-__all__ = ["GroupedQueryAttention", "attention_class"]
+__all__ = ["GroupedQueryAttention"]
 
 
 # %% chapter 13c: Fewer keys than queries
@@ -19,6 +19,8 @@ class GroupedQueryAttention(MultiHeadAttention):
     al. (2023).
 
     With ``num_kv_heads=1`` it is multi-query attention, Shazeer (2019).
+
+    MASK: True = may attend, the opposite of torch.nn.MultiheadAttention.
     """
 
     def __init__(self, d_model: int, num_heads: int, *, num_kv_heads: int,
@@ -38,6 +40,7 @@ class GroupedQueryAttention(MultiHeadAttention):
         return super().attend(q, k, v, mask=mask, dropout=dropout)
 
 
+# %% chapter 13c: Fewer keys than queries
 def attention_class(config) -> partial:
     """Return what builds the attention of a model's layers: one of the two classes, with its dropout."""
     if config.num_kv_heads in (None, config.num_heads):

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 from torch import Tensor, nn
 
-from xformer_lib.nn.attention import MultiHeadAttention
 from xformer_lib.nn.checks import check_attention_kind, check_norm, check_share, check_sizes
+from xformer_lib.nn.multi_head import MultiHeadAttention
 from xformer_lib.shapes import Float
 
-__all__ = ["PositionwiseFeedForward", "Residual", "EncoderLayer", "DecoderLayer"]
+__all__ = ["PositionwiseFeedForward", "EncoderLayer", "DecoderLayer"]
 
 
 # %% chapter 8: The library's version
@@ -59,6 +59,7 @@ class EncoderLayer(nn.Module):
     """Self-attention, then the feed-forward net, each in a residual; keeps (b s m).
 
     ``attention`` is the class of attention, or another of its kind: see `nn.grouped`.
+    MASK: True = may attend, the opposite of torch.nn.MultiheadAttention.
     """
 
     def __init__(self, d_model: int, num_heads: int, d_ff: int, *, dropout: float = 0.0,
@@ -74,7 +75,7 @@ class EncoderLayer(nn.Module):
     def forward(
         self, x: Float[Tensor, "b s m"], *, mask: Tensor | None = None
     ) -> Float[Tensor, "b s m"]:
-        """Return the words' vectors; in the ``mask`` True = may attend."""
+        """Return the words' vectors."""
         def self_attention(x):
             return self.self_attention(x, x, x, mask=mask)[0]
 
@@ -84,7 +85,10 @@ class EncoderLayer(nn.Module):
 
 # %% chapter 8: The library's version
 class DecoderLayer(nn.Module):
-    """Masked self-attention, cross-attention to a memory, feed-forward; residuals."""
+    """Masked self-attention, cross-attention to a memory, feed-forward; residuals.
+
+    MASK: True = may attend, the opposite of torch.nn.MultiheadAttention.
+    """
 
     def __init__(self, d_model: int, num_heads: int, d_ff: int, *, dropout: float = 0.0,
                  norm: str = "pre", attention: Callable = MultiHeadAttention,
@@ -101,7 +105,7 @@ class DecoderLayer(nn.Module):
         self, x: Float[Tensor, "b t m"], memory: Float[Tensor, "b s m"], *,
         mask: Tensor | None = None, memory_mask: Tensor | None = None,
     ) -> Float[Tensor, "b t m"]:
-        """Return the target's vectors; in both masks True = may attend."""
+        """Return the target's vectors."""
         def self_attention(x):
             return self.self_attention(x, x, x, mask=mask)[0]
 

@@ -4,28 +4,25 @@
 Edit the page and run ``make export``; what is changed here is lost."""
 
 import math
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from xformer_lib.nn.attention import masked_softmax
+from xformer_lib._lazy import lazy_names
 from xformer_lib.nn.checks import check_choice, check_places, check_sizes
+from xformer_lib.nn.multi_head import masked_softmax
 from xformer_lib.shapes import Float
 
 __all__ = [
-    "clock_angles",
-    "sinusoidal_positions",
     "SinusoidalPositions",
     "LearnedPositions",
     "NoPositions",
     "AttentionPositions",
-    "rotary",
     "RotaryPositions",
-    "alibi_slopes",
     "AlibiPositions",
     "RelativePositions",
-    "POSITIONS",
     "attention_positions",
 ]
 
@@ -103,12 +100,14 @@ class AttentionPositions(nn.Module):
 
     Queries stand at ``start``, ``start + 1``, …, keys at 0, 1, …, ``key_len - 1``.
     ``d_head`` is the width of the heads that it is made for, None for any.
+
+    MASK: True = may attend, the opposite of torch.nn.MultiheadAttention.
     """
 
     d_head: int | None = None
 
     def forward(self, q, k, v, *, mask=None, dropout=0.0):
-        """`attention` among words that know their places, True = may attend: (output, weights)."""
+        """Compute `attention` among words that know their places: (output, weights)."""
         q, k = self.turn(q), self.turn(k)
         bias, value_bias = self.terms(q, k.shape[-2])
 
@@ -132,7 +131,7 @@ class AttentionPositions(nn.Module):
 
 
 # %% chapter 8a: Rotary: turn, then compare
-def rotary(
+def apply_rotary(
     x: Float[Tensor, "*b i d"], start: int = 0, *, base: float = 10000.0
 ) -> Float[Tensor, "*b i d"]:
     """Turn columns 2k and 2k+1 of row i by (start + i) ω_k (Su et al. 2021).
@@ -161,7 +160,7 @@ class RotaryPositions(AttentionPositions):
                              f"width {d_head}; take an even d_model / num_heads")
 
     def turn(self, x: Float[Tensor, "b h i d"], start: int = 0) -> Float[Tensor, "b h i d"]:
-        return rotary(x, start)
+        return apply_rotary(x, start)
 
 
 # %% chapter 8a: ALiBi: the farther, the less
@@ -174,6 +173,7 @@ def alibi_slopes(num_heads: int, *, dtype=torch.float32, device=None) -> Float[T
     return 2.0 ** exponent
 
 
+# %% chapter 8a: ALiBi: the farther, the less
 class AlibiPositions(AttentionPositions):
     """Takes slope · |i - j| from the score: head by head, far keys count less."""
 
@@ -219,6 +219,7 @@ POSITIONS = {"sinusoidal": SinusoidalPositions, "learned": LearnedPositions,
              "none": NoPositions}  # what is added to the embeddings
 
 
+# %% chapter 8a: Six names
 def attention_positions(
     name: str, d_head: int, max_offset: int
 ) -> AttentionPositions | None:
@@ -230,3 +231,8 @@ def attention_positions(
     if name == "rotary":
         return RotaryPositions(d_head)
     return AlibiPositions() if name == "alibi" else None
+
+
+# %% old names: they warn
+if not TYPE_CHECKING:
+    __getattr__ = lazy_names(__name__, {})[0]

@@ -13,7 +13,7 @@ from xformer_lib.nn.checks import check_given, check_ids, check_sizes
 from xformer_lib.nn.transformer import TokenEmbedding, TransformerConfig
 from xformer_lib.shapes import Bool, Float, Int
 
-__all__ = ["RecurrentCache", "GRUTranslator", "AdditiveAttention", "GRUAttentionTranslator"]
+__all__: list[str] = []  # for the library itself
 
 
 # %% chapter 12g: Both ways, and without padding
@@ -141,8 +141,10 @@ class GRUTranslator(RecurrentSteps):
 class AdditiveAttention(nn.Module):
     """c = Σ_j α_j h_j with α = softmax_j(vᵀ tanh(W s + U h_j)); Bahdanau et al. (2015).
 
-    ``keys`` are the U h_j of a sentence, computed once. ``mask`` (b s), True = may
-    attend, needs one True a row. Returns the context c (b m) and the weights α (b s).
+    ``keys`` are the U h_j of a sentence, computed once. ``mask`` (b s) needs one True
+    a row. Returns the context c (b m) and the weights α (b s).
+
+    MASK: True = may attend, the opposite of torch.nn.MultiheadAttention.
     """
 
     def __init__(self, d_model: int):

@@ -130,7 +130,10 @@ def layer_options(config: TransformerConfig) -> dict:
 
 # %% chapter 9: The library's version
 class Encoder(nn.Module):
-    """Encoder layers, (b s m) → (b s m); a pre-norm stack ends in a LayerNorm."""
+    """Encoder layers, (b s m) → (b s m); a pre-norm stack ends in a LayerNorm.
+
+    MASK: True = may attend, the opposite of torch.nn.MultiheadAttention.
+    """
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
@@ -143,7 +146,7 @@ class Encoder(nn.Module):
     def forward(
         self, x: Float[Tensor, "b s m"], *, mask: Tensor | None = None
     ) -> Float[Tensor, "b s m"]:
-        """Return the source's vectors; in the ``mask`` True = may attend."""
+        """Return the source's vectors."""
         for layer in self.layers:
             x = layer(x, mask=mask)
         return self.norm(x)
@@ -151,7 +154,10 @@ class Encoder(nn.Module):
 
 # %% chapter 9: The library's version
 class Decoder(nn.Module):
-    """Decoder layers over one memory, (b t m) → (b t m)."""
+    """Decoder layers over one memory, (b t m) → (b t m).
+
+    MASK: True = may attend, the opposite of torch.nn.MultiheadAttention.
+    """
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
@@ -165,7 +171,7 @@ class Decoder(nn.Module):
         self, x: Float[Tensor, "b t m"], memory: Float[Tensor, "b s m"], *,
         mask: Tensor | None = None, memory_mask: Tensor | None = None,
     ) -> Float[Tensor, "b t m"]:
-        """Return the target's vectors; in both masks True = may attend."""
+        """Return the target's vectors."""
         for layer in self.layers:
             x = layer(x, memory, mask=mask, memory_mask=memory_mask)
         return self.norm(x)

@@ -30,18 +30,7 @@ from xformer_lib.nn.protocols import Configured
 from xformer_lib.nn.transformer import Decoder, Encoder, TokenEmbedding, Transformer, TransformerConfig
 from xformer_lib.shapes import Bool, Float, Int
 
-__all__ = [
-    "masked_mean",
-    "TokenEncoder",
-    "left_half",
-    "SequenceClassifier",
-    "LanguageModel",
-    "next_token_loss",
-    "write",
-    "patches",
-    "VisionTransformer",
-    "SeriesReader",
-]
+__all__ = ["TokenEncoder", "SequenceClassifier", "LanguageModel", "next_token_loss", "VisionTransformer"]
 
 
 # %% chapter 15a: Deeper: the machines in the library
@@ -53,8 +42,12 @@ def masked_mean(
     return total / mask.sum(dim=1, keepdim=True).clamp(min=1)
 
 
+# %% chapter 15a: Deeper: the machines in the library
 class TokenEncoder(nn.Module):
-    """Ids (b i) → vectors (b i m) under any mask: the left half of a Transformer."""
+    """Ids (b i) → vectors (b i m) under any mask: the left half of a Transformer.
+
+    MASK: True = may attend, the opposite of torch.nn.MultiheadAttention.
+    """
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
@@ -68,7 +61,7 @@ class TokenEncoder(nn.Module):
     def forward(
         self, ids: Int[Tensor, "b i"], *, mask: Tensor | None
     ) -> Float[Tensor, "b i m"]:
-        """Return the vectors; in the ``mask`` True = may attend, and None hides nothing."""
+        """Return the vectors; a ``mask`` of None hides nothing."""
         check_ids("ids", ids, self.config)
         x = self.dropout(self.positions(self.embedding(ids)))
         return self.encoder(x, mask=mask)

@@ -3,15 +3,11 @@
 """The names of ``xformer_lib.reference``, by module; each is imported when it is first used.
 
 - ``attention`` (chapter 3, Scaled dot-product attention): softmax, scaled_dot_product_attention, additive_attention
-- ``lookup`` (chapter 2, Dictionary lookup): soft_lookup, hard_lookup
-- ``masks`` (chapter 3, Scaled dot-product attention): causal_mask, padding_mask, local_mask
-- ``multi_head`` (chapter 6, Multi-head attention): multi_head_attention, per_head
-- ``permutations`` (chapter 5a, How much order is left): PermutationCheck, permutation_matrix, check_invariant, check_equivariant
-- ``positions`` (chapter 7, Positional encoding): frequencies, sinusoidal_positions, shift_matrix, learned_positions, relative_index,
-  relative_attention, rotary, alibi_slopes, alibi_bias
-- ``single_head`` (chapter 4, Self-attention): LayerCost, self_attention, cross_attention, layer_cost
-- ``transformer`` (chapter 9b, The same model without PyTorch): PAD, BOS, EOS, Parameter, Layer, Linear, FeedForward, LayerNorm, Attention,
-  SelfAttention, Residual, EncoderLayer, DecoderLayer, Embedding, Transformer, Adam, cross_entropy, greedy
+- ``masks`` (chapter 3, Scaled dot-product attention): causal_mask, length_mask, local_mask
+- ``multi_head`` (chapter 6, Multi-head attention): multi_head_attention
+- ``positions`` (chapter 7, Positional encoding): sinusoidal_positions, relative_attention, rotary, alibi_bias
+- ``single_head`` (chapter 4, Self-attention): self_attention, cross_attention
+- ``transformer`` (chapter 9b, The same model without PyTorch): Transformer
 """
 
 from typing import TYPE_CHECKING
@@ -19,50 +15,19 @@ from typing import TYPE_CHECKING
 from xformer_lib._lazy import lazy_names
 
 _HOMES = {
-    "Adam": "transformer",
-    "Attention": "transformer",
-    "BOS": "transformer",
-    "DecoderLayer": "transformer",
-    "EOS": "transformer",
-    "Embedding": "transformer",
-    "EncoderLayer": "transformer",
-    "FeedForward": "transformer",
-    "Layer": "transformer",
-    "LayerCost": "single_head",
-    "LayerNorm": "transformer",
-    "Linear": "transformer",
-    "PAD": "transformer",
-    "Parameter": "transformer",
-    "PermutationCheck": "permutations",
-    "Residual": "transformer",
-    "SelfAttention": "transformer",
     "Transformer": "transformer",
     "additive_attention": "attention",
     "alibi_bias": "positions",
-    "alibi_slopes": "positions",
     "causal_mask": "masks",
-    "check_equivariant": "permutations",
-    "check_invariant": "permutations",
     "cross_attention": "single_head",
-    "cross_entropy": "transformer",
-    "frequencies": "positions",
-    "greedy": "transformer",
-    "hard_lookup": "lookup",
-    "layer_cost": "single_head",
-    "learned_positions": "positions",
+    "length_mask": "masks",
     "local_mask": "masks",
     "multi_head_attention": "multi_head",
-    "padding_mask": "masks",
-    "per_head": "multi_head",
-    "permutation_matrix": "permutations",
     "relative_attention": "positions",
-    "relative_index": "positions",
     "rotary": "positions",
     "scaled_dot_product_attention": "attention",
     "self_attention": "single_head",
-    "shift_matrix": "positions",
     "sinusoidal_positions": "positions",
-    "soft_lookup": "lookup",
     "softmax": "attention",
 }
 
@@ -72,47 +37,16 @@ if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_lib.reference.attention import additive_attention as additive_attention
     from xformer_lib.reference.attention import scaled_dot_product_attention as scaled_dot_product_attention
     from xformer_lib.reference.attention import softmax as softmax
-    from xformer_lib.reference.lookup import hard_lookup as hard_lookup
-    from xformer_lib.reference.lookup import soft_lookup as soft_lookup
     from xformer_lib.reference.masks import causal_mask as causal_mask
+    from xformer_lib.reference.masks import length_mask as length_mask
     from xformer_lib.reference.masks import local_mask as local_mask
-    from xformer_lib.reference.masks import padding_mask as padding_mask
     from xformer_lib.reference.multi_head import multi_head_attention as multi_head_attention
-    from xformer_lib.reference.multi_head import per_head as per_head
-    from xformer_lib.reference.permutations import PermutationCheck as PermutationCheck
-    from xformer_lib.reference.permutations import check_equivariant as check_equivariant
-    from xformer_lib.reference.permutations import check_invariant as check_invariant
-    from xformer_lib.reference.permutations import permutation_matrix as permutation_matrix
     from xformer_lib.reference.positions import alibi_bias as alibi_bias
-    from xformer_lib.reference.positions import alibi_slopes as alibi_slopes
-    from xformer_lib.reference.positions import frequencies as frequencies
-    from xformer_lib.reference.positions import learned_positions as learned_positions
     from xformer_lib.reference.positions import relative_attention as relative_attention
-    from xformer_lib.reference.positions import relative_index as relative_index
     from xformer_lib.reference.positions import rotary as rotary
-    from xformer_lib.reference.positions import shift_matrix as shift_matrix
     from xformer_lib.reference.positions import sinusoidal_positions as sinusoidal_positions
-    from xformer_lib.reference.single_head import LayerCost as LayerCost
     from xformer_lib.reference.single_head import cross_attention as cross_attention
-    from xformer_lib.reference.single_head import layer_cost as layer_cost
     from xformer_lib.reference.single_head import self_attention as self_attention
-    from xformer_lib.reference.transformer import BOS as BOS
-    from xformer_lib.reference.transformer import EOS as EOS
-    from xformer_lib.reference.transformer import PAD as PAD
-    from xformer_lib.reference.transformer import Adam as Adam
-    from xformer_lib.reference.transformer import Attention as Attention
-    from xformer_lib.reference.transformer import DecoderLayer as DecoderLayer
-    from xformer_lib.reference.transformer import Embedding as Embedding
-    from xformer_lib.reference.transformer import EncoderLayer as EncoderLayer
-    from xformer_lib.reference.transformer import FeedForward as FeedForward
-    from xformer_lib.reference.transformer import Layer as Layer
-    from xformer_lib.reference.transformer import LayerNorm as LayerNorm
-    from xformer_lib.reference.transformer import Linear as Linear
-    from xformer_lib.reference.transformer import Parameter as Parameter
-    from xformer_lib.reference.transformer import Residual as Residual
-    from xformer_lib.reference.transformer import SelfAttention as SelfAttention
     from xformer_lib.reference.transformer import Transformer as Transformer
-    from xformer_lib.reference.transformer import cross_entropy as cross_entropy
-    from xformer_lib.reference.transformer import greedy as greedy
 else:
     __getattr__, __dir__ = lazy_names(__name__, _HOMES)

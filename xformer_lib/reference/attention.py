@@ -60,8 +60,10 @@ def scaled_dot_product_attention(
     """Blend the values by how well their keys match each query.
 
     weights = softmax(q kᵀ / √d), output = weights v, with d the width of q and k.
-    `mask` broadcasts to the weights; True = may attend. A query that may attend
-    to nothing gets zero weights and a zero output. Source: Vaswani et al. (2017).
+    `mask` broadcasts to the weights. A query that may attend to nothing gets zero
+    weights and a zero output. Source: Vaswani et al. (2017).
+
+    MASK: True = may attend, the opposite of torch.nn.MultiheadAttention.
 
     >>> q, k, v = np.eye(2), np.eye(2), np.array([[1.0], [2.0]])
     >>> scaled_dot_product_attention(q, k, v, mask=np.eye(2, dtype=bool))[0]
@@ -88,8 +90,10 @@ def additive_attention(
 
     `w_v` is the vector that turns the a hidden numbers of a query-key pair into
     one score; the values themselves are not projected. Queries and keys may have
-    different widths. `mask` as in `scaled_dot_product_attention`.
+    different widths. `mask` broadcasts to the weights.
     Source: Bahdanau et al. (2015), where v_a, W_a, U_a are w_v, w_q, w_k.
+
+    MASK: True = may attend, the opposite of torch.nn.MultiheadAttention.
     """
     check_qkv(q, k, v, same_width=False)
     check_scorer(q.shape[-1], k.shape[-1], w_q, w_k, w_v)

@@ -4,14 +4,16 @@
 Edit the page and run ``make export``; what is changed here is lost."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from xformer_lib._checks import check_whole
+from xformer_lib._lazy import lazy_names
 from xformer_lib.reference._checks import check_lengths
 from xformer_lib.shapes import Bool, Int
 
-__all__ = ["causal_mask", "padding_mask", "local_mask"]
+__all__ = ["causal_mask", "length_mask", "local_mask"]
 
 
 # %% chapter 3: The library's masks
@@ -28,14 +30,14 @@ def causal_mask(length: int) -> Bool[np.ndarray, "i j"]:
     return position[None, :] <= position[:, None]
 
 
-def padding_mask(
+def length_mask(
     lengths: Sequence[int] | Int[np.ndarray, "b"], max_len: int
 ) -> Bool[np.ndarray, "b j"]:
     """Return True where key j of row b may be read: within that row's length.
 
     The mask is over keys; give it an axis for queries before use, `mask[:, None, :]`.
 
-    >>> padding_mask([3, 1], max_len=4).astype(int)
+    >>> length_mask([3, 1], max_len=4).astype(int)
     array([[1, 1, 1, 0],
            [1, 0, 0, 0]])
     """
@@ -56,3 +58,8 @@ def local_mask(length: int, window: int) -> Bool[np.ndarray, "i j"]:
     check_whole("window", window, advice="pass an int such as window=1")
     position = np.arange(length)
     return np.abs(position[:, None] - position[None, :]) <= window
+
+
+# %% old names: they warn
+if not TYPE_CHECKING:
+    __getattr__ = lazy_names(__name__, {})[0]

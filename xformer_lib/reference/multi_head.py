@@ -9,7 +9,7 @@ from xformer_lib.reference._checks import check_heads, check_wide
 from xformer_lib.reference.attention import scaled_dot_product_attention
 from xformer_lib.shapes import Bool, Float
 
-__all__ = ["multi_head_attention", "per_head"]
+__all__ = ["multi_head_attention"]
 
 
 # %% chapter 6: How does einsum replace the loop?
@@ -22,9 +22,11 @@ def multi_head_attention(
 ) -> tuple[Float[np.ndarray, "*b i o"], Float[np.ndarray, "*b h i j"]]:
     """concat(head_1 … head_h) w_o, head_n = attention(x w_q[n], …).
 
-    `mask` (i j) or (*b i j) holds for all heads, (*b h i j) for each its own;
-    True = may attend. In a Transformer o = m. Returns output and weights.
+    `mask` (i j) or (*b i j) holds for all heads, (*b h i j) for each its own.
+    In a Transformer o = m. Returns output and weights.
     Source: Vaswani et al. (2017), section 3.2.2, without biases.
+
+    MASK: True = may attend, the opposite of torch.nn.MultiheadAttention.
 
     >>> x, w = np.eye(2), np.ones((3, 2, 1))
     >>> output, weights = multi_head_attention(x, x, w, w, w, np.ones((3, 2)))

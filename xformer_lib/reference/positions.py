@@ -13,17 +13,7 @@ from xformer_lib.reference._checks import check_array, check_even, check_number,
 from xformer_lib.reference.attention import _attend
 from xformer_lib.shapes import Bool, Float, Int
 
-__all__ = [
-    "frequencies",
-    "sinusoidal_positions",
-    "shift_matrix",
-    "learned_positions",
-    "relative_index",
-    "relative_attention",
-    "rotary",
-    "alibi_slopes",
-    "alibi_bias",
-]
+__all__ = ["sinusoidal_positions", "relative_attention", "rotary", "alibi_bias"]
 
 
 # %% chapter 7: A gentle counter
@@ -127,6 +117,8 @@ def relative_attention(
     The tables have 2c + 1 rows; row c + t belongs to the offset t = j - i, and
     offsets beyond ±c to the outer rows. Gives `(output, weights)`.
     Source: Shaw et al. (2018), equations 3 and 4.
+
+    MASK: True = may attend, the opposite of torch.nn.MultiheadAttention.
     """
     check_qkv(q, k, v)
     check_tables(q, v, key_table, value_table)

@@ -13,7 +13,7 @@ from xformer_lib.reference._checks import check_projections
 from xformer_lib.reference.attention import scaled_dot_product_attention
 from xformer_lib.shapes import Bool, Float
 
-__all__ = ["self_attention", "cross_attention", "LayerCost", "layer_cost"]
+__all__ = ["self_attention", "cross_attention"]
 
 
 # %% chapter 4: The library's version
@@ -29,6 +29,8 @@ def self_attention(
 
     output, weights = attention(x w_q, x w_k, x w_v), with `mask` (i, i) as there.
     Source: Vaswani et al. (2017), one head, without biases and output projection.
+
+    MASK: True = may attend, the opposite of torch.nn.MultiheadAttention.
 
     >>> one = np.eye(2)
     >>> self_attention(one, one, one, 3 * one, mask=one > 0)[0]
@@ -53,6 +55,8 @@ def cross_attention(
 
     output, weights = attention(x w_q, context w_k, context w_v), `mask` (i, j).
     Lengths and widths of the two may differ. Source: Vaswani et al. (2017).
+
+    MASK: True = may attend, the opposite of torch.nn.MultiheadAttention.
 
     >>> ask, context = np.array([[1.0]]), np.array([[5.0, 0.0], [0.0, 5.0]])
     >>> w_k, w_v = np.array([[1.0], [1.0]]), np.eye(2)

@@ -9,26 +9,7 @@ from xformer_lib.reference.attention import softmax
 from xformer_lib.reference.masks import causal_mask
 from xformer_lib.reference.positions import sinusoidal_positions
 
-__all__ = [
-    "PAD",
-    "BOS",
-    "EOS",
-    "Parameter",
-    "Layer",
-    "Linear",
-    "FeedForward",
-    "cross_entropy",
-    "LayerNorm",
-    "Attention",
-    "SelfAttention",
-    "Residual",
-    "EncoderLayer",
-    "DecoderLayer",
-    "Embedding",
-    "Transformer",
-    "Adam",
-    "greedy",
-]
+__all__ = ["Transformer"]
 
 
 # %% chapter 9b: A layer and its way back

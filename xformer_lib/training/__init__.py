@@ -2,24 +2,14 @@
 # fmt: off
 """The names of ``xformer_lib.training``, by module; each is imported when it is first used.
 
-- ``checkpoint`` (Files of weights and the state of a run, and which run they belong to): load_checkpoint, load_model, load_setup,
-  load_tensors, model_fingerprint, save_checkpoint, save_model, save_setup, save_tensors
-- ``checks`` (What a run refuses before its first step: settings that no run can have, and pairs that do not fit): check_warmup
-- ``config`` (The settings of a run, and the named ones): PRESETS, TrainConfig, config_from_json, config_to_json, fine_tuned, preset,
-  preset_for
-- ``distributed`` (The processes that torchrun started share a step): process_group
+- ``checkpoint`` (Files of weights and the state of a run, and which run they belong to): load_model, save_model
+- ``config`` (The settings of a run, and the named ones): TrainConfig, preset, preset_for
 - ``loop`` (The training loop: train, stop, resume): resume, train
-- ``loss`` (page w2, Runs that survive): cross_entropy, chunked_cross_entropy, masked_cross_entropy, translation_loss
-- ``memory`` (The memory of a run: whether a model fits, and what freed blocks do): keep_few_kernels, keep_freed_memory,
-  return_unused_memory, resident_memory, bound_memory
-- ``planning`` (chapter 14a, Planning a run): Plan, step_flops, parameter_count, ring_bytes, plan
-- ``precision`` (Where a run computes, and in which numbers): has_bfloat16, pick_device
-- ``processes`` (Who computes a step: one process here, several in `training.distributed`): SingleProcess
-- ``rehearsal`` (What a fine-tuned model began with: its sentences are rehearsed, and compared at the end): known_sentences, rehearse
-- ``run`` (A run in memory: its settings, its data, its model and how far it is): Run, encode_pairs
+- ``loss`` (page w2, Runs that survive): chunked_cross_entropy, translation_loss
+- ``planning`` (chapter 14a, Planning a run): Plan, plan
+- ``run`` (A run in memory: its settings, its data, its model and how far it is): Run
 - ``schedule`` (chapter 11, Training): trapezoid, inverse_sqrt
 - ``signals`` (Stop a run when Ctrl-C, SIGTERM or SIGHUP asks for it): Stopped
-- ``step`` (One step of training): to_tensors, train_step
 - ``validation`` (The loss on held-out pairs): validation_loss
 """
 
@@ -28,50 +18,19 @@ from typing import TYPE_CHECKING
 from xformer_lib._lazy import lazy_names
 
 _HOMES = {
-    "PRESETS": "config",
     "Plan": "planning",
     "Run": "run",
-    "SingleProcess": "processes",
     "Stopped": "signals",
     "TrainConfig": "config",
-    "bound_memory": "memory",
-    "check_warmup": "checks",
     "chunked_cross_entropy": "loss",
-    "config_from_json": "config",
-    "config_to_json": "config",
-    "cross_entropy": "loss",
-    "encode_pairs": "run",
-    "fine_tuned": "config",
-    "has_bfloat16": "precision",
     "inverse_sqrt": "schedule",
-    "keep_few_kernels": "memory",
-    "keep_freed_memory": "memory",
-    "known_sentences": "rehearsal",
-    "load_checkpoint": "checkpoint",
     "load_model": "checkpoint",
-    "load_setup": "checkpoint",
-    "load_tensors": "checkpoint",
-    "masked_cross_entropy": "loss",
-    "model_fingerprint": "checkpoint",
-    "parameter_count": "planning",
-    "pick_device": "precision",
     "plan": "planning",
     "preset": "config",
     "preset_for": "config",
-    "process_group": "distributed",
-    "rehearse": "rehearsal",
-    "resident_memory": "memory",
     "resume": "loop",
-    "return_unused_memory": "memory",
-    "ring_bytes": "planning",
-    "save_checkpoint": "checkpoint",
     "save_model": "checkpoint",
-    "save_setup": "checkpoint",
-    "save_tensors": "checkpoint",
-    "step_flops": "planning",
-    "to_tensors": "step",
     "train": "loop",
-    "train_step": "step",
     "translation_loss": "loss",
     "trapezoid": "schedule",
     "validation_loss": "validation",
@@ -80,52 +39,21 @@ _HOMES = {
 __all__ = list(_HOMES)
 
 if TYPE_CHECKING:  # what an editor and a type checker see
-    from xformer_lib.training.checkpoint import load_checkpoint as load_checkpoint
     from xformer_lib.training.checkpoint import load_model as load_model
-    from xformer_lib.training.checkpoint import load_setup as load_setup
-    from xformer_lib.training.checkpoint import load_tensors as load_tensors
-    from xformer_lib.training.checkpoint import model_fingerprint as model_fingerprint
-    from xformer_lib.training.checkpoint import save_checkpoint as save_checkpoint
     from xformer_lib.training.checkpoint import save_model as save_model
-    from xformer_lib.training.checkpoint import save_setup as save_setup
-    from xformer_lib.training.checkpoint import save_tensors as save_tensors
-    from xformer_lib.training.checks import check_warmup as check_warmup
-    from xformer_lib.training.config import PRESETS as PRESETS
     from xformer_lib.training.config import TrainConfig as TrainConfig
-    from xformer_lib.training.config import config_from_json as config_from_json
-    from xformer_lib.training.config import config_to_json as config_to_json
-    from xformer_lib.training.config import fine_tuned as fine_tuned
     from xformer_lib.training.config import preset as preset
     from xformer_lib.training.config import preset_for as preset_for
-    from xformer_lib.training.distributed import process_group as process_group
     from xformer_lib.training.loop import resume as resume
     from xformer_lib.training.loop import train as train
     from xformer_lib.training.loss import chunked_cross_entropy as chunked_cross_entropy
-    from xformer_lib.training.loss import cross_entropy as cross_entropy
-    from xformer_lib.training.loss import masked_cross_entropy as masked_cross_entropy
     from xformer_lib.training.loss import translation_loss as translation_loss
-    from xformer_lib.training.memory import bound_memory as bound_memory
-    from xformer_lib.training.memory import keep_few_kernels as keep_few_kernels
-    from xformer_lib.training.memory import keep_freed_memory as keep_freed_memory
-    from xformer_lib.training.memory import resident_memory as resident_memory
-    from xformer_lib.training.memory import return_unused_memory as return_unused_memory
     from xformer_lib.training.planning import Plan as Plan
-    from xformer_lib.training.planning import parameter_count as parameter_count
     from xformer_lib.training.planning import plan as plan
-    from xformer_lib.training.planning import ring_bytes as ring_bytes
-    from xformer_lib.training.planning import step_flops as step_flops
-    from xformer_lib.training.precision import has_bfloat16 as has_bfloat16
-    from xformer_lib.training.precision import pick_device as pick_device
-    from xformer_lib.training.processes import SingleProcess as SingleProcess
-    from xformer_lib.training.rehearsal import known_sentences as known_sentences
-    from xformer_lib.training.rehearsal import rehearse as rehearse
     from xformer_lib.training.run import Run as Run
-    from xformer_lib.training.run import encode_pairs as encode_pairs
     from xformer_lib.training.schedule import inverse_sqrt as inverse_sqrt
     from xformer_lib.training.schedule import trapezoid as trapezoid
     from xformer_lib.training.signals import Stopped as Stopped
-    from xformer_lib.training.step import to_tensors as to_tensors
-    from xformer_lib.training.step import train_step as train_step
     from xformer_lib.training.validation import validation_loss as validation_loss
 else:
     __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -25,17 +25,7 @@ from xformer_lib.training.config import (
     to_plain,
 )
 
-__all__ = [
-    "load_checkpoint",
-    "load_model",
-    "load_setup",
-    "load_tensors",
-    "model_fingerprint",
-    "save_checkpoint",
-    "save_model",
-    "save_setup",
-    "save_tensors",
-]
+__all__ = ["load_model", "save_model"]
 
 
 CHECKSUM = re.compile(rb'\\"sha256\\": \\"([0-9a-f]{64})')  # JSON inside JSON

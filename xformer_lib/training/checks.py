@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from xformer_lib._checks import check_whole, is_number, shown
 from xformer_lib.data.pairs import check_pairs_of
 
-__all__ = ["check_warmup"]
+__all__: list[str] = []  # for the library itself
 
 if TYPE_CHECKING:
     from xformer_lib.data.tokenizer import Tokenizer

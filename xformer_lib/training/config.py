@@ -11,15 +11,7 @@ from xformer_lib.data.pairs import check_pairs_of
 from xformer_lib.nn.transformer import TransformerConfig
 from xformer_lib.training.checks import check_train_config
 
-__all__ = [
-    "PRESETS",
-    "TrainConfig",
-    "config_from_json",
-    "config_to_json",
-    "fine_tuned",
-    "preset",
-    "preset_for",
-]
+__all__ = ["TrainConfig", "preset", "preset_for"]
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from xformer_lib.training.loss import translation_loss
 from xformer_lib.training.precision import pick_device
 from xformer_lib.training.processes import SingleProcess
 
-__all__ = ["process_group"]
+__all__: list[str] = []  # for the library itself
 
 
 class Shares(SingleProcess):

@@ -12,7 +12,7 @@ from xformer_lib.nn._modes import differentiable_gradients, is_transformed
 from xformer_lib.nn.protocols import TrainableModel
 from xformer_lib.shapes import Float, Int
 
-__all__ = ["cross_entropy", "chunked_cross_entropy", "masked_cross_entropy", "translation_loss"]
+__all__ = ["chunked_cross_entropy", "translation_loss"]
 
 
 # %% page w2: The loss in parts
@@ -104,6 +104,7 @@ def masked_cross_entropy(states: Float[Tensor, "b t m"], embedding: Float[Tensor
                            label_smoothing=label_smoothing, reduction="sum")
 
 
+# %% page w2: The loss in parts
 def translation_loss(model: TrainableModel, source: Int[Tensor, "b s"],
                      target_in: Int[Tensor, "b t"], target_out: Int[Tensor, "b t"], *,
                      label_smoothing: float = 0.0) -> tuple[Tensor, int | Tensor]:

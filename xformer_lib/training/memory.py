@@ -12,13 +12,7 @@ from pathlib import Path
 from xformer_lib.nn.transformer import TransformerConfig
 from xformer_lib.training.planning import parameter_count
 
-__all__ = [
-    "keep_few_kernels",
-    "keep_freed_memory",
-    "return_unused_memory",
-    "resident_memory",
-    "bound_memory",
-]
+__all__: list[str] = []  # for the library itself
 
 
 BYTES = 16  # of a parameter: itself, its gradient and Adam's two means, in float32

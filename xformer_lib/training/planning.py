@@ -10,7 +10,7 @@ import torch
 
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 
-__all__ = ["step_flops", "parameter_count", "ring_bytes", "Plan", "plan"]
+__all__ = ["Plan", "plan"]
 
 
 # %% chapter 14a: A run on paper

@@ -8,7 +8,7 @@ import torch
 from xformer_lib.engine.products import ON_INTEL
 from xformer_lib.training.config import TrainConfig
 
-__all__ = ["has_bfloat16", "pick_device"]
+__all__: list[str] = []  # for the library itself
 
 
 def pick_device(name: str | None = None) -> str:

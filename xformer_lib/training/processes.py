@@ -11,7 +11,7 @@ from xformer_lib.nn.protocols import TrainableModel
 from xformer_lib.training.compiled import compiled_loss
 from xformer_lib.training.loss import translation_loss
 
-__all__ = ["SingleProcess"]
+__all__: list[str] = []  # for the library itself
 
 
 class SingleProcess:

@@ -13,7 +13,7 @@ from xformer_lib.decoding.sentences import translate
 from xformer_lib.training.checkpoint import load_model, load_settings
 from xformer_lib.training.config import TrainConfig
 
-__all__ = ["known_sentences", "rehearse"]
+__all__: list[str] = []  # for the library itself
 
 NAME = "kept.json"  # in the folder of a run
 COMPARED = 20  # sentences, never rehearsed

@@ -32,7 +32,7 @@ from xformer_lib.training.memory import check_memory
 from xformer_lib.training.processes import SingleProcess
 from xformer_lib.training.rehearsal import rehearse
 
-__all__ = ["Run", "encode_pairs"]
+__all__ = ["Run"]
 
 
 ENGINES = ("fast", "compiled", "eager", "plain")
