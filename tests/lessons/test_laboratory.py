@@ -206,6 +206,17 @@ def test_it_learns_words_backwards():
     assert run.right[-1][1] >= 0.97 and run.write("engineer")["text"] == "reenigne"
 
 
+def test_letters_are_sorted():
+    task = TASKS["sorting"]()
+    assert task.spell(task.answer(task.read("engineer"))[:-1]) == "eeeginnr"
+    assert task.targets[0].tolist() == [
+        *sorted(i for i in task.sources[0].tolist() if i > 2),
+        *[2],
+        *[0] * task.sources[0].tolist().count(0),
+    ]
+    assert (task.sources == TASKS["backwards"]().sources).all()
+
+
 def test_held_out_rows_are_held_out():
     for make in TASKS.values():
         task = make()

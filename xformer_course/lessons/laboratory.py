@@ -30,7 +30,7 @@ from xformer_course.lessons.laboratory_parts import (
 from xformer_lib.data.fragment import fragment_split, split_words
 from xformer_lib.reference import transformer
 
-__all__ = ["Backwards", "Fragment", "Parts", "Run", "causes", "check_gradients", "views"]
+__all__ = ["Backwards", "Fragment", "Parts", "Run", "Sorting", "causes", "check_gradients", "views"]
 
 PAD, BOS, EOS = transformer.PAD, transformer.BOS, transformer.EOS
 PRINTED = 2_000  # characters of what the reader's code prints, the last ones
@@ -135,7 +135,7 @@ class Backwards(Task):
     def __init__(self):
         rng = np.random.default_rng(0)
         words = dict.fromkeys("".join(rng.choice(list(self.letters), rng.integers(3, 9))) for _ in range(10_500))
-        pairs = [(self.ids(word), self.ids(word[::-1])) for word in words]
+        pairs = [(ids, self.answer(ids)) for ids in map(self.ids, words)]
         super().__init__(pairs, ["<pad>", "<bos>", "<eos>", *self.letters])
 
     def ids(self, word):
@@ -155,6 +155,15 @@ class Backwards(Task):
 
     def answer(self, ids):
         return [*ids[-2::-1], EOS]
+
+
+class Sorting(Backwards):
+    """The same words with their letters in the order of the alphabet: for this a bag of letters is enough."""
+
+    name = "sorting"
+
+    def answer(self, ids):
+        return [*sorted(ids[:-1]), EOS]
 
 
 class Fragment(Task):
@@ -205,7 +214,7 @@ class Fragment(Task):
         return self.answers.get(tuple(ids))
 
 
-TASKS = {task.name: cache(task) for task in (Backwards, Fragment)}
+TASKS = {task.name: cache(task) for task in (Backwards, Fragment, Sorting)}
 
 
 def names_of(cells: list[str] | None) -> dict[str, Any]:
