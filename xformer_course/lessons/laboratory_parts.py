@@ -13,8 +13,6 @@ from xformer_lib.reference.attention import softmax
 from xformer_lib.reference.positions import rotary
 from xformer_lib.reference.transformer import BOS, PAD
 
-__all__ = ["GradientDescent", "Grouped", "Learned", "Nothing", "Rewired", "Rotary", "SwiGLU", "Untied", "become", "smoothed"]
-
 
 def become(layer: Any, kind: type) -> Any:
     """Put the methods of a class of this module before a layer's own; return the layer, whose parameters stay."""
