@@ -3,6 +3,7 @@
 import inspect
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -100,12 +101,6 @@ def test_every_gradient_whatever_is_taken_away(parts):
         assert abs((sides[0] - sides[1]) / 2e-6 - p.grad[place]) < 1e-6
 
 
-@pytest.mark.parametrize("parts", [{}, {"norm": "none", "residuals": False}, *EXCHANGED])
-def test_no_switch_raises_a_false_alarm(parts):
-    rows = check_gradients(Run("backwards", Parts(**parts)))
-    assert len(rows) > 100 and all(row["right"] for row in rows)
-
-
 def test_what_is_not_exchanged_is_as_it_was():
     """The given parts take no further random number, so all that was known of them holds to the last digit."""
     rng, plain_rng = np.random.default_rng(0), np.random.default_rng(0)
@@ -175,6 +170,10 @@ def test_other_parts_agree_with_autograd():
         for p in embedding.parameters():
             p.grad[:] = 0
         as_autograd_says(embedding, rows, formula=formula)
+    for p in embedding.parameters():
+        p.grad[:] = 0
+    output = SimpleNamespace(parameters=embedding.parameters, forward=embedding.logits, backward=embedding.logits_backward)
+    as_autograd_says(output, x, formula=lambda x, e, source, out, p: x @ out.T + 0 * (e.sum() + source.sum() + p.sum()))
 
 
 def test_smoothed_labels_agree_with_pytorch():
@@ -365,7 +364,8 @@ def test_a_faulty_gradient_is_named(change, named):
 @pytest.mark.parametrize(
     "parts",
     [{}, {"norm": "post"}, {"norm": "none"}, {"residuals": False, "layers": 3}, {"positions": False}, {"causal_mask": False}]
-    + [{"padding_mask": False}, {"scale": False, "heads": 1}],
+    + [{"padding_mask": False}, {"scale": False, "heads": 1}, {"encoding": "learned", "tied": False, "readers": 4}]
+    + [{"encoding": "rotary", "readers": 2, "feed_forward": "swiglu"}, {"smoothing": 0.1, "descent": "plain"}],
 )
 def test_no_false_alarm_and_nothing_is_moved(parts):
     run, twin = (Run("backwards", Parts(steps=3, **parts)) for _ in range(2))

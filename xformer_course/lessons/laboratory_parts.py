@@ -13,6 +13,8 @@ from xformer_lib.reference.attention import softmax
 from xformer_lib.reference.positions import rotary
 from xformer_lib.reference.transformer import BOS, PAD
 
+_Layer: Any = object  # the class that `become` will put there
+
 
 def become(layer: Any, kind: type) -> Any:
     """Put the methods of a class of this module before a layer's own; return the layer, whose parameters stay."""
@@ -44,7 +46,7 @@ class Rewired:
         return self.keep * d_y + self.before.backward(self.f.backward(d_y))
 
 
-class Learned:
+class Learned(_Layer):
     """An embedding that adds to each row a row of P (place m), which learns as E does."""
 
     def forward(self, ids):
@@ -55,7 +57,7 @@ class Learned:
         super().backward(d_x, ids)
 
 
-class Rotary:
+class Rotary(_Layer):
     """W_Q or W_K, whose output is turned in each head, pair by pair, by an angle that grows with the place."""
 
     def forward(self, x):
@@ -69,7 +71,7 @@ class Rotary:
         return rotary(heads, sign * np.arange(x.shape[1])).swapaxes(1, 2).reshape(x.shape)
 
 
-class Grouped:
+class Grouped(_Layer):
     """W_K or W_V with fewer heads than the queries: each is read by several in a row, so its gradients add."""
 
     def forward(self, x):
@@ -82,7 +84,7 @@ class Grouped:
         return super().backward(heads.sum(axis=3).reshape(*d_y.shape[:2], -1))
 
 
-class SwiGLU:
+class SwiGLU(_Layer):
     """y = (silu(x W₁ + b₁) · (x W₃ + b₃)) W₂ + b₂, where silu(a) = a / (1 + e⁻ᵃ); two thirds as wide, so that it has as many numbers."""
 
     def __init__(self, d_model, d_ff, rng):
@@ -100,7 +102,7 @@ class SwiGLU:
         return self.w_1.backward(d_hidden * self.c * slope) + self.w_3.backward(d_hidden * self.a * self.gate)
 
 
-class Untied:
+class Untied(_Layer):
     """An embedding of three matrices: E for the target, ``e_source``, and ``e_out`` for the logits."""
 
     def forward(self, ids):
