@@ -550,6 +550,7 @@ const start = ({ stage, data, say }) => {
     LayerNorm: (parts) => parts.norm === "none",
     FeedForward: (parts) => parts.feed_forward !== "relu",
     Adam: (parts) => parts.descent !== "adam",
+    Embedding: (parts) => !parts.tied,
   };
   const replacedIn = (key, parts) =>
     namesIn(key)
