@@ -26,6 +26,7 @@ OURS_HERE = (
     "xformer_course.exercises",
     "xformer_course.lessons.broken",
     "xformer_course.lessons.laboratory",
+    "xformer_course.lessons.laboratory_parts",
 )
 NOT_HERE = ("multiprocessing", "socket", "subprocess", "threading", "tkinter", "webbrowser")
 QUIET = ("claims", "bootstrap")  # cells that no other cell asks for a name

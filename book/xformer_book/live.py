@@ -49,6 +49,7 @@ OURS = (
     "xformer_course/lessons/__init__.py",
     "xformer_course/lessons/broken.py",
     "xformer_course/lessons/laboratory.py",
+    "xformer_course/lessons/laboratory_parts.py",
     "xformer_course/exercises/*.py",
     "xformer_course/exercises/chapter_*/*.py",
 )

@@ -1,8 +1,11 @@
 """The laboratory in the built book: a reader trains, stops, goes on, compares two runs, changes the code; from a folder and from a server."""
 
+import base64
 import json
 import re
+from dataclasses import asdict
 
+import numpy as np
 import pytest
 from playwright.async_api import expect
 
@@ -10,6 +13,7 @@ from tests.book.browser import browse
 from tests.book.conftest import HTML
 from tests.book.test_live import server  # noqa: F401
 from tests.ci import continuous
+from xformer_course.lessons.laboratory import Parts, Run
 
 PAGE = "chapters/09c_laboratory.html"
 FIGURE = "document.querySelector('figure.xf').explorable"
@@ -403,3 +407,88 @@ def test_a_run_without_a_part_says_why(chromium, pages, experiment, reason, show
     seen, problems = browse(chromium, work)
     assert problems == [] and seen["drawn"] >= 3 and reason in seen["why"] and reason in seen["said"]
     assert "Run 1, seed 0" in seen["why"] and not re.search(r"(fill|stroke)=.var\(--(query|key)", seen["html"]) and not seen["whole"]
+
+
+# What the fold holds: the group, its button, what is then set, and what a row says of it.
+MORE = (
+    ("Positions", "learned", {"encoding": "learned"}, "learned positions"),
+    ("Positions", "rotary", {"encoding": "rotary"}, "rotary positions"),
+    ("Feed-forward", "SwiGLU", {"feed_forward": "swiglu"}, "SwiGLU"),
+    ("Descent", "plain", {"descent": "plain"}, "plain gradient descent"),
+    ("Label smoothing", "0.1", {"smoothing": 0.1}, "label smoothing 0.1"),
+    ("Query heads to a head of keys and values", "2", {"readers": 2}, "2 query heads to a key head"),
+    ("Embeddings", "three", {"tied": False}, "three embeddings"),
+)
+TOGETHER = [MORE[n] for n in (1, 2, 4, 5, 6)]
+
+
+def test_more_to_take_apart(chromium, pages):
+    """Closed at first; each choice is said in words; what is trained is what Python trains, and old rows and links still open."""
+
+    async def work(tab):
+        address = (HTML / PAGE).as_uri()
+        await opened(tab, address)
+        summary, warning = tab.locator(".xf-lab-settings summary"), tab.locator(".xf-lab-warning")
+
+        async def choose(group, button, *_):
+            await tab.get_by_role("group", name=group).get_by_role("button", name=button, exact=True).click()
+
+        seen = {"closed": not await tab.get_by_role("group", name="Feed-forward").is_visible(), "each": []}
+        await tab.locator(".xf-lab-more summary").click()
+        for one in MORE:
+            await choose(*one)
+            seen["each"].append(((await read(tab))["parts"], await summary.inner_text(), await warning.inner_text()))
+            await tab.get_by_role("button", name="Reset").click()
+        await steps(tab, 200)
+        for one in TOGETHER:
+            await choose(*one)
+        seen["rows"] = (await train(tab))["rows"]
+        seen["complaint"] = await tab.locator(".xf-lab-refused").inner_text()
+        link = await tab.evaluate(COPIED % (BUTTON % "Copy link"))
+        await tab.get_by_label("Layers", exact=True).select_option("3")
+        await tab.get_by_label("Width", exact=True).select_option("64")
+        await steps(tab, 800)
+        seen["slow"] = await warning.inner_text()
+        # another reader, whose rows and link are of an edition without these parts
+        names = json.dumps([name for *_, parts, _ in MORE for name in parts])
+        await tab.evaluate(
+            "(() => { const rows = JSON.parse(localStorage['xformer-laboratory']);"
+            f" for (const name of {names}) delete rows[0].parts[name]; localStorage['xformer-laboratory'] = JSON.stringify(rows); }})()"
+        )
+        seen["links"] = []
+        old = base64.urlsafe_b64encode(b'{"task":"backwards","parts":{"positions":false},"seed":1,"edits":[]}').decode().rstrip("=")
+        for one in (link, f"{address}#laboratory={old}"):
+            await tab.visit("about:blank")
+            await tab.visit(one)
+            await expect(tab.locator(".xf-lab-link")).to_be_visible()
+            seen["links"].append(await tab.locator(".xf-lab-link").inner_text())
+        seen["kept"] = await tab.locator(".xf-lab-runs tbody tr:first-child td:nth-child(2)").all_inner_texts()
+        return seen, tab.complaints
+
+    seen, problems = browse(chromium, work)
+    assert problems == [] and seen["closed"] and seen["complaint"] == ""
+    for (*_, parts, words), (found, summary, warning) in zip(MORE, seen["each"], strict=True):
+        assert found == {**asdict(Parts()), **parts} and summary == f"Settings: {words}, seed 0"
+        assert warning == ("Plain gradient descent wants a rate of about 1." if "descent" in parts else "")
+    (row,) = seen["rows"]
+    together = {name: value for *_, parts, _ in TOGETHER for name, value in parts.items()}
+    run = Run("backwards", Parts(steps=200, **together))
+    run.train()
+    for step, loss in row["runs"][0]["loss"][:5]:
+        assert loss == pytest.approx(np.mean(run.losses[:step][-4:]), rel=1e-3)
+    assert re.match(r"This takes about \d+ times as long as the given settings: on a phone, minutes.", seen["slow"])
+    words = ", ".join(words for *_, words in TOGETHER)
+    assert f"{words}, 200 steps, seed 0" in seen["links"][0] and "no positions, seed 1" in seen["links"][1]
+    assert seen["kept"] == ["200 steps, seed 0"]
+
+
+def test_letters_are_sorted_without_positions(chromium, pages):
+    async def work(tab):
+        await opened(tab, (HTML / PAGE).as_uri())
+        await tab.get_by_role("button", name="letters sorted").click()
+        await tab.get_by_role("group", name=re.compile("^Parts")).get_by_role("button", name="Positions").click()
+        return await train(tab), tab.complaints
+
+    seen, problems = browse(chromium, work)
+    (row,) = seen["rows"]
+    assert problems == [] and row["task"] == "sorting" and row["runs"][0]["right"][-1][1] > 0.8

@@ -3,12 +3,16 @@
 import inspect
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
+from torch.nn import functional
 
 from tests.ci import continuous
 from xformer_course.lessons.laboratory import TASKS, Parts, Run, answer, build, causes, check_gradients, views
+from xformer_course.lessons.laboratory_parts import Grouped, become, smoothed
 from xformer_lib.reference import transformer
 
 SOURCE = np.array([[4, 5, 6, 2], [7, 8, 2, 0]])
@@ -59,17 +63,31 @@ def test_positions_scale_norm_and_residuals():
             assert not np.allclose(outputs[one], outputs[other], atol=1e-2)
 
 
+EXCHANGED = [
+    {"encoding": "learned"},
+    {"encoding": "rotary"},
+    {"feed_forward": "swiglu"},
+    {"smoothing": 0.1},
+    {"readers": 2},
+    {"readers": 4},
+    {"tied": False},
+    {"encoding": "learned", "tied": False, "norm": "post"},
+    {"encoding": "rotary", "readers": 2, "feed_forward": "swiglu", "layers": 2},
+]
+
+
 @pytest.mark.parametrize(
-    "parts", [{}, {"norm": "post"}, {"norm": "none"}, {"residuals": False, "layers": 2}, {"norm": "post", "residuals": False}]
+    "parts", [{}, {"norm": "post"}, {"norm": "none"}, {"residuals": False, "layers": 2}, {"norm": "post", "residuals": False}, *EXCHANGED]
 )
 def test_every_gradient_whatever_is_taken_away(parts):
     """A switch that broke the way back would teach the wrong lesson."""
-    model, target_out = made(width=8, **parts), np.array([[6, 5, 4, 2], [8, 7, 2, 0]])
+    run = Run("backwards", Parts(width=8, **parts))
+    model, cross_entropy, target_out = run.model, run.code["cross_entropy"], np.array([[6, 5, 4, 2], [8, 7, 2, 0]])
     for p in model.parameters():
         p.value, p.grad = p.value.astype(float), p.grad.astype(float)
 
     def loss():
-        return transformer.cross_entropy(model.forward(SOURCE, TARGET), target_out)
+        return cross_entropy(model.forward(SOURCE, TARGET), target_out)
 
     model.backward(loss()[1])
     rng = np.random.default_rng(1)
@@ -81,6 +99,90 @@ def test_every_gradient_whatever_is_taken_away(parts):
             sides.append(loss()[0])
         p.value[place] = kept
         assert abs((sides[0] - sides[1]) / 2e-6 - p.grad[place]) < 1e-6
+
+
+def test_what_is_not_exchanged_is_as_it_was():
+    """The given parts take no further random number, so all that was known of them holds to the last digit."""
+    rng, plain_rng = np.random.default_rng(0), np.random.default_rng(0)
+    model = build(dict(vars(transformer)), 29, Parts(), rng)
+    plain = transformer.Transformer(29, 16, 4, 32, 1, rng=plain_rng, max_len=32)
+    assert [type(part) for part in vars(model).values()] == [type(part) for part in vars(plain).values()]
+    for one, other in zip(model.parameters(), plain.parameters(), strict=True):
+        assert (one.value == other.value).all()
+    assert rng.random() == plain_rng.random() and np.array_equal(model.positions, plain.positions)
+    run = Run("backwards")
+    assert run.code["cross_entropy"] is transformer.cross_entropy and type(run.descent) is transformer.Adam
+
+
+def as_autograd_says(layer, *given, formula):
+    """Compare a layer's output and its gradients, in float64, with a formula in PyTorch, of the parameters and the inputs."""
+    parameters = layer.parameters()
+    for p in parameters:
+        p.value, p.grad = p.value.astype(float), p.grad.astype(float)
+    rng = np.random.default_rng(2)
+    tensors = [torch.tensor(p.value, requires_grad=True) for p in parameters]
+    given = [one if one.dtype.kind == "i" else one.astype(float) for one in given]
+    inputs = [torch.tensor(one, requires_grad=one.dtype.kind == "f") for one in given]
+    y = layer.forward(*given)
+    pull = rng.normal(size=y.shape)
+    expected = formula(*inputs, *tensors)
+    expected.backward(torch.tensor(pull))
+    back = layer.backward(pull, *(one for one in given if one.dtype.kind == "i"))
+    assert np.allclose(y, expected.detach(), atol=1e-12)
+    for p, tensor in zip(parameters, tensors):
+        assert np.allclose(p.grad, tensor.grad, atol=1e-12)
+    if back is not None:
+        assert np.allclose(back, inputs[0].grad, atol=1e-12)
+
+
+def turned(x, d_head):
+    """Pairs of columns as complex numbers, turned by the place times 10000^(-2k/d)."""
+    places, pairs = torch.arange(x.shape[1]), torch.arange(d_head // 2)
+    angles = (places[:, None] * 10_000.0 ** (-2.0 * pairs / d_head)).repeat(1, x.shape[2] // d_head)
+    numbers = torch.view_as_complex(x.reshape(*x.shape[:2], -1, 2)) * torch.polar(torch.ones_like(angles), angles).to(torch.complex128)
+    return torch.view_as_real(numbers).reshape(x.shape)
+
+
+def test_other_parts_agree_with_autograd():
+    rng = np.random.default_rng(1)
+    x, ids = rng.normal(size=(2, 5, 12)), np.array([[1, 6, 5, 4, 6], [1, 8, 6, 7, 0]])
+    model = build(dict(vars(transformer)), 29, Parts(width=12, heads=3, readers=3, encoding="rotary"), rng)
+    attention = model.decoder[0].cross_attention.f
+    as_autograd_says(attention.w_q, x, formula=lambda x, w, b: turned(x @ w + b, 4))
+    as_autograd_says(attention.w_v, x, formula=lambda x, w, b: (x @ w + b).repeat(1, 1, 3))
+    as_autograd_says(attention.w_k, x, formula=lambda x, w, b: turned((x @ w + b).repeat(1, 1, 3), 4))
+    pairs = become(transformer.Linear(12, 8, rng), Grouped)  # heads 0 0 1 1 of width 4
+    pairs.readers, pairs.d_head = 2, 4
+    as_autograd_says(
+        pairs, x[..., :12], formula=lambda x, w, b: (x @ w + b).reshape(2, 5, 2, 4).repeat_interleave(2, dim=2).reshape(2, 5, 16)
+    )
+    feed_forward = build(dict(vars(transformer)), 29, Parts(width=12, feed_forward="swiglu"), rng).encoder[0].feed_forward.f
+    assert feed_forward.w_1.w.value.shape == (12, 16)  # as many numbers as ReLU's 12 · 24 · 2, but for the biases
+    as_autograd_says(
+        feed_forward, x, formula=lambda x, w_1, b_1, w_2, b_2, w_3, b_3: (functional.silu(x @ w_1 + b_1) * (x @ w_3 + b_3)) @ w_2 + b_2
+    )
+    embedding = build(dict(vars(transformer)), 29, Parts(width=12, encoding="learned", tied=False), rng).embedding
+    for table, rows in ((0, ids), (1, ids[:, 1:])):  # a target begins with 1, a source does not
+
+        def formula(rows, *tables, table=table):
+            return tables[table][rows] * 12**0.5 + tables[3][: rows.shape[1]] + 0 * sum(one.sum() for one in tables)
+
+        for p in embedding.parameters():
+            p.grad[:] = 0
+        as_autograd_says(embedding, rows, formula=formula)
+    for p in embedding.parameters():
+        p.grad[:] = 0
+    output = SimpleNamespace(parameters=embedding.parameters, forward=embedding.logits, backward=embedding.logits_backward)
+    as_autograd_says(output, x, formula=lambda x, e, source, out, p: x @ out.T + 0 * (e.sum() + source.sum() + p.sum()))
+
+
+def test_smoothed_labels_agree_with_pytorch():
+    logits, target = np.random.default_rng(3).normal(size=(2, 4, 29)), np.array([[6, 5, 4, 2], [8, 7, 2, 0]])
+    loss, d_logits = smoothed(transformer.cross_entropy, 0.1)(logits, target)
+    z = torch.tensor(logits, requires_grad=True)
+    expected = functional.cross_entropy(z.flatten(0, 1), torch.tensor(target).flatten(), ignore_index=0, label_smoothing=0.1)
+    expected.backward()
+    assert loss == pytest.approx(expected.item(), abs=1e-12) and np.allclose(d_logits, z.grad, atol=1e-12)
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -101,6 +203,17 @@ def test_it_learns_words_backwards():
     run = Run("backwards")
     run.train()
     assert run.right[-1][1] >= 0.97 and run.write("engineer")["text"] == "reenigne"
+
+
+def test_letters_are_sorted():
+    task = TASKS["sorting"]()
+    assert task.spell(task.answer(task.read("engineer"))[:-1]) == "eeeginnr"
+    assert task.targets[0].tolist() == [
+        *sorted(i for i in task.sources[0].tolist() if i > 2),
+        *[2],
+        *[0] * task.sources[0].tolist().count(0),
+    ]
+    assert (task.sources == TASKS["backwards"]().sources).all()
 
 
 def test_held_out_rows_are_held_out():
@@ -177,7 +290,14 @@ def test_page_9b_says_what_does_not_fit():
 
 
 @pytest.mark.parametrize(
-    "wrong, said", [({"norm": "last"}, "norm: expected pre, post or none"), ({"heads": 3}, "heads: expected a number that divides")]
+    "wrong, said",
+    [
+        ({"norm": "last"}, "norm: expected pre, post or none"),
+        ({"descent": "sgd"}, "descent: expected adam or plain, got 'sgd'"),
+        ({"heads": 3}, "heads: expected a number that divides"),
+        ({"heads": 1, "readers": 2}, "readers: expected a number that divides the 1 heads, got 2"),
+        ({"heads": 8, "width": 8, "encoding": "rotary"}, "encoding: expected heads of an even width for rotary, got 1"),
+    ],
 )
 def test_parts_that_do_not_fit(wrong, said):
     with pytest.raises(ValueError, match=said):
@@ -244,7 +364,8 @@ def test_a_faulty_gradient_is_named(change, named):
 @pytest.mark.parametrize(
     "parts",
     [{}, {"norm": "post"}, {"norm": "none"}, {"residuals": False, "layers": 3}, {"positions": False}, {"causal_mask": False}]
-    + [{"padding_mask": False}, {"scale": False, "heads": 1}],
+    + [{"padding_mask": False}, {"scale": False, "heads": 1}, {"encoding": "learned", "tied": False, "readers": 4}]
+    + [{"encoding": "rotary", "readers": 2, "feed_forward": "swiglu"}, {"smoothing": 0.1, "descent": "plain"}],
 )
 def test_no_false_alarm_and_nothing_is_moved(parts):
     run, twin = (Run("backwards", Parts(steps=3, **parts)) for _ in range(2))

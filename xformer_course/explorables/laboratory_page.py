@@ -3,7 +3,7 @@
 from dataclasses import asdict
 
 from xformer_course.explorables.explorable import Explorable, asset
-from xformer_course.lessons.laboratory import TASKS, Backwards, Fragment
+from xformer_course.lessons.laboratory import TASKS, Backwards, Fragment, Sorting
 from xformer_lib.reference import transformer
 
 ELSEWHERE = (
@@ -43,6 +43,7 @@ _TASKS = (
         "sentences",
         ("The big yellow cat", "I am an engineer", "She does not see the small birds", "There are two red books under the table"),
     ),
+    (Sorting, "letters sorted", "A word", "words", ("engineer", "computer", "level", "hgfedcba")),
 )
 
 
@@ -50,7 +51,7 @@ def laboratory() -> Explorable:
     """Switches for the parts of a Transformer, a button that trains it, and what one sees meanwhile.
 
     >>> [task["name"] for task in laboratory().data["tasks"]]
-    ['backwards', 'fragment']
+    ['backwards', 'fragment', 'sorting']
     """
     assert [kind.name for kind, *_ in _TASKS] == list(TASKS)
     listed = "".join(f"<li>{title}</li>" for title, *_ in EXPERIMENTS)

@@ -6,7 +6,7 @@
 - ``extrapolation`` (chapter 9a, Longer than trained): LETTERS, VOWELS, UNASKED, TASKS, TRAINED, TESTED, Task, Labeller, two_back,
   last_vowel, train_labeller, right_by_place
 - ``laboratory`` (The laboratory: the Transformer of page 9b in NumPy, trained with some of its parts taken away): Backwards, Fragment,
-  Parts, Run, causes, check_gradients, views
+  Parts, Run, Sorting, causes, check_gradients, views
 - ``variants`` (chapter 15a, One body, other tasks): NOUNS, RELATIONS, PLACES, ACTORS, OBJECTS, NUM_SOUNDS, BANDS, SOUNDS, fit, split_nouns,
   gender_sentences, both_numbers, small_language, record, recordings
 """
@@ -31,6 +31,7 @@ _HOMES = {
     "RELATIONS": "variants",
     "Run": "laboratory",
     "SOUNDS": "variants",
+    "Sorting": "laboratory",
     "TASKS": "extrapolation",
     "TESTED": "extrapolation",
     "TRAINED": "extrapolation",
@@ -81,6 +82,7 @@ if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_course.lessons.laboratory import Fragment as Fragment
     from xformer_course.lessons.laboratory import Parts as Parts
     from xformer_course.lessons.laboratory import Run as Run
+    from xformer_course.lessons.laboratory import Sorting as Sorting
     from xformer_course.lessons.laboratory import causes as causes
     from xformer_course.lessons.laboratory import check_gradients as check_gradients
     from xformer_course.lessons.laboratory import views as views

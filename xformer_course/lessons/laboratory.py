@@ -15,14 +15,39 @@ from typing import Any
 
 import numpy as np
 
+from xformer_course.lessons.laboratory_parts import (
+    GradientDescent,
+    Grouped,
+    Learned,
+    Nothing,
+    Rewired,
+    Rotary,
+    SwiGLU,
+    Untied,
+    become,
+    smoothed,
+)
 from xformer_lib.data.fragment import fragment_split, split_words
 from xformer_lib.reference import transformer
 
-__all__ = ["Backwards", "Fragment", "Parts", "Run", "causes", "check_gradients", "views"]
+__all__ = ["Backwards", "Fragment", "Parts", "Run", "Sorting", "causes", "check_gradients", "views"]
 
 PAD, BOS, EOS = transformer.PAD, transformer.BOS, transformer.EOS
 PRINTED = 2_000  # characters of what the reader's code prints, the last ones
+LEARNED = 0.5  # spread of learned positions at the start
 ASKED = 100  # held-out rows that are written after every so many steps
+
+
+KINDS = {
+    "norm": ("pre", "post", "none"),
+    "encoding": ("sinusoidal", "learned", "rotary"),
+    "feed_forward": ("relu", "swiglu"),
+    "descent": ("adam", "plain"),
+}
+
+
+def _one_of(kinds):
+    return f"{', '.join(kinds[:-1])} or {kinds[-1]}"
 
 
 @dataclass(frozen=True)
@@ -38,15 +63,28 @@ class Parts:
     heads: int = 4
     width: int = 16
     layers: int = 1  # in each stack
-    rate: float = 0.02  # Adam's largest
+    rate: float = 0.02  # the largest
     warm_up: bool = True  # over the first tenth of the steps
     steps: int = 800
+    encoding: str = "sinusoidal"  # of the positions, or "learned", or "rotary" (in all attentions)
+    feed_forward: str = "relu"  # or "swiglu"
+    descent: str = "adam"  # or "plain", which wants a rate of about 0.5
+    smoothing: float = 0.0  # of the labels
+    readers: int = 1  # query heads that share a head of keys and values
+    tied: bool = True  # one matrix for the source, the target and the logits
 
     def __post_init__(self):
-        if self.norm not in ("pre", "post", "none"):
-            raise ValueError(f"norm: expected pre, post or none, got {self.norm!r}; choose one of these")
+        for name, kinds in KINDS.items():
+            if getattr(self, name) not in kinds:
+                raise ValueError(f"{name}: expected {_one_of(kinds)}, got {getattr(self, name)!r}; choose one of these")
         if self.width % self.heads:
             raise ValueError(f"heads: expected a number that divides the width of {self.width}, got {self.heads}; take 1, 2 or 4")
+        if self.heads % self.readers:
+            raise ValueError(f"readers: expected a number that divides the {self.heads} heads, got {self.readers}; take more heads, or 1")
+        if self.positions and self.encoding == "rotary" and self.width // self.heads % 2:
+            raise ValueError(
+                f"encoding: expected heads of an even width for rotary, got {self.width // self.heads}; take fewer heads, or more width"
+            )
 
 
 class Unreadable(ValueError):
@@ -97,7 +135,7 @@ class Backwards(Task):
     def __init__(self):
         rng = np.random.default_rng(0)
         words = dict.fromkeys("".join(rng.choice(list(self.letters), rng.integers(3, 9))) for _ in range(10_500))
-        pairs = [(self.ids(word), self.ids(word[::-1])) for word in words]
+        pairs = [(ids, self.answer(ids)) for ids in map(self.ids, words)]
         super().__init__(pairs, ["<pad>", "<bos>", "<eos>", *self.letters])
 
     def ids(self, word):
@@ -117,6 +155,15 @@ class Backwards(Task):
 
     def answer(self, ids):
         return [*ids[-2::-1], EOS]
+
+
+class Sorting(Backwards):
+    """The same words with their letters in the order of the alphabet: for this a bag of letters is enough."""
+
+    name = "sorting"
+
+    def answer(self, ids):
+        return [*sorted(ids[:-1]), EOS]
 
 
 class Fragment(Task):
@@ -167,7 +214,7 @@ class Fragment(Task):
         return self.answers.get(tuple(ids))
 
 
-TASKS = {task.name: cache(task) for task in (Backwards, Fragment)}
+TASKS = {task.name: cache(task) for task in (Backwards, Fragment, Sorting)}
 
 
 def names_of(cells: list[str] | None) -> dict[str, Any]:
@@ -203,9 +250,12 @@ class Run:
         self.parts = parts or self.task.settings
         self.seed, self.cells = seed, cells
         self.code = names_of(cells)
+        if self.parts.smoothing:
+            self.code["cross_entropy"] = smoothed(self.code["cross_entropy"], self.parts.smoothing)
         self.rng = np.random.default_rng(seed)
         self.model = build(self.code, len(self.task.names), self.parts, self.rng)
-        self.adam = self.code["Adam"](self.model.parameters())
+        kind = self.code["Adam"] if self.parts.descent == "adam" else GradientDescent
+        self.descent = kind(self.model.parameters())
         self.step = 0
         self.diverged = False  # a loss that is no finite number ends the training
         self.losses: list[float] = []
@@ -232,7 +282,7 @@ class Run:
         loss, d_logits = self.code["cross_entropy"](self.model.forward(source, self.reads(target)), target)
         self.model.backward(d_logits)
         rising = (self.step + 1) / (0.1 * steps) if self.parts.warm_up else 1
-        self.adam.step(self.parts.rate * min(1, rising, (steps - self.step) / (0.6 * steps)))
+        self.descent.step(self.parts.rate * min(1, rising, (steps - self.step) / (0.6 * steps)))
         self.step += 1
         self.diverged = not np.isfinite(loss)
         if not self.diverged:
@@ -301,7 +351,7 @@ def views(run: Run) -> dict[str, Any]:
     stream.append(model.encoder_norm.forward(x))
     _, d_logits = run.code["cross_entropy"](model.forward(source, run.reads(target)), target)
     model.backward(d_logits)
-    attentions = [part.f for layer in [*model.encoder, *model.decoder] for part in vars(layer).values() if hasattr(part.f, "w_q")]
+    attentions = attentions_of(model)
     found = {
         "likeness": float(np.mean([_likeness(memory[ids != PAD]) for memory, ids in zip(stream[-1], source)])),
         "top": [float(part.weights.max(axis=-1).mean()) for part in attentions],
@@ -578,7 +628,7 @@ def shifted(target):
 def build(code: dict[str, Any], vocab_size: int, parts: Parts, rng: np.random.Generator) -> Any:
     """Return a model of page 9b, less the parts that are not there."""
     model = code["Transformer"](vocab_size, parts.width, parts.heads, 2 * parts.width, parts.layers, rng=rng, max_len=32)
-    if not parts.positions:
+    if not parts.positions or parts.encoding != "sinusoidal":
         model.positions[:] = 0
     if not parts.padding_mask:
         model.source_mask = lambda ids: np.ones((1, 1, 1, ids.shape[1]), dtype=bool)
@@ -598,31 +648,37 @@ def build(code: dict[str, Any], vocab_size: int, parts: Parts, rng: np.random.Ge
                 setattr(layer, name, rewired(part.f, before, after, 1.0 if parts.residuals else 0.0))
     if parts.norm == "none":
         model.encoder_norm = model.decoder_norm = nothing()
+    _exchange(model, code, parts, rng)
     return model
 
 
-class Nothing:
-    """Leaves its input as it is."""
+def _exchange(model, code, parts, rng):
+    """Put other parts in the place of those that page 9b has."""
+    parameter, d_head = code["Parameter"], parts.width // parts.heads
+    for attention in attentions_of(model):
+        if parts.readers > 1:
+            for name in ("w_k", "w_v"):
+                fewer = code["Linear"](parts.width, parts.width // parts.readers, rng)
+                setattr(attention, name, become(fewer, Grouped))
+                fewer.readers, fewer.d_head = parts.readers, d_head
+        if parts.positions and parts.encoding == "rotary":
+            for linear in (attention.w_q, attention.w_k):
+                become(linear, Rotary).d_head = d_head
+    if parts.feed_forward == "swiglu":
+        swiglu = type("SwiGLU", (SwiGLU, code["FeedForward"]), {})
+        for layer in [*model.encoder, *model.decoder]:
+            layer.feed_forward.f = swiglu(parts.width, 2 * parts.width, rng)
+    if not parts.tied:
+        become(model.embedding, Untied)
+        for name in ("e_source", "e_out"):
+            setattr(model.embedding, name, parameter(rng.normal(0, parts.width**-0.5, model.embedding.e.value.shape)))
+    if parts.positions and parts.encoding == "learned":
+        become(model.embedding, Learned).p = parameter(rng.normal(0, LEARNED, model.positions.shape))
 
-    def forward(self, x):
-        return x
 
-    def backward(self, d_y):
-        return d_y
-
-
-class Rewired:
-    """A residual whose norm is elsewhere, or whose x is not added."""
-
-    def __init__(self, f, before, after, keep):
-        self.f, self.before, self.after, self.keep = f, before, after, keep
-
-    def forward(self, x, *others):
-        return self.after.forward(self.keep * x + self.f.forward(self.before.forward(x), *others))
-
-    def backward(self, d_y):
-        d_y = self.after.backward(d_y)
-        return self.keep * d_y + self.before.backward(self.f.backward(d_y))
+def attentions_of(model):
+    """The attentions of a model, in its order."""
+    return [part.f for layer in [*model.encoder, *model.decoder] for part in vars(layer).values() if hasattr(part.f, "w_q")]
 
 
 _now: dict[str, Run] = {}  # the run of the page

@@ -8,7 +8,7 @@ const start = ({ stage, data, say }) => {
     EXPORTED = /^#\|\s*exporti?\s+reference\.transformer[ \t]*\n+/;
   const inBook = document.documentElement.dataset.content_root !== undefined;
   const bench = lab(data),
-    { SWITCHES, NUMBERS, SEEDS, tasks, inWords } = bench;
+    { SWITCHES, NORMS, MORE, NUMBERS, SEEDS, tasks, inWords } = bench;
   const state = { task: data.tasks[0].name, parts: { ...data.tasks[0].parts }, seed: 0, text: data.tasks[0].examples[0], look: "cross", head: "mean" };
   let python = null,
     running = null, // the press that trains now
@@ -45,16 +45,11 @@ const start = ({ stage, data, say }) => {
   const switches = Object.fromEntries(
     SWITCHES.map(([name, label]) => [name, kit.button(label, () => setPart(name, !state.parts[name]), { "aria-pressed": "true" })]),
   );
-  const norm = kit.choice({
-    label: "Norm",
-    options: [
-      ["pre", "first"],
-      ["post", "after the sum"],
-      ["none", "none"],
-    ],
-    value: "pre",
-    onchange: (value) => setPart("norm", value),
-  });
+  const choices = [NORMS, ...MORE].map(([name, label, ...options]) => [
+    name,
+    kit.choice({ label, options, value: state.parts[name], onchange: (value) => setPart(name, value) }),
+  ]);
+  const warning = h("p", { class: "xf-lab-warning", role: "status" });
   const numbers = NUMBERS.map(([name, label, values]) => [
     name,
     select(
@@ -73,7 +68,8 @@ const start = ({ stage, data, say }) => {
   const showParts = () => {
     taskChoice.set(state.task);
     for (const [name] of SWITCHES) switches[name].setAttribute("aria-pressed", String(state.parts[name]));
-    norm.set(state.parts.norm);
+    for (const [name, field] of choices) field.set(state.parts[name]);
+    warning.textContent = bench.warning(state);
     seedChoice.set(state.seed);
     partsSummary.textContent = `Settings: ${inWords(state)}, seed ${state.seed}`;
     for (const [name, field] of numbers) field.set(state.parts[name]);
@@ -159,7 +155,7 @@ const start = ({ stage, data, say }) => {
       keepRow(row);
     },
   });
-  const stored = () => (window.book?.load(BENCH, []) ?? []).filter(bench.isRow);
+  const stored = () => (window.book?.load(BENCH, []) ?? []).map(bench.whole).filter(bench.isRow);
   // Another tab may have kept rows since.
   const keepRow = (row) => {
     const held = stored(),
@@ -552,6 +548,9 @@ const start = ({ stage, data, say }) => {
   const REPLACED = {
     Residual: (parts) => parts.norm !== "pre" || !parts.residuals,
     LayerNorm: (parts) => parts.norm === "none",
+    FeedForward: (parts) => parts.feed_forward !== "relu",
+    Adam: (parts) => parts.descent !== "adam",
+    Embedding: (parts) => !parts.tied,
   };
   const replacedIn = (key, parts) =>
     namesIn(key)
@@ -758,6 +757,7 @@ const start = ({ stage, data, say }) => {
   stage.append(
     h("div", { class: "xf-row xf-lab-start" }, experiment, go, stop, on, reset),
     question,
+    warning,
     link,
     mine,
     progress,
@@ -773,9 +773,10 @@ const start = ({ stage, data, say }) => {
       partsSummary,
       taskChoice,
       h("fieldset", { class: "xf-lab-parts" }, partsLegend, SWITCHES.map(([name]) => switches[name])),
-      norm,
+      choices[0][1],
       h("div", { class: "xf-row xf-lab-sizes" }, [...numbers.map(([, control]) => control), seedChoice]),
     ),
+    h("details", { class: "xf-lab-more" }, h("summary", {}, "More to take apart"), h("div", { class: "xf-row" }, choices.slice(1).map(([, control]) => control))),
     h("div", { class: "xf-row xf-lab-text" }, h("p", { class: "xf-control" }, fieldLabel, field), examples),
     unread,
     words,

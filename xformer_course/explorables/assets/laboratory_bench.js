@@ -11,12 +11,22 @@ const lab = (data) => {
     ["residuals", "Residuals", "no residuals"],
     ["warm_up", "Warm-up", "no warm-up"],
   ];
-  const NORMS = { pre: "norm first", post: "norm after the sum", none: "no norm" };
+  // A name, its label, and of each value what its button says and what a row says of it.
+  const NORMS = ["norm", "Norm", ["pre", "first", "norm first"], ["post", "after the sum", "norm after the sum"], ["none", "none", "no norm"]];
+  const MORE = [
+    ["encoding", "Positions", ["sinusoidal", "sinusoidal", "sinusoidal positions"], ["learned", "learned", "learned positions"], ["rotary", "rotary", "rotary positions"]],
+    ["feed_forward", "Feed-forward", ["relu", "ReLU", "ReLU"], ["swiglu", "SwiGLU", "SwiGLU"]],
+    ["descent", "Descent", ["adam", "Adam", "Adam"], ["plain", "plain", "plain gradient descent"]],
+    ["smoothing", "Label smoothing", [0, "none", "no label smoothing"], [0.1, "0.1", "label smoothing 0.1"]],
+    ["readers", "Query heads to a head of keys and values", [1, "1", "1 query head to a key head"], [2, "2", "2 query heads to a key head"], [4, "4", "4 query heads to a key head"]],
+    ["tied", "Embeddings", [true, "one matrix", "one embedding"], [false, "three", "three embeddings"]],
+  ];
+  const CHOICES = [NORMS, ...MORE];
   const NUMBERS = [
     ["layers", "Layers", [1, 2, 3], (n) => `${n} layer${n > 1 ? "s" : ""}`],
     ["heads", "Heads", [1, 2, 4, 8], (n) => `${n} head${n > 1 ? "s" : ""}`],
     ["width", "Width", [8, 16, 24, 32, 64], (n) => `width ${n}`],
-    ["rate", "Rate", [0.0025, 0.005, 0.01, 0.02, 0.04], (n) => `rate ${n}`],
+    ["rate", "Rate", [0.0025, 0.005, 0.01, 0.02, 0.04, 0.1, 0.3, 1], (n) => `rate ${n}`],
     ["steps", "Steps", [200, 400, 800, 1200, 2400], (n) => `${n} steps`],
   ];
   const SEEDS = [0, 1, 2, 3, 4];
@@ -26,7 +36,7 @@ const lab = (data) => {
     const own = tasks[task].parts;
     const found = [
       ...SWITCHES.filter(([name]) => !parts[name]).map(([, , without]) => without),
-      ...(parts.norm === own.norm ? [] : [NORMS[parts.norm]]),
+      ...CHOICES.filter(([name]) => parts[name] !== own[name]).map(([name, , ...options]) => options.find(([value]) => value === parts[name])[2]),
       ...NUMBERS.filter(([name]) => parts[name] !== own[name]).map(([name, , , words]) => words(parts[name])),
     ];
     return found.length ? found.join(", ") : "everything in place";
@@ -79,9 +89,11 @@ const lab = (data) => {
     parts !== null &&
     typeof parts === "object" &&
     SWITCHES.every(([name]) => typeof parts[name] === "boolean") &&
-    Object.hasOwn(NORMS, parts.norm) &&
+    CHOICES.every(([name, , ...options]) => options.some(([value]) => value === parts[name])) &&
     NUMBERS.every(([name, , values]) => values.includes(parts[name])) &&
-    Object.keys(parts).length === SWITCHES.length + 1 + NUMBERS.length;
+    Object.keys(parts).length === SWITCHES.length + CHOICES.length + NUMBERS.length;
+  // What an earlier edition of the page kept, with the parts that it did not know.
+  const whole = (one) => (isText(one?.task) && Object.hasOwn(tasks, one.task) ? { ...one, parts: { ...tasks[one.task].parts, ...one.parts } } : one);
   const isEdit = (edit) => isText(edit?.cell) && Number.isInteger(edit.at) && edit.at >= 0 && listOf(isText)(edit.gone) && listOf(isText)(edit.come);
   const isSetting = (one) => isText(one?.task) && Object.hasOwn(tasks, one.task) && isParts(one.parts) && listOf(isEdit)(one.edits);
   const isRun = (run) =>
@@ -103,7 +115,7 @@ const lab = (data) => {
     try {
       const bytes = Uint8Array.from(atob(hash.slice(MARK.length).replaceAll("-", "+").replaceAll("_", "/")), (letter) => letter.charCodeAt(0));
       const { task, parts, seed, edits } = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-      const found = { task, parts: { ...tasks[task].parts, ...parts }, seed, edits };
+      const found = whole({ task, parts, seed, edits });
       return isSetting(found) && SEEDS.includes(seed) ? found : null;
     } catch {
       return null; // cut on its way, or typed
@@ -240,5 +252,16 @@ const lab = (data) => {
     };
     return { box, show };
   };
-  return { SWITCHES, NUMBERS, SEEDS, ROWS, tasks, inWords, difference, applied, editView, isRow, toLink, fromLink, csv, cause, table };
+  // What a reader should know before the press, or nothing.
+  const warning = ({ task, parts }) => {
+    const own = tasks[task].parts,
+      work = ({ steps, layers, width }) => steps * layers * (1 + width / 20),
+      times = work(parts) / work(own),
+      said = [];
+    if (times >= 3) said.push(`This takes about ${Math.round(times)} times as long as the given settings: on a phone, minutes.`);
+    if (parts.descent === "plain" && parts.rate !== 1) said.push("Plain gradient descent wants a rate of about 1.");
+    if (parts.descent === "adam" && parts.rate > 0.04) said.push("A rate above 0.04 is for plain gradient descent.");
+    return said.join(" ");
+  };
+  return { MORE, NORMS, warning, whole, SWITCHES, NUMBERS, SEEDS, ROWS, tasks, inWords, difference, applied, editView, isRow, toLink, fromLink, csv, cause, table };
 };
