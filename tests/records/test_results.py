@@ -1,6 +1,6 @@
 """Recorded runs are believed only when their stored translations give the stored scores again.
 
-Every file of results/ that stores translations is scored here; those of results/ladder in bench/test_ladder.py.
+Every file of results/ that stores translations is scored here; those of the ladder in bench/test_ladder.py.
 """
 
 import json
