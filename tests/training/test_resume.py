@@ -60,8 +60,7 @@ def test_killed_before_the_first_checkpoint(runner, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("changed", "words"),
-    [("heads", "num_heads=2, config.json says 11"), ("tokenizer", "another tokenizer"), ("state", "lacks epoch")],
+    ("changed", "words"), [("heads", "num_heads=2, config.json says 11"), ("tokenizer", "another tokenizer"), ("state", "lacks epoch")]
 )
 def test_a_checkpoint_of_another_run_is_refused(runner, unbroken, tmp_path, changed, words):
     """Settings that change what weights mean, another tokenizer, and a state that lacks an entry."""
