@@ -1,4 +1,4 @@
-"""Checkpoints: whole or not at all, read back to the bit, and one clear sentence for every broken file."""
+"""Checkpoints: whole or not at all, read back to the bit. `fuzz/test_files.py` breaks each of their bytes."""
 
 import dataclasses
 import errno
@@ -142,26 +142,6 @@ def header_length(data):
     return struct.unpack("<Q", data[:8])[0]
 
 
-BROKEN = {
-    "empty": lambda data: b"",
-    "three bytes": lambda data: data[:3],
-    "half": lambda data: data[: len(data) // 2],
-    "length far too large": lambda data: b"\xff" * 8 + data[8:],
-    "a text": lambda data: b"Le gros chat jaune\n" * 100,
-    "a pickle": lambda data: pickle.dumps({"model": [1.0] * 100}),
-    "zeros": lambda data: bytes(1000),
-}
-
-
-@pytest.mark.parametrize("damage", BROKEN)
-def test_a_broken_file_is_one_line_that_says_what_to_do(tmp_path, good, damage):
-    path = tmp_path / "checkpoint.safetensors"
-    path.write_bytes(BROKEN[damage](good))
-    with pytest.raises(ValueError) as error:
-        load_tensors(path)
-    assert is_one_helpful_line(error, path) and "truncated, changed or not a checkpoint" in str(error.value)
-
-
 @pytest.mark.parametrize("metadata", (None, {"format": "pt"}, {"state": "{not JSON"}))
 def test_somebody_elses_safetensors_file(tmp_path, metadata):
     path = tmp_path / "model.safetensors"
@@ -171,18 +151,6 @@ def test_somebody_elses_safetensors_file(tmp_path, metadata):
     assert is_one_helpful_line(error, path)
 
 
-def test_weights_of_another_model(tmp_path, tokenizer):
-    model, optimizer = trained()
-    other = dataclasses.replace(MODEL, d_ff=31)
-    save_setup(tmp_path, dataclasses.replace(CONFIG, model=other), tokenizer)
-    save_model(tmp_path, model, STATE)
-    save_checkpoint(tmp_path, model, optimizer, STATE)
-    for load in (lambda: load_model(tmp_path), lambda: load_checkpoint(tmp_path, Transformer(other), optimizer, device="cpu")):
-        with pytest.raises(ValueError) as error:
-            load()
-        assert is_one_helpful_line(error, tmp_path) and "do not fit the model" in str(error.value)
-
-
 def a_run(folder, tokenizer):
     """A folder as a run leaves it."""
     model, optimizer = trained()
@@ -190,33 +158,6 @@ def a_run(folder, tokenizer):
     save_setup(folder, CONFIG, tokenizer)
     save_model(folder, model, state)
     save_checkpoint(folder, model, optimizer, state)
-
-
-@pytest.mark.parametrize(
-    "change, said",
-    [
-        ({"num_heads": 11}, "num_heads=2, config.json says 11"),
-        ({"norm": "post"}, "norm=pre, config.json says post"),
-        ({"positions": "none"}, "do not fit the model"),
-    ],
-)
-def test_settings_under_which_the_weights_mean_something_else(tmp_path, tokenizer, change, said):
-    """The shapes fit, so only what the file says of itself can tell."""
-    a_run(tmp_path, tokenizer)
-    save_setup(tmp_path, dataclasses.replace(CONFIG, model=dataclasses.replace(MODEL, **change)), tokenizer)
-    with pytest.raises(ValueError) as error:
-        load_model(tmp_path)
-    assert is_one_helpful_line(error, tmp_path) and (said in str(error.value) or "positions=learned" in str(error.value))
-
-
-def test_another_tokenizer_of_the_same_size(tmp_path, tokenizer):
-    a_run(tmp_path, tokenizer)
-    other = Tokenizer.train(["Le gros chat bleu", "The big blue cat"] * 2, vocab_size=263)
-    assert other.vocab_size == tokenizer.vocab_size
-    other.save(tmp_path / "tokenizer.json")
-    with pytest.raises(ValueError, match="trained with another tokenizer than tokenizer.json; restore") as error:
-        load_model(tmp_path)
-    assert is_one_helpful_line(error, tmp_path)
 
 
 def test_settings_that_may_change(tmp_path, tokenizer):
@@ -310,26 +251,6 @@ def small(tmp_path_factory):
     return path.read_bytes()
 
 
-@pytest.mark.parametrize("change", (lambda byte: byte ^ 1, lambda byte: byte ^ 128, lambda byte: 0 if byte else 48))
-def test_no_byte_can_change_unseen(tmp_path, small, change):
-    """Header, length, state, checksum, tensors: each byte counts, also one of a number that nobody could tell is wrong."""
-    path = tmp_path / "x.safetensors"
-    for place in range(len(small)):
-        path.write_bytes(small[:place] + bytes([change(small[place])]) + small[place + 1 :])
-        with pytest.raises(ValueError) as error:
-            load_tensors(path)
-        assert is_one_helpful_line(error, path)
-
-
-def test_no_byte_can_be_lost_or_added(tmp_path, small):
-    path = tmp_path / "x.safetensors"
-    for place in range(len(small)):
-        for data in (small[:place], small[:place] + small[place + 1 :], small[:place] + b"0" + small[place:]):
-            path.write_bytes(data)
-            with pytest.raises(ValueError, match="truncated, changed or not a checkpoint"):
-                load_tensors(path)
-
-
 def test_one_content_one_file(tmp_path, small):
     """Two files of the same content are equal byte for byte, so a copy can be compared."""
     for _ in range(3):
@@ -348,14 +269,6 @@ def test_a_state_may_hold_what_looks_like_a_checksum(tmp_path):
     state = {"note": '"sha256": "' + "ab" * 32 + '"', "inner": {"sha256": "f" * 64}}
     save_tensors(tmp_path / "x.safetensors", {"a": torch.zeros(2)}, state)
     assert load_tensors(tmp_path / "x.safetensors")[1] == state
-
-
-def test_a_file_without_a_checksum_is_refused(tmp_path):
-    path = tmp_path / "x.safetensors"
-    save_file({"x": torch.zeros(3)}, path, metadata={"state": "{}"})
-    with pytest.raises(ValueError, match="no checksum in it") as error:
-        load_tensors(path)
-    assert is_one_helpful_line(error, path)
 
 
 def test_a_full_disk_is_one_line_and_leaves_the_old_file(tmp_path, monkeypatch, good):
