@@ -11,7 +11,8 @@ or in ``.data``. Each part writes its file as soon as it is done, and a part tha
 - ``multi30k-….json``: translators of two widths, trained for a share of the time; curves, BLEU greedily and with a beam of 4 on test_2016
 - ``torchrun.json``: a short training by torchrun, one process, gradients through NCCL, beside the same training without
 
-Marian takes part where ``transformers`` is installed (requirements-bench.lock). Float32 products are TF32 on a GPU, for all.
+Marian takes part where ``transformers`` is installed (requirements-bench.lock). Float32 products are TF32 on a GPU, for all. What one
+device does by width, batch and length is `benchmarks.device`.
 
 With ``--smoke`` all parts run in tiny sizes, on a CPU too, and prove nothing but that they run.
 """

@@ -22,6 +22,7 @@ BENCHMARKS = {
     "peers": ((), ("--smoke",), "bench-peers.json", 8),
     "growth": ((), ("--smoke",), "bench-growth.json", 6),
     "one_change": ((), ("--rounds", "1"), "bench-one-change.json", 3),
+    "device": (("--device", "cpu"), ("--device", "cpu", "--smoke"), "bench-device-cpu.json", 3),
 }
 
 
