@@ -4,16 +4,16 @@
     python benchmarks/ladder.py --only gru one-head --seed 2 these systems, these seeds
     python benchmarks/ladder.py --list                       what is recorded, what is missing
     python benchmarks/ladder.py --long --seed 1              the three families with three times the steps
-    python benchmarks/ladder.py --smoke --out FOLDER         the whole path in seconds, on the fragment
+    python benchmarks/ladder.py --smoke --out FILE           the whole path in seconds, on the fragment
 
 One split, one metric: Multi30k English to French, trained on its training part, the learning rate of each system, variants included,
 chosen by validation loss in short trials (a grid that is widened as long as its best rate lies on its edge), the best weights of a run
 by validation loss, greedy translations of test_2016_flickr scored once by sacreBLEU. Every system reads the same batches, so the same
 target tokens.
 
-One file a run, results/ladder/SYSTEM-seedN.json (results/ladder-long with --long), and one a trial; a file that is there is not made
-again, unless its rate is not the one that the trials choose, so that the command can be stopped and started, or run for different
-systems on several cores. With --keep FOLDER a run that is cut off goes on from its last checkpoint, too.
+One record a run, SYSTEM-seedN in results/ladder.json (results/ladder-long.json with --long), and one a trial; a record that is there is
+not made again, unless its rate is not the one that the trials choose, so that the command can be stopped and started, or run for
+different systems on several cores. With --keep FOLDER a run that is cut off goes on from its last checkpoint, too.
 """
 
 import argparse
@@ -47,7 +47,7 @@ from xformer_lib.training.checkpoint import save_setup  # noqa: E402
 from xformer_lib.training.loop import continue_run  # noqa: E402
 from xformer_lib.training.run import build_run  # noqa: E402
 
-RECORDS = ROOT / "results" / "ladder"
+RECORDS = ROOT / "results" / "ladder.json"
 SEEDS = (1, 2, 3)
 TRIAL_SEED = 0
 RATES, MOST_RATES = (1e-3, 2e-3, 4e-3, 8e-3), 7
@@ -124,7 +124,7 @@ SMOKE = Scale(
 
 
 class Ladder:
-    """The corpus, its one tokenizer, the folder of records and that of the trials."""
+    """The corpus, its one tokenizer, the file of records and that of the trials."""
 
     def __init__(self, scale: Scale, out: Path, trials: Path | None = None, keep: Path | None = None):
         self.scale, self.out, self.trials, self.keep = scale, out, trials or out, keep
@@ -132,7 +132,7 @@ class Ladder:
         sentences = [sentence for pair in self.corpus["train"] for sentence in pair]
         wanted = scale.model.get("vocab_size", TRANSFORMER.vocab_size)
         self.tokenizer = Tokenizer.train(sentences, vocab_size=wanted)
-        out.mkdir(parents=True, exist_ok=True)
+        out.parent.mkdir(parents=True, exist_ok=True)
 
     def config(self, name: str, *, rate: float, seed: int, trial: bool = False) -> TrainConfig:
         """The settings of a run, or of a trial, which is shorter and otherwise the same."""
@@ -166,7 +166,7 @@ class Ladder:
             run = self.train(name, self.config(name, rate=rate, seed=TRIAL_SEED, trial=True), folder)
             return {"system": name, "rate": rate, **training_record(run)}
 
-        return self.recorded(self.trials / f"trial-{name}-{rate:g}.json", make, f"--only {name} --rates")
+        return self.recorded(self.trials, f"trial-{name}-{rate:g}", make, f"--only {name} --rates")
 
     def rate(self, name: str) -> float:
         """The rate whose trial ends at the lowest validation loss; on the edge of the grid, the next rate is tried, too."""
@@ -199,25 +199,31 @@ class Ladder:
             return {**record, "hypotheses": hypotheses} if keep else record
 
         long = "--long " if self.scale is LONG else ""
-        path = self.out / f"{record_name(name, seed)}.json"
-        if path.exists() and json.loads(path.read_text(encoding="utf-8"))["config"]["peak_rate"] != rate:
-            path.unlink()  # of an earlier grid
-        return self.recorded(path, make, f"{long}--only {name} --seed {seed}")
+        return self.recorded(self.out, record_name(name, seed), make, f"{long}--only {name} --seed {seed}", rate)
 
-    def recorded(self, path: Path, make: Callable[[Path], dict], options: str) -> dict:
-        """The record of that path: read, or made in a folder of its own (below ``keep``, if there is one) and written in one go."""
-        if path.exists():
-            return json.loads(path.read_text(encoding="utf-8"))
-        print(f"{path.stem} …", flush=True)
+    def recorded(self, file: Path, name: str, make: Callable[[Path], dict], options: str, rate: float | None = None) -> dict:
+        """The record of that name: read, or made in a folder of its own (below ``keep``, if there is one) and written in one go.
+
+        One whose rate is not ``rate`` is of an earlier grid and made again.
+        """
+        record = records(file).get(name)
+        if record and rate in (None, record["config"]["peak_rate"]):
+            return record
+        print(f"{name} …", flush=True)
         with tempfile.TemporaryDirectory() as folder:
-            place = self.keep / path.stem if self.keep else Path(folder)
+            place = self.keep / name if self.keep else Path(folder)
             place.mkdir(parents=True, exist_ok=True)
             record = {"command": f"python benchmarks/ladder.py {options}", **provenance(), **make(place)}
-        part = path.with_suffix(f".{os.getpid()}.part")
-        part.write_text(json_text(record), encoding="utf-8")
-        os.replace(part, path)
+        part = file.with_suffix(f".{os.getpid()}.part")
+        part.write_text(json_text(dict(sorted({**records(file), name: record}.items()))), encoding="utf-8")  # with what others added
+        os.replace(part, file)
         print("  " + summary(record), flush=True)
         return record
+
+
+def records(file: Path) -> dict:
+    """The records of a file by their names; none where there is no file yet."""
+    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
 
 
 def record_name(name: str, seed: int) -> str:
@@ -284,14 +290,14 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--list", action="store_true", help="say what is recorded and what is missing")
     parser.add_argument("--long", action="store_true", help="three times the steps, at the rates of the short trials")
     parser.add_argument("--smoke", action="store_true", help="a few steps on the fragment; needs --out")
-    parser.add_argument("--out", type=Path, help="folder of the records (default: results/ladder)")
+    parser.add_argument("--out", type=Path, help="file of the records (default: results/ladder.json)")
     parser.add_argument("--keep", type=Path, help="train below this folder and leave it there: a run that is cut off goes on")
     options = parser.parse_args(arguments)
     if options.smoke and options.out is None:
-        parser.error("--smoke: name another folder with --out, these are no results")
+        parser.error("--smoke: name another file with --out, these are no results")
     if options.smoke and options.long:
         parser.error("--smoke: expected no --long beside it; leave one out")
-    options.out = options.out or RECORDS.with_name("ladder-long" if options.long else "ladder")
+    options.out = options.out or RECORDS.with_name("ladder-long.json" if options.long else "ladder.json")
     options.only = options.only or list(FAMILIES if options.long else SYSTEMS)
     return options
 
@@ -301,8 +307,8 @@ def main(arguments: list[str] | None = None) -> None:
     wanted = [(name, seed) for seed in options.seed for name in options.only]  # every system once, then again
     if options.list:
         for name, seed in wanted:
-            path = options.out / f"{record_name(name, seed)}.json"
-            print(f"{path.stem:22}", summary(json.loads(path.read_text())) if path.exists() else "missing")
+            record = records(options.out).get(record_name(name, seed))
+            print(f"{record_name(name, seed):22}", summary(record) if record else "missing")
         return
     if not options.smoke and git_commit().endswith(("-dirty", "unknown")):
         sys.exit("commit: expected a clean clone, so that the records name what made them; commit or use --smoke")

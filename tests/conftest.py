@@ -19,6 +19,9 @@ settings.load_profile("exploring" if os.environ.get("CI") == "true" else "course
 
 ROOT = Path(__file__).resolve().parent.parent
 LONGEST_FIRST = """
+tests/training/test_compiled.py
+tests/test_export.py
+tests/test_shapes_hold.py
 tests/book/test_laboratory.py
 tests/explorables/test_translator_page.py
 tests/test_readme.py

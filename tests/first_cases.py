@@ -1,6 +1,10 @@
-"""A pytest plugin (``-p tests.first_cases``) that keeps of each parametrised test its first case, and with CI=true its last one, too."""
+"""What checks shapes, and a pytest plugin (``-p tests.first_cases``): of each parametrised test the first case, in CI the last, too."""
+
+from beartype import BeartypeConf, beartype
 
 from tests.ci import in_ci
+
+checked = beartype(conf=BeartypeConf(is_pep484_tower=True))  # to type checkers, too, a whole number is a float
 
 
 def pytest_collection_modifyitems(config, items):

@@ -514,14 +514,6 @@ def test_weights_that_are_no_numbers_are_one_line(run, tmp_path, capsys):
 
 
 @pytest.mark.errors
-def test_a_new_run_does_not_replace_an_old_one(run, capsys):
-    before = {path.name: path.read_bytes() for path in run.iterdir()}
-    said = fails(capsys, "train", "--preset", "fragment", "--out", str(run), "--quiet", *SMALL)
-    assert f"folder: expected one without a run, {run} holds a checkpoint; go on with xformer train --resume {run}, or" in said
-    assert {path.name: path.read_bytes() for path in run.iterdir()} == before
-
-
-@pytest.mark.errors
 def test_sentences_that_cannot_be_translated(run, capsys):
     folder = str(run)
     assert "expected a sentence, got an empty one" in fails(capsys, "translate", "--model", folder, "Hello", "  ")

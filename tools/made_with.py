@@ -6,7 +6,7 @@
 - every module of this repository that they import, directly or through another, with the `__init__.py` of its packages. A name
   of a lazy package (`from xformer_lib.nn import Transformer`) leads to the module that has it, `check("4.6", …)` to chapter 4's;
 - modules and files that code names in a string: `show_source("training.loop", …)`, a record of `results/`, a figure's script,
-  the folder of a shipped model. What an f-string leaves open may be anything: `f"ladder/{name}.json"` names that whole folder;
+  the folder of a shipped model. What an f-string leaves open may be anything: `f"multi30k-{name}.json"` names all of these;
 - NumPy and torch as `requirements.lock` pins them.
 
 It does not see other packages, Python, the processor, variables of the environment, a name that code puts together in another way

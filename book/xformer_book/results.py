@@ -48,10 +48,17 @@ GROUPS = {  # heading: (files, what they are, headings of figures that are worth
 
 
 def load(folder=FOLDER):
-    """Every record by its path below the folder."""
-    return {
-        path.relative_to(folder).as_posix(): json.loads(path.read_text(encoding="utf-8")) for path in sorted(Path(folder).rglob("*.json"))
-    }
+    """Every record by its path below the folder; of a file that holds several, each with its name behind a ``#``."""
+    found = {}
+    for path in sorted(Path(folder).rglob("*.json")):
+        name, record = path.relative_to(folder).as_posix(), json.loads(path.read_text(encoding="utf-8"))
+        found |= {name: record} if "command" in record else {f"{name}#{key}": one for key, one in record.items()}
+    return found
+
+
+def shown(name):
+    """What the page calls a record."""
+    return name.replace(".json#", "/").removesuffix(".json")
 
 
 # ---------------------------------------------------------------- Markdown
@@ -158,7 +165,7 @@ def origin(name, record):
     device = cell(record.get("device", MISSING)) + (
         f", {record['threads']} thread{'s' * (record['threads'] != 1)}" if "threads" in record else ""
     )
-    link = f"[{name.removesuffix('.json')}]({repository()}/results/{name})"
+    link = f"[{shown(name)}]({repository()}/results/{name})"
     return [link, seed, code(str(record.get("commit", MISSING))[:12]), device, spent, code(record.get("command", MISSING))]
 
 
@@ -176,17 +183,10 @@ def group(heading, words, records, columns):
         "",
     ]
     if columns:
-        rows = [[name.removesuffix(".json"), *(cell(pick(record, path)) for path in columns.values())] for name, record in records.items()]
+        rows = [[shown(name), *(cell(pick(record, path)) for path in columns.values())] for name, record in records.items()]
         lines += [table(["record", *columns], rows), ""]
     for name, record in records.items():
-        lines += [
-            f"<details><summary>{name.removesuffix('.json')}: {count(record):,} numbers</summary>",
-            "",
-            figures(record),
-            "",
-            "</details>",
-            "",
-        ]
+        lines += [f"<details><summary>{shown(name)}: {count(record):,} numbers</summary>", "", figures(record), "", "</details>", ""]
     return "\n".join(lines)
 
 
@@ -195,7 +195,7 @@ def every_record(folder=FOLDER):
     left, parts = load(folder), []
     total, numbers = len(left), sum(map(count, left.values()))
     for heading, (pattern, words, columns) in GROUPS.items():
-        mine = {name: record for name, record in left.items() if re.fullmatch(pattern, name)}
+        mine = {name: record for name, record in left.items() if re.fullmatch(pattern, shown(name))}
         left = {name: record for name, record in left.items() if name not in mine}
         if mine:
             parts.append(group(heading, words, mine, columns))

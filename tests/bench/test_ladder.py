@@ -13,14 +13,18 @@ from xformer_lib.data.corpora import CorpusUnavailable, load_corpus
 from xformer_lib.nn import MultiHeadAttention, Transformer, TransformerConfig
 
 ROOT = Path(__file__).resolve().parents[2]
-FILES = sorted((ROOT / "results").glob("ladder*/*.json"))
-RECORDS = [path for path in FILES if not path.stem.startswith("trial-")]
-TRIALS = [path for path in FILES if path.stem.startswith("trial-")]
+EVERY = {
+    f"{file.stem}/{name}": record
+    for file in sorted((ROOT / "results").glob("ladder*.json"))
+    for name, record in json.loads(file.read_text(encoding="utf-8")).items()
+}
+RECORDS = {name: record for name, record in EVERY.items() if "/trial-" not in name}
+TRIALS = [record for name, record in EVERY.items() if "/trial-" in name]
 FAMILIES = ("gru", "gru-attention", "transformer")
 VARIANTS = ("no-positions", "no-scale", "no-smoothing", "no-warm-up", "one-head", "post-norm", "post-norm-no-warm-up")
 MADE = in_ci(FAMILIES + VARIANTS, (*FAMILIES, "no-scale", "one-head"))  # in the run of the smallest scale
 # The other seeds of the variants keep scores without translations, for the sake of the repository's size.
-WITH_TRANSLATIONS = [path for path in RECORDS if path.stem.endswith("-seed1") or path.stem[: -len("-seed1")] in FAMILIES]
+WITH_TRANSLATIONS = [name for name, record in RECORDS.items() if name.endswith("-seed1") or record["system"] in FAMILIES]
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +37,8 @@ def ladder():
 
 @pytest.fixture(scope="module")
 def smoke(ladder, tmp_path_factory):
-    """A run of the systems on the smallest scale, a second one of two, and the folder they are in."""
-    out = tmp_path_factory.mktemp("ladder")
+    """A run of the systems on the smallest scale, a second one of two, and the file they are in."""
+    out = tmp_path_factory.mktemp("ladder") / "ladder.json"
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     ladder.main(["--smoke", "--out", str(out), "--seed", "1", "--only", *MADE])
@@ -53,7 +57,7 @@ def read(path):
 @continuous
 def test_systems_of_a_seed_read_the_same_tokens(ladder, smoke):
     for seed, names in ((1, MADE), (2, ("gru", "one-head"))):
-        records = [read(smoke / f"{name}-seed{seed}.json") for name in names]
+        records = [read(smoke)[f"{name}-seed{seed}"] for name in names]
         assert len({record["tokens"] for record in records}) == 1
         assert all(record["history"][-1]["step"] == record["config"]["max_steps"] for record in records)
         assert len({record["config"]["model"]["vocab_size"] for record in records}) == 1
@@ -94,11 +98,11 @@ def test_without_scale_the_scores_are_plain_products(ladder):
 
 def test_the_rate_is_the_one_with_the_least_validation_loss(ladder, smoke):
     for name in MADE:
-        trials = [read(path) for path in sorted(smoke.glob(f"trial-{name}-0*.json"))]
+        trials = [record for key, record in read(smoke).items() if key.startswith(f"trial-{name}-0")]
         rates = sorted(trial["rate"] for trial in trials)
         assert set(rates) >= set(ladder.RATES)
         best = min(trials, key=lambda trial: trial["history"][-1]["validation_loss"])
-        assert read(smoke / f"{name}-seed1.json")["config"]["peak_rate"] == best["rate"]
+        assert read(smoke)[f"{name}-seed1"]["config"]["peak_rate"] == best["rate"]
         assert rates[0] < best["rate"] < rates[-1] or len(rates) == ladder.MOST_RATES, "the best rate has a neighbour on each side"
 
 
@@ -115,18 +119,19 @@ def test_two_runs_of_one_seed_are_equal_to_the_bit(ladder, smoke, tmp_path):
 
 
 def test_what_is_recorded_is_not_made_again(ladder, smoke, monkeypatch):
-    before = {path: path.read_bytes() for path in smoke.iterdir()}
+    before = smoke.read_bytes()
     monkeypatch.setattr(ladder.Ladder, "train", None)  # calling it would fail
     ladder.main(["--smoke", "--out", str(smoke), "--seed", "1", "--only", *MADE])
-    assert before == {path: path.read_bytes() for path in smoke.iterdir()}
+    assert before == smoke.read_bytes()
 
 
 def test_a_missing_run_is_made_from_what_is_there(ladder, smoke):
-    path = smoke / "one-head-seed2.json"
-    before = read(path)
-    path.unlink()
+    whole = read(smoke)
+    before = whole["one-head-seed2"]
+    smoke.write_text(json.dumps({name: record for name, record in whole.items() if record is not before}), encoding="utf-8")
     ladder.main(["--smoke", "--out", str(smoke), "--only", "one-head", "--seed", "2"])
-    after = read(path)
+    assert list(read(smoke)) == list(whole)
+    after = read(smoke)["one-head-seed2"]
     assert [line["validation_loss"] for line in after["history"]] == [l["validation_loss"] for l in before["history"]]
     assert after["bleu"] == before["bleu"] and after["by_length"] == before["by_length"]
 
@@ -135,9 +140,9 @@ def test_a_run_that_was_cut_off_goes_on(ladder, smoke, tmp_path, monkeypatch):
     """From its last checkpoint, to the translations of an unbroken run."""
     from xformer_lib.training import loop
 
-    for trial in smoke.glob("trial-gru-0*.json"):
-        (tmp_path / trial.name).write_bytes(trial.read_bytes())
-    arguments = ["--smoke", "--out", str(tmp_path), "--only", "gru", "--seed", "1", "--keep", str(tmp_path / "kept")]
+    out = tmp_path / "ladder.json"
+    out.write_text(json.dumps({name: record for name, record in read(smoke).items() if name.startswith("trial-gru-0")}), encoding="utf-8")
+    arguments = ["--smoke", "--out", str(out), "--only", "gru", "--seed", "1", "--keep", str(tmp_path / "kept")]
     validate, seen = loop.validate, []
 
     def cut_off(run):
@@ -149,15 +154,15 @@ def test_a_run_that_was_cut_off_goes_on(ladder, smoke, tmp_path, monkeypatch):
     monkeypatch.setattr(loop, "validate", cut_off)
     with pytest.raises(RuntimeError, match="no power"):
         ladder.main(arguments)
-    assert not (tmp_path / "gru-seed1.json").exists() and (tmp_path / "kept" / "gru-seed1" / "checkpoint.safetensors").exists()
+    assert "gru-seed1" not in read(out) and (tmp_path / "kept" / "gru-seed1" / "checkpoint.safetensors").exists()
     ladder.main(arguments)
     assert seen == [3, 6, 6]  # the last checkpoint was that of step 3
-    made, whole = read(tmp_path / "gru-seed1.json"), read(smoke / "gru-seed1.json")
+    made, whole = (read(file)["gru-seed1"] for file in (out, smoke))
     assert made["hypotheses"] == whole["hypotheses"] and len(made["history"]) == len(whole["history"]) > 1
 
 
 def test_lengths_share_out_the_split(ladder, smoke):
-    record = read(smoke / "gru-seed2.json")
+    record = read(smoke)["gru-seed2"]
     assert sum(group["sentences"] for group in record["by_length"]) == 29 == len(record["hypotheses"])
     assert all(group["to"] in ladder.LENGTHS for group in record["by_length"][:-1])
     for group, following in zip(record["by_length"], record["by_length"][1:], strict=False):
@@ -167,15 +172,15 @@ def test_lengths_share_out_the_split(ladder, smoke):
 def test_a_changed_checkout_records_nothing(ladder, tmp_path, monkeypatch):
     monkeypatch.setattr(ladder, "git_commit", lambda: "0123456789ab-dirty")
     with pytest.raises(SystemExit, match="^commit: expected a clean clone"):
-        ladder.main(["--out", str(tmp_path)])
+        ladder.main(["--out", str(tmp_path / "ladder.json")])
 
 
 # ---------------------------------------------------------------- the records
 
 
-@pytest.mark.parametrize("path", in_ci(WITH_TRANSLATIONS, WITH_TRANSLATIONS[::3]), ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_stored_translations_give_the_stored_scores(ladder, path):
-    record = read(path)
+@pytest.mark.parametrize("name", in_ci(WITH_TRANSLATIONS, WITH_TRANSLATIONS[::3]))
+def test_stored_translations_give_the_stored_scores(ladder, name):
+    record = RECORDS[name]
     try:
         pairs = load_corpus("multi30k", "test")
     except CorpusUnavailable as reason:
@@ -188,8 +193,8 @@ def test_stored_translations_give_the_stored_scores(ladder, path):
 
 def test_rates_were_chosen_by_the_trials():
     best = {}
-    for trial in map(read, TRIALS):
+    for trial in TRIALS:
         loss = trial["history"][-1]["validation_loss"]
         best[trial["system"]] = min(best.get(trial["system"], (loss, trial["rate"])), (loss, trial["rate"]))
-    for record in map(read, RECORDS):
+    for record in RECORDS.values():
         assert record["config"]["peak_rate"] == best[record["system"]][1]

@@ -22,11 +22,28 @@ def need(name):
         pytest.skip(f"{name} is not installed; `make bench` adds it (requirements-bench.lock)")
 
 
+class Here(turns.Worker):
+    """A worker without a process."""
+
+    def __init__(self, make, *arguments, threads=1):
+        self.subject = make(*arguments)
+
+    def ask(self, method, *arguments):
+        cpu, wall = time.process_time(), time.perf_counter()
+        value = 0.0 if method == "peak_memory" else getattr(self.subject, method)(*arguments)
+        return turns.Answer(value, time.process_time() - cpu, time.perf_counter() - wall)
+
+    def close(self):
+        pass
+
+
 @pytest.fixture(scope="module")
 def smoke(tmp_path_factory):
-    """The smallest run of everybody who is here, and the file it writes."""
+    """The smallest run of everybody who is here, in one process (test_turns.py has them in their own), and the file it writes."""
     path = tmp_path_factory.mktemp("bench") / "peers.json"
-    record = peers.main(["--smoke", "--settings", "float32", "--tasks", "greedy", "--json", str(path)])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(peers, "Worker", Here)
+        record = peers.main(["--smoke", "--settings", "float32", "--tasks", "greedy", "--sentences", "5", "--json", str(path)])
     return record, json.loads(path.read_text(encoding="utf-8"))
 
 
@@ -93,21 +110,6 @@ class Idle(Contender):
 
     def greedy(self, rows, lengths):
         return [[] for _ in rows]
-
-
-class Here(turns.Worker):
-    """A worker without a process."""
-
-    def __init__(self, make, *arguments, threads=1):
-        self.subject = make(*arguments)
-
-    def ask(self, method, *arguments):
-        cpu, wall = time.process_time(), time.perf_counter()
-        value = 0.0 if method == "peak_memory" else getattr(self.subject, method)(*arguments)
-        return turns.Answer(value, time.process_time() - cpu, time.perf_counter() - wall)
-
-    def close(self):
-        pass
 
 
 class TestNobodyIsIdle:

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-import torch
 
 from benchmarks import scaling
 
@@ -37,23 +36,6 @@ def test_prose_is_divided_by_cells(tmp_path):
     train, held_out = scaling.prose(tmp_path)
     assert held_out == "text 9\n\ntext 19" and "never" not in train
     assert train.count("text") == 18 and "text 9" not in train.split("\n\n")
-
-
-def test_rare_letters_share_an_id():
-    train, held_out, size = scaling.ids_of(("aab" * 5, "abz"))
-    assert size == scaling.FIRST + 3 and held_out.tolist() == [scaling.FIRST, scaling.FIRST + 1, scaling.FIRST + 2]
-    assert train.max() < size
-
-
-def test_rows_overlap_by_one_letter():
-    rows = scaling.rows_of(torch.arange(3 * scaling.LENGTH + 1))
-    assert rows.shape == (3, scaling.LENGTH + 1) and (rows[1:, 0] == rows[:-1, -1]).all()
-
-
-def test_the_rate_rises_and_falls():
-    rates = [scaling.rate_at(step, 200, 0.01) for step in range(1, 201)]
-    assert max(rates) == rates[scaling.WARMUP - 1] == pytest.approx(0.01)
-    assert rates[-1] == pytest.approx(0.001) and rates[0] == pytest.approx(0.01 / scaling.WARMUP)
 
 
 def test_a_short_run_learns():

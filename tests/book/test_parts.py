@@ -136,12 +136,12 @@ def test_an_unknown_part_names_the_known():
 
 def test_every_record_stands_on_the_page():
     page = results.every_record()
-    files = [path.relative_to(ROOT / "results") for path in (ROOT / "results").rglob("*.json")]
-    assert files
-    for file in files:
-        assert page.count(f"/results/{file.as_posix()})") == 1, file
-        assert page.count(f"<summary>{file.with_suffix('').as_posix()}: ") == 1, file
-        record = json.loads((ROOT / "results" / file).read_text(encoding="utf-8"))
+    records = results.load()
+    files = {path.relative_to(ROOT / "results").as_posix() for path in (ROOT / "results").rglob("*.json")}
+    assert {name.partition("#")[0] for name in records} == files and "ladder.json#gru-seed1" in records
+    for name, record in records.items():
+        assert page.count(f"/results/{name})") == 1, name
+        assert page.count(f"<summary>{results.shown(name)}: ") == 1, name
         assert f"`{record['command']}`" in page and f"`{record['commit'][:12]}`" in page
 
 

@@ -28,13 +28,6 @@ def parts_of(name, load=load_corpus):
         pytest.skip(str(reason).partition(" (")[0])
 
 
-def test_the_check_sees_a_planted_sentence():
-    train = [("The cat sleeps.", "Le chat dort."), ("Hello!", "Bonjour !")]
-    for planted in (("the cat  SLEEPS", "Il dort."), ("He sleeps.", "le chat, dort")):
-        assert shared(train, [("A dog.", "Un chien."), planted]) == [planted]
-    assert shared(train, [("Le chat dort.", "The cat sleeps.")]) == []  # the other language is another sentence
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_no_held_out_sentence_was_trained_on(name):
     train, val, test = parts_of(name)

@@ -1,6 +1,5 @@
 """What every explorable keeps: a picture without a script, labels, room on a phone, readable in both schemes."""
 
-import dataclasses
 import itertools
 import json
 import re
@@ -142,20 +141,3 @@ async def picture_without_script(tab, address):
         assert bare.complaints == []
         box = await bare.locator(".xf-picture").bounding_box()
         return box["width"], box["height"]
-
-
-@browser
-def test_the_audit_notices(chromium, tmp_path):
-    """A figure with each kind of fault is reported."""
-    bad = dataclasses.replace(
-        explorables.soft_lookup(),
-        style=".xf p{color:#ccc;background:#fff} .xf button{min-height:0;height:12px} .xf label{font-size:9px}"
-        " .xf table{width:1200px} .xf-scroll,.xf-row>div{max-width:none;overflow:visible}",
-    )
-
-    async def work(tab):
-        return "\n".join(await tab.evaluate(AUDIT))
-
-    found = on_stage(chromium, tmp_path, bad, work, width=360)
-    for sign in ("contrast", "small target", "text of 9.0 px", "wider than the window"):
-        assert sign in found

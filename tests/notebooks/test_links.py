@@ -4,8 +4,6 @@ JupyterLab follows a fragment to an element of that id, or to a heading whose te
 second fails for a sign beyond ASCII. An explicit anchor works everywhere, so every link leads to one.
 """
 
-import nbformat
-
 from book.xformer_book import links
 from tests.notebooks.limits import EVERY
 
@@ -35,10 +33,3 @@ def test_anchors_are_the_ids_of_their_headings_and_works_are_cited_by_plain_link
                 if links.key_of(link["address"]) and "references.bib" in link["address"]:
                     assert (path.parent / link["address"].partition("#")[0]).resolve() == links.ROOT / "references.bib"
     assert complaints == []
-
-
-def test_a_dead_link_is_noticed(tmp_path):
-    cells = [nbformat.v4.new_markdown_cell(text) for text in ('# A <a id="a"></a>', "[x](#a) [y](#b) [z](other.ipynb#a)")]
-    path = tmp_path / "page.ipynb"
-    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
-    assert [link for _, link in dead_links(path)] == ["](#b)", "](other.ipynb#a)"]

@@ -54,11 +54,3 @@ def test_links_of_a_guide_lead_somewhere(path):
 @pytest.mark.parametrize("path", NEWCOMERS, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_what_a_guide_names_is_there(path):
     assert list(missing_names(path)) == []
-
-
-def test_what_is_not_there_is_noticed(tmp_path):
-    (tmp_path / "other.md").write_text("# A title\n", encoding="utf-8")
-    path = tmp_path / "guide.md"
-    path.write_text("[a](other.md#a-title) [b](other.md#b) [c](no.md) `tests/no.py` `tests/nn` `make book`, `make haste`", encoding="utf-8")
-    assert list(dead_links(path)) == ["other.md#b", "no.md"]
-    assert list(missing_names(path)) == ["tests/no.py", "make haste"]

@@ -1,6 +1,6 @@
 """Recorded runs are believed only when their stored translations give the stored scores again.
 
-Every file of results/ that stores translations is scored here; those of results/ladder in bench/test_ladder.py.
+Every file of results/ that stores translations is scored here; those of the ladder in bench/test_ladder.py.
 """
 
 import json
@@ -102,16 +102,3 @@ def test_captions_are_counted_again():
     for name, value in near.items():
         assert stored["commonness"].pop(name) == value, name
     assert json.loads(json.dumps(again)) == stored
-
-
-def test_a_changed_translation_is_noticed():
-    pairs = [
-        ("Hello world", "Bonjour le monde"),
-        ("The big yellow cat sleeps", "Le gros chat jaune dort"),
-        ("Hello world", "Bonjour au monde entier"),
-    ]
-    said = ["Bonjour le monde", "Le gros chat jaune dort", "Bonjour le monde"]
-    changed = [said[0], "Le gros chat noir dort", said[2]]
-    assert scores(changed, pairs)["bleu"] != pytest.approx(scores(said, pairs)["bleu"])
-    assert multi_reference_scores(said, pairs) == pytest.approx({"bleu": 100.0, "chrf": 100.0})
-    assert multi_reference_scores(changed, pairs)["chrf"] < 99

@@ -43,11 +43,6 @@ def test_what_one_path_asks_for(path, found):
     assert near_tests.tests_near(path, TESTS) == found
 
 
-def test_a_module_with_tests_of_its_own_that_many_import_brings_its_own_alone():
-    own = {"tests/nn/test_masks.py": ""}
-    assert near_tests.tests_near("xformer_lib/nn/masks.py", TESTS | own) == list(own)
-
-
 def test_runs_and_reasons():
     """Each file once; a page's checks are a run of their own, since `-k` chooses among all tests of a run."""
     changed = ["CHANGELOG.md", "chapters/04_self_attention.ipynb", "chapters/gone.ipynb", "tests/test_cli.py", "xformer_lib/cli/train.py"]
@@ -81,8 +76,3 @@ def test_changed_is_what_left_main_committed_or_not(tmp_path):
     git("add", "."), git("commit", "-m", "second")
     write("edited", "new ü", "ignored")
     assert near_tests.changed_files(tmp_path) == ["committed", "edited", "new ü"]
-
-
-def test_without_git_it_says_what_to_do(tmp_path):
-    with pytest.raises(SystemExit, match="expected a checkout of git.*; run make test"):
-        near_tests.changed_files(tmp_path)

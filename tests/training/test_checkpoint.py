@@ -1,4 +1,4 @@
-"""Checkpoints: whole or not at all, read back to the bit, and one clear sentence for every broken file."""
+"""Checkpoints: whole or not at all, read back to the bit. `fuzz/test_files.py` breaks each of their bytes."""
 
 import dataclasses
 import errno
@@ -30,7 +30,7 @@ from xformer_lib.training.checkpoint import (
     save_tensors,
     write_atomically,
 )
-from xformer_lib.training.config import TrainConfig, config_from_json, config_to_json
+from xformer_lib.training.config import TrainConfig, config_to_json
 
 MODEL = TransformerConfig(
     vocab_size=263,
@@ -117,18 +117,6 @@ def test_a_refused_checkpoint_changes_nothing(tmp_path):
     assert all(its_optimizer.state[one] == mean for one, mean in zip(other.parameters(), means))
 
 
-def test_the_next_steps_are_the_same_after_loading(tmp_path):
-    model, optimizer = trained()
-    save_checkpoint(tmp_path, model, optimizer, STATE)
-    for _ in range(2):
-        step(model, optimizer)
-    other, its_optimizer = trained(seed=5, steps=2)
-    load_checkpoint(tmp_path, other, its_optimizer, device="cpu")
-    for _ in range(2):
-        step(other, its_optimizer)
-    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), other.parameters()))
-
-
 @pytest.mark.parametrize("dtype", (torch.float32, torch.bfloat16, torch.float64, torch.int64, torch.bool))
 def test_tensors_of_every_kind(tmp_path, dtype):
     tensors = {
@@ -154,34 +142,6 @@ def header_length(data):
     return struct.unpack("<Q", data[:8])[0]
 
 
-BROKEN = {
-    "empty": lambda data: b"",
-    "three bytes": lambda data: data[:3],
-    "the length alone": lambda data: data[:8],
-    "half the header": lambda data: data[: 8 + header_length(data) // 2],
-    "the header alone": lambda data: data[: 8 + header_length(data)],
-    "half": lambda data: data[: len(data) // 2],
-    "all but one byte": lambda data: data[:-1],
-    "one byte more": lambda data: data + b"x",
-    "length flipped": lambda data: bytes([data[0] ^ 255]) + data[1:],
-    "length far too large": lambda data: b"\xff" * 8 + data[8:],
-    "first byte of the header flipped": lambda data: data[:8] + bytes([data[8] ^ 255]) + data[9:],
-    "a byte inside the header flipped": lambda data: data[:60] + bytes([data[60] ^ 255]) + data[61:],
-    "a text": lambda data: b"Le gros chat jaune\n" * 100,
-    "a pickle": lambda data: pickle.dumps({"model": [1.0] * 100}),
-    "zeros": lambda data: bytes(1000),
-}
-
-
-@pytest.mark.parametrize("damage", BROKEN)
-def test_a_broken_file_is_one_line_that_says_what_to_do(tmp_path, good, damage):
-    path = tmp_path / "checkpoint.safetensors"
-    path.write_bytes(BROKEN[damage](good))
-    with pytest.raises(ValueError) as error:
-        load_tensors(path)
-    assert is_one_helpful_line(error, path) and "truncated, changed or not a checkpoint" in str(error.value)
-
-
 @pytest.mark.parametrize("metadata", (None, {"format": "pt"}, {"state": "{not JSON"}))
 def test_somebody_elses_safetensors_file(tmp_path, metadata):
     path = tmp_path / "model.safetensors"
@@ -191,18 +151,6 @@ def test_somebody_elses_safetensors_file(tmp_path, metadata):
     assert is_one_helpful_line(error, path)
 
 
-def test_weights_of_another_model(tmp_path, tokenizer):
-    model, optimizer = trained()
-    other = dataclasses.replace(MODEL, d_ff=31)
-    save_setup(tmp_path, dataclasses.replace(CONFIG, model=other), tokenizer)
-    save_model(tmp_path, model, STATE)
-    save_checkpoint(tmp_path, model, optimizer, STATE)
-    for load in (lambda: load_model(tmp_path), lambda: load_checkpoint(tmp_path, Transformer(other), optimizer, device="cpu")):
-        with pytest.raises(ValueError) as error:
-            load()
-        assert is_one_helpful_line(error, tmp_path) and "do not fit the model" in str(error.value)
-
-
 def a_run(folder, tokenizer):
     """A folder as a run leaves it."""
     model, optimizer = trained()
@@ -210,33 +158,6 @@ def a_run(folder, tokenizer):
     save_setup(folder, CONFIG, tokenizer)
     save_model(folder, model, state)
     save_checkpoint(folder, model, optimizer, state)
-
-
-@pytest.mark.parametrize(
-    "change, said",
-    [
-        ({"num_heads": 11}, "num_heads=2, config.json says 11"),
-        ({"norm": "post"}, "norm=pre, config.json says post"),
-        ({"positions": "none"}, "do not fit the model"),
-    ],
-)
-def test_settings_under_which_the_weights_mean_something_else(tmp_path, tokenizer, change, said):
-    """The shapes fit, so only what the file says of itself can tell."""
-    a_run(tmp_path, tokenizer)
-    save_setup(tmp_path, dataclasses.replace(CONFIG, model=dataclasses.replace(MODEL, **change)), tokenizer)
-    with pytest.raises(ValueError) as error:
-        load_model(tmp_path)
-    assert is_one_helpful_line(error, tmp_path) and (said in str(error.value) or "positions=learned" in str(error.value))
-
-
-def test_another_tokenizer_of_the_same_size(tmp_path, tokenizer):
-    a_run(tmp_path, tokenizer)
-    other = Tokenizer.train(["Le gros chat bleu", "The big blue cat"] * 2, vocab_size=263)
-    assert other.vocab_size == tokenizer.vocab_size
-    other.save(tmp_path / "tokenizer.json")
-    with pytest.raises(ValueError, match="trained with another tokenizer than tokenizer.json; restore") as error:
-        load_model(tmp_path)
-    assert is_one_helpful_line(error, tmp_path)
 
 
 def test_settings_that_may_change(tmp_path, tokenizer):
@@ -330,26 +251,6 @@ def small(tmp_path_factory):
     return path.read_bytes()
 
 
-@pytest.mark.parametrize("change", (lambda byte: byte ^ 1, lambda byte: byte ^ 128, lambda byte: 0 if byte else 48))
-def test_no_byte_can_change_unseen(tmp_path, small, change):
-    """Header, length, state, checksum, tensors: each byte counts, also one of a number that nobody could tell is wrong."""
-    path = tmp_path / "x.safetensors"
-    for place in range(len(small)):
-        path.write_bytes(small[:place] + bytes([change(small[place])]) + small[place + 1 :])
-        with pytest.raises(ValueError) as error:
-            load_tensors(path)
-        assert is_one_helpful_line(error, path)
-
-
-def test_no_byte_can_be_lost_or_added(tmp_path, small):
-    path = tmp_path / "x.safetensors"
-    for place in range(len(small)):
-        for data in (small[:place], small[:place] + small[place + 1 :], small[:place] + b"0" + small[place:]):
-            path.write_bytes(data)
-            with pytest.raises(ValueError, match="truncated, changed or not a checkpoint"):
-                load_tensors(path)
-
-
 def test_one_content_one_file(tmp_path, small):
     """Two files of the same content are equal byte for byte, so a copy can be compared."""
     for _ in range(3):
@@ -368,14 +269,6 @@ def test_a_state_may_hold_what_looks_like_a_checksum(tmp_path):
     state = {"note": '"sha256": "' + "ab" * 32 + '"', "inner": {"sha256": "f" * 64}}
     save_tensors(tmp_path / "x.safetensors", {"a": torch.zeros(2)}, state)
     assert load_tensors(tmp_path / "x.safetensors")[1] == state
-
-
-def test_a_file_without_a_checksum_is_refused(tmp_path):
-    path = tmp_path / "x.safetensors"
-    save_file({"x": torch.zeros(3)}, path, metadata={"state": "{}"})
-    with pytest.raises(ValueError, match="no checksum in it") as error:
-        load_tensors(path)
-    assert is_one_helpful_line(error, path)
 
 
 def test_a_full_disk_is_one_line_and_leaves_the_old_file(tmp_path, monkeypatch, good):
@@ -408,15 +301,6 @@ def test_a_crash_before_the_last_move_leaves_the_old_file(tmp_path, monkeypatch,
     assert load_checkpoint(tmp_path, model, optimizer, device="cpu")["step"] == 3
     save_checkpoint(tmp_path, model, optimizer, {**STATE, "step": 99})
     assert load_checkpoint(tmp_path, model, optimizer, device="cpu")["step"] == 99
-
-
-def test_a_crash_at_the_first_write_leaves_nothing_that_is_read(tmp_path, monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "replace", broken_replace)
-        with pytest.raises(OSError):
-            save_checkpoint(tmp_path, *trained(), STATE)
-    with pytest.raises(FileNotFoundError, match="train first"):
-        load_tensors(tmp_path / "checkpoint.safetensors")
 
 
 def test_the_bytes_are_on_the_disk_before_the_name(tmp_path, monkeypatch):
@@ -573,18 +457,6 @@ def test_a_model_comes_back_ready_for_use(tmp_path, tokenizer):
     assert its_tokenizer.encode("The yellow cat") == tokenizer.encode("The yellow cat")
     source, target = torch.randint(3, 263, (3, 7)), torch.randint(3, 263, (3, 5))
     assert torch.equal(back(source, target), model.eval()(source, target))
-
-
-def test_settings_survive_json():
-    changed = dataclasses.replace(CONFIG, schedule="inverse_sqrt", precision="auto", clip=0.1 + 0.2)
-    assert config_from_json(json.loads(json.dumps(config_to_json(changed)))) == changed
-
-
-def test_names_are_those_of_the_parameters():
-    model, optimizer = trained()
-    names = checkpoint.optimizer_tensors(model, optimizer)
-    assert len(names) == 3 * len(list(model.parameters()))
-    assert "optimizer.exp_avg.embedding.weight" in names and "optimizer.step.decoder.norm.bias" in names
 
 
 @pytest.mark.parametrize("name", ["label_smoothing", "clip", "peak_rate", "decay"])
