@@ -26,9 +26,8 @@ IN_THEIR_MODULE = {  # the package listed them, too
     "nn.positions": "POSITIONS alibi_slopes clock_angles sinusoidal_positions",
     "nn.recurrent": "AdditiveAttention GRUAttentionTranslator GRUTranslator RecurrentCache",
     "nn.variants": "SeriesReader left_half masked_mean patches write",
-    "reference.lookup": "hard_lookup soft_lookup",
     "reference.multi_head": "per_head",
-    "reference.permutations": "PermutationCheck check_equivariant check_invariant permutation_matrix",
+    "reference.permutations": "PermutationCheck",
     "reference.positions": "alibi_slopes frequencies learned_positions relative_index shift_matrix",
     "reference.single_head": "LayerCost layer_cost",
     "reference.transformer": (

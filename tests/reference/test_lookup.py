@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial import ConvexHull
 
-from xformer_lib.reference.lookup import hard_lookup, soft_lookup
+from xformer_lib.reference import hard_lookup, soft_lookup
 
 BATCH, NUM_QUERIES, NUM_KEYS, WIDTH, WIDTH_V = 2, 5, 11, 7, 3  # all sizes are different primes
 

@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from xformer_lib.reference.permutations import PermutationCheck, check_equivariant, check_invariant, permutation_matrix
+from xformer_lib.reference import check_equivariant, check_invariant, permutation_matrix
+from xformer_lib.reference.permutations import PermutationCheck
 
 CYCLE = (1, 3, 0, 2)
 

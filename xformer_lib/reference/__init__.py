@@ -3,8 +3,10 @@
 """The names of ``xformer_lib.reference``, by module; each is imported when it is first used.
 
 - ``attention`` (chapter 3, Scaled dot-product attention): softmax, scaled_dot_product_attention, additive_attention
+- ``lookup`` (chapter 2, Dictionary lookup): soft_lookup, hard_lookup
 - ``masks`` (chapter 3, Scaled dot-product attention): causal_mask, length_mask, local_mask
 - ``multi_head`` (chapter 6, Multi-head attention): multi_head_attention
+- ``permutations`` (chapter 5a, How much order is left): permutation_matrix, check_invariant, check_equivariant
 - ``positions`` (chapter 7, Positional encoding): sinusoidal_positions, relative_attention, rotary, alibi_bias
 - ``single_head`` (chapter 4, Self-attention): self_attention, cross_attention
 - ``transformer`` (chapter 9b, The same model without PyTorch): Transformer
@@ -19,15 +21,20 @@ _HOMES = {
     "additive_attention": "attention",
     "alibi_bias": "positions",
     "causal_mask": "masks",
+    "check_equivariant": "permutations",
+    "check_invariant": "permutations",
     "cross_attention": "single_head",
+    "hard_lookup": "lookup",
     "length_mask": "masks",
     "local_mask": "masks",
     "multi_head_attention": "multi_head",
+    "permutation_matrix": "permutations",
     "relative_attention": "positions",
     "rotary": "positions",
     "scaled_dot_product_attention": "attention",
     "self_attention": "single_head",
     "sinusoidal_positions": "positions",
+    "soft_lookup": "lookup",
     "softmax": "attention",
 }
 
@@ -37,10 +44,15 @@ if TYPE_CHECKING:  # what an editor and a type checker see
     from xformer_lib.reference.attention import additive_attention as additive_attention
     from xformer_lib.reference.attention import scaled_dot_product_attention as scaled_dot_product_attention
     from xformer_lib.reference.attention import softmax as softmax
+    from xformer_lib.reference.lookup import hard_lookup as hard_lookup
+    from xformer_lib.reference.lookup import soft_lookup as soft_lookup
     from xformer_lib.reference.masks import causal_mask as causal_mask
     from xformer_lib.reference.masks import length_mask as length_mask
     from xformer_lib.reference.masks import local_mask as local_mask
     from xformer_lib.reference.multi_head import multi_head_attention as multi_head_attention
+    from xformer_lib.reference.permutations import check_equivariant as check_equivariant
+    from xformer_lib.reference.permutations import check_invariant as check_invariant
+    from xformer_lib.reference.permutations import permutation_matrix as permutation_matrix
     from xformer_lib.reference.positions import alibi_bias as alibi_bias
     from xformer_lib.reference.positions import relative_attention as relative_attention
     from xformer_lib.reference.positions import rotary as rotary

@@ -9,7 +9,7 @@ from xformer_lib.reference._checks import check_number, check_table
 from xformer_lib.reference.attention import softmax
 from xformer_lib.shapes import Float
 
-__all__: list[str] = []  # for the library itself
+__all__ = ["soft_lookup", "hard_lookup"]
 
 
 # %% chapter 2: The library's version

@@ -14,7 +14,7 @@ from xformer_lib._checks import shown
 from xformer_lib.reference._checks import check_array, check_order
 from xformer_lib.shapes import Float, Int
 
-__all__: list[str] = []  # for the library itself
+__all__ = ["permutation_matrix", "check_invariant", "check_equivariant"]
 
 
 # %% chapter 5a: What is a passed test worth?
