@@ -74,7 +74,7 @@ def laboratory() -> Explorable:
                 for kind, title, asks, rows, examples in _TASKS
             ],
             "experiments": [{"title": title, "parts": parts, "ask": ask} for title, parts, ask in EXPERIMENTS],
-            "names": transformer.__all__,
+            "names": [name for name, one in vars(transformer).items() if getattr(one, "__module__", "") == transformer.__name__],
             "megabytes": 9,
             "elsewhere": ELSEWHERE,
         },

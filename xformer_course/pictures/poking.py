@@ -67,8 +67,8 @@ def poking(
             drawing.text(388 - 8 * len(words), TOP - 40, name, anchor="end", bold=True)
             for reader, row in enumerate(np.asarray(moved[name]).T):  # who reads whom, small: rows read, columns are read
                 for read, hit in enumerate(row):
-                    where = 396 - 8 * (len(words) - read), TOP - 41 + 8 * (reader - len(words) / 2)
-                    drawing.box(*where, 7, 7, fill="weight" if hit else "soft", radius=1)
+                    x, y = 396.0 - 8 * (len(words) - read), TOP - 41 + 8 * (reader - len(words) / 2)
+                    drawing.box(x, y, 7, 7, fill="weight" if hit else "soft", radius=1)
             if bars:
                 with drawing.group(step=3):
                     for line, (label, value) in enumerate(bars[name].items()):
