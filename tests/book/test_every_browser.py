@@ -376,7 +376,7 @@ def test_the_search_page_finds(profile, place):
         "temprature",
         "softmax temprature",
         "positional encoding",
-        "masked_softmax",
+        "relative_attention",
         *OWN_SENTENCES,
     ):
         tab.goto(f"{home}?q={query}")
@@ -393,7 +393,8 @@ def test_the_search_page_finds(profile, place):
     named = ["softmax" in title.lower() for title in found["softmax"]]
     assert named == sorted(named, reverse=True) and sum(named) > 5, "whoever has it in a title comes first"
     assert (
-        found["positional encoding"][0] == "7 · Positional encoding" and found["masked_softmax"][0] == "xformer_lib.nn > masked_softmax()"
+        found["positional encoding"][0] == "7 · Positional encoding"
+        and found["relative_attention"][0] == "xformer_lib.reference > relative_attention()"
     )
     assert all(any(title.startswith("12h · ") for title in found[query][:3]) for query in OWN_SENTENCES), found
     assert found["constructor"] == found["__proto__"] == found["toString"] == []
