@@ -40,18 +40,15 @@ def by_setting(name: str, part: str) -> dict[str, list]:
     return found
 
 
-def run_or_read(page: str, name: str, run: Callable[[], Any], *, live: bool = False, minutes: bool = False) -> Any:
+def run_or_read(page: str, name: str, run: Callable[[], Any], *, live: bool = False) -> Any:
     """Return what ``run()`` returned when it was recorded in ``results/pages/PAGE.json``, or run it now if ``live``.
 
     What is not recorded, as with a reader's own width in the name, runs now, too.
 
-    The environment variable ``XFORMER_LIVE`` asks every page at once: ``1`` runs, as the continuous integration does, and ``record``
-    also writes the record; what takes ``minutes`` runs for the record only. What ``run`` returns is made of lists, dicts, numbers and
-    strings.
+    The environment variable ``XFORMER_LIVE`` asks every page at once: ``1`` runs, as on Sundays, and ``record`` also writes
+    the record. What ``run`` returns is made of lists, dicts, numbers and strings.
     """
     asked = os.environ.get("XFORMER_LIVE", "")
-    if minutes and asked != "record":
-        asked = ""
     kept = {} if live or asked else recorded(f"pages/{page}.json")["found"]
     if name in kept:
         return kept[name]

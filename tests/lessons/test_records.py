@@ -57,5 +57,4 @@ def test_a_page_reads_what_was_recorded_and_runs_it_where_it_is_asked_to(tmp_pat
     assert records.run_or_read("some_page", "a reader's own", lambda: 7) == 7
     monkeypatch.setenv("XFORMER_LIVE", "1")
     assert records.run_or_read("some_page", "five", lambda: 7) == 7
-    assert records.run_or_read("some_page", "five", lambda: 7, minutes=True) == 5
     assert json.loads((tmp_path / "pages/some_page.json").read_text(encoding="utf-8")) == stored
