@@ -137,7 +137,7 @@ def batch_attention(q, k, v, lengths):
     alternatives={"one sentence at a time": _one_at_a_time, "mask added to the scores": _added_mask},
     success="Every head of a sentence now has the mask of that sentence.",
     solution=r"""
-The mask has the shape (b, L, L), the scores (b, h, L, L). Broadcasting lines the shapes up from the right, so that the b of the mask meets the h
+The mask has the shape (b, L, L), the scores (b, h, L, L). Broadcasting lines the shapes up from the right, so the b of the mask meets the h
 of the scores: head 0 of every sentence gets the padding of sentence 0, and head 1 that of sentence 1. With b = h this runs without an
 error, and with b = 2 and h = 3 it fails. An axis of size 1 for the heads puts the sentences back in line.
 

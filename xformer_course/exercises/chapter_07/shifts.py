@@ -179,7 +179,7 @@ def _score_truth(frequencies, offset):
 def _score_lines(frequencies, offset):
     shown = ", ".join(f"{omega:.4g}" for omega in frequencies)
     return (
-        f"frequencies {shown}; places i = 5 and j = {5 + offset}\n"
+        f"frequencies {shown}; positions i = 5 and j = {5 + offset}\n"
         f"sine times sine plus cosine times cosine, added over the pairs: {_score_truth(frequencies, offset):.4f}"
     )
 
@@ -220,7 +220,7 @@ SHIFT = Exercise(
     minutes=20,
     difficulty=3,
     statement="""\
-Show that one matrix moves every row of the table by the same number of places. Each step is a function.
+Show that one matrix moves every row of the table by the same number of positions. Each step is a function.
 
 - `sine` and `cosine` take sin a, cos a, sin b, cos b. They return sin(a + b) and cos(a + b).
 - `block(angle)` returns the 2 × 2 array that turns (sin a, cos a) into (sin(a + angle), cos(a + angle)) for every a.
@@ -236,13 +236,13 @@ On paper: where did i go, in `block` and in `score`?""",
     stub='steps = {"sine": ..., "cosine": ..., "block": ..., "undo": ..., "score": ...}',
     reference={step.name: step.reference for step in STEPS},
     steps=STEPS,
-    success="A shift is one rotation per pair, the same for every place.",
+    success="A shift is one rotation per pair, the same for every position.",
     solution=r"""
 **Sine and cosine.** Turn the point $(\cos a, \sin a)$ by the angle $b$. It lands on $(\cos(a+b), \sin(a+b))$. A rotation is linear, and it takes $(1, 0)$ to $(\cos b, \sin b)$ and $(0, 1)$ to $(-\sin b, \cos b)$; so the point also lands on $\cos a\,(\cos b, \sin b) + \sin a\,(-\sin b, \cos b)$. Compare the two numbers of both.
 
 **Block.** Read the two formulas, with $b$ the angle of the shift, as the rows of a matrix that acts on $(\sin a, \cos a)$: the
-first row is $(\cos b, \sin b)$, the second $(-\sin b, \cos b)$. It contains only $b = \omega\delta$. The place $i$ appears only in
-$a = \omega i$, so one block works for all places.
+first row is $(\cos b, \sin b)$, the second $(-\sin b, \cos b)$. It contains only $b = \omega\delta$. The position $i$ appears only in
+$a = \omega i$, so one block works for all positions.
 
 **Undo.** The inverse is the block of $-b$. The cosine stays the same and the sine changes its sign, so the two sines swap places: this is the transpose. A matrix whose transpose is its inverse is a rotation or a reflection; the determinant $\cos^2 b + \sin^2 b = 1$ says that it is a rotation.
 
@@ -267,7 +267,7 @@ steps = {
 check(...)
 ```
 
-The blocks along the diagonal make the whole matrix, here for three places:
+The blocks along the diagonal make the whole matrix, here for three positions:
 
 ```python
 omega, table = 10000.0 ** (-np.arange(0, 6, 2) / 6), my_positions(20, 6)

@@ -16,10 +16,10 @@ WAVELENGTHS = Exercise(
     difficulty=1,
     statement="""\
 A table with 8 columns has four clock hands, k = 0, 1, 2, 3, and the base is 10000. What is the wavelength of each \
-pair of columns: after how many places does it come back to the same two numbers? Answer in units of 2π places, which \
+pair of columns: after how many positions does it come back to the same two numbers? Answer in units of 2π positions, which \
 makes the numbers round: a pair with frequency 1 has wavelength 1.""",
     hints=(
-        "An angle starts at 0 and grows by ω at every place. At which place has it gone round once?",
+        "An angle starts at 0 and grows by ω at every position. At which position has it gone round once?",
         "The wavelength is 2π/ω, so in units of 2π it is 1/ω. Now ω = 10000^(−2k/8).",
         "1/ω = 10000^(k/4), and the fourth root of 10000 is 10.",
     ),
@@ -34,7 +34,7 @@ makes the numbers round: a pair with frequency 1 has wavelength 1.""",
         ),
         "frequencies": (
             {k: 10.0**-k for k in PAIRS},
-            "Those are the frequencies, the angle per place. How many places does a whole turn take?",
+            "Those are the frequencies, the angle per position. How many positions does a whole turn take?",
         ),
         "largest first": Misconception(
             {k: 10.0 ** (3 - k) for k in PAIRS},
@@ -56,7 +56,7 @@ makes the numbers round: a pair with frequency 1 has wavelength 1.""",
         ),
         "in places": (
             {k: 2 * math.pi * 10.0**k for k in PAIRS},
-            "Right, counted in places. The question asks for units of 2π places: divide.",
+            "Right, counted in positions. The question asks for units of 2π positions: divide.",
         ),
     },
     success="A factor of 10 from pair to pair: four clock hands, from seconds to hours.",
@@ -140,7 +140,7 @@ SINUSOIDAL = Exercise(
     minutes=10,
     difficulty=2,
     statement="""\
-Write `my_positions(length, dim, base=10000.0)`. It returns an array (length, dim) with one row for each place i = 0, 1, … \
+Write `my_positions(length, dim, base=10000.0)`. It returns an array (length, dim) with one row for each position i = 0, 1, … \
 Columns 2k and 2k+1 hold the sine and the cosine of i · ω_k, where ω_k = base^(−2k/dim) and k runs from 0 to \
 dim/2 − 1. `dim` is even.""",
     hints=(
@@ -186,7 +186,7 @@ dim/2 − 1. `dim` is even.""",
         ),
         "places from 1": (
             lambda length, dim, base=10000.0: _waves(_angles(length + 1, dim, base)[1:]),
-            "Your first row belongs to place 1. Where do the places start?",
+            "Your first row belongs to position 1. Where do the positions start?",
         ),
         "base ignored": (
             lambda length, dim, base=10000.0: _waves(_angles(length, dim, 10000.0)),
@@ -196,7 +196,7 @@ dim/2 − 1. `dim` is even.""",
     alternatives={"loops and lists": _by_loops, "complex numbers": _by_complex_numbers},
     success="Every pair of columns is a point on a circle, so every row has the length √(dim/2).",
     solution=r"""
-All angles are one outer product of places and frequencies, with half as many columns as the table. Each angle then gives two
+All angles are one outer product of positions and frequencies, with half as many columns as the table. Each angle then gives two
 neighbouring columns, its sine and its cosine.
 
 ```python
@@ -268,10 +268,10 @@ CHOOSE_BASE = Exercise(
     minutes=12,
     difficulty=2,
     statement="""\
-Your sentences have at most 200 places, and your table has 32 columns. Choose the base so that the slowest pair makes \
+Your sentences have at most 200 positions, and your table has 32 columns. Choose the base so that the slowest pair makes \
 half a turn in 200 steps. Then look at the similarity of rows, their dot product divided by 16: at which distance does \
 it fall below 0.5 for the first time? Give both numbers, the base within 1 %, and compare with the base 10000. On \
-paper: what does the small base cost if a text of 500 places turns up after all?""",
+paper: what does the small base cost if a text of 500 positions turns up after all?""",
     hints=(
         "If half a turn takes 200 steps, how long is the whole wave?",
         "The slowest of 16 pairs has k = 15. Write its wavelength as a formula in the base, and solve for the base.",
@@ -323,7 +323,7 @@ paper: what does the small base cost if a text of 500 places turns up after all?
         ),
     },
     alternatives={"rounded base": {"base": float(round(BASE, 1)), "half": _half(round(BASE, 1))}},
-    success="A smaller base spends its waves on nearby places: the similarity falls sooner.",
+    success="A smaller base spends its waves on nearby positions: the similarity falls sooner.",
     solution=r"""
 Half a turn in 200 steps means a wavelength of 400. The slowest pair has $k = 15$ and the wavelength
 $2\pi \cdot \text{base}^{30/32}$. So the base is $(400/2\pi)^{32/30}$, about 84 instead of 10000.
@@ -343,7 +343,7 @@ check(...)
 
 With the base 10000, seven of the sixteen pairs make less than a quarter turn within 200 steps. With the smaller base all pairs take
 part, and the similarity falls to one half at a quarter of the distance. Longer texts pay the price: after 400 steps the slowest pair
-has come round. In a text of 500 places, place 402 looks closer to place 0 than place 9 does.
+has come round. In a text of 500 positions, position 402 looks closer to position 0 than position 9 does.
 
 ```python
 slow = 200 * 10000.0 ** (-2 * np.arange(16) / 32) < 0.5 * math.pi

@@ -181,7 +181,7 @@ frequency base^(−2k/dim), k from 0. With `how="interpolate"` the base is 10000
         "both at once": (_with(_both), 'With how="interpolate" the base stays 10000: one thing changes at a time.'),
         "whole places only": (
             _with(lambda p, d, f, how: _bare(p // f, d, 10000.0) if how == "interpolate" else _bare(p, d, 10000.0 * f ** (d / (d - 2)))),
-            "You rounded the positions down, so that several share an angle. Interpolated positions lie between the old ones.",
+            "You rounded the positions down, so several share an angle. Interpolated positions lie between the old ones.",
         ),
         "clocks counted from 1": (
             _with(

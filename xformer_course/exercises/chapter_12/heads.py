@@ -48,7 +48,7 @@ Sure links are the–le, cat–chat, black–noir and sleeps–dort. The possibl
         "the end mark linked": (5 / 8, "You proposed a link for a row or a column of `<eos>`, which is not a word.", _rate(5 / 8, 6 / 9)),
         "the second best for dort": (
             3 / 8,
-            "The largest weight of *dort* is on `<eos>`, so that its row proposes nothing, not even the second best.",
+            "The largest weight of *dort* is on `<eos>`, so its row proposes nothing, not even the second best.",
             _rate(3 / 8),
         ),
         "a link for each column": (
@@ -171,7 +171,7 @@ Write `judge(losses, cost, draws)`. Choose the k heads that look cheapest on the
         ),
         "chosen on both halves": (
             _wrongly(chosen_by=lambda losses: losses.mean(axis=1)),
-            "You also used the second half for the choice, so that it can no longer test the choice.",
+            "You also used the second half for the choice, so it can no longer test the choice.",
         ),
         "measured where it was chosen": (
             _wrongly(alone_from=0),

@@ -149,7 +149,7 @@ A position without a word gets weight 0, the weights of each sentence add up to 
     alternatives={"loops": _by_loops},
     success="Called once for each word that it writes, this function is all that attention added to the translator.",
     solution=r"""
-The scores of all words come from two matrix products and one sum: the state's part gets an axis of length 1, so that it is added to each
+The scores of all words come from two matrix products and one sum: the state's part gets an axis of length 1, so it is added to each
 word. A score of minus infinity becomes a weight of exactly 0, and since that happens before the softmax, the words share the whole
 weight. Subtracting the largest score of each row changes no weight and makes the largest exponential 1, so that nothing overflows and
 no sum is 0.

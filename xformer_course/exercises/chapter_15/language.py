@@ -117,14 +117,14 @@ BUG = Exercise(
     difficulty=2,
     requires="torch",
     statement="""\
-A language model reads `ids` (b, t), which begin with `<bos>`, and gives `logits` (b, t, v): those at place t come \
+A language model reads `ids` (b, t), which begin with `<bos>`, and gives `logits` (b, t, v): those at position t come \
 from the tokens up to and including t. When we trained it with the function below, its loss fell to almost zero in a minute, \
 and now it writes one word for ever. Fix the function: it should return the mean of −log p of the tokens that are really asked for, leaving \
 padding out.""",
     hints=(
-        "What is the easiest way to make this loss small, for a model that sees the token at its own place?",
-        "The logits at place t should be compared with the token at place t + 1. What does the last place have to say?",
-        "Use `logits[:, :-1]` and `ids[:, 1:]`: the same number of places, shifted by one.",
+        "What is the easiest way to make this loss small, for a model that sees the token at its own position?",
+        "The logits at position t should be compared with the token at position t + 1. What does the last position have to say?",
+        "Use `logits[:, :-1]` and `ids[:, 1:]`: the same number of positions, shifted by one.",
     ),
     stub="""\
 def loss_of(logits, ids, pad_id):
@@ -137,11 +137,11 @@ def loss_of(logits, ids, pad_id):
     wrong={
         "copying is still rewarded": (
             _loss_variant(slice(None), slice(None)),
-            "The token at place t is still compared with the logits at place t, which have read it.",
+            "The token at position t is still compared with the logits at position t, which have read it.",
         ),
         "shifted the wrong way": (
             _loss_variant(slice(1, None), slice(None, -1)),
-            "Now place t must predict the token *before* it, which it has also read. Which token comes next?",
+            "Now position t must predict the token *before* it, which it has also read. Which token comes next?",
         ),
         "one place lost": (
             _loss_variant(slice(None, -1), slice(None, -1)),
@@ -161,11 +161,11 @@ def loss_of(logits, ids, pad_id):
         ),
     },
     alternatives={"one token at a time": _one_by_one},
-    success="Each place now has to predict what it has not read.",
+    success="Each position now has to predict what it has not read.",
     page="15a_one_body_other_tasks",
     solution=r"""
-The logits at place t have read the token at place t, so copying it made the loss small. When such a model writes, it copies its last
-token, and `<bos>` follows `<bos>` for ever. Each place should predict the next token. So the last place has nothing to predict, and the first
+The logits at position t have read the token at position t, so copying it made the loss small. When such a model writes, it copies its last
+token, and `<bos>` follows `<bos>` for ever. Each position should predict the next token. So the last position has nothing to predict, and the first
 token is never asked for.
 
 ```python
@@ -197,9 +197,9 @@ PREFIX = Exercise(
     minutes=8,
     difficulty=2,
     statement="""\
-In a row "source, target" the source is known from the start, so its places may read one another in both directions; \
+In a row "source, target" the source is known from the start, so its positions may read one another in both directions; \
 only the target has a future to hide. In NumPy or PyTorch, write `prefix_mask(length, prefix)`: a boolean mask (length, length), rows are \
-queries, True = may attend. Every place may read the first `prefix` places, and all others at or before its own.""",
+queries, True = may attend. Every position may read the first `prefix` positions, and all others at or before its own.""",
     hints=(
         "With `prefix` = 0, which mask of chapter 9 is this?",
         "Start from the lower triangle. Which columns, for all rows, have to be opened as well?",
@@ -216,10 +216,10 @@ queries, True = may attend. Every place may read the first `prefix` places, and 
     ],
     returns=("mask",),
     wrong={
-        "causal everywhere": (_of(lambda past, early: past), "This is the causal mask: place 0 cannot read the rest of the source."),
+        "causal everywhere": (_of(lambda past, early: past), "This is the causal mask: position 0 cannot read the rest of the source."),
         "rows opened": (
             _of(lambda past, early: past | early[:, None]),
-            "You opened the first rows: a source place now reads the target, which does not exist yet when the model writes. Rows are queries.",
+            "You opened the first rows: a source position now reads the target, which does not exist yet when the model writes. Rows are queries.",
         ),
         "target blind to the source": (
             _of(lambda past, early: np.where(early[:, None], early[None], past & ~early[None])),
@@ -227,7 +227,7 @@ queries, True = may attend. Every place may read the first `prefix` places, and 
         ),
         "everything open": (
             _of(lambda past, early: np.ones_like(past)),
-            "Every place reads the whole row: the target sees the words that it should predict.",
+            "Every position reads the whole row: the target sees the words that it should predict.",
         ),
         "upside down": (
             _of(lambda past, early: past.T | early[None]),
