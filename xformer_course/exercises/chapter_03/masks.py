@@ -43,7 +43,7 @@ LEAK = Exercise(
     difficulty=2,
     statement="""\
 This function should keep every query away from the keys where `mask` is False. Each query has at least one key that it may read. Yet \
-forbidden keys still get weight. Find out how much, and fix the function. It returns the pair `(output, weights)`.""",
+forbidden keys still get weight. Find out how much, and fix the function. It returns the pair `(output, weights)`. (Subtracting the largest score prevents overflow and changes no weight.)""",
     hints=(
         "Print the weights for a mask with one False in each row. Which entry should be 0, and is it?",
         "Follow one forbidden score through the exponential: what comes out?",

@@ -226,7 +226,7 @@ SHAPES_OF_A_PAIR = Exercise(
     minutes=5,
     difficulty=2,
     statement="""\
-A batch has 2 pairs. `source` is (2, 7), `<eos>` included. The targets have 5 words each, so `target_in` is (2, 6). The model \
+A batch has 2 pairs. `source` is (2, 7), `<eos>` included. The targets have 5 words each, so `target_in`, with `<bos>`, is (2, 6). The model \
 has d_model = 12, 3 heads and a vocabulary of 23. Write down four shapes: the memory; the weights of one self-attention in the \
 decoder; the weights of one cross-attention; the logits.""",
     hints=(

@@ -11,10 +11,10 @@ WASTE = Exercise(
     minutes=4,
     difficulty=1,
     statement="""\
-Four sentences have 4, 10, 5 and 11 pieces. Two go into each batch. How many places are padding, in both batches together: in the given order, and after sorting by length?""",
+Four sentences have 4, 10, 5 and 11 tokens, and two go into each batch. How many positions in both batches together are padding, first in the given order and then after sorting by length?""",
     hints=(
         "How wide is each batch?",
-        "A batch of two rows has twice as many places as its longer row has pieces.",
+        "A batch of two rows has twice as many positions as its longer row has tokens.",
         "In the given order the batches are 10 and 11 wide. That makes 42 places for 30 pieces.",
     ),
     stub='answer = {"in order": ..., "sorted": ...}',
@@ -31,7 +31,7 @@ Four sentences have 4, 10, 5 and 11 pieces. Two go into each batch. How many pla
     alternatives={"floats": {"in order": 12.0, "sorted": 2.0}},
     success="The same sentences, and a sixth of the padding.",
     solution=r"""
-A batch of two has twice as many places as its longer row has pieces. In the given order that is 20 + 22 = 42, and after sorting
+A batch of two has twice as many positions as its longer row has tokens. In the given order that is 20 + 22 = 42, and after sorting
 10 + 22 = 32. In both cases 30 places hold a piece.
 
 ```python

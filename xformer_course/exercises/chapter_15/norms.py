@@ -15,8 +15,8 @@ BY_HAND = Exercise(
     difficulty=1,
     statement="""\
 A token is the vector (2, 2, 2, 6). What do LayerNorm and RMSNorm make of it? All gains are 1, and there is no shift and no \
-epsilon. Then one number inside a SwiGLU: the gate's projection says −1, the other says 4; `"gated"` is silu(−1) · 4. \
-Work it out by hand, to three decimals.""",
+epsilon. Then take one number inside a SwiGLU: the gate's projection gives −1 and the other gives 4, so `"gated"` is silu(−1) · 4. \
+Work all of it out by hand, to three decimals.""",
     hints=(
         "What is the mean of the four numbers, and what is the mean of their squares?",
         "The mean is 3 and the deviations are −1, −1, −1, 3. The squares of the token itself have the mean 48 / 4.",
