@@ -92,7 +92,7 @@ LOOK = Exercise(
     minutes=12,
     difficulty=2,
     statement="""\
-Write `look(states, notes, real, w, u, v)` in NumPy: one step of Bahdanau's attention for a padded batch. `states` (b, m) holds a decoder state for each sentence, `notes` (b, s, m) the annotations, \
+Write `look(states, notes, real, w, u, v)` in NumPy: one step of Bahdanau's attention for a padded batch. `states` (b, m) holds a decoder state for each sentence, `notes` (b, s, m) the source states, \
 and `real` (b, s) is True where there is a word; each row has at least one. With `w`, `u` (m, m) and `v` (m,), the score of a word is `v @ tanh(w @ state + u @ note)`. Return the contexts (b, m) and the weights (b, s). \
 A position without a word gets weight 0, the weights of each sentence add up to 1, and scores may be in the thousands.""",
     hints=(
