@@ -143,7 +143,7 @@ def _soft(drawing: Drawing, labels, asked: str, scores, values, temperatures, fo
             x = 32.0 + 84 * state
             with drawing.group(press=f"cold:{state}", label=f"Divide by {temperature:g}"):
                 drawing.word(x, foot + 98, f"{temperature:g}", width=64)
-            drawing.word(x, foot + 98, f"{temperature:g}", width=64, role="accent", state=f"cold:{state}", rest=state != first)
+            drawing.word(x, foot + 98, f"{temperature:g}", width=64, role="ink", state=f"cold:{state}", rest=state != first)
     return Picture(
         name="drawers",
         title="A low temperature shuts all drawers but one" if many else "Each drawer opens as far as its label fits",

@@ -201,7 +201,7 @@ def joining(
     for state, label in enumerate(("both heads", "without ●", "without ◆")):
         with drawing.group(press=f"left:{state}", label=f"Show {label}", step=4):
             drawing.word(68 + 132 * state, 338, label, width=120)
-        drawing.word(68 + 132 * state, 338, label, width=120, role="accent", state=f"left:{state}", rest=state > 0, step=4)
+        drawing.word(68 + 132 * state, 338, label, width=120, role="ink", state=f"left:{state}", rest=state > 0, step=4)
     return _told(drawing, joined, names, columns, w_o)
 
 

@@ -58,7 +58,7 @@ def lanes(words: Sequence[str], thick: str, vector: Float[np.ndarray, "m"], *, r
     for place, (state, label) in enumerate((("norm:0", "pre-norm"), ("norm:1", "post-norm"))):
         with drawing.group(press=state, label=f"Show {label}", step=4):
             drawing.word(60 + 118 * place, 482, label, width=106)
-        drawing.word(60 + 118 * place, 482, label, width=106, role="accent", state=state, rest=place == 1, step=4)
+        drawing.word(60 + 118 * place, 482, label, width=106, role="ink", state=state, rest=place == 1, step=4)
     given, post = (", ".join(map(number, numbers)) for numbers in (x, normed))
     kept = f"With pre-norm, ({given}) comes out as it went in."
     changed = f"With post-norm, ({given}) becomes ({post})."

@@ -74,8 +74,8 @@ class Picture:
                 f'style="--xp-wide:{self.wide}rem">',
                 f"<style>{style()}{asset('picture.css')}</style>",
                 f'<figcaption class="xp-title">{escape(self.title)}</figcaption>',
-                f'<ol class="xp-steps">{lines}</ol>' if lines else "",
                 self.svg,
+                f'<div class="xp-side"><ol class="xp-steps">{lines}</ol></div>' if lines else "",
                 f"<script>{asset('picture.js')}</script>",
                 "</figure>",
             ]
