@@ -351,7 +351,14 @@ def test_a_poked_word_moves_what_the_square_says():
     told = [re.findall(r">([^<]*: |[^<>]*)</span>|</b>([^<]*)<", step) for step in (poking(0).steps[1], poking(1).steps[1])]
     assert "a word moves its own output and those after it" in str(told[0]) and "cat moves only its own output" in str(told[1])
     assert shown(poking(0).svg).count("moves") == 4 + 16 + 10 and shown(poking(1).svg).count("moves") == 4 + 13 + 10
-    assert {".40", ".60"} <= set(shown(poking(0, 0.4).svg))
+    assert {".40", ".60", "one scale for all"} <= set(shown(poking(0, 0.4).svg))
+
+
+@pytest.mark.parametrize(("share", "end"), [(0.25, 1.0), (2.5, 2.5)])
+def test_all_bars_have_one_scale(share, end):
+    svg = poking(0, share).svg
+    longs = [float(long) for long in re.findall(r'<rect x="190"[^>]* width="([\d.]+)"[^>]*class="f-ink"', svg)]
+    assert np.allclose(longs[0], 150 * share / end, atol=0.01) and number(end) in shown(svg)
 
 
 @pytest.mark.parametrize("at", [0, 2])
@@ -470,7 +477,7 @@ def test_what_arrives_says_from_where():
         drawing.box(0, 0, 9, 9, fill="ink", step=2, come=come, late=1.5)
     drawing.box(0, 0, 9, 9, fill="ink", late=2)
     svg = drawing.svg("t", "d")
-    assert re.findall(r'data-come="(\w+)"', svg) == ["move", "draw", "grow", "grow", "turn", "ghost", "fade"]
+    assert re.findall(r'data-come="(\w+)"', svg) == ["move", "draw", "right", "up", "turn", "ghost", "fade"]
     assert "--late:1.5;--from:translate(30px,-4px)" in svg and svg.count('opacity="0"') == 1 and svg.count('pathLength="1"') == 1
     with pytest.raises(TypeError, match="^belongs: expected .* come or late, got slowly"):
         drawing.box(0, 0, 9, 9, slowly=True)

@@ -199,11 +199,8 @@ def _moves(come: str | tuple[Any, ...] | None, late: float) -> str:
     wait = f"--late:{_n(late)};" if late else ""
     if come is None:
         return f' data-come="fade" style="{wait}"' if late else ""
-    if come == "draw":
-        return ' data-come="draw" pathLength="1"' + (f' style="{wait}"' if wait else "")
     if isinstance(come, str):
-        axis, origin = ("X", "left") if come == "right" else ("Y", "bottom")
-        return f' data-come="grow" style="{wait}--from:scale{axis}(0);transform-box:fill-box;transform-origin:{origin}"'
+        return f' data-come="{come}"' + ' pathLength="1"' * (come == "draw") + (f' style="{wait}"' if wait else "")
     if come[0] == "turn":
         degrees, x, y = come[1:]
         return f' data-come="turn" style="{wait}--from:rotate({_n(degrees)}deg);transform-origin:{_n(x)}px {_n(y)}px"'

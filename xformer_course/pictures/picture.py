@@ -1,5 +1,6 @@
 """A picture of the course: an SVG from the page's numbers, shown step by step, and whole where no script runs."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -17,8 +18,9 @@ SVG = "http://www.w3.org/2000/svg"  # the name of the format
 
 @cache
 def asset(name: str) -> str:
-    """Return the text of a script or style sheet of this package."""
-    return (files(__package__) / "assets" / name).read_text(encoding="utf-8").strip()
+    """Return a script or style sheet of this package, as a page carries it: without comments and indentation."""
+    text = (files(__package__) / "assets" / name).read_text(encoding="utf-8")
+    return re.sub(r"/\*.*?\*/|^\s*//.*?$|^\s+", "", text, flags=re.DOTALL | re.MULTILINE).strip()
 
 
 @dataclass(frozen=True)
