@@ -90,5 +90,7 @@ def caching(words: Sequence[str], queries: Float[np.ndarray, "i"], keys: Float[n
 
 def _made(drawing: Drawing, row: int, keys, values, y: float, word: str) -> None:
     for role, numbers in (("key", keys), ("value", values)):
-        drawing.cell(COLUMNS[role], y, WIDE, HIGH, number(float(numbers[row])), role=role, strength=0.3, bold=True)
+        drawing.cell(
+            COLUMNS[role], y, WIDE, HIGH, number(float(numbers[row])), role=role, strength=0.3, bold=True, come=(46 - COLUMNS[role], 0)
+        )
     drawing.text(320, y + HIGH / 2, word, anchor="start", bold=True, size=14)
