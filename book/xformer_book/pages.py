@@ -31,7 +31,7 @@ class MarkPromise(SphinxTransform):
         if promises:
             first, last = promises[0], promises[-1]
             times = [one.astext().removeprefix("Time").strip() for one in promises if one.astext().startswith("Time")]
-            minutes = "".join(f" · {escape(re.split('[;,.]', time)[0])}" for time in times)
+            minutes = "".join(f" · {escape(re.split('[;,.]| for ', time)[0])}" for time in times)
             summary = f'<details class="start"><summary>Before you start{minutes}</summary>'
             first.parent.insert(first.parent.index(first), nodes.raw("", summary, format="html"))
             last.parent.insert(last.parent.index(last) + 1, nodes.raw("", "</details>", format="html"))

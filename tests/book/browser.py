@@ -49,13 +49,14 @@ class Tab:
     async def evaluate(self, script, *given):
         return await asyncio.wait_for(self.page.evaluate(script, *given), PATIENCE)
 
-    async def screen(self, width, height, dark=False, media="screen"):
-        """Set the window's size, a phone's if narrow; the reader's preference for light or dark; the medium, "print" for paper."""
+    async def screen(self, width, height, dark=False, media="screen", still=False):
+        """Set the window's size, a phone's if narrow; the reader's preferences, light or dark and no motion; the medium, "print" for paper."""
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
         await self.protocol.send("Emulation.setDeviceMetricsOverride", size)
         # Not by emulate_media: after the next navigation, the connection that set the size would undo what another one set.
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        await self.protocol.send("Emulation.setEmulatedMedia", {"media": media, "features": [scheme]})
+        motion = {"name": "prefers-reduced-motion", "value": "reduce" if still else "no-preference"}
+        await self.protocol.send("Emulation.setEmulatedMedia", {"media": media, "features": [scheme, motion]})
 
 
 @cache

@@ -8,6 +8,7 @@ import pytest
 
 from tests.book import survey
 from tests.book.browser import browse
+from tests.book.conftest import HTML
 from tests.ci import in_ci
 
 pytestmark = pytest.mark.browser
@@ -139,6 +140,27 @@ def test_on_paper_stays_what_paper_can_show(chromium, articles):
         return problems
 
     assert browse(chromium, work) == {}
+
+
+def test_a_first_screen_shows_its_picture_whole(chromium, articles):
+    """The first page and five chapters, on a desk and on a phone: what opens the page is seen without scrolling."""
+    drawing = "document.querySelector('article figure.xp svg, article figure.xf svg').getBoundingClientRect()"
+
+    async def look(tab):
+        cut = {}
+        for width, height in ((1280, 900), (390, 844)):
+            await tab.screen(width, height)
+            for name, page in {
+                "index": articles[HTML / "chapters/index.html"],
+                **{n: chapter(articles, n) for n in (1, 2, 4, 7, 9)},
+            }.items():
+                await tab.visit(page.path.as_uri())
+                bottom = await tab.evaluate(f"{drawing}.bottom + scrollY")
+                if bottom > height:
+                    cut[name, width] = bottom
+        return cut
+
+    assert browse(chromium, look) == {}
 
 
 BROKEN = """<!doctype html><html><head><title></title><style>article { width: 300px; } svg { overflow: visible; }</style></head>

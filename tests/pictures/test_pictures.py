@@ -351,7 +351,14 @@ def test_a_poked_word_moves_what_the_square_says():
     told = [re.findall(r">([^<]*: |[^<>]*)</span>|</b>([^<]*)<", step) for step in (poking(0).steps[1], poking(1).steps[1])]
     assert "a word moves its own output and those after it" in str(told[0]) and "cat moves only its own output" in str(told[1])
     assert shown(poking(0).svg).count("moves") == 4 + 16 + 10 and shown(poking(1).svg).count("moves") == 4 + 13 + 10
-    assert {".40", ".60"} <= set(shown(poking(0, 0.4).svg))
+    assert {".40", ".60", "one scale for all"} <= set(shown(poking(0, 0.4).svg))
+
+
+@pytest.mark.parametrize(("share", "end"), [(0.25, 1.0), (2.5, 2.5)])
+def test_all_bars_have_one_scale(share, end):
+    svg = poking(0, share).svg
+    longs = [float(long) for long in re.findall(r'<rect x="190"[^>]* width="([\d.]+)"[^>]*class="f-ink"', svg)]
+    assert np.allclose(longs[0], 150 * share / end, atol=0.01) and number(end) in shown(svg)
 
 
 @pytest.mark.parametrize("at", [0, 2])
@@ -462,3 +469,55 @@ def test_steps_presses_and_room_in_a_browser(chromium, tmp_path, make):
     assert reached == len(picture.steps) and all(chosen)
     if picture.name != "machine":  # it stands whole from the first step on, and only an outline moves
         assert few < many and printed > few
+
+
+def test_what_arrives_says_from_where():
+    drawing = pictures.Drawing(400, 100)
+    for come in ((30, -4), "draw", "right", "up", ("turn", 90, 5, 6), ("ghost", 1, 2)):
+        drawing.box(0, 0, 9, 9, fill="ink", step=2, come=come, late=1.5)
+    drawing.box(0, 0, 9, 9, fill="ink", late=2)
+    svg = drawing.svg("t", "d")
+    assert re.findall(r'data-come="(\w+)"', svg) == ["move", "draw", "right", "up", "turn", "ghost", "fade"]
+    assert "--late:1.5;--from:translate(30px,-4px)" in svg and svg.count('opacity="0"') == 1 and svg.count('pathLength="1"') == 1
+    with pytest.raises(TypeError, match="^belongs: expected .* come or late, got slowly"):
+        drawing.box(0, 0, 9, 9, slowly=True)
+
+
+def test_the_likeliest_word_flies_into_its_slot_from_its_bar():
+    svg = translating().svg
+    assert svg.count('data-come="draw"') == 9, "a ray for each pair"
+    assert len(set(re.findall(r"--late:2;--from:(translate\([^)]*\))", svg))) == 3, "each word has a way of its own"
+
+
+@pytest.mark.browser
+def test_play_runs_to_the_end_and_any_other_press_stops_it(chromium, tmp_path):
+    """It never starts by itself, plays from the first step again, and moves nothing for a reader who wants no motion."""
+    path = tmp_path / "play.html"
+    path.write_text(PAGE.format(theme="light", ground="#fff", picture=translating()._repr_html_()), encoding="utf-8")
+    button = "[...document.querySelectorAll('.xp-bar button')].find((one) => /Play|Pause/.test(one.textContent))"
+    told = f"[{STATE}.read().step, {button}.textContent, document.getAnimations().length > 0]"
+    beat = "new Promise((done) => setTimeout(done, 1700))"
+
+    async def work(tab):
+        seen = []
+        for still in (False, True):
+            await tab.screen(1000, 900, still=still)
+            await tab.visit(path.as_uri())
+            await tab.evaluate(beat)
+            for press in ("0", f"{button}.click()", "document.querySelector('.xp-bar button').click()"):  # nothing, Play, Back
+                await tab.evaluate(press)
+                seen.append(await tab.evaluate(told))
+        await tab.evaluate(beat)
+        seen.append(await tab.evaluate(told))  # stopped
+        await tab.evaluate(f"{STATE}.go(9)")
+        await tab.evaluate(f"{button}.click()")
+        seen.append(await tab.evaluate(told))
+        for _ in range(3):
+            await tab.evaluate(beat)
+        seen.append(await tab.evaluate(told))
+        assert tab.complaints == []
+        return seen
+
+    rests, plays = [1, "▶ Play", False], [2, "Pause", True]
+    still = [2, "Pause", False]
+    assert browse(chromium, work) == [rests, plays, rests, rests, still, rests, rests, [1, "Pause", False], [4, "▶ Play", False]]

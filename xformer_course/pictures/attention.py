@@ -89,6 +89,15 @@ def attention_by_hand(
         rest = asker != first
         with drawing.group(state=f"ask:{column}", rest=rest):
             _answer(drawing, np.asarray(queries[asker], float), k, v, lefts, tops)
+    for j in range(len(words)):  # drawn last: they fly over the rest
+        over, down, across = ASK - lefts[j], tops["bars"] + 30 - tops["values"], lefts[j] - SUM
+        for step, x, top, rows, role, come in (
+            (2, lefts[j], "keys", width, "query", ("ghost", over, 0)),  # the query goes to every key
+            (6, lefts[j], "values", depth, "weight", ("ghost", 0, down)),  # the weight to its value
+            (7, SUM, "values", depth, "value", ("ghost", across, 0)),  # what is left of the values into the sum
+        ):
+            high = rows * (HIGH + GAP) - GAP
+            drawing.box(x, tops[top], CELL, high, fill=role, strength=0.5, radius=2, step=step, come=come, late=0.6 * j)
     return Picture(
         name="attention-by-hand",
         title="One word asks, all words answer: attention in five moves",
@@ -127,11 +136,12 @@ def _answer(drawing, q, k, v, lefts, tops) -> None:
             text = f"{number(asked)}·{number(offered)}"
             text = text if len(text) < 6 else number(asked * offered)
             drawing.cell(left, tops["keys"] + row * (HIGH + GAP), CELL, HIGH, text, role="key", step=2)
-        drawing.text(x, tops["product"] + HIGH / 2, number(products[j]), step=2)
+        down = {"come": (0, -HIGH), "late": 1 + 0.6 * j}
+        drawing.text(x, tops["product"] + HIGH / 2, number(products[j]), step=2, **down)
         drawing.path(f"M{x - 14} {tops['product'] - 4}h28", stroke="line", step=2)
-        drawing.text(x, tops["scores"] + HIGH / 2, number(scores[j]), step=3)
+        drawing.text(x, tops["scores"] + HIGH / 2, number(scores[j]), step=3, come=(0, tops["product"] - tops["scores"]))
         high = 60 * shares[j]
-        drawing.box(left + 8, tops["bars"] + 64 - high, CELL - 16, high, fill="weight", radius=2, step=4)
+        drawing.box(left + 8, tops["bars"] + 64 - high, CELL - 16, high, fill="weight", radius=2, step=4, come="up")
         drawing.text(x, tops["bars"] + 76, number(shares[j]), role="weight", bold=True, step=4)
         for row, value in enumerate(v[j]):
             y = tops["values"] + row * (HIGH + GAP)
@@ -143,7 +153,7 @@ def _answer(drawing, q, k, v, lefts, tops) -> None:
     for row, value in enumerate(output[0]):
         y = tops["values"] + row * (HIGH + GAP)
         drawing.text(SUM - 8, y + HIGH / 2, "=", role="quiet", step=7)
-        drawing.cell(SUM, y, 48, HIGH, number(value), role="value", strength=0.14, bold=True, step=7)
+        drawing.cell(SUM, y, 48, HIGH, number(value), role="value", strength=0.14, bold=True, step=7, late=2)
 
 
 def _sentences(words, k, v, asker, q, value_names, several) -> list[str]:

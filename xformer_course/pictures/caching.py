@@ -33,7 +33,7 @@ def caching(words: Sequence[str], queries: Float[np.ndarray, "i"], keys: Float[n
     for place, (state, label) in enumerate((("cache:0", "with a cache"), ("cache:1", "without a cache"))):
         with drawing.group(press=state, label=f"Show {label}"):
             drawing.word(72 + 152 * place, 24, label, width=138)
-        drawing.word(72 + 152 * place, 24, label, width=138, role="accent", state=state, rest=place == 1)
+        drawing.word(72 + 152 * place, 24, label, width=138, role="ink", state=state, rest=place == 1)
     for role, x in COLUMNS.items():
         drawing.text(x + WIDE / 2, TOP - 22, role, role=role, bold=True, size=14)
 
@@ -90,5 +90,7 @@ def caching(words: Sequence[str], queries: Float[np.ndarray, "i"], keys: Float[n
 
 def _made(drawing: Drawing, row: int, keys, values, y: float, word: str) -> None:
     for role, numbers in (("key", keys), ("value", values)):
-        drawing.cell(COLUMNS[role], y, WIDE, HIGH, number(float(numbers[row])), role=role, strength=0.3, bold=True)
+        drawing.cell(
+            COLUMNS[role], y, WIDE, HIGH, number(float(numbers[row])), role=role, strength=0.3, bold=True, come=(46 - COLUMNS[role], 0)
+        )
     drawing.text(320, y + HIGH / 2, word, anchor="start", bold=True, size=14)

@@ -51,11 +51,12 @@ def chain(words: Sequence[str], *, added: int, keep: float = 0.5) -> Picture:
         _handed(drawing, at, keep)
     with drawing.group(step=3):
         start, end = at[last], at[0]
-        data = f"M{start - SQUARE / 2:.1f} {READ - 6}C{start - 70:.1f} {READ + 34} {end:.1f} {READ + 34} {end:.1f} {WORDS + 16}"
-        drawing.path(data, stroke="weight", thick=11)
+        data = f"M{end:.1f} {WORDS + 16}C{end:.1f} {READ + 34} {start - 70:.1f} {READ + 34} {start - SQUARE / 2:.1f} {READ - 6}"
+        drawing.path(data, stroke="weight", thick=11, come="draw")
         drawing.path(f"M{start:.1f} {WORDS + 15}V{READ - 52}", stroke="line", dash="2 4")
-        _square(drawing, start, READ - 14, 1.0)
-        drawing.text(start, READ - 44, "1", role="value", bold=True)
+        with drawing.group(come=(end - start, WORDS - READ + 14)):
+            _square(drawing, start, READ - 14, 1.0)
+        drawing.text(start, READ - 44, "1", role="value", bold=True, late=1)
     before, after = (Fraction(keep).limit_denominator(1000) ** hops for hops in (last - 1, last))
     return Picture(
         name="chain",
@@ -86,8 +87,11 @@ def _handed(drawing: Drawing, at: Sequence[float], keep: float) -> None:
     """Draw the chain: what arrives at each word, and an arrow to the next."""
     for place, x in enumerate(at):
         share = keep**place
-        _square(drawing, x, HAND + 12, share)
-        drawing.text(x, HAND - 18, str(Fraction(share).limit_denominator(1000)), role="value", bold=True)
-        drawing.path(f"M{x:.1f} {HAND + 31}V{WORDS - 15}", stroke="line", dash="2 4")
+        came = {"come": (at[place - 1] - x, 0), "late": place} if place else {"come": (0, WORDS - HAND - 12)}
+        with drawing.group(**came):
+            _square(drawing, x, HAND + 12, share)
+        drawing.text(x, HAND - 18, str(Fraction(share).limit_denominator(1000)), role="value", bold=True, late=place + 1)
+        drawing.path(f"M{x:.1f} {HAND + 31}V{WORDS - 15}", stroke="line", dash="2 4", late=place)
         if place:
-            drawing.arrow((at[place - 1] + SQUARE / 2 + 1, HAND + 12), (x - SQUARE / 2 - 1, HAND + 12), role="ink", thick=2)
+            ends = (at[place - 1] + SQUARE / 2 + 1, HAND + 12), (x - SQUARE / 2 - 1, HAND + 12)
+            drawing.arrow(*ends, role="ink", thick=2, late=place)

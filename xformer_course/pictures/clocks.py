@@ -42,7 +42,7 @@ def clocks(speeds: Sequence[float], names: Sequence[str], *, length: int = 4) ->
             with drawing.group(lit=lit):
                 drawing.circle(x, y, RADIUS, fill="soft", stroke="line")
                 drawing.path(f"M{x} {y - RADIUS}v5", stroke="line")
-                with drawing.group(step=step):
+                with drawing.group(step=step, come=("turn", -math.degrees(speed), x, y), late=place):
                     _hand(drawing, x, y, angle)
                 with drawing.group(step=3, until=4):
                     tip = _tip(x, y, angle, RADIUS - 6)
@@ -51,7 +51,7 @@ def clocks(speeds: Sequence[float], names: Sequence[str], *, length: int = 4) ->
         for shift in range(1, length):
             with drawing.group(state=f"shift:{shift - 1}", rest=shift != 2, step=4, lit=lit):
                 for place in range(shift, length):
-                    _turn(drawing, middles[place], y, speed * (place - shift), speed * place)
+                    _turn(drawing, middles[place], y, speed * (place - shift), speed * place, late=place - shift)
                 drawing.text(LEFT + COLUMN * length + 4, y - 8, _turns(speed * shift), anchor="start", bold=True, size=14)
                 drawing.text(LEFT + COLUMN * length + 4, y + 10, "turn", anchor="start", size=14, role="quiet")
         for row, word in enumerate(("sine", "cosine")):
@@ -64,7 +64,7 @@ def clocks(speeds: Sequence[float], names: Sequence[str], *, length: int = 4) ->
         x = 110 + 60.0 * (shift - 1)
         with drawing.group(press=f"shift:{shift - 1}", label=f"Shift by {shift}", step=4):
             drawing.word(x, y, str(shift), width=48)
-        drawing.word(x, y, str(shift), width=48, role="accent", state=f"shift:{shift - 1}", rest=shift != 2, step=4)
+        drawing.word(x, y, str(shift), width=48, role="ink", state=f"shift:{shift - 1}", rest=shift != 2, step=4)
     angles = ", ".join(f"{name} {_turns(speed)} turn" for name, speed in zip(names, speeds))
     told = [
         f"A clock with {len(speeds)} hands, each drawn on a dial of its own. At place 0 all point up.",
@@ -102,19 +102,19 @@ def _hand(drawing: Drawing, x: float, y: float, angle: float) -> None:
     drawing.circle(x, y, 3, fill="ink")
 
 
-def _turn(drawing: Drawing, x: float, y: float, start: float, end: float) -> None:
+def _turn(drawing: Drawing, x: float, y: float, start: float, end: float, *, late: float) -> None:
     """Draw where the hand stood before, and the way that it turned."""
     tip = _tip(x, y, start, RADIUS - 3)
     drawing.path(f"M{x} {y}L{tip[0]:.1f} {tip[1]:.1f}", stroke="quiet", thick=1.5, dash="3 4")
     radius, short = 16.0, end - min(0.45, 0.5 * (end - start))
     (x0, y0), (x1, y1) = _tip(x, y, start, radius), _tip(x, y, short, radius)
     large = int((short - start) % (2 * math.pi) > math.pi)
-    drawing.path(f"M{x0:.1f} {y0:.1f}A{radius} {radius} 0 {large} 1 {x1:.1f} {y1:.1f}", stroke="weight", thick=3)
+    drawing.path(f"M{x0:.1f} {y0:.1f}A{radius} {radius} 0 {large} 1 {x1:.1f} {y1:.1f}", stroke="accent", thick=3, come="draw", late=late)
     inner, outer, ahead = _tip(x, y, short, radius - 5), _tip(x, y, short, radius + 5), _tip(x, y, end, radius)
     corners = "L".join(f"{a:.1f} {b:.1f}" for a, b in (inner, outer, ahead))
-    drawing.path(f"M{corners}Z", stroke=None, fill="weight")
+    drawing.path(f"M{corners}Z", stroke=None, fill="accent", late=late + 1)
 
 
 def _numbers(drawing: Drawing, x: float, top: float, angle: float) -> None:
-    for row, (value, role) in enumerate(((math.sin(angle), "accent"), (math.cos(angle), "ink"))):
-        drawing.cell(x - 27, top + CELL * row, 54, CELL - 3, number(value), role=role, strength=0.1, step=3)
+    for row, value in enumerate((math.sin(angle), math.cos(angle))):
+        drawing.cell(x - 27, top + CELL * row, 54, CELL - 3, number(value), role="ink", strength=0.1, step=3, come=(0, -40), late=row)

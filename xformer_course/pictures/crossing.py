@@ -35,7 +35,7 @@ def cross_reading(asking: Sequence[str], read: Sequence[str], weights: Float[np.
             drawing.ray((below[i], BOTTOM - 16), (above[j], TOP + 16), float(weight), state=f"ask:{i}", rest=i != last, step=2)
         share = float(row[best[i]])
         drawing.text(200, 230, f"{asking[i]} → {read[best[i]]} {number(share)}", role="weight", bold=True,
-                     state=f"ask:{i}", rest=i != last, step=2)  # fmt: skip
+                     state=f"ask:{i}", rest=i != last, step=2, late=1)  # fmt: skip
     for x, word in zip(above, read):
         drawing.word(x, TOP, word, width=84, role="key")
     for i, (x, word) in enumerate(zip(below, asking)):
@@ -76,11 +76,14 @@ def added(columns: Sequence[str], word: str, vector: Float[np.ndarray, "m"], ans
     for place, name in enumerate(columns):
         drawing.text(92 + wide * (place + 0.5), 14 + 20 * (place % 2), name, size=14)
     for count, (name, numbers, role, step) in enumerate(rows):
+        falls = {"come": (0, -58)} if name == "sum" else {}
         y = 54 + 58 * count
         drawing.text(88, y + 18, ("", "+ ", "= ")[count] + name, anchor="end", bold=True, step=step)
         for place, value in enumerate(numbers):
             strength = 0.08 + 0.4 * min(1.0, abs(float(value)))
-            drawing.cell(94 + wide * place, y, wide - 4, 36, number(float(value)), role=role, strength=strength, bold=value != 0, step=step)
+            drawing.cell(
+                94 + wide * place, y, wide - 4, 36, number(float(value)), role=role, strength=strength, bold=value != 0, step=step, **falls
+            )
     kept = ", ".join(f"{name} {number(float(value))}" for name, value in zip(columns, vector) if value)
     gained = ", ".join(f"{name} {number(float(value))}" for name, value in zip(columns, answer) if round(float(value), 2))
     return Picture(

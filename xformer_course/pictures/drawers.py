@@ -62,8 +62,8 @@ def _drawer(drawing: Drawing, row: int, weight: float, **belongs: object) -> Non
     y, wide = TOP + ROW * row + 4, OPEN * weight
     with drawing.group(**belongs):
         if wide >= 1:
-            drawing.box(FRONT + 2, y, wide, ROW - 16, fill="weight", stroke="weight", strength=0.16, radius=3)
-        drawing.circle(FRONT + wide + 8, y + ROW / 2 - 8, 5, fill="weight")
+            drawing.box(FRONT + 2, y, wide, ROW - 16, fill="weight", stroke="weight", strength=0.16, radius=3, come="right")
+        drawing.circle(FRONT + wide + 8, y + ROW / 2 - 8, 5, fill="weight", come=(-wide, 0))
         if wide > 34:
             drawing.text(FRONT + 2 + wide / 2, y + ROW / 2 - 8, number(weight, 3), role="weight", bold=True)
         else:
@@ -86,7 +86,9 @@ def _exact(drawing: Drawing, labels, contents, asked: str, foot: float) -> Pictu
         _drawer(drawing, row, float(row == 0), step=2, until=3)
         _drawer(drawing, row, 0.0, step=3)
     drawing.arrow((VALUE + CELL, foot), (VALUE + CELL, foot + 28), role="value", thick=2, step=2, until=3)
-    drawing.text(VALUE + CELL, foot + 44, contents[0], role="value", bold=True, step=2, until=3)
+    drawing.text(
+        VALUE + CELL, foot + 44, contents[0], role="value", bold=True, step=2, until=3, come=(0, TOP + ROW / 2 - foot - 44), late=1
+    )
     drawing.text(396, foot + 44, "nothing: an error", anchor="end", role="accent", bold=True, step=3)
     return Picture(
         name="drawers",
@@ -132,10 +134,11 @@ def _soft(drawing: Drawing, labels, asked: str, scores, values, temperatures, fo
                         role="value",
                         strength=0.04 + 0.4 * weight,
                         step=3,
+                        come=(FRONT - VALUE, 0),
                     )
                 drawing.text(VALUE - 6, y + 37, "×", anchor="end", size=14, role="quiet", step=2, until=3)
             for column, part in enumerate(output):
-                drawing.cell(VALUE + CELL * column, foot + 7, CELL - 3, 28, number(part), role="value", bold=True, step=4)
+                drawing.cell(VALUE + CELL * column, foot + 7, CELL - 3, 28, number(part), role="value", bold=True, step=4, come=(0, -ROW))
         told.append(_sentences(labels, asked, scores, weights, output, temperature, many))
     if many:
         drawing.text(0, foot + 66, "temperature", anchor="start", size=14)
@@ -143,7 +146,7 @@ def _soft(drawing: Drawing, labels, asked: str, scores, values, temperatures, fo
             x = 32.0 + 84 * state
             with drawing.group(press=f"cold:{state}", label=f"Divide by {temperature:g}"):
                 drawing.word(x, foot + 98, f"{temperature:g}", width=64)
-            drawing.word(x, foot + 98, f"{temperature:g}", width=64, role="accent", state=f"cold:{state}", rest=state != first)
+            drawing.word(x, foot + 98, f"{temperature:g}", width=64, role="ink", state=f"cold:{state}", rest=state != first)
     return Picture(
         name="drawers",
         title="A low temperature shuts all drawers but one" if many else "Each drawer opens as far as its label fits",

@@ -103,11 +103,11 @@ class Drawing:
             self.path(points, stroke=None, fill=role)
 
     def ray(self, start: tuple[float, float], end: tuple[float, float], weight: float, *, role="weight", **belongs: Any) -> None:
-        """Draw a curve between two words, as thick as the weight; a weight below a hundredth is a hairline."""
+        """Draw a curve from one word to another, as thick as the weight; a weight below a hundredth is a hairline."""
         (x0, y0), (x1, y1) = start, end
         middle = (y0 + y1) / 2
         data = f"M{_n(x0)} {_n(y0)}C{_n(x0)} {_n(middle)} {_n(x1)} {_n(middle)} {_n(x1)} {_n(y1)}"
-        self.path(data, stroke=role, thick=max(0.75, 14 * weight), strength=0.35 + 0.65 * min(1.0, weight), **belongs)
+        self.path(data, stroke=role, thick=max(0.75, 14 * weight), strength=0.35 + 0.65 * min(1.0, weight), come="draw", **belongs)
 
     def word(self, x: float, y: float, text: str, *, width: float, role: str | None = None, height: float = 28, **belongs: Any) -> None:
         """Draw a word as a pill around its middle; with a role it is filled with that colour."""
@@ -179,12 +179,34 @@ def _paint(*, fill: str | None = None, stroke: str | None = None) -> str:
 
 
 def _belongs(**belongs: Any) -> str:
+    moves = _moves(belongs.pop("come", None), belongs.pop("late", 0))
     unknown = set(belongs) - {"step", "until", "state", "press", "light", "lit", "label", "rest"}
     if unknown:
-        raise TypeError(f"belongs: expected step, until, state, press, light or lit, got {', '.join(sorted(unknown))}; leave them out")
+        got = ", ".join(sorted(unknown))
+        raise TypeError(f"belongs: expected step, until, state, press, light, lit, come or late, got {got}; leave them out")
     text = "".join(f' data-{name}="{escape(str(value))}"' for name, value in belongs.items() if value is not None and name != "rest")
+    text += moves
     # A part that the last step, or the first state, does not show is hidden where no script runs.
     return f'{text} data-rest="" display="none"' if belongs.get("rest") or belongs.get("until") is not None else text
+
+
+def _moves(come: str | tuple[Any, ...] | None, late: float) -> str:
+    """How a part arrives when its step comes, ``late`` beats after the press.
+
+    ``come`` is "draw" (a line is drawn from its start), "right" or "up" (a bar grows), (dx, dy) (it moves here from there),
+    ("turn", degrees, x, y) (a hand turns), or ("ghost", dx, dy) (it flies here and is gone). Without it, the part fades in.
+    """
+    wait = f"--late:{_n(late)};" if late else ""
+    if come is None:
+        return f' data-come="fade" style="{wait}"' if late else ""
+    if isinstance(come, str):
+        return f' data-come="{come}"' + ' pathLength="1"' * (come == "draw") + (f' style="{wait}"' if wait else "")
+    if come[0] == "turn":
+        degrees, x, y = come[1:]
+        return f' data-come="turn" style="{wait}--from:rotate({_n(degrees)}deg);transform-origin:{_n(x)}px {_n(y)}px"'
+    dx, dy = come[-2:]
+    kind = 'ghost" opacity="0' if come[0] == "ghost" else "move"
+    return f' data-come="{kind}" style="{wait}--from:translate({_n(dx)}px,{_n(dy)}px)"'
 
 
 def strip(

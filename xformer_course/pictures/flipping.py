@@ -63,7 +63,7 @@ def flipping(
         right = [float(end) * float(start) < 0 for start, end in zip(words, ends)]
         with drawing.group(press=f"c:{state}", label=f"c = {number(c)}: add it to both", step=2):
             drawing.word(40 + 80 * state, 156, f"c = {number(c)}", width=72)
-        drawing.word(40 + 80 * state, 156, f"c = {number(c)}", width=72, role="accent", state=f"c:{state}", rest=state != 0, step=2)
+        drawing.word(40 + 80 * state, 156, f"c = {number(c)}", width=72, role="ink", state=f"c:{state}", rest=state != 0, step=2)
         with drawing.group(state=f"c:{state}", rest=state != 0, step=2):
             for y, start, end, good in zip(LINES, words, ends, right):
                 if c:
@@ -84,7 +84,7 @@ def flipping(
     for state, (phrase, numbers, lamps) in enumerate(zip(phrases, inputs, hidden)):
         with drawing.group(press=f"phrase:{state}", label=f"Give the net {phrase}", step=3):
             drawing.word(51 + 99.5 * state, NET, phrase, width=92)
-        drawing.word(51 + 99.5 * state, NET, phrase, width=92, role="accent", state=f"phrase:{state}", rest=state != 2, step=3)
+        drawing.word(51 + 99.5 * state, NET, phrase, width=92, role="ink", state=f"phrase:{state}", rest=state != 2, step=3)
         with drawing.group(state=f"phrase:{state}", rest=state != 2, step=3):
             drawing.text(200, NET + 36, f"n = {number(numbers[0])},  g = {number(numbers[1])}", bold=True)
             for place, value in enumerate(lamps):

@@ -125,7 +125,9 @@ def _rays(drawing: Drawing, at, asker: int, weights, head: int, step: int) -> No
             lands = end + up * (1 + thick / 2)
             x0, x1 = at[asker], at[place]
             data = f"M{x0:.1f} {start + up * thick / 2:.1f}C{x0:.1f} {high:.1f} {x1:.1f} {high:.1f} {x1:.1f} {lands:.1f}"
-            drawing.path(data, stroke=ROLES[head], thick=thick, dash=dash, strength=0.4 + 0.6 * min(1, 2 * weight))
+            drawing.path(
+                data, stroke=ROLES[head], thick=thick, dash=dash, strength=0.4 + 0.6 * min(1, 2 * weight), come=None if head else "draw"
+            )
             side = 26 if place > asker else -26
             drawing.text(at[place] + side, end + up * 12, number(weight), role=ROLES[head], bold=True)
 
@@ -195,13 +197,13 @@ def joining(
             _carry(drawing, middle, w_o, left_out, top + 31, foot - 2)
             for column, value in enumerate(kept @ w_o):
                 meets = [place for place in np.flatnonzero(w_o[:, column]) if place // 3 not in left_out]
-                _column(drawing, middle[column], foot, value, meets, step=3)
+                _column(drawing, middle[column], foot, value, meets, step=3, come=(0, -40))
     for place, name in enumerate(columns):
         drawing.text(middle[place], foot + 44, name, size=14, role="quiet", step=2)
     for state, label in enumerate(("both heads", "without ●", "without ◆")):
         with drawing.group(press=f"left:{state}", label=f"Show {label}", step=4):
             drawing.word(68 + 132 * state, 338, label, width=120)
-        drawing.word(68 + 132 * state, 338, label, width=120, role="accent", state=f"left:{state}", rest=state > 0, step=4)
+        drawing.word(68 + 132 * state, 338, label, width=120, role="ink", state=f"left:{state}", rest=state > 0, step=4)
     return _told(drawing, joined, names, columns, w_o)
 
 
@@ -213,7 +215,7 @@ def _carry(drawing: Drawing, middle, w_o, left_out, top: float, foot: float) -> 
         for place in meets:
             head = int(place // 3)
             data = f"M{middle[place]:.1f} {top}C{middle[place]:.1f} {top + 76} {x1:.1f} {end - 76} {x1:.1f} {end}"
-            drawing.path(data, stroke=ROLES[head], thick=2.5, dash="5 6" if head else None)
+            drawing.path(data, stroke=ROLES[head], thick=2.5, dash="5 6" if head else None, come=None if head else "draw")
         if meets:
             role = "ink" if len(meets) > 1 else ROLES[int(meets[0] // 3)]
             drawing.arrow((x1, end), (x1, foot), role=role, thick=2.5)

@@ -58,7 +58,7 @@ def lanes(words: Sequence[str], thick: str, vector: Float[np.ndarray, "m"], *, r
     for place, (state, label) in enumerate((("norm:0", "pre-norm"), ("norm:1", "post-norm"))):
         with drawing.group(press=state, label=f"Show {label}", step=4):
             drawing.word(60 + 118 * place, 482, label, width=106)
-        drawing.word(60 + 118 * place, 482, label, width=106, role="accent", state=state, rest=place == 1, step=4)
+        drawing.word(60 + 118 * place, 482, label, width=106, role="ink", state=state, rest=place == 1, step=4)
     given, post = (", ".join(map(number, numbers)) for numbers in (x, normed))
     kept = f"With pre-norm, ({given}) comes out as it went in."
     changed = f"With post-norm, ({given}) becomes ({post})."
@@ -100,14 +100,16 @@ def _sublayer(drawing: Drawing, at, words, y: float, *, step: int, right: float,
             for place, x in enumerate(at):
                 start, end = x + 20, at[to] + 20
                 bend = f"M{start:.1f} {y + 32}C{start:.1f} {y + 14} {end:.1f} {y + 18} {end:.1f} {y}"
-                drawing.path(bend, stroke="weight", thick=5 if place == most else 1.5)
+                drawing.path(bend, stroke="weight", thick=5 if place == most else 1.5, come="draw", late=1)
         for place, x in enumerate(at):
             side = x + 20
             with drawing.group(lit=f"lane-{place}"):
-                drawing.path(f"M{x:.1f} {out}Q{side:.1f} {out} {side:.1f} {out - 12}V{y + 32}", stroke="quiet", thick=2)
+                drawing.path(f"M{x:.1f} {out}Q{side:.1f} {out} {side:.1f} {out - 12}V{y + 32}", stroke="quiet", thick=2, come="draw")
                 drawing.box(side - 11, before, 22, 9, fill="paper", stroke="ink", radius=2, state="norm:0")
                 drawing.box(x - 11, plus - 22, 22, 9, fill="paper", stroke="ink", radius=2, state="norm:1", rest=True)
-                drawing.path(f"M{side:.1f} {y}V{plus + 8}Q{side:.1f} {plus} {x + 9:.1f} {plus}", stroke="quiet", thick=2)
+                drawing.path(
+                    f"M{side:.1f} {y}V{plus + 8}Q{side:.1f} {plus} {x + 9:.1f} {plus}", stroke="quiet", thick=2, come="draw", late=1.5
+                )
                 if not shared:
                     drawing.box(side - 13, y, 26, 32, fill="line", stroke="quiet", strength=0.3, radius=4)
                 drawing.plus(x, plus)

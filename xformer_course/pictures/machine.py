@@ -31,14 +31,16 @@ def machine(
     shelf = foot - 2 * RISE - 8 - more  # the top of the encoder's layers
     drawing = Drawing(400, int(foot + 96))
 
+    outlines: dict[int, tuple[float, float, float, float]] = {}  # what marks a station, by its count
+
     def station(name: str, x: float, y: float, width: float, text: str, role: str, *, strength: float = 0.16) -> None:
-        """Draw a box that a press opens, and its outline while it is told of."""
+        """Draw a box that a press opens."""
         count = number[name]
         with drawing.group(press=f"step:{count}", label=f"Explain {text}"):
             drawing.box(x, y, width, HIGH, fill="paper", radius=6)
             drawing.box(x, y, width, HIGH, fill=role, stroke=role, strength=strength, radius=6)
             drawing.text(x + width / 2, y + HIGH / 2, text, size=14)
-        drawing.box(x - 2, y - 2, width + 4, HIGH + 4, stroke="accent", thick=3.5, radius=8, step=count, until=count + 1)
+        outlines[count] = x - 2, y - 2, width + 4, HIGH + 4
 
     def sublayer(name: str, x: float, y: float, side: int, text: str, role: str, letters: str) -> None:
         """Draw one branch of a stream: the norm, the box, and the way back to the plus."""
@@ -77,16 +79,20 @@ def machine(
     for y in reading:
         drawing.arrow((BUS, y), (RIGHT - 20 - BOX - 1 if y == cross + 13 else RIGHT - BOX - 29, y), role="ink")
     drawing.letters(BUS, cross + 30, "k v", anchor="middle")
+    flows = number["cross attention"]
+    for y in reading:  # while cross-attention is told of, the memory is seen to flow into every layer
+        start = f"M{LEFT + BOX + 28} {shelf - 33}H{BUS}V{y}H{RIGHT - 22 - BOX if y == cross + 13 else RIGHT - BOX - 30}"
+        drawing.path(start, stroke="accent", thick=4, step=flows, until=flows + 1, come="draw", late=1)
 
     for name, x, words in (("source", LEFT, source), ("target", RIGHT, target_in)):
         left, anchor = (8.0, "start") if x == LEFT else (392.0, "end")
         box = LEFT - 14 if x == LEFT else RIGHT - BOX - 28
         station(f"{name} embedding", box, foot + 12, BOX + 42, "embedding + position", "matrix")
         drawing.text(left, foot + 56, " ".join(words), anchor=anchor, size=14)
-        left = left - 6 if anchor == "start" else left - 170
+        left = left - 6 if anchor == "start" else left - 178
         with drawing.group(press=f"step:{number[name]}", label=f"Explain the {name}"):
-            drawing.box(left, foot + 43, 176, 28, fill="paper", strength=0.0)
-        drawing.box(left, foot + 43, 176, 28, stroke="accent", thick=3.5, step=number[name], until=number[name] + 1)
+            drawing.box(left, foot + 43, 184, 28, fill="paper", strength=0.0)
+        outlines[number[name]] = left, foot + 43, 184, 28
     drawing.text(4, foot + 82, "↑ begin here", anchor="start", role="accent", size=14, bold=True)
     drawing.text(396, foot + 82, "target, one position later", anchor="end", role="quiet", size=14)
 
@@ -95,6 +101,11 @@ def machine(
     station("logits", RIGHT - BOX - 28, top - 58, BOX + 42, f"norm, × Eᵀ: {t} × {vocab_size}", "matrix")
     station("softmax", RIGHT - BOX - 28, top - 96, BOX + 42, "softmax: next words", "line", strength=0.3)
     drawing.path(f"M{RIGHT} {top - 34}V{top - 32}M{RIGHT - 60} {top - 58}V{top - 70}", stroke="ink", thick=3)
+    before = outlines[1]
+    for count, mark in sorted(outlines.items()):  # each comes from the station before
+        came = before[0] - mark[0], before[1] - mark[1]
+        drawing.box(*mark, stroke="accent", thick=3.5, radius=8, step=count, until=count + 1, come=came)
+        before = mark
     description = (
         f"Left a stream for the source with {num_layers} layers of attention and feed-forward, ending in the memory Z. Right one for the "
         f"target with {num_layers} layers of masked attention, attention to Z and feed-forward, ending in logits and softmax. Z leads into "

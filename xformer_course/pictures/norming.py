@@ -39,7 +39,7 @@ def norming(table: Float[np.ndarray, "w m"], *, scales: Sequence[float] = (1.0, 
         label = f"× {number(scale)}"
         with drawing.group(press=f"times:{place}", label=f"Multiply the word by {number(scale)}"):
             drawing.word(LEFT + 26 + 74 * place, 18, label, width=66)
-        drawing.word(LEFT + 26 + 74 * place, 18, label, width=66, role="accent", state=f"times:{place}", rest=place > 0)
+        drawing.word(LEFT + 26 + 74 * place, 18, label, width=66, role="ink", state=f"times:{place}", rest=place > 0)
     drawing.text(4, 18, "one word", anchor="start", bold=True)
     told = []
     for place, scale in enumerate(scales):
@@ -88,7 +88,7 @@ def norming(table: Float[np.ndarray, "w m"], *, scales: Sequence[float] = (1.0, 
         normed = (table - table.mean(axis=axis, keepdims=True)) / np.where(spread > 0, spread, 1)
         with drawing.group(press=f"along:{place}", label=f"Show {label}", step=4):
             drawing.word(90 + 190 * place, bottom, label, width=166)
-        drawing.word(90 + 190 * place, bottom, label, width=166, role="accent", state=f"along:{place}", rest=place > 0, step=4)
+        drawing.word(90 + 190 * place, bottom, label, width=166, role="ink", state=f"along:{place}", rest=place > 0, step=4)
         with drawing.group(state=f"along:{place}", rest=place > 0, step=4):
             for row, numbers in enumerate(normed):
                 for column, value in enumerate(numbers):

@@ -1,5 +1,6 @@
 """A picture of the course: an SVG from the page's numbers, shown step by step, and whole where no script runs."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -17,8 +18,9 @@ SVG = "http://www.w3.org/2000/svg"  # the name of the format
 
 @cache
 def asset(name: str) -> str:
-    """Return the text of a script or style sheet of this package."""
-    return (files(__package__) / "assets" / name).read_text(encoding="utf-8").strip()
+    """Return a script or style sheet of this package, as a page carries it: without comments and indentation."""
+    text = (files(__package__) / "assets" / name).read_text(encoding="utf-8")
+    return re.sub(r"/\*.*?\*/|^\s*//.*?$|^\s+", "", text, flags=re.DOTALL | re.MULTILINE).strip()
 
 
 @dataclass(frozen=True)
@@ -74,8 +76,8 @@ class Picture:
                 f'style="--xp-wide:{self.wide}rem">',
                 f"<style>{style()}{asset('picture.css')}</style>",
                 f'<figcaption class="xp-title">{escape(self.title)}</figcaption>',
-                f'<ol class="xp-steps">{lines}</ol>' if lines else "",
                 self.svg,
+                f'<div class="xp-side"><ol class="xp-steps">{lines}</ol></div>' if lines else "",
                 f"<script>{asset('picture.js')}</script>",
                 "</figure>",
             ]

@@ -12,6 +12,7 @@ from xformer_lib.shapes import Bool
 __all__ = ["poking"]
 
 TOP, FOOT = 96.0, 286.0  # the lanes
+BAR = 150.0  # the longest bar
 
 
 def poking(
@@ -26,7 +27,7 @@ def poking(
     Args:
         words: of a sentence, five or so.
         moved: for each kind of layer, row p: True where a change of word p moved the output at that word.
-        bars: numbers between 0 and 1 to draw below, by kind and by what they measure.
+        bars: numbers from 0 on to draw below, all on one scale, by kind and by what they measure.
         first: the word that is poked at first.
 
     >>> picture = poking(["a", "b"], {"alone": np.eye(2, dtype=bool), "all": np.ones((2, 2), dtype=bool)})
@@ -37,13 +38,14 @@ def poking(
     gap = 400 / len(words)
     at = [gap * (place + 0.5) for place in range(len(words))]
     lines = max((len(numbers) for numbers in bars.values()), default=0) if bars else 0
-    drawing = Drawing(400, int(FOOT + 34 + (24 + 30 * lines if lines else 0)))
+    drawing = Drawing(400, int(FOOT + 34 + (46 + 30 * lines if lines else 0)))
+    longest = max((1.0, *(value for numbers in bars.values() for value in numbers.values()))) if bars else 1.0
     wide = 400 / len(names)
     for place, name in enumerate(names):
         where = wide * (place + 0.5), 18
         with drawing.group(press=f"kind:{place}", label=f"Show {name}"):
             drawing.word(*where, name, width=wide - 8)
-        drawing.word(*where, name, width=wide - 8, role="accent", state=f"kind:{place}", rest=place > 0)
+        drawing.word(*where, name, width=wide - 8, role="ink", state=f"kind:{place}", rest=place > 0)
     for x in at:
         drawing.path(f"M{x:.1f} {FOOT - 22}V{TOP}", stroke="line", thick=3)
     drawing.text(4, TOP - 40, "what comes out", anchor="start", size=14, role="quiet")
@@ -59,11 +61,13 @@ def poking(
                         if hit:
                             x = at[place]
                             if place != poked:
-                                drawing.path(f"M{at[poked]:.1f} {TOP + 122}L{x:.1f} {TOP + 62}", stroke="accent", thick=2, dash="4 4")
+                                drawing.path(
+                                    f"M{at[poked]:.1f} {TOP + 122}L{x:.1f} {TOP + 62}", stroke="accent", thick=2, dash="4 4", late=1
+                                )
                             else:
-                                drawing.path(f"M{x:.1f} {TOP + 122}V{TOP + 62}", stroke="accent", thick=5)
-                            drawing.path(f"M{x:.1f} {TOP + 62}V{TOP}", stroke="accent", thick=5)
-                            drawing.text(x, TOP - 12, "moves", role="accent", size=14, bold=True)
+                                drawing.path(f"M{x:.1f} {TOP + 122}V{TOP + 62}", stroke="accent", thick=5, come="draw")
+                            drawing.path(f"M{x:.1f} {TOP + 62}V{TOP}", stroke="accent", thick=5, come="draw", late=1.5)
+                            drawing.text(x, TOP - 12, "moves", role="accent", size=14, bold=True, late=2.5)
             drawing.text(388 - 8 * len(words), TOP - 40, name, anchor="end", bold=True)
             for reader, row in enumerate(np.asarray(moved[name]).T):  # who reads whom, small: rows read, columns are read
                 for read, hit in enumerate(row):
@@ -72,11 +76,18 @@ def poking(
             if bars:
                 with drawing.group(step=3):
                     for line, (label, value) in enumerate(bars[name].items()):
-                        y = FOOT + 48 + 30 * line
+                        y, long = FOOT + 48 + 30 * line, BAR * value / longest
                         drawing.text(4, y, label, anchor="start", size=14)
-                        drawing.box(190, y - 9, max(1.5, 150 * value), 18, fill="ink", radius=2)
-                        drawing.text(196 + 150 * value, y, number(value), anchor="start", size=14, bold=True)
+                        drawing.box(190, y - 9, max(1.5, long), 18, fill="ink", radius=2, come="right")
+                        drawing.text(196 + long, y, number(value), anchor="start", size=14, bold=True, late=1)
         told.append(f"<b>{name}</b>: {_counts(np.asarray(moved[name]), words)}")
+    if bars:
+        y = FOOT + 30 + 30 * lines
+        with drawing.group(step=3):
+            drawing.path(f"M190 {y + 12}V{y + 6}H{190 + BAR}V{y + 12}", stroke="line", thick=1)
+            drawing.text(4, y + 20, "one scale for all", anchor="start", size=14, role="quiet")
+            for end in (0.0, longest):
+                drawing.text(190 + BAR * end / longest, y + 20, number(end), size=14, role="quiet")
     for place, word in enumerate(words):
         with drawing.group(state=f"word:{place}", rest=place != first):
             drawing.path(f"M{at[place]:.1f} {FOOT - 16}V{TOP + 122}", stroke="accent", thick=5)

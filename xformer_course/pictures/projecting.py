@@ -48,7 +48,7 @@ def projections(
         middle = 46.0 + 86 * place
         with drawing.group(press=f"word:{place}", label=f"Project {word}"):
             drawing.word(middle, 18, word, width=78)
-        drawing.word(middle, 18, word, width=78, role="accent", state=f"word:{place}", rest=place != at)
+        drawing.word(middle, 18, word, width=78, role="ink", state=f"word:{place}", rest=place != at)
     for row, name in enumerate(properties):
         drawing.text(GUTTER - 2, TOP + HIGH * (row + 0.5), name, anchor="end", role="quiet", size=14)
     for step, (matrix, left, letter, role) in enumerate(zip(matrices, lefts, LETTERS, ROLES), start=2):

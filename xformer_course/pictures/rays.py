@@ -44,7 +44,7 @@ def reading(
         if word in states:
             with drawing.group(press=states[word], label=f"End with {word}"):
                 drawing.word(x, y, word, width=_wide(word))
-            drawing.word(x, y, word, width=_wide(word), role="accent", state=states[word], rest=word != first)
+            drawing.word(x, y, word, width=_wide(word), role="ink", state=states[word], rest=word != first)
         else:
             drawing.word(x, y, word, width=_wide(word), role="query" if word == reader else None)
     for word, (x, y) in ((word, places[word][:2]) for word in states):
@@ -94,10 +94,10 @@ def _ray(drawing: Drawing, start, end, weight: float, *, own: bool, **shown) -> 
     else:  # on its own line, or below: an arc underneath
         drop = y0 + 44 + 10 * (y1 > y0)
         data = f"M{x0:.1f} {y0 + 14:.1f}C{x0:.1f} {drop:.1f} {x1 - 60:.1f} {drop:.1f} {x1 - 20:.1f} {y1 + 12:.1f}"
-        drawing.path(data, stroke="weight", thick=max(0.75, 14 * weight), strength=0.35 + 0.65 * weight, **shown)
+        drawing.path(data, stroke="weight", thick=max(0.75, 14 * weight), strength=0.35 + 0.65 * weight, come="draw", **shown)
         label = (x0 + 0.45 * (x1 - x0), drop + 10)
     if weight >= 0.005:
-        drawing.text(*label, number(weight), role="weight", bold=True, **shown)
+        drawing.text(*label, number(weight), role="weight", bold=True, late=1, **shown)
 
 
 def _sentences(sentences: Sequence[str], last: str, looks: Sequence[Look]) -> list[str]:

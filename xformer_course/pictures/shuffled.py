@@ -61,16 +61,16 @@ def shuffled(
             with drawing.group(step=3):
                 _outputs(drawing, second, after)
                 for i, j in equal:
-                    _bow(drawing, RIGHT + 2, 1, first + ROW * (i + 0.5), second + ROW * (j + 0.5), "weight")
+                    _bow(drawing, RIGHT + 2, 1, first + ROW * (i + 0.5), second + ROW * (j + 0.5), "ink")
                 verdict = "the same rows, moved" if len(equal) >= len(words) else "other rows" if not equal else "some rows come back"
-                drawing.text((OUT + RIGHT) / 2, second + ROW * len(words) + 12, verdict, bold=True, role="weight" if equal else "accent")
+                drawing.text((OUT + RIGHT) / 2, second + ROW * len(words) + 12, verdict, bold=True, role="ink" if equal else "accent")
         told.append(_sentences(words, order, len(equal), positions is not None, state))
     if positions is not None:
         y = drawing.height - 22.0
         for state, label in enumerate(("the places stay", "the places move too")):
             with drawing.group(press=f"places:{state}", label=f"See what happens where {label}"):
                 drawing.word(100 + 196 * state, y, label, width=176)
-            drawing.word(100 + 196 * state, y, label, width=176, role="accent", state=f"places:{state}", rest=state > 0)
+            drawing.word(100 + 196 * state, y, label, width=176, role="ink", state=f"places:{state}", rest=state > 0)
     moved = " ".join(words[source] for source in order)
     same = sum(any(np.allclose(row, other) for other in afters[0]) for row in before)
     return Picture(

@@ -48,7 +48,7 @@ def translating(
     for place, label in enumerate(("translating", "training")):
         with drawing.group(press=f"mode:{place}", label=f"Show {label}"):
             drawing.word(56 + 118 * place, 18, label, width=108)
-        drawing.word(56 + 118 * place, 18, label, width=108, role="accent", state=f"mode:{place}", rest=place == 1)
+        drawing.word(56 + 118 * place, 18, label, width=108, role="ink", state=f"mode:{place}", rest=place == 1)
     for x, name in ((READ, "source"), (STRIP + 32, "memory Z")):
         drawing.text(x, 58, name, size=14, role="quiet")
     drawing.text(SLOT, 58, "target", size=14, role="quiet", **write)
@@ -57,11 +57,14 @@ def translating(
     for place, word in enumerate(source):
         y = TOP + ROW * place
         drawing.word(READ, y, word, width=90)
-        drawing.arrow((READ + 46, y), (STRIP - 2, y))
-        for column, value in enumerate(memory[place, :SHOWN]):
-            drawing.box(
-                STRIP + 13 * column, y - 11, 12, 22, fill="ink", stroke="line", strength=float(abs(value) / spread), thick=1, radius=1
-            )
+        with drawing.group(step=1):
+            drawing.arrow((READ + 46, y), (STRIP - 2, y))
+            with drawing.group(come=(READ - STRIP, 0)):
+                for column, value in enumerate(memory[place, :SHOWN]):
+                    drawing.box(
+                        STRIP + 13 * column, y - 11, 12, 22, fill="ink", stroke="line", strength=float(abs(value) / spread),
+                        thick=1, radius=1,
+                    )  # fmt: skip
     below = TOP + ROW * rows
     drawing.text(4, below + 2, "the encoder has run once", anchor="start", size=14, role="quiet")
 
@@ -72,26 +75,28 @@ def translating(
             drawing.box(SLOT - 56, y - 14, 112, 28, stroke="line", thick=1, radius=14)
             last = {"until": now + 1} if place + 1 < len(target) else {}
             with drawing.group(step=now, **last):
-                for column, weight in enumerate(weights[place]):
-                    start, end = (SLOT - 58, y - ROW), (STRIP + 13 * SHOWN + 2, TOP + ROW * column)
+                for column, weight in enumerate(weights[place]):  # from the memory to the last word so far
+                    start, end = (STRIP + 13 * SHOWN + 2, TOP + ROW * column), (SLOT - 58, y - ROW)
                     bend = (start[0] + end[0]) / 2
                     drawing.path(
                         f"M{start[0]:.1f} {start[1]:.1f}C{bend:.1f} {start[1]:.1f} {bend:.1f} {end[1]:.1f} {end[0]:.1f} {end[1]:.1f}",
-                        stroke="weight", thick=max(0.75, 13 * weight), strength=0.3 + 0.7 * float(weight),
+                        stroke="weight", thick=max(0.75, 13 * weight), strength=0.3 + 0.7 * float(weight), come="draw",
                     )  # fmt: skip
                 most = int(np.argmax(weights[place]))
-                drawing.text(
-                    STRIP + 13 * SHOWN + 22, TOP + ROW * most - 17, number(weights[place, most]), role="weight", bold=True, size=14
-                )
-                drawing.arrow((SLOT + 36, y - ROW + 15), (SLOT + 36, y - 15), role="accent", thick=2)
+                where = STRIP + 13 * SHOWN + 22, TOP + ROW * most - 17
+                drawing.text(*where, number(weights[place, most]), role="weight", bold=True, size=14, late=1)
                 drawing.text(SLOT, below + 2, f"decoder: run {place + 1}", size=14, role="quiet")
-                drawing.text(4, below + 28, "most likely next:", anchor="start", size=14)
+                drawing.text(4, below + 28, "most likely next:", anchor="start", size=14, late=1)
                 for line, (piece, share) in enumerate(best[place][:3]):
                     z = below + 50 + 22 * line
-                    drawing.text(118, z, piece, anchor="end", size=14, bold=line == 0)
-                    drawing.box(126, z - 8, max(1.5, 190 * share), 16, fill="ink" if line == 0 else "line", radius=2)
-                    drawing.text(132 + 190 * share, z, number(share) if share >= 0.005 else "under .01", anchor="start", size=14)
-                drawing.word(SLOT, y, word, width=112, role="accent")
+                    drawing.text(118, z, piece, anchor="end", size=14, bold=line == 0, late=1)
+                    long, role = max(1.5, 190 * share), "ink" if line == 0 else "line"
+                    drawing.box(126, z - 8, long, 16, fill=role, radius=2, come="right", late=1)
+                    shown = number(share) if share >= 0.005 else "under .01"
+                    drawing.text(132 + 190 * share, z, shown, anchor="start", size=14, late=2)
+                drawing.arrow((SLOT + 36, y - ROW + 15), (SLOT + 36, y - 15), role="accent", thick=2, late=3)
+                with drawing.group(come=(96 - SLOT, below + 50 - y), late=2):  # the likeliest goes into the next slot
+                    drawing.word(SLOT, y, word, width=112, role="accent")
             if last:
                 drawing.word(SLOT, y, word, width=112, step=now + 1)
 
@@ -179,6 +184,7 @@ def _training(drawing: Drawing, target: Sequence[str], below: float) -> None:
         drawing.word(352, y, following, width=92, role="accent")
         if place:  # the same word, one position later
             drawing.path(f"M340 {y - ROW + 15:.1f}Q320 {y - 22:.1f} 256 {y - 15:.1f}", stroke="line", thick=1.5, dash="4 4", step=2)
+            drawing.box(198, y - 14, 92, 28, stroke="accent", thick=3, radius=14, step=2, come=("ghost", 108, -ROW))
     size = 24  # of a cell of the triangle
     left, top = 244.0, below - 4
     with drawing.group(step=3):
@@ -189,7 +195,7 @@ def _training(drawing: Drawing, target: Sequence[str], below: float) -> None:
                 if j > i:
                     drawing.hatched(*where)
                 else:
-                    drawing.box(*where, fill="weight", stroke="weight", strength=0.3, thick=1, radius=2)
+                    drawing.box(*where, fill="weight", stroke="weight", strength=0.3, thick=1, radius=2, late=i)
 
 
 def _plain(word: str) -> str:

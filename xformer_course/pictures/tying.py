@@ -50,7 +50,7 @@ def tying(
                 drawing.box(*where, fill="matrix", stroke="matrix", strength=0.08 + 0.8 * float(abs(value) / spread), thick=0.5, radius=1)
             share = float(shares[row])
             with drawing.group(step=4):
-                drawing.box(BARS, y - 8, max(1.5, 62 * share), 16, fill="ink", radius=2)
+                drawing.box(BARS, y - 8, max(1.5, 62 * share), 16, fill="ink", radius=2, come="right")
                 text = number(share) if share >= 0.005 else "under .01"
                 drawing.text(BARS + 6 + 62 * share, y, text, anchor="start", size=14)
         with drawing.group(light=lit, label=f"Follow the row of {word}", lit=lit):
@@ -62,8 +62,9 @@ def tying(
         y = TOP + ROW * place
         with drawing.group(step=step, lit=f"row-{row}"):
             drawing.box(LEFT - 2, y - 13, CELL * SHOWN + 3, 26, stroke="ink", thick=2.5, radius=3)
-            drawing.arrow((end + 3, y), (end + 18, y), role="ink", thick=1.5)
-            drawing.text(end + 21, y, name, anchor="start", size=14, bold=True)
+            with drawing.group(come=(-40, 0)):
+                drawing.arrow((end + 3, y), (end + 18, y), role="ink", thick=1.5)
+                drawing.text(end + 21, y, name, anchor="start", size=14, bold=True)
     with drawing.group(step=4):
         drawing.text(396, 18, "compared with x", anchor="end", size=14, bold=True)
         drawing.text(396, 46, "softmax(x Eᵀ)", anchor="end", size=14)

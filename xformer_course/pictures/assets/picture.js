@@ -1,4 +1,5 @@
 // Every picture of the page, once: steps (buttons and arrow keys), states (a press on a part), and what a touch lights.
+const BEAT = 1400; // ms from step to step while a picture plays
 for (const figure of document.querySelectorAll("figure.xp:not([data-live])")) {
   figure.setAttribute("data-live", "");
   const all = (selector) => [...figure.querySelectorAll(selector)];
@@ -13,11 +14,13 @@ for (const figure of document.querySelectorAll("figure.xp:not([data-live])")) {
   const presses = all("[data-press]");
   let step = Number(figure.dataset.opens);
   let moved = step === 1;
+  let playing = 0;
   const is = (state) => chosen[state.split(":")[0]] === state.split(":")[1];
   const show = () => {
     for (const part of parts) {
       const { step: from, until, state } = part.dataset;
       const seen = (!from || step >= from) && (!until || step < until) && (!state || is(state));
+      part.classList.toggle("xp-new", seen && moved && Number(from) === step && part.classList.contains("xp-off"));
       part.classList.toggle("xp-off", !seen);
     }
     for (const part of presses) part.setAttribute("aria-pressed", String(part.dataset.press === `step:${step}` || is(part.dataset.press)));
@@ -26,6 +29,7 @@ for (const figure of document.querySelectorAll("figure.xp:not([data-live])")) {
     const whole = step === lines.length;
     back.hidden = count.hidden = whole && !moved; // it opens whole: the steps are offered, not passed
     back.disabled = step === 1;
+    play.textContent = playing ? "Pause" : "▶ Play";
     next.textContent = !whole ? "Next" : moved ? "Again" : "Step by step";
     count.textContent = `${step} of ${lines.length}`;
   };
@@ -34,6 +38,24 @@ for (const figure of document.querySelectorAll("figure.xp:not([data-live])")) {
     step = Math.min(lines.length, Math.max(1, to));
     show();
   };
+  const rest = () => {
+    clearInterval(playing);
+    playing = 0;
+    if (lines.length) show();
+  };
+  const run = () => {
+    const again = step === lines.length;
+    if (again) {
+      step = 0; // what the first step brings arrives again
+      show();
+      figure.getBoundingClientRect();
+    }
+    playing = setInterval(() => {
+      go(step + 1);
+      if (step === lines.length) rest();
+    }, BEAT);
+    go(step + 1);
+  };
   const make = (tag, text, attributes = {}) => {
     const element = Object.assign(document.createElement(tag), { textContent: text });
     for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
@@ -41,13 +63,17 @@ for (const figure of document.querySelectorAll("figure.xp:not([data-live])")) {
   };
   const back = make("button", "Back", { type: "button" });
   const next = make("button", "Next", { type: "button", class: "xp-next" });
+  const play = make("button", "", { type: "button" });
   const count = make("span", "");
   if (lines.length) {
     const list = figure.querySelector(".xp-steps");
     list.setAttribute("aria-live", "polite");
     const bar = make("div", "", { class: "xp-bar" });
-    bar.append(back, next, count);
+    bar.append(back, next, play, count);
     list.before(bar);
+    play.addEventListener("click", () => (playing ? rest() : run()));
+    for (const press of ["click", "keydown"])
+      figure.addEventListener(press, (event) => playing && event.target !== play && event.key !== "Tab" && rest(), true);
     back.addEventListener("click", () => go(step - 1));
     next.addEventListener("click", () => go(step === lines.length ? 1 : step + 1));
     figure.addEventListener("keydown", (event) => {
