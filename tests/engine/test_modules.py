@@ -175,6 +175,15 @@ def test_what_trains_in_one_is_trained_in_the_other():
     assert {parameter.dtype for parameter in fast.parameters()} == {torch.float32}
 
 
+def test_a_part_in_two_places_stays_one_and_a_method_is_that_of_the_new_tree():
+    model = build()
+    model.decoder.layers[1] = model.decoder.layers[0]
+    model.spoken = model.encode
+    fast = accelerate(model)
+    assert fast.decoder.layers[1] is fast.decoder.layers[0] is not model.decoder.layers[0]
+    assert fast.spoken.__self__ is fast
+
+
 def test_each_has_a_training_flag_of_its_own():
     model = build(dropout=0.5).train()
     fast = accelerate(model)
