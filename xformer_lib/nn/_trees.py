@@ -49,11 +49,7 @@ def without_wrappers(model: Any) -> Any:
 
 
 def second_tree(
-    model: Any,
-    *,
-    classes: Mapping[type, type] = MappingProxyType({}),
-    wrappers: tuple[type, ...] = WRAPPERS,
-    shares_hooks: bool = False,
+    model: Any, *, classes: Mapping[type, type] = MappingProxyType({}), wrappers: tuple[type, ...] = WRAPPERS, shares_hooks: bool = False
 ) -> Any:
     """Return another tree of modules over the same parameters and buffers, without torch.compile's wrapper and ``wrappers``.
 
