@@ -165,25 +165,11 @@ def test_each_row_has_its_own_limit(monkeypatch, engine):
     assert all(set(ids) == {7} for ids in outputs)
 
 
-@pytest.mark.parametrize("max_len", (1, 5, MAX_LEN - 1))
-def test_max_len_limits_every_row(monkeypatch, max_len):
-    answering(monkeypatch, never_ends)
-    assert [len(ids) for ids in greedy(build(), sources(), max_len=max_len)] == [max_len] * len(LENGTHS)
-
-
 @pytest.mark.errors
 @pytest.mark.parametrize("max_len", (0, -1, MAX_LEN))
 def test_a_max_len_that_no_model_can_keep(max_len):
     with pytest.raises(ValueError, match=f"max_len: expected from 1 to 36 tokens, got {max_len}; "):
         greedy(build(), sources(), max_len=max_len)
-
-
-@pytest.mark.errors
-def test_one_sentence_is_a_batch_of_one():
-    with pytest.raises(
-        ValueError, match=r"^source: expected integer ids \(batch, length\), .*; one sentence is a batch of one: ids\[None\]$"
-    ):
-        greedy(build(), sources()[0])
 
 
 @by_engine
@@ -396,15 +382,6 @@ def test_one_string_is_not_a_list_of_sentences(translator, tokenizer):
 def test_what_is_handed_over_in_the_wrong_place(translator, tokenizer, call, message):
     with pytest.raises(ValueError, match=f"^{message}"):
         call(translator, tokenizer)
-
-
-@pytest.mark.errors
-@pytest.mark.parametrize("texts", [[], ["cat"]])
-def test_a_search_that_cannot_be_is_refused_before_it_begins(translator, tokenizer, texts):
-    with pytest.raises(ValueError, match="^beam_size: expected at least 1, got 0"):
-        translate(translator, tokenizer, texts, beam_size=0)
-    with pytest.raises(ValueError, match="^length_penalty: expected 0 to 10, got -1"):
-        translate(translator, tokenizer, texts, length_penalty=-1)
 
 
 def test_the_everyday_sentences_of_the_pages_are_those_of_the_benchmark():

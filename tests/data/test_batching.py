@@ -65,14 +65,6 @@ def test_an_epoch_follows_its_generator():
     assert widths != sorted(widths)  # and not from short to long
 
 
-def test_without_a_generator_the_order_is_fixed_and_goes_from_short_to_long():
-    pairs = drawn(97)
-    made = [rows(batch) for batch in batches(pairs, max_tokens=101)]
-    assert made == [rows(batch) for batch in batches(pairs, max_tokens=101)]
-    lengths = [len(target) for batch in made for _, target in batch]
-    assert lengths == sorted(lengths)
-
-
 def test_buckets_hold_little_padding():
     pairs = [(row, row) for row, _ in drawn(2003, longest=41)]
     made = list(batches(pairs, max_tokens=1009, rng=np.random.default_rng(0)))
@@ -89,10 +81,6 @@ def test_no_pairs_no_batches():
 def test_a_batch_stops_where_the_budget_is_full():
     made = list(batches([([4] * 3, [5])] * 7, max_tokens=11))
     assert [batch.source.shape for batch in made] == [(2, 4), (2, 4), (2, 4), (1, 4)]
-
-
-def test_a_pair_that_fills_the_budget_exactly():
-    assert next(batches([([4] * 6, [5])], max_tokens=7)).source.shape == (1, 7)
 
 
 @pytest.mark.errors

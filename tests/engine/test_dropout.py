@@ -8,17 +8,6 @@ import torch
 from xformer_lib.engine.modules import FastDropout
 
 
-def test_dropout_keeps_the_mean_and_the_share():
-    torch.manual_seed(0)
-    x = torch.ones(101, 1009)
-    y = FastDropout(0.25)(x)
-    torch.testing.assert_close(y.unique(), torch.tensor([0.0, 256 / 192]))
-    share = float((y == 0).float().mean())
-    assert abs(share - 0.25) < 5 * math.sqrt(0.25 * 0.75 / x.numel())  # five standard errors
-    columns = (y == 0).float().mean(0)
-    assert abs(columns - 0.25).max() < 6 * math.sqrt(0.25 * 0.75 / 101)
-
-
 @pytest.mark.parametrize("p", [1e-6, 1e-4, 0.003, 0.02, 0.06, 0.94, 0.98, 0.999, 0.999999])
 def test_dropout_is_right_near_its_ends(p):
     """The share dropped over 30 million draws, within five standard errors; what stays is scaled so that the mean does."""
@@ -37,10 +26,6 @@ def test_dropout_between_its_ends_is_within_a_512th(p):
     torch.manual_seed(2)
     share = float((FastDropout(p)(torch.ones(3001, 1009)) == 0).double().mean())
     assert abs(share - p) < 1 / 512 + 5 * math.sqrt(p * (1 - p) / 3001 / 1009)
-
-
-def test_dropout_of_nothing():
-    assert FastDropout(0.5)(torch.ones(0, 3)).shape == (0, 3) and FastDropout(0.01)(torch.ones(2, 0)).shape == (2, 0)
 
 
 def test_dropout_gradient_passes_where_the_value_passed():

@@ -58,14 +58,6 @@ def test_a_row_that_may_attend_to_nothing_is_zero_both_ways(path, dtype, scale):
     assert (gradients[0][empty] == 0).all() and (gradients[2] != 0).any()
 
 
-@by_path
-def test_all_rows_empty(path):
-    tensors = qkv(torch.float32)
-    output, _ = attend(*tensors, mask=torch.zeros(I, J, dtype=torch.bool), path=path)
-    assert (output == 0).all()
-    assert all((g == 0).all() for g in backward(output, tensors))
-
-
 @pytest.mark.parametrize("path", ["auto", "explicit", "fused"])
 def test_who_asks_for_weights_gets_the_definitions(path):
     tensors = [x.detach() for x in qkv()]
@@ -110,16 +102,6 @@ def test_layers_of_the_engine_mask_as_plain_ones_do(path):
                 torch.testing.assert_close(found[1], wanted[1], atol=1e-13, rtol=0)
         after = fast(query, changed, changed, mask=mask)[0]
         assert torch.equal(after, found[0]) == (mask is not None)
-
-
-@by_path
-def test_dropout_only_while_training(path):
-    torch.manual_seed(0)
-    layer = accelerate(MultiHeadAttention(M, H, d_head=D, dropout=0.5), path=path)
-    x = torch.randn(B, I, M)
-    assert not torch.equal(layer(x, x, x)[0], layer(x, x, x)[0])
-    layer.eval()
-    assert torch.equal(layer(x, x, x)[0], layer(x, x, x)[0])
 
 
 # ---------------------------------------------------------------- whole models

@@ -60,10 +60,6 @@ class TestHeadTable:
         assert (words(ax.get_xticklabels()), words(ax.get_yticklabels())) == (["1", "2", "3"], ["1", "2"])
         assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_title(loc="left")) == ("head", "layer", "cross")
 
-    def test_one_scale_for_several_tables(self):
-        ax = plots.head_table(np.array([[0.2, 0.4]]), label="x", vmin=0.0, vmax=1.0, colorbar=False)
-        assert ax.images[0].get_clim() == (0.0, 1.0) and len(ax.figure.axes) == 1
-
     @pytest.mark.errors
     def test_errors(self):
         with pytest.raises(ValueError, match=r"values: expected \(layer, head\), got shape \(3,\)"):

@@ -16,7 +16,6 @@ import pytest
 import torch
 
 from tests.ci import continuous, posix
-from xformer_lib.cli import main
 from xformer_lib.data import Tokenizer
 from xformer_lib.nn.transformer import TransformerConfig
 from xformer_lib.training import TrainConfig, loop, validation
@@ -146,16 +145,6 @@ def test_a_run_that_is_refused_changes_nothing(tmp_path, mistake):
     assert holds(half) == before and not (tmp_path / "new").exists()
 
 
-@pytest.mark.errors
-def test_the_command_refuses_settings_before_it_touches_the_folder(tmp_path, capsys):
-    fill(tmp_path, STRANGERS + PARTS)
-    before = holds(tmp_path)
-    for setting in ("vocab_size=17", "max_len=2", "max_tokens=3"):
-        small = ["d_model=12", "num_heads=2", "d_ff=11", "num_encoder_layers=1", "num_decoder_layers=1", setting]
-        assert main(["train", "--preset", "fragment", "--out", str(tmp_path), "--quiet", "--set", *small]) == 2
-        assert capsys.readouterr().err.count("\n") == 1 and holds(tmp_path) == before
-
-
 def refused(folder, message):
     """`train` leaves the folder as it is, and says so in one line, before it has learned a tokenizer."""
     before = holds(folder)
@@ -191,14 +180,6 @@ def test_weights_without_a_checkpoint_are_never_removed(run, beside):
         run,
         "^folder: expected one without a model, .* holds model.safetensors and no checkpoint; move it elsewhere, or name another folder$",
     )
-
-
-@posix
-@pytest.mark.errors
-def test_a_model_behind_a_broken_link_counts(tmp_path):
-    os.symlink(tmp_path / "on a disk that is not mounted", tmp_path / "model.safetensors")
-    refused(tmp_path, "holds model.safetensors and no checkpoint")
-    assert (tmp_path / "model.safetensors").is_symlink()
 
 
 @pytest.mark.errors
@@ -422,22 +403,6 @@ def test_a_file_system_without_such_locks_is_trained_on_all_the_same(tmp_path, m
     assert go_on(tmp_path).step == 7 and set(holds(tmp_path)) == OURS
 
 
-@pytest.mark.errors
-def test_a_full_disk_takes_no_lock(tmp_path, monkeypatch):
-    """One line, and the folder is free when there is room again."""
-
-    def full(*_):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "ftruncate", full)
-        with pytest.raises(OSError, match=r"xformer.lock: could not be written \(No space left on device\); what stood .* another folder$"):
-            begin(tmp_path)
-    assert holds(tmp_path) == {}
-    begin(tmp_path)
-    assert set(holds(tmp_path)) == OURS
-
-
 # ---------------------------------------------------------------- which files belong together
 
 
@@ -468,14 +433,6 @@ def test_a_model_of_a_twin_is_refused(run, twin, read):
     shutil.copy(twin / "model.safetensors", run)
     with pytest.raises(ValueError, match=OTHER.format(name="model.safetensors")):
         read(run)
-
-
-@pytest.mark.errors
-def test_settings_of_a_twin_are_refused(run, twin):
-    shutil.copy(twin / "config.json", run)
-    for read in (load_model, go_on):
-        with pytest.raises(ValueError, match="was written by another run than config.json"):
-            read(run)
 
 
 @pytest.mark.errors
@@ -521,32 +478,6 @@ def test_a_run_of_before_ids_goes_on_and_loads(run):
 
 
 # ---------------------------------------------------------------- checkpoint and best model
-
-
-@pytest.mark.parametrize("step", [3, 6])
-def test_killed_between_the_checkpoint_and_the_best_model(finished, tmp_path, monkeypatch, step):
-    """The checkpoint comes first, so that no model is ever without one; `resume` writes the model that is missing."""
-    whole, write = load_tensors(finished / "model.safetensors"), loop.files.save_model
-
-    def killed(folder, model, state):
-        if state["step"] == step:
-            raise KeyboardInterrupt
-        write(folder, model, state)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(loop.files, "save_model", killed)
-        with pytest.raises(KeyboardInterrupt):
-            begin(tmp_path, replace(CONFIG, max_steps=7))
-    assert load_tensors(tmp_path / "checkpoint.safetensors")[1]["step"] == step
-    with monkeypatch.context() as patch:  # only resumed, not trained
-        patch.setattr(loop, "continue_run", lambda run, progress: run)
-        go_on(tmp_path)
-    weights, state = load_tensors(tmp_path / "model.safetensors")
-    checkpoint, _ = load_tensors(tmp_path / "checkpoint.safetensors")
-    assert state["step"] == step and all(torch.equal(value, checkpoint[f"model.{name}"]) for name, value in weights.items())
-    go_on(tmp_path)
-    found = load_tensors(tmp_path / "model.safetensors")
-    assert found[1]["step"] == whole[1]["step"] and all(torch.equal(value, found[0][name]) for name, value in whole[0].items())
 
 
 def test_a_model_is_never_without_its_checkpoint(tmp_path, monkeypatch):
