@@ -46,30 +46,6 @@ def test_scores_equal_sacrebleu(hypotheses, references):
     assert chrf(hypotheses, references).value == sacrebleu.corpus_chrf(hypotheses, [references]).score
 
 
-def test_bleu_of_a_count_by_hand():
-    """Seven words against six: precisions 6/7, 4/6, 3/5, 2/4 and no brevity penalty."""
-    score = bleu(["le gros chat jaune dort très ici"], ["le gros chat jaune dort ici"])
-    assert math.isclose(score.value, 100 * (6 / 7 * 4 / 6 * 3 / 5 * 2 / 4) ** 0.25)
-
-
-def test_bleu_of_a_short_hypothesis_is_lowered():
-    """All n-grams right, five words for eight: only the brevity penalty counts."""
-    score = bleu(["le gros chat jaune dort"], ["le gros chat jaune dort dans son jardin"])
-    assert math.isclose(score.value, 100 * math.exp(1 - 8 / 5))
-
-
-def test_bleu_is_of_the_corpus_not_a_mean_of_sentences():
-    hypotheses, references = CASES[2]
-    mean = sum(sacrebleu.sentence_bleu(h, [r]).score for h, r in zip(hypotheses, references)) / 3
-    assert abs(bleu(hypotheses, references).value - mean) > 1
-
-
-def test_chrf_of_a_count_by_hand():
-    """Order 1 and 2 alone exist: "ab" against "ac" has 1/2 and 0/1, so F is the mean of both."""
-    score = chrf(["ab"], ["ac"])
-    assert math.isclose(score.value, 100 * (1 / 2 + 0) / 2)
-
-
 @pytest.mark.parametrize("metric", (bleu, chrf))
 def test_bounds_and_signature(metric):
     same = references = CASES[3][1]
@@ -79,13 +55,6 @@ def test_bounds_and_signature(metric):
     assert score.signature == SIGNATURES[metric.__name__] + sacrebleu.__version__
     with pytest.raises(dataclasses.FrozenInstanceError):
         score.value = 99.9
-
-
-def test_case_and_accents_count():
-    for metric in (bleu, chrf):
-        full = metric(["Le vélo est à Élise ici"], ["Le vélo est à Élise ici"]).value
-        assert metric(["le vélo est à Élise ici"], ["Le vélo est à Élise ici"]).value < full
-        assert metric(["Le velo est à Élise ici"], ["Le vélo est à Élise ici"]).value < full
 
 
 @pytest.mark.parametrize(
@@ -188,11 +157,6 @@ def test_lines_are_counted_as_sacrebleu_counts_them(ends):
     assert math.isclose(same.first, score) and (same.low, same.high) == (0, 0)
     (group,) = bleu_by_length(["one"] * 3, said, wanted)
     assert math.isclose(group.score.value, score)
-
-
-def test_counts_by_hand():
-    counts = bleu_counts(["le le chat, dort"], ["le chat dort"])
-    assert counts.tolist() == [[5, 3, 3, 5, 1, 4, 0, 3, 0, 2]]
 
 
 def gaps_by_hand(first, second, references, samples):

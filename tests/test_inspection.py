@@ -162,12 +162,6 @@ class TestWords:
         merged = merge_pieces(weights, [0, 0, 1, 2], [0, 1, 1])
         np.testing.assert_allclose(merged, [[0.3, 0.7], [0.3, 0.7], [1.0, 0.0]])
 
-    def test_leading_axes_stay(self):
-        weights = np.random.default_rng(3).random((2, 3, 5, 7))
-        merged = merge_pieces(weights, [0, 1, 1, 2, 3], [0, 0, 0, 1, 2, 2, 3])
-        one = merge_pieces(weights[1, 2], [0, 1, 1, 2, 3], [0, 0, 0, 1, 2, 2, 3])
-        assert merged.shape == (2, 3, 4, 4) and np.allclose(merged[1, 2], one)
-
     @pytest.mark.parametrize("text", ["L'homme n'est pas ici", FRENCH, "Extraordinairement, xylophone!"])
     def test_words_are_those_of_split_words(self, model, tokenizer, text):
         maps = attention_maps(model, tokenizer, ENGLISH, text)
@@ -208,9 +202,6 @@ class TestAlignment:
 
     def test_sure_links_are_possible_ones(self):
         assert alignment_error_rate([{(0, 0)}], [{(0, 0)}], [set()]) == 0
-
-    def test_sentences_are_kept_apart(self):
-        assert alignment_error_rate([{(0, 0)}, {(1, 1)}], [{(1, 1)}, {(0, 0)}]) == 1
 
     @pytest.mark.errors
     def test_errors(self):
@@ -261,11 +252,6 @@ class TestAblation:
         with pytest.raises(RuntimeError), ablate_heads(model, attention_heads(model)):
             raise RuntimeError
         assert torch.equal(run(model), whole)
-
-    def test_no_head_no_change(self, model):
-        whole = run(model)
-        with ablate_heads(model, []):
-            assert torch.equal(run(model), whole)
 
     @pytest.mark.errors
     @pytest.mark.parametrize("head", [("decoder.layers.0.cross_attention", 5), ("decoder.layers.7.cross_attention", 0)])

@@ -29,7 +29,7 @@ from xformer_lib.engine.decode import (
 )
 from xformer_lib.engine.modules import accelerate
 from xformer_lib.engine.quantized import Int8Linear, joined, quantize_int8
-from xformer_lib.inspection import ablate_heads, attention_heads, record_attention
+from xformer_lib.inspection import record_attention
 from xformer_lib.nn import GroupedQueryAttention, LanguageModel, MultiHeadAttention, Transformer
 from xformer_lib.nn.layers import Residual
 from xformer_lib.nn.masks import padding_mask
@@ -368,17 +368,6 @@ def test_a_subclassed_model_speaks_for_itself():
     model = Always(CONFIG).double().eval()
     assert type(start_decoding(model, ids(S))) is PlainSteps
     assert greedy(model, ids(S), max_len=5) == [[7] * 5] * B
-
-
-def test_ablated_heads_are_silent_while_decoding():
-    """The chapter's own tool, around greedy: by both engines, the same other words, and afterwards those from before."""
-    model, source = talker(1).eval(), sources()
-    whole, found = greedy(model, source), []
-    for engine in ("fast", "plain"):
-        with ablate_heads(model, attention_heads(model)[-6:]):
-            found.append(greedy(model, source, engine=engine))
-    assert found[0] == found[1] != whole
-    assert greedy(model, source) == whole
 
 
 def test_recorded_weights_are_those_of_the_last_step():
