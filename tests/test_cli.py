@@ -231,7 +231,6 @@ def test_doctor_finds_everything_here(capsys, tmp_path, monkeypatch):
         assert re.search(rf"(?m)^{name} +\S", out), name
 
 
-@pytest.mark.errors
 def test_doctor_says_that_the_cache_cannot_be_made(capsys, monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
@@ -240,7 +239,6 @@ def test_doctor_says_that_the_cache_cannot_be_made(capsys, monkeypatch, tmp_path
 
 
 @posix
-@pytest.mark.errors
 @pytest.mark.parametrize("name", ["XDG_CACHE_HOME", "XFORMER_DATA"])
 def test_a_folder_that_cannot_be_searched_is_named_with_what_to_set(capsys, monkeypatch, tmp_path, name):
     """As a HOME that belongs to somebody else: the system refuses to say what is in it."""
@@ -268,7 +266,6 @@ def test_a_folder_that_cannot_be_searched_is_named_with_what_to_set(capsys, monk
 
 
 @posix
-@pytest.mark.errors
 def test_a_user_without_a_home_is_told_what_to_set(capsys, monkeypatch):
     """As in a container that runs under a number which the system does not know."""
     import pwd
@@ -306,7 +303,6 @@ def test_a_name_in_a_command_is_quoted_for_the_systems_shell(monkeypatch, word, 
         assert quoted(word) == form
 
 
-@pytest.mark.errors
 def test_doctor_names_what_is_missing(capsys, monkeypatch):
     monkeypatch.setattr("xformer_lib._needs.is_missing", lambda package: package in ("tqdm", "scikit-learn"))
     assert main(["doctor"]) == 1
@@ -320,7 +316,6 @@ def test_doctor_names_what_is_missing(capsys, monkeypatch):
     assert "6.0 GB and 9 minutes" in out and "psutil         missing, for xformer grade alone; pip install psutil" in out
 
 
-@pytest.mark.errors
 def test_a_command_names_all_that_it_lacks(capsys, monkeypatch):
     monkeypatch.setattr("xformer_lib._needs.is_missing", lambda package: package in ("torch", "tqdm", "psutil"))
     torch = "pip install torch --index-url https://download.pytorch.org/whl/cpu && pip install tqdm"
@@ -359,7 +354,6 @@ def test_a_commit_is_that_of_the_library_or_unknown(tmp_path, monkeypatch):
 # ---------------------------------------------------------------- mistakes
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize(
     "line, name, advice",
     [
@@ -461,7 +455,6 @@ def test_a_byte_order_mark_in_the_settings(run, tmp_path, capsys, monkeypatch):
     assert json.loads(record.read_text(encoding="utf-8"))["config"]["model"]["d_model"] == 22
 
 
-@pytest.mark.errors
 def test_weights_that_are_no_numbers_are_one_line(run, tmp_path, capsys):
     shutil.copytree(run, tmp_path / "run")
     path = tmp_path / "run" / "model.safetensors"
@@ -508,7 +501,6 @@ def test_the_version(capsys):
     assert ended.value.code == 0 and capsys.readouterr().out == f"xformer {xformer_lib.__version__}\n"
 
 
-@pytest.mark.errors
 def test_a_setting_without_a_value_yet_takes_a_number():
     from xformer_lib.training import preset
 
@@ -519,7 +511,6 @@ def test_a_setting_without_a_value_yet_takes_a_number():
         with_settings(preset("fragment"), ["max_steps=None"])
 
 
-@pytest.mark.errors
 def test_the_advice_about_a_setting_can_be_followed():
     """For every setting that is no text: a wrong value, the example in the message, and the same settings as before."""
     from dataclasses import fields
@@ -539,7 +530,6 @@ def test_the_advice_about_a_setting_can_be_followed():
 # ---------------------------------------------------------------- errors of others
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize(
     "error, words",
     [
@@ -560,7 +550,6 @@ def test_what_torch_and_python_raise_is_one_line_too(run, capsys, monkeypatch, e
         main(["translate", "--model", str(run), "Hi"])
 
 
-@pytest.mark.errors
 def test_a_bug_of_ours_is_not_hidden(run, monkeypatch):
     def breaks(*_, **__):
         raise AttributeError("'Model' object has no attribute 'encoder'")
@@ -599,7 +588,6 @@ def test_a_model_whose_checkpoint_was_deleted_is_recorded_without_its_history(ru
     assert record["config"]["model"] and record["commit"] and "history" not in record and "minutes" not in record
 
 
-@pytest.mark.errors
 def test_an_output_in_a_folder_for_reading_only_is_refused_before_the_work(run, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("xformer_lib.decoding.translator.decode_sentences", None)
     monkeypatch.setattr("os.access", lambda *_: False)

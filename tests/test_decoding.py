@@ -165,7 +165,6 @@ def test_each_row_has_its_own_limit(monkeypatch, engine):
     assert all(set(ids) == {7} for ids in outputs)
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize("max_len", (0, -1, MAX_LEN))
 def test_a_max_len_that_no_model_can_keep(max_len):
     with pytest.raises(ValueError, match=f"max_len: expected from 1 to 36 tokens, got {max_len}; "):
@@ -319,14 +318,12 @@ def test_batches_hold_sentences_of_like_length(monkeypatch, translator, tokenize
     assert padding == [0, 0]
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize("text", ("", " ", "\n\t"))
 def test_an_empty_sentence_is_named(translator, tokenizer, text):
     with pytest.raises(ValueError, match=r"^text: expected a sentence, got an empty one \(number 2\); leave it out$"):
         translate(translator, tokenizer, ["I am", text, "cat"])
 
 
-@pytest.mark.errors
 def test_a_sentence_longer_than_the_model_allows_is_named(translator, tokenizer):
     unit = "I am an engineer"
     text = " ".join([unit] * 40)
@@ -336,7 +333,6 @@ def test_a_sentence_longer_than_the_model_allows_is_named(translator, tokenizer)
         translate(translator, tokenizer, ["I am", text])
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize("batch_size", (0, -1, 2.5))
 def test_a_batch_that_holds_nothing(translator, tokenizer, batch_size):
     with pytest.raises(ValueError, match=f"^batch_size: expected a whole number, 1 or more, got {batch_size}; 64 is usual$"):
@@ -352,7 +348,6 @@ def test_the_longest_sentence_that_fits(translator, tokenizer):
         translate(translator, tokenizer, [fits + "x"])
 
 
-@pytest.mark.errors
 def test_one_string_is_not_a_list_of_sentences(translator, tokenizer):
     with pytest.raises(TypeError, match=r"texts: expected a list of sentences, got one string; write \[text\]"):
         translate(translator, tokenizer, "I am an engineer")
@@ -361,7 +356,6 @@ def test_one_string_is_not_a_list_of_sentences(translator, tokenizer):
             translate(translator, tokenizer, wrong)
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize(
     "call, message",
     [
@@ -479,7 +473,6 @@ CANNOT = {
 
 
 @by_engine
-@pytest.mark.errors
 @pytest.mark.parametrize("name", CANNOT)
 def test_what_cannot_be_decoded_is_named_with_its_cure(name, engine, tokenizer):
     make, source, message = CANNOT[name]
@@ -493,7 +486,6 @@ def test_what_cannot_be_decoded_is_named_with_its_cure(name, engine, tokenizer):
             way()
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize("value", [torch.nan, torch.inf])
 @pytest.mark.parametrize("name", ["decoder.layers.1.feed_forward.w_1.weight", "embedding.weight", "encoder.norm.weight"])
 def test_weights_that_are_no_numbers_are_named(tokenizer, name, value):
@@ -516,7 +508,6 @@ def test_weights_that_are_no_numbers_are_named(tokenizer, name, value):
             call()
 
 
-@pytest.mark.errors
 def test_numbers_that_overflow_from_finite_weights():
     model = build().float().eval()
     with torch.no_grad():
@@ -529,7 +520,6 @@ def test_numbers_that_overflow_from_finite_weights():
         greedy(model, torch.tensor([[5, 6, 2]]))
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize("temperature", [None, 1.0])
 def test_a_language_model_whose_weights_are_no_numbers(temperature):
     model = LanguageModel(CONFIG)

@@ -141,7 +141,6 @@ def test_the_lists_of_packages_are_those_of_the_project():
         assert [*inner, *(one.name for one in names if not one.extras)] == list(packages)
 
 
-@pytest.mark.errors
 def test_nothing_but_numpy(install):
     """The definitions work; each command says what it lacks, and how to get it."""
     here = install(None)
@@ -164,7 +163,6 @@ def test_nothing_but_numpy(install):
 
 
 @continuous
-@pytest.mark.errors
 def test_torch_alone(install):
     """A Transformer can be built and run; what reads text is named."""
     here = install("torch")
@@ -189,7 +187,6 @@ def test_torch_alone(install):
 
 
 @continuous
-@pytest.mark.errors
 def test_training_and_scoring(install):
     """Train, translate with the run and with the shipped model, score."""
     here = install("train")
@@ -204,14 +201,12 @@ def test_training_and_scoring(install):
     assert "bfloat16" in doctor.stdout
 
 
-@pytest.mark.errors
 def test_grading_alone(install):
     """A notebook that needs NumPy alone is graded."""
     graded = grade(install("grade"))
     assert graded.returncode == 1 and "answers.ipynb: 0 of 1 passed" in graded.stdout, graded.stderr
 
 
-@pytest.mark.errors
 def test_the_course(install):
     """All that any chapter imports is there, but for the two engines to which page 13d exports; it says how to install them."""
     here = install("course")

@@ -59,7 +59,6 @@ class TestRunAll:
         assert self.seen == ["good", "bad"]
         assert [path.name for path in tmp_path.iterdir()] == ["bench-good.json"]
 
-    @pytest.mark.errors
     def test_an_unknown_name(self, capsys):
         with pytest.raises(SystemExit):
             run_all.main(["speed"])

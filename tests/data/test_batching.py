@@ -83,7 +83,6 @@ def test_a_batch_stops_where_the_budget_is_full():
     assert [batch.source.shape for batch in made] == [(2, 4), (2, 4), (2, 4), (1, 4)]
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize("pair", [([4] * 7, [5]), ([5], [4] * 7)])
 def test_a_pair_over_the_budget_is_refused_at_once(pair):
     message = (
@@ -93,7 +92,6 @@ def test_a_pair_over_the_budget_is_refused_at_once(pair):
         batches([([4], [5]), pair], max_tokens=7)  # not yet iterated
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize("budget", [0, -3])
 def test_an_impossible_budget(budget):
     with pytest.raises(ValueError, match="max_tokens"):

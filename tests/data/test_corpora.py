@@ -89,14 +89,12 @@ def test_a_corpus_is_turned_round():
     assert load_corpus("fragment-fr-en", "val") == [(french, english) for english, french in load_corpus("fragment", "val")]
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize("name", ["wmt-fr-en", "-fr-en", "fragment-fr-en-fr-en", "fragment-en-fr", None])
 def test_nothing_else_is_turned_round(name):
     with pytest.raises(ValueError, match=f"name: expected one of fragment, multi30k, tatoeba, got {name!r}; .* with -fr-en behind it"):
         load_corpus(name)
 
 
-@pytest.mark.errors
 def test_unknown_names_list_the_valid_ones():
     with pytest.raises(ValueError, match="name: expected one of fragment, multi30k, tatoeba, got 'wmt'"):
         load_corpus("wmt")
@@ -207,7 +205,6 @@ def test_downloaded_once_then_read_from_the_cache(publisher):
     assert sorted(path.name for path in publisher.cache.iterdir()) == ["val.en.gz", "val.fr.gz"]
 
 
-@pytest.mark.errors
 def test_a_corrupt_file_in_the_cache_is_named(publisher):
     load_corpus("multi30k", "val")
     (publisher.cache / "val.fr.gz").write_bytes(b"nonsense")
@@ -238,7 +235,6 @@ def test_what_the_folder_lacks_is_downloaded(folder, publisher):
     assert [path.name for path in publisher.cache.iterdir()] == ["val.fr.gz"]
 
 
-@pytest.mark.errors
 def test_a_corrupt_file_of_the_user_is_named_and_kept(folder):
     (folder / "val.en.gz").write_bytes(b"nonsense")
     with pytest.raises(CorpusDamaged, match=r"val.en.gz: expected sha256 .*; copy this file again, or unset XFORMER_DATA"):
@@ -246,7 +242,6 @@ def test_a_corrupt_file_of_the_user_is_named_and_kept(folder):
     assert (folder / "val.en.gz").read_bytes() == b"nonsense"
 
 
-@pytest.mark.errors
 def test_sides_of_different_length_are_refused(folder, monkeypatch):
     shorter = gzip.compress(LINES["fr"].encode())
     (folder / "val.fr.gz").write_bytes(shorter)

@@ -176,13 +176,11 @@ def test_split_is_a_fresh_list_and_always_the_same():
     )
 
 
-@pytest.mark.errors
 def test_unknown_split_lists_the_valid_ones():
     with pytest.raises(ValueError, match="split: expected one of train, val, test, got 'dev'"):
         fragment_split("dev")
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize("n", [-1, 100_001])
 def test_impossible_sample_sizes(n):
     with pytest.raises(ValueError, match=f"n: expected a number from 0 to 100000, got {n}"):

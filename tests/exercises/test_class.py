@@ -144,7 +144,6 @@ def test_a_second_call_runs_no_notebook_whose_own_error_stopped_it_and_says_what
     assert [line.startswith("not run again: ") for line in lines] == [False, True, True, True] and lines[0].startswith("import.ipynb: ")
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize("content", ["[]", "no report", '{"version": 1, "seed": 0}'])
 def test_a_file_that_is_no_report_is_refused_and_kept(tmp_path, content, capsys):
     report = tmp_path / "report.json"

@@ -240,7 +240,6 @@ def test_a_folder_gives_a_table_on_standard_output(tmp_path, capsys):
     assert captured.err.count("\n") == 2
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -82,7 +82,6 @@ def test_an_odd_cell_is_read():
 # ---------------------------------------------------------------- what is written
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize("option", ["--json", "--csv"])
 @pytest.mark.parametrize("target", ["other.ipynb", "new.IPYNB", "linked.csv"])
 def test_a_report_never_takes_the_place_of_a_notebook(tmp_path, option, target, capsys):
@@ -96,7 +95,6 @@ def test_a_report_never_takes_the_place_of_a_notebook(tmp_path, option, target, 
     assert said.startswith(f"xformer grade: {option}: ") and said.endswith("; name another file\n")
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -114,7 +112,6 @@ def test_a_report_that_cannot_be_is_refused_before_the_work(tmp_path, monkeypatc
     assert capsys.readouterr().err == f"xformer grade: {words}\n"
 
 
-@pytest.mark.errors
 def test_a_full_disk_leaves_the_reports_that_were_there(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(command, "grade_notebook", lambda path, limits, **more: graded_as(path.name))
     notebook, reports = write(tmp_path / "one.ipynb", HONEST), [tmp_path / "all.json", tmp_path / "table.csv"]

@@ -106,13 +106,11 @@ def test_the_figure_opens_where_it_is_told_to(chromium, tmp_path, start):
     assert explorable.picture.count("xf-forbidden") == (~MASKS[start]).sum(), "the still picture opens there too"
 
 
-@pytest.mark.errors
 def test_a_start_that_is_none():
     with pytest.raises(ValueError, match=r"start: expected one of none, causal, padding, both, got 'future'; "):
         explorables.masks(start="future")
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize("words", [["a", "b"], list("abcdefghi")])
 def test_too_few_or_too_many_words(words):
     with pytest.raises(ValueError, match=r"words: expected 3 to 8 of them, got \d; "):

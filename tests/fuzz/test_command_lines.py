@@ -203,7 +203,6 @@ def outcome(line):
         return repr(error)
 
 
-@pytest.mark.errors
 def test_five_hundred_lines(place, small, tmp_path, monkeypatch, record_property):
     """0, 1, 2 or 130, a few lines on standard error, and nothing but SystemExit comes out of `main`."""
     rng, ended, wrong = random.Random(SEED), [], []

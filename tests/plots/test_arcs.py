@@ -36,7 +36,6 @@ class TestDependencyArcs:
         assert [texts[word].get_weight() for word in WORDS] == ["normal"] * 4 + ["bold"]
         assert ax.get_title(loc="left") == "A tree"
 
-    @pytest.mark.errors
     @pytest.mark.parametrize(
         "heads,marked,fragment",
         [
@@ -68,7 +67,6 @@ class TestWiring:
         assert self.lines(ax, FAINT) == every - {tuple(path)}
         assert ax.get_title(loc="left") == "Row"
 
-    @pytest.mark.errors
     def test_what_does_not_fit_is_refused(self):
         with pytest.raises(ValueError, match="words: expected 4, one for each position, got 2"):
             plots.wiring(ROW, words=["a", "b"])

@@ -50,7 +50,6 @@ def test_quantiles_of_student(freedom, quantile):
     assert _t_factor(freedom) == pytest.approx(quantile, abs=6e-4)
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize(
     "change,fragment",
     [

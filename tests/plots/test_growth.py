@@ -36,7 +36,6 @@ def test_the_roof_bends_where_memory_and_processor_meet():
     assert {"1", "4", "64", "balance: 10.0"} <= {text.get_text() for text in ax.texts}
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize(
     "call,fragment",
     [

@@ -51,12 +51,10 @@ class TestAttentionMap:
         written = {text.get_position(): text.get_text() for text in ax.texts}
         assert written == {(j, i): f"{weights[i, j]:.2f}" for i in range(len(QUERIES)) for j in range(len(KEYS))}
 
-    @pytest.mark.errors
     def test_transposed_weights_are_refused(self, weights):
         with pytest.raises(ValueError, match=r"expected 3 queries × 5 keys, got shape \(5, 3\); it is transposed"):
             plots.attention_map(weights.T, QUERIES, KEYS)
 
-    @pytest.mark.errors
     @pytest.mark.parametrize(
         "change,fragment",
         [
@@ -82,7 +80,6 @@ class TestMaskMap:
         assert light > dark
         assert words(ax.figure.axes[1].get_yticklabels()) == ["hidden", "may attend"]
 
-    @pytest.mark.errors
     def test_errors_say_what_to_do(self):
         with pytest.raises(ValueError, match="mask: expected booleans .* got float64; weights go to attention_map"):
             plots.mask_map(np.tri(3), QUERIES, QUERIES)
@@ -98,7 +95,6 @@ class TestPositionalHeatmap:
         assert (ax.get_ylabel(), ax.get_xlabel()) == ("position", "dimension")
         assert ax.figure.axes[1].get_ylabel() == "value"
 
-    @pytest.mark.errors
     def test_errors_say_what_to_do(self):
         with pytest.raises(ValueError, match=r"table: expected \(position, dimension\), got shape \(2, 3, 5\); pick"):
             plots.positional_heatmap(np.zeros((2, 3, 5)))
@@ -112,7 +108,6 @@ class TestLinePlot:
         assert (ax.get_xscale(), ax.get_yscale()) == ("log", "linear")
         assert words(ax.get_xticklabels()) == ["1", "2", "4"]
 
-    @pytest.mark.errors
     def test_errors_say_what_to_do(self):
         with pytest.raises(ValueError, match="b: expected 3 points, one for each x, got 2; cut one to the other"):
             plots.line_plot([1, 2, 4], {"a": [1, 2, 3], "b": [3, 2]}, xlabel="x", ylabel="y")

@@ -82,7 +82,6 @@ def test_equal_rows_have_equal_colours(x):
         assert rows[place][6:9] == rows[row][9:12]
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize(
     ("change", "fragment"),
     [

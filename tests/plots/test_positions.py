@@ -27,7 +27,6 @@ class TestOffsetPanels:
         assert figure.get_supylabel() == "similarity" and "offset" in figure.get_supxlabel()
         assert [text.get_text() for text in figure.legends[0].get_texts()] == ["query at 0"]
 
-    @pytest.mark.errors
     @pytest.mark.parametrize(
         "scores,queries,fragment",
         [
@@ -59,7 +58,6 @@ class TestTurningArrows:
         for tip, end in zip(tips, (arc.get_xydata()[0], arc.get_xydata()[-1]), strict=True):
             np.testing.assert_allclose(end / np.hypot(*end), tip, atol=1e-12)
 
-    @pytest.mark.errors
     def test_errors_say_what_to_do(self):
         with pytest.raises(ValueError, match=r"key: expected two numbers, got shape \(3,\); pick one pair of columns"):
             plots.turning_arrows((1.0, 0.0), (1.0, 2.0, 3.0), 0, 1, turn=0.3)

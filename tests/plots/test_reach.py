@@ -23,7 +23,6 @@ def test_cells_cross_and_words():
     assert words(ax.figure.axes[1].get_yticklabels()) == ["stayed", "moved"]
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize(
     "moved,options,fragment",
     [

@@ -30,7 +30,6 @@ def test_bar_is_students_interval_of_the_mean():
     assert [line.get_xdata()[0] for line in ax.lines if line.get_linestyle() == ":"] == [4.0]
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize("series", [{}, {"none": []}, {"table": [[1.0, 2.0]]}])
 def test_a_name_without_scores_is_refused(series):
     with pytest.raises(ValueError, match="^series: expected a list of scores for each name"):

@@ -108,7 +108,6 @@ def test_picture_fits_the_page(arrays, query):
     assert all(left < x < right and top < y < bottom for x, y in (text.get_position() for text in ax.texts))
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize(
     "change,fragment",
     [
@@ -131,7 +130,6 @@ def test_errors_say_what_to_do(arrays, change, fragment):
     assert fragment in str(caught.value)
 
 
-@pytest.mark.errors
 def test_arrays_too_large_for_a_hand_are_refused():
     many = np.ones((12, 2))
     with pytest.raises(ValueError, match="expected arrays of hand size, at most 20 cells side by side, got 3"):

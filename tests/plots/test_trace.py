@@ -50,7 +50,6 @@ class TestConveyor:
         assert count(plots.conveyor(belts)) == 3
         assert count(plots.conveyor(belts, into=[0, 1])) == 5
 
-    @pytest.mark.errors
     def test_refuses_rows_that_are_not_words_and_readers_that_are_not_there(self, belts, rng):
         with pytest.raises(ValueError, match="with 2 rows, one for each word, got shape"):
             plots.conveyor({"encoder": [("start", ["a", "b"], rng.random((1, 2, 5)))]})
@@ -71,7 +70,6 @@ class TestReadoutMap:
         assert texts(ax.get_yticklabels()) == DEPTHS and texts(ax.get_xticklabels()) == STEPS
         assert not ax.yaxis_inverted() and ax.get_title(loc="left") == "lens"
 
-    @pytest.mark.errors
     def test_refuses_a_transposed_table(self, rng):
         with pytest.raises(ValueError, match="expected 5 depths × 3 steps, got shape \\(3, 5\\)"):
             plots.readout_map([["w"] * 5] * 3, rng.random((3, 5)), depths=DEPTHS, steps=STEPS)
@@ -98,7 +96,6 @@ class TestRunningSums:
             ("chien", 2, -1.5), ("noir", 3, -3.5), ("dort", 4, -4.0), (".", 5, -5.0),
         ]  # fmt: skip
 
-    @pytest.mark.errors
     def test_refuses_a_forgotten_end(self):
         with pytest.raises(ValueError, match="cat: expected 2 log-probabilities, .* got shape \\(3,\\)"):
             plots.running_sums({"cat": (["Un", "chat"], np.zeros(3))})

@@ -338,7 +338,6 @@ def test_without_torchrun_there_is_no_group(monkeypatch):
         assert not torch.distributed.is_initialized()
 
 
-@pytest.mark.errors
 def test_a_device_that_several_processes_cannot_share(monkeypatch):
     monkeypatch.setenv("LOCAL_RANK", "3")
     monkeypatch.setattr("torch.backends.mps.is_available", lambda: True)

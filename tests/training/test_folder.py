@@ -130,7 +130,6 @@ MISTAKES = {
 }
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_run_that_is_refused_changes_nothing(tmp_path, mistake):
     """Neither where it was to begin again, nor where nothing was."""
@@ -155,21 +154,18 @@ def refused(folder, message):
     assert "\n" not in str(error.value) and str(folder) in str(error.value) and holds(folder) == before
 
 
-@pytest.mark.errors
 def test_the_command_that_goes_on_can_be_copied(run, tmp_path):
     """As into Colab's "My Drive"."""
     shutil.copytree(run, tmp_path / "my drive")
     refused(tmp_path / "my drive", f"; go on with xformer train --resume '{tmp_path}/my drive', or name another folder$")
 
 
-@pytest.mark.errors
 def test_a_run_is_not_begun_over_another(run):
     refused(
         run, "^folder: expected one without a run, .* holds a checkpoint; go on with xformer train --resume .*, or name another folder$"
     )
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize("beside", [(), ("config.json", "tokenizer.json")])
 def test_weights_without_a_checkpoint_are_never_removed(run, beside):
     """A model that somebody copied, alone or with its settings."""
@@ -182,7 +178,6 @@ def test_weights_without_a_checkpoint_are_never_removed(run, beside):
     )
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "provenance.json"])
 @pytest.mark.parametrize("content", ['{"model_type": "bert"}', "not JSON", "[" * 100_000])
 def test_settings_of_another_program_are_not_replaced(tmp_path, name, content):
@@ -200,7 +195,6 @@ def test_a_run_without_a_checkpoint_begins_again(tmp_path):
     assert run.step == 7 and load_setup(tmp_path)[0].seed == 3 and set(holds(tmp_path)) == OURS | {"provenance.json"}
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize("inside", ["", "run"])
 def test_a_file_is_no_folder(tmp_path, inside):
     (tmp_path / "file").write_text("")
@@ -209,7 +203,6 @@ def test_a_file_is_no_folder(tmp_path, inside):
         begin(refused_path)
 
 
-@pytest.mark.errors
 def test_a_folder_that_cannot_be_made(tmp_path, monkeypatch):
     def refuse(path, *_, **__):
         raise PermissionError(13, "Permission denied", str(path))
@@ -221,7 +214,6 @@ def test_a_folder_that_cannot_be_made(tmp_path, monkeypatch):
 
 
 @continuous
-@pytest.mark.errors
 def test_python_without_asserts_and_docstrings_refuses_the_same(finished, tmp_path):
     """`python -OO`: no check of what a user gives is an assert, and nothing needs a docstring."""
     program = """
@@ -289,7 +281,6 @@ BUSY = (
 
 @continuous
 @posix
-@pytest.mark.errors
 def test_two_processes_do_not_train_in_one_folder(tmp_path, monkeypatch):
     """The second is told who is there. A kill frees the folder by itself, and the run goes on to the bits it would have had."""
     begin(tmp_path / "alone")
@@ -317,7 +308,6 @@ def test_two_processes_do_not_train_in_one_folder(tmp_path, monkeypatch):
     assert all(torch.equal(value, other[name]) for name, value in one.items())
 
 
-@pytest.mark.errors
 def test_the_folder_is_free_after_a_run_however_it_ends(tmp_path, monkeypatch):
     def fails(run, batch):
         assert (tmp_path / "xformer.lock").exists()
@@ -337,7 +327,6 @@ def test_a_lock_of_the_dead_does_not_count(run):
     assert go_on(run).step == 7 and set(holds(run)) == OURS
 
 
-@pytest.mark.errors
 def test_two_trainings_in_one_process(tmp_path, monkeypatch):
     """As two threads, or a callback, would begin them."""
     seen = []
@@ -353,7 +342,6 @@ def test_two_trainings_in_one_process(tmp_path, monkeypatch):
     assert seen == list(range(7))
 
 
-@pytest.mark.errors
 def test_the_lock_is_never_held_twice(tmp_path):
     """Six that want it again and again, each of which removes the file when it is done."""
     from xformer_lib.training import _folder
@@ -417,7 +405,6 @@ def twin(tmp_path_factory):
 OTHER = r"^checkpoint: .*{name} was written by another run than config.json \(run [0-9a-f]{{16}}, not [0-9a-f]{{16}}\); restore both"
 
 
-@pytest.mark.errors
 def test_a_checkpoint_of_a_twin_is_refused(run, twin):
     shutil.copy(twin / "checkpoint.safetensors", run)
     before = holds(run)
@@ -427,7 +414,6 @@ def test_a_checkpoint_of_a_twin_is_refused(run, twin):
     load_model(run)  # which asks for no checkpoint
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize("read", [load_model, go_on])
 def test_a_model_of_a_twin_is_refused(run, twin, read):
     shutil.copy(twin / "model.safetensors", run)
@@ -435,7 +421,6 @@ def test_a_model_of_a_twin_is_refused(run, twin, read):
         read(run)
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize("other", [{"val": PAIRS[30:]}, {"train": PAIRS[30::-1]}], ids=["one pair more", "another order"])
 def test_other_pairs_are_refused(run, other):
     """They would be trained on in silence; what they are is seen before anything is changed."""
@@ -542,7 +527,6 @@ def test_a_program_without_a_console_trains(tmp_path, monkeypatch):
 
 
 @posix
-@pytest.mark.errors
 def test_what_cannot_be_written_is_found_before_the_first_step(tmp_path, monkeypatch):
     """The weights of a run to go on with are for reading only; a new folder's parent takes nothing."""
     step = loop.train_step

@@ -274,7 +274,6 @@ def test_trapezoid_may_warm_up_until_the_fall_begins():
     assert trapezoid(9, peak=2.0, warmup=9, total=90, decay=0.9) == 2.0  # 90 · (1 − 0.9) is 8.999…
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize(("warmup", "total", "decay", "latest"), [(13, 16, 0.25, 12), (600, 1000, 0.5, 500)])
 def test_a_warm_up_that_reaches_into_the_fall_is_refused_where_it_is_set_and_where_it_is_used(warmup, total, decay, latest):
     message = (
