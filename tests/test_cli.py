@@ -20,19 +20,10 @@ from xformer_lib.data.corpora import load_corpus
 from xformer_lib.training.checkpoint import load_tensors, save_tensors
 from xformer_lib.translation import Translation
 
-SMALL = [
-    "--set",
-    "d_model=22",
-    "num_heads=2",
-    "d_ff=29",
-    "num_encoder_layers=1",
-    "num_decoder_layers=1",
-    "max_steps=7",
-    "validate_every=3",
-    "max_tokens=301",
-    "warmup_steps=2",
-    "max_len=31",
-]
+SMALL = (
+    "--set d_model=22 num_heads=2 d_ff=29 num_encoder_layers=1 num_decoder_layers=1 max_steps=7 "
+    "validate_every=3 max_tokens=301 warmup_steps=2 max_len=31"
+).split()
 
 
 @pytest.fixture(scope="module")

@@ -26,24 +26,10 @@ ROOT = Path(__file__).parents[1]
 pytestmark = posix  # environments of links, with bin/python
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 TORCH = "pip install torch --index-url https://download.pytorch.org/whl/cpu"
-TRAIN = [
-    "train",
-    "--preset",
-    "fragment",
-    "--quiet",
-    "--out",
-    "run",
-    "--set",
-    "max_steps=3",
-    "warmup_steps=1",
-    "d_model=12",
-    "num_heads=2",
-    "d_ff=11",
-    "num_encoder_layers=1",
-    "num_decoder_layers=1",
-    "max_tokens=301",
-    "vocab_size=277",
-]
+TRAIN = (
+    "train --preset fragment --quiet --out run --set max_steps=3 warmup_steps=1 d_model=12 num_heads=2 d_ff=11 "
+    "num_encoder_layers=1 num_decoder_layers=1 max_tokens=301 vocab_size=277"
+).split()
 NOTEBOOK = ["### Exercise 3.7 · Only what is near", "import numpy as np\ndef recent_mask(length, window):\n    return np.ones((2, 2))"]
 
 

@@ -155,7 +155,7 @@ CONTENT = {language: gzip.compress(text.encode() * 400, mtime=0) for language, t
 
 
 class Publisher(BaseHTTPRequestHandler):
-    """Serves CONTENT and counts; `server.garbage` spoils it, `server.missing` hides it."""
+    """Serves CONTENT and counts; `server.missing` hides it."""
 
     def do_GET(self):
         self.server.asked += 1
@@ -165,7 +165,7 @@ class Publisher(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
-        self.wfile.write(bytes(len(data)) if self.server.garbage else data)
+        self.wfile.write(data)
 
     def log_message(self, *_):
         pass
@@ -175,7 +175,7 @@ class Publisher(BaseHTTPRequestHandler):
 def publisher(tmp_path, monkeypatch):
     """A publisher on this machine, an empty cache, and no folder of corpora."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Publisher)
-    server.asked, server.garbage, server.missing = 0, False, False
+    server.asked, server.missing = 0, False
     files = {
         f"multi30k/val.{language}.gz": {
             "url": f"http://127.0.0.1:{server.server_port}/{language}",

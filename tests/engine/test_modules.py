@@ -179,19 +179,11 @@ def test_each_has_a_training_flag_of_its_own():
 
 
 @combinations(
-    place=[
-        "encoder.layers.1.self_attention",
-        "decoder.layers.0.cross_attention.w_v",
-        "decoder.layers.2.residuals.1.norm",
-        "positions",
-        "dropout",
-        "embedding",
-        "encoder",
-        "decoder.layers.2",
-        "decoder.layers.1.feed_forward",
-        "decoder.layers.1.self_attention.positions",
-        "encoder.layers.0.self_attention.positions",
-    ],
+    place=(
+        "encoder.layers.1.self_attention decoder.layers.0.cross_attention.w_v decoder.layers.2.residuals.1.norm "
+        "positions dropout embedding encoder decoder.layers.2 decoder.layers.1.feed_forward "
+        "decoder.layers.1.self_attention.positions encoder.layers.0.self_attention.positions"
+    ).split(),
     hung=["before", "after", "in the fast one"],
     kind=["forward", "pre"],
     num_kv_heads=[None, 1],

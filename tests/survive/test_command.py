@@ -19,20 +19,10 @@ from xformer_lib.training.checkpoint import load_tensors
 
 ROOT = Path(__file__).parents[2]
 pytestmark = posix
-SMALL = [
-    "--set",
-    "d_model=22",
-    "num_heads=2",
-    "d_ff=29",
-    "num_encoder_layers=1",
-    "num_decoder_layers=1",
-    "max_len=31",
-    "vocab_size=283",
-    "max_tokens=301",
-    "warmup_steps=2",
-    "validate_every=20",
-    "max_steps=101",
-]
+SMALL = (
+    "--set d_model=22 num_heads=2 d_ff=29 num_encoder_layers=1 num_decoder_layers=1 max_len=31 vocab_size=283 "
+    "max_tokens=301 warmup_steps=2 validate_every=20 max_steps=101"
+).split()
 FULL = "could not be written (File too large); what stood there is untouched, make room or name another folder"
 needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 

@@ -352,19 +352,10 @@ def test_a_device_that_several_processes_cannot_share(monkeypatch):
 def test_the_command_under_torchrun(tmp_path):
     """The documented command: one log, one checkpoint, one line at the end; then one process goes on."""
     folder = tmp_path / "run"
-    small = [
-        "max_steps=4",
-        "warmup_steps=2",
-        "validate_every=4",
-        "max_tokens=307",
-        "d_model=12",
-        "num_heads=2",
-        "d_ff=11",
-        "num_encoder_layers=1",
-        "num_decoder_layers=1",
-        "vocab_size=277",
-        "dropout=0",
-    ]
+    small = (
+        "max_steps=4 warmup_steps=2 validate_every=4 max_tokens=307 d_model=12 num_heads=2 d_ff=11 "
+        "num_encoder_layers=1 num_decoder_layers=1 vocab_size=277 dropout=0"
+    ).split()
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     done = subprocess.run(
         [
@@ -389,13 +380,8 @@ def test_the_command_under_torchrun(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("\n") == 1 and ": 4 steps, " in done.stdout
-    assert sorted(path.name for path in folder.iterdir()) == [
-        "checkpoint.safetensors",
-        "config.json",
-        "model.safetensors",
-        "provenance.json",
-        "tokenizer.json",
-    ]
+    files = "checkpoint.safetensors config.json model.safetensors provenance.json tokenizer.json"
+    assert sorted(path.name for path in folder.iterdir()) == files.split()
     record = json.loads((folder / "provenance.json").read_text())
     assert record["processes"] == 2
     assert record["command"].startswith("torchrun --nproc-per-node 2 -m xformer_lib.cli train --preset fragment ")

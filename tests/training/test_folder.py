@@ -42,28 +42,13 @@ CONFIG = TrainConfig(
 )
 OURS = {"config.json", "tokenizer.json", "pairs.tsv", "checkpoint.safetensors", "model.safetensors"}
 STRANGERS = (
-    "model.py",
-    "model.ipynb",
-    "big.part",
-    "checkpoint.pt",
-    "checkpoint.safetensors.part",
-    "notes.txt.4711.part",
-    "checkpoint.safetensors.4711.part.txt",
-    "checkpoint.safetensors.x4711.part",
-    "model.safetensors.bak",
-    "model.bin",
-    "my-model.safetensors",
-    "checkpoint.d/inner.part",
-    "model.d/weights",
-    "model.safetensors.12.part/kept",
-)
+    "model.py model.ipynb big.part checkpoint.pt checkpoint.safetensors.part notes.txt.4711.part "
+    "checkpoint.safetensors.4711.part.txt checkpoint.safetensors.x4711.part model.safetensors.bak model.bin "
+    "my-model.safetensors checkpoint.d/inner.part model.d/weights model.safetensors.12.part/kept"
+).split()
 PARTS = (
-    "checkpoint.safetensors.4711.part",
-    "model.safetensors.3.part",
-    "config.json.12345.part",
-    "tokenizer.json.7.part",
-    "provenance.json.7.part",
-)
+    "checkpoint.safetensors.4711.part model.safetensors.3.part config.json.12345.part tokenizer.json.7.part provenance.json.7.part"
+).split()
 
 
 def begin(folder, config=CONFIG, corpus=CORPUS, **options):
