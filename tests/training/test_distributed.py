@@ -248,12 +248,6 @@ def test_a_row_without_targets_adds_nothing():
     assert all(weight.grad is not None and not weight.grad.any() for weight in model.parameters())
 
 
-def test_a_process_without_rows(runner, tmp_path):
-    """Batches of one or two rows for three processes."""
-    one, three = (runner.run("train", tmp_path / str(n), n, config={"max_tokens": 17, "max_steps": 9, "warmup_steps": 2}) for n in (1, 3))
-    assert_close(load(one / "weights-0.safetensors"), load(three / "weights-2.safetensors"), 1e-6)
-
-
 def test_resumed_with_another_number_of_processes(runner, alone, tmp_path):
     """Two processes, then one, then three."""
     stop = "signal.raise_signal(signal.SIGTERM)"
