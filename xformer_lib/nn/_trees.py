@@ -62,7 +62,8 @@ def second_tree(
     def again(part: nn.Module) -> nn.Module:
         part = unwrapped(part, wrappers)
         if part not in made:
-            new = made[part] = object.__new__(classes.get(type(part), type(part)))
+            new: Any = object.__new__(classes.get(type(part), type(part)))
+            made[part] = new
             hooks = {name: value for name, value in vars(part).items() if "hooks" in name and isinstance(value, dict)}
             own = {} if shares_hooks else {name: value.copy() for name, value in hooks.items()}
             inside = {name: child if child is None else again(child) for name, child in vars(part)["_modules"].items()}
