@@ -218,7 +218,6 @@ def test_no_sentence_is_refused():
         beam_search(build(), sources()[:0], beam_size=3)
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize(
     "arguments, message",
     [

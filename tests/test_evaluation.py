@@ -46,30 +46,6 @@ def test_scores_equal_sacrebleu(hypotheses, references):
     assert chrf(hypotheses, references).value == sacrebleu.corpus_chrf(hypotheses, [references]).score
 
 
-def test_bleu_of_a_count_by_hand():
-    """Seven words against six: precisions 6/7, 4/6, 3/5, 2/4 and no brevity penalty."""
-    score = bleu(["le gros chat jaune dort très ici"], ["le gros chat jaune dort ici"])
-    assert math.isclose(score.value, 100 * (6 / 7 * 4 / 6 * 3 / 5 * 2 / 4) ** 0.25)
-
-
-def test_bleu_of_a_short_hypothesis_is_lowered():
-    """All n-grams right, five words for eight: only the brevity penalty counts."""
-    score = bleu(["le gros chat jaune dort"], ["le gros chat jaune dort dans son jardin"])
-    assert math.isclose(score.value, 100 * math.exp(1 - 8 / 5))
-
-
-def test_bleu_is_of_the_corpus_not_a_mean_of_sentences():
-    hypotheses, references = CASES[2]
-    mean = sum(sacrebleu.sentence_bleu(h, [r]).score for h, r in zip(hypotheses, references)) / 3
-    assert abs(bleu(hypotheses, references).value - mean) > 1
-
-
-def test_chrf_of_a_count_by_hand():
-    """Order 1 and 2 alone exist: "ab" against "ac" has 1/2 and 0/1, so F is the mean of both."""
-    score = chrf(["ab"], ["ac"])
-    assert math.isclose(score.value, 100 * (1 / 2 + 0) / 2)
-
-
 @pytest.mark.parametrize("metric", (bleu, chrf))
 def test_bounds_and_signature(metric):
     same = references = CASES[3][1]
@@ -79,13 +55,6 @@ def test_bounds_and_signature(metric):
     assert score.signature == SIGNATURES[metric.__name__] + sacrebleu.__version__
     with pytest.raises(dataclasses.FrozenInstanceError):
         score.value = 99.9
-
-
-def test_case_and_accents_count():
-    for metric in (bleu, chrf):
-        full = metric(["Le vélo est à Élise ici"], ["Le vélo est à Élise ici"]).value
-        assert metric(["le vélo est à Élise ici"], ["Le vélo est à Élise ici"]).value < full
-        assert metric(["Le velo est à Élise ici"], ["Le vélo est à Élise ici"]).value < full
 
 
 @pytest.mark.parametrize(
@@ -102,7 +71,6 @@ def test_exact_match(hypotheses, references, expected):
     assert math.isclose(exact_match(hypotheses, references), expected)
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize("metric", (bleu, chrf, exact_match))
 @pytest.mark.parametrize("hypotheses, references", ((["a", "b"], ["a"]), ([], [])))
 def test_lists_that_do_not_match(metric, hypotheses, references):
@@ -129,7 +97,6 @@ def test_sentences_come_in_any_order_that_can_be_read(given):
     assert bleu_by_length(given, SAID, given) == bleu_by_length(WANTED, SAID, WANTED)
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize("metric", (bleu, chrf, exact_match, bleu_counts, lambda *both: worst(["a", "b"], *both)))
 @pytest.mark.parametrize("other", ([[one] for one in WANTED], ["non", None], np.array([WANTED])))
 def test_references_in_another_shape_are_refused(metric, other):
@@ -141,7 +108,6 @@ def test_references_in_another_shape_are_refused(metric, other):
             metric(WANTED, unordered)
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize("metric", (bleu, chrf, exact_match))
 def test_one_string_is_not_a_list(metric):
     with pytest.raises(TypeError, match=r"^hypotheses, references: expected lists of sentences, got one string; write \[text\]$"):
@@ -188,11 +154,6 @@ def test_lines_are_counted_as_sacrebleu_counts_them(ends):
     assert math.isclose(same.first, score) and (same.low, same.high) == (0, 0)
     (group,) = bleu_by_length(["one"] * 3, said, wanted)
     assert math.isclose(group.score.value, score)
-
-
-def test_counts_by_hand():
-    counts = bleu_counts(["le le chat, dort"], ["le chat dort"])
-    assert counts.tolist() == [[5, 3, 3, 5, 1, 4, 0, 3, 0, 2]]
 
 
 def gaps_by_hand(first, second, references, samples):
@@ -286,7 +247,6 @@ def test_a_clear_difference_and_none():
     assert (same.p_value, same.low, same.high) == (1.0, 0.0, 0.0)
 
 
-@pytest.mark.errors
 def test_a_comparison_wants_three_lists_of_one_length():
     with pytest.raises(ValueError, match="expected one for each of 2 hypotheses, got 3"):
         paired_bootstrap(["a"] * 3, ["a"] * 2, ["a"] * 3)
@@ -351,7 +311,6 @@ def test_the_worst_come_first():
         assert value == values[n] and sentences[1:] == [hypotheses[n], references[n]]
 
 
-@pytest.mark.errors
 def test_analyses_refuse_lists_that_do_not_match():
     for analyse in (bleu_by_length, worst):
         with pytest.raises(ValueError, match="both lists must have the same, non-zero length"):

@@ -265,7 +265,6 @@ def test_a_fast_model_is_exported_as_its_plain_twin():
     torch.testing.assert_close(ready.encode(source), model.eval().encode(source))
 
 
-@pytest.mark.errors
 def test_what_cannot_be_exported_is_refused(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="^positions: expected .*, got alibi; .* take onnx or torch"):
         export_ctranslate2(tiny("alibi"), tmp_path)
@@ -290,7 +289,6 @@ def test_what_cannot_be_exported_is_refused(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.errors
 def test_an_export_replaces_nothing_and_leaves_no_half(tmp_path, monkeypatch):
     (tmp_path / "mine").write_text("text")
     for place, words in ((tmp_path, "holds mine"), (tmp_path / "mine", "is a file")):

@@ -35,13 +35,11 @@ def test_the_command_takes_it(translator, tmp_path, capsys, monkeypatch):
     assert capsys.readouterr().out.splitlines() == translator.translate(TEXTS)
 
 
-@pytest.mark.errors
 def test_another_device_is_refused(capsys):
     assert main(["translate", "--int8", "--device", "cuda", "Hello"]) == 2
     assert "--int8: expected --device cpu beside it, got cuda" in capsys.readouterr().err
 
 
-@pytest.mark.errors
 def test_other_weights_are_refused():
     with pytest.raises(ValueError, match='weights: expected "float32" or "int8", got \'int4\'; "float32" is the default'):
         load_pretrained("en-fr", weights="int4")

@@ -56,13 +56,11 @@ def test_stored_in_half_precision_and_used_in_single(name, translator):
     assert not translator.model.training
 
 
-@pytest.mark.errors
 def test_an_unknown_name_lists_the_known_ones():
     with pytest.raises(ValueError, match="name: expected one of en-fr, fr-en, got 'en-de'"):
         xformer_lib.load_pretrained("en-de")
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize("device", ("cuda", "gpu"))
 def test_a_device_that_is_not_here_is_one_line(monkeypatch, device):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)

@@ -23,7 +23,6 @@ def test_decorators_comments_and_constants_are_shown():
     assert show_source("training.checkpoint", "CHANGEABLE").lines.startswith("# ")
 
 
-@pytest.mark.errors
 def test_a_name_that_is_not_there():
     with pytest.raises(ValueError, match="^names: expected definitions of training.loop, got trained; look into "):
         show_source("training.loop", "train", "trained")

@@ -15,7 +15,7 @@ IN_THEIR_MODULE = {  # the package listed them, too
     "engine.cache": "KeyValueCache",
     "engine.captured": "CapturedSteps",
     "engine.decode": "CachedSteps PackedSteps PlainSteps",
-    "engine.modules": "Dropout attend",
+    "engine.modules": "attend",
     "engine.products": "product",
     "engine.quantized": "Int8Embedding Int8Linear int8_is_exact int_product",
     "export.tokenizer": "export_tokenizer",
@@ -50,9 +50,11 @@ IN_THEIR_MODULE = {  # the package listed them, too
 OLD_MODULES = {"xformer_lib.nn": "xformer_lib.nn.attention", "xformer_lib.reference": "xformer_lib.reference.self_attention"}
 RENAMED = {
     "decoding.by_columns": "decoding.translator.store_column_major",
+    "engine.Dropout": "engine.modules.FastDropout",
     "engine.JointSteps": "engine.decode.PackedSteps",
     "engine.Linear": "engine.products.FastLinear",
     "engine.begin": "engine.decode.start_decoding",
+    "engine.modules.Dropout": "engine.modules.FastDropout",
     "engine.products.Linear": "engine.products.FastLinear",
     "nn.attention.MultiHeadAttention": "nn.multi_head.MultiHeadAttention",
     "nn.attention.attention": "nn.multi_head.attention",

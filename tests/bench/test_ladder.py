@@ -106,18 +106,6 @@ def test_the_rate_is_the_one_with_the_least_validation_loss(ladder, smoke):
         assert rates[0] < best["rate"] < rates[-1] or len(rates) == ladder.MOST_RATES, "the best rate has a neighbour on each side"
 
 
-def test_two_runs_of_one_seed_are_equal_to_the_bit(ladder, smoke, tmp_path):
-    made = ladder.Ladder(ladder.SMOKE, tmp_path)
-    for name in ("gru-attention", "no-scale"):
-        models = []
-        for folder in ("one", "two"):
-            config = made.config(name, rate=2e-3, seed=7)
-            models.append(made.train(name, config, tmp_path / name / folder).model.state_dict())
-        assert all(torch.equal(value, models[1][key]) for key, value in models[0].items())
-    again = made.train("gru", made.config("gru", rate=2e-3, seed=8), tmp_path / "other").model.state_dict()
-    assert not torch.equal(again["embedding.weight"], models[0]["embedding.weight"])
-
-
 def test_what_is_recorded_is_not_made_again(ladder, smoke, monkeypatch):
     before = smoke.read_bytes()
     monkeypatch.setattr(ladder.Ladder, "train", None)  # calling it would fail
@@ -134,39 +122,6 @@ def test_a_missing_run_is_made_from_what_is_there(ladder, smoke):
     after = read(smoke)["one-head-seed2"]
     assert [line["validation_loss"] for line in after["history"]] == [l["validation_loss"] for l in before["history"]]
     assert after["bleu"] == before["bleu"] and after["by_length"] == before["by_length"]
-
-
-def test_a_run_that_was_cut_off_goes_on(ladder, smoke, tmp_path, monkeypatch):
-    """From its last checkpoint, to the translations of an unbroken run."""
-    from xformer_lib.training import loop
-
-    out = tmp_path / "ladder.json"
-    out.write_text(json.dumps({name: record for name, record in read(smoke).items() if name.startswith("trial-gru-0")}), encoding="utf-8")
-    arguments = ["--smoke", "--out", str(out), "--only", "gru", "--seed", "1", "--keep", str(tmp_path / "kept")]
-    validate, seen = loop.validate, []
-
-    def cut_off(run):
-        seen.append(run.step)
-        if len(seen) == 2:
-            raise RuntimeError("no power")
-        validate(run)
-
-    monkeypatch.setattr(loop, "validate", cut_off)
-    with pytest.raises(RuntimeError, match="no power"):
-        ladder.main(arguments)
-    assert "gru-seed1" not in read(out) and (tmp_path / "kept" / "gru-seed1" / "checkpoint.safetensors").exists()
-    ladder.main(arguments)
-    assert seen == [3, 6, 6]  # the last checkpoint was that of step 3
-    made, whole = (read(file)["gru-seed1"] for file in (out, smoke))
-    assert made["hypotheses"] == whole["hypotheses"] and len(made["history"]) == len(whole["history"]) > 1
-
-
-def test_lengths_share_out_the_split(ladder, smoke):
-    record = read(smoke)["gru-seed2"]
-    assert sum(group["sentences"] for group in record["by_length"]) == 29 == len(record["hypotheses"])
-    assert all(group["to"] in ladder.LENGTHS for group in record["by_length"][:-1])
-    for group, following in zip(record["by_length"], record["by_length"][1:], strict=False):
-        assert group["from"] <= group["to"] < following["from"]
 
 
 def test_a_changed_checkout_records_nothing(ladder, tmp_path, monkeypatch):

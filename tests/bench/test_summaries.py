@@ -48,13 +48,3 @@ def test_decoding():
     summaries.summarise_decoding(table, "cpu_seconds")
     assert [(row["sentences_per_second"], row["tokens_per_second"]) for row in table["rows"]] == [(4.0, 20), (2.0, 10)]
     assert table["rows"][1]["over_ours"] == pytest.approx({"median": 2.25, "low": 1.875, "high": 2.625})
-
-
-def test_a_table_is_one_line_a_row(capsys):
-    rows = [{"name": "ours", "n": 7_578_624, "ratio": {"median": 1.0, "low": 0.5, "high": 2.0}, "same": None}]
-    summaries.print_table("Title", rows, ["name", "n", "ratio", "same"])
-    assert capsys.readouterr().out.splitlines()[1:] == [
-        "Title",
-        "  name          n             ratio  same",
-        "  ours  7,578,624  1.00 (0.50–2.00)      ",
-    ]

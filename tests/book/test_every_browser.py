@@ -208,33 +208,6 @@ def test_what_was_kept_to_the_millisecond_goes_on_and_a_clock_set_back_stops_nob
 
 # ---------------------------------------------------------------- a reader's own colours, and the focus
 
-LOOK = "(one) => { const { backgroundColor, borderLeftStyle, color, backgroundImage } = getComputedStyle(one); return [backgroundColor, color, borderLeftStyle, backgroundImage]; }"
-
-
-@pytest.mark.parametrize("scheme", in_ci(["light", "dark"], ["light"]))
-def test_states_are_seen_in_a_readers_own_colours(profile, scheme):
-    context = profile(forced_colors="active", color_scheme=scheme)
-    tab = opened(context, LESSON)
-    tab.locator(".predict-choice").nth(1).click()
-    look = lambda selector: tab.locator(selector).first.evaluate(LOOK)  # noqa: E731
-    assert look(".predict-choice[aria-pressed=true]") != look(".predict-choice[aria-pressed=false]")
-    assert (
-        look(".xf button[aria-checked=true], .xf button[aria-pressed=true]")[:2]
-        != look(".xf button[aria-checked=false], .xf button[aria-pressed=false]")[:2]
-    )
-    assert "conic-gradient" in look("nav.bd-links .read-part")[3]
-    assert tab.locator(".xf td[style*=background]").evaluate_all(f"(all) => new Set(all.map((one) => ({LOOK})(one)[0])).size") > 3
-    box = tab.locator(f".live-{ANSWER}")
-    lines = box.evaluate(
-        """(box) => { const out = box.querySelector(".live-out"), bar = box.querySelector(".live-bar"), found = [];
-        for (const kind of ["passed", "open", "stopped"]) { out.className = `live-out said-${kind}`; out.innerHTML = "<p class='live-said'>x</p>";
-          found.push(getComputedStyle(out.firstChild).borderLeftStyle); }
-        const before = getComputedStyle(bar).borderBottomStyle, button = bar.querySelector("button"), free = getComputedStyle(button).color;
-        box.classList.add("live-busy"); button.setAttribute("aria-disabled", true);
-        return [found, before, getComputedStyle(bar).borderBottomStyle, free !== getComputedStyle(button).color]; }"""
-    )
-    assert lines == [["solid", "dashed", "double"], "none", "solid", True] and context.problems == []
-
 
 def test_the_focus_goes_somewhere_when_its_button_goes(profile):
     context = profile()
@@ -301,29 +274,6 @@ def test_a_cell_without_end_is_cut_and_what_it_cannot_do_is_said(profile):
     ):
         assert words in ended(cell(tab, "Check", source)), source
     assert context.problems == []
-
-
-def test_an_answer_of_last_time_has_the_editors_colours(profile):
-    context = profile()
-    tab = opened(context, LESSON)
-    text = (
-        '# a word\ndef f(x: int = 1_0, y=\'a # c\'):\n    """Two\n    lines"""\n    if x is None and True:\n        return x @ "é" # end\n'
-        "class Two:\n    definition = 3.5e2 // 2\n    defined"
-    )
-    box = cell(tab, None, text)
-    shades = """(lines) => lines.map((line) => [...line.childNodes].flatMap((one) => {
-      const { color, fontWeight } = getComputedStyle(one.nodeType === 1 ? one : line);
-      return [...one.textContent].filter((sign) => sign.trim()).map((sign) => sign + color + fontWeight); })).flat()"""
-    typed = box.locator(".cm-line").evaluate_all(shades)
-    tab.reload()
-    pre = tab.locator(f".live-{ANSWER} pre").first
-    kept = pre.evaluate(f"(pre) => ({shades})([pre])")
-    plain = (
-        {one[1:] for one in some if one[0] == ":"} for some in (typed, kept)
-    )  # the look of what has none, of the editor and of the page
-    (here,), (there,) = plain
-    odd = [(a, b) for a, b in zip(typed, kept, strict=True) if a != b and (a[1:], b[1:]) != (here, there)]
-    assert pre.text_content() == text and odd == [] and len({one[1:] for one in kept}) == 3 and context.problems == []
 
 
 # ---------------------------------------------------------------- frames and rules

@@ -227,13 +227,6 @@ def test_every_article_has_a_way_on_and_a_description(articles):
         assert descriptions.setdefault(text, page.name) == page.name, "two pages share a description"
 
 
-def test_search_index_knows_the_chapters(pages, articles):
-    index = next(page.path.parent for page in pages.values() if page.name == "search") / "searchindex.js"
-    text = index.read_text(encoding="utf-8")
-    assert all(f'"{page.name}"' in text for page in articles.values())
-    assert "softmax" in text
-
-
 def test_terms_have_notes_where_prose_uses_them(articles):
     """Each once on a page, each described, none in a heading, a link, code or a formula."""
     for page in articles.values():

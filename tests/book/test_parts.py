@@ -14,13 +14,10 @@ import nbformat
 import pytest
 
 from book.xformer_book import api, glossary, parts, project, results, status
-from xformer_course.exercises import registry
-from xformer_lib.cli import build_parser
 
 ROOT = Path(__file__).resolve().parents[2]
 BACK = ROOT / "chapters" / "back"
 PACKAGES = sorted(path.stem for path in (BACK / "api").glob("*.md") if path.stem not in ("index", "cli"))
-EXERCISES = {exercise.id: exercise for chapter in registry.chapters() for exercise in chapter.exercises}
 
 # ---------------------------------------------------------------- the reference
 
@@ -186,60 +183,4 @@ def test_terms_are_short_and_told_apart():
     assert [entry.term for entry in entries if f"chapters/{entry.page}.ipynb" not in project.notebooks()] == []
 
 
-def test_the_longest_form_is_found():
-    text = "Self-attention and multi-head attention pad; Adam met adam, a beam, key–value caches, a padding mask and masks."
-    assert [text[a:b] for _, a, b in glossary.found_in(text)] == [
-        "Self-attention",
-        "multi-head attention",
-        "Adam",
-        "beam",
-        "padding mask",
-        "masks",
-    ]
-
-
-def test_the_index_counts_prose_alone(tmp_path):
-    cells = [
-        nbformat.v4.new_markdown_cell(s) for s in ("# Softmax", "A softmax, `softmax`, $softmax$.\n\n## softmax\n\nNo [mask](softmax.md).")
-    ]
-    path = tmp_path / "page.ipynb"
-    nbformat.write(nbformat.v4.new_notebook(cells=[*cells, nbformat.v4.new_code_cell("softmax")]), path)
-    assert [entry.term for entry, _, _ in glossary.found_in(glossary.prose(path))] == ["softmax", "mask"]
-    assert "12b_what_attention_shows" in glossary.uses()["term-alignment"]
-
-
 # ---------------------------------------------------------------- pages written by hand
-
-
-def weeks_of_the_plan():
-    """The text of each week, and the text after the last."""
-    text = (BACK / "teachers.md").read_text(encoding="utf-8")
-    parts = re.split(r"^## ", text, flags=re.M)
-    return text, {int(part.split(":")[0].removeprefix("Week ")): part for part in parts if part.startswith("Week ")}
-
-
-def test_the_ten_weeks_add_up():
-    """A week has one list of exercises, or one for each group; groups have as much to do as each other."""
-    text, weeks = weeks_of_the_plan()
-    assert list(weeks) == list(range(1, 11))
-    total, every = 0, []
-    for number, week in weeks.items():
-        [line] = re.findall(r"^\*\*Set\*\* (.*)$", week, re.M)
-        lists = [(ids.split(", "), int(minutes)) for ids, minutes in re.findall(r"((?:\d+\.\d+, )*\d+\.\d+) \((\d+) minutes\)", line)]
-        assert len(lists) == (3 if number == 10 else 1)
-        assert [sum(EXERCISES[id].minutes for id in ids) for ids, _ in lists] == [minutes for _, minutes in lists]
-        assert len({minutes for _, minutes in lists}) == 1, "one group has more to do than another"
-        listed = [id for ids, _ in lists for id in ids]
-        assert listed == re.findall(r"\d+\.\d+", line), "an exercise stands outside the lists"
-        every += listed
-        total += lists[0][1]
-    assert len(set(every)) == len(every)
-    assert f"take {total} minutes" in text and f", {total // 60} of exercises" in text
-
-
-def test_commands_for_teachers_are_commands():
-    text = (BACK / "teachers.md").read_text(encoding="utf-8")
-    commands = re.findall(r"^xformer ([^#\n]*)", text, re.M) + re.findall(r"`xformer ([^`]*)`", text)
-    assert len(commands) >= 3
-    for command in commands:
-        build_parser().parse_args(command.split())

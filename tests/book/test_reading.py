@@ -49,12 +49,6 @@ def page_of(articles, name):
     return next(page for page in articles.values() if page.name == f"chapters/{name}")
 
 
-# ---------------------------------------------------------------- without a browser
-
-
-# ---------------------------------------------------------------- in a browser
-
-
 @pytest.mark.browser
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_a_note_shows_by_pointer_and_by_keyboard(chromium, articles, dark):

@@ -93,17 +93,3 @@ def of(latex, company=False):
 )
 def test_queries_keys_and_values_are_marked(latex, marked):
     assert of(latex) == marked
-
-
-@pytest.mark.parametrize(
-    "latex",
-    ["(v, m)", r"\frac{\varepsilon}{v}", "k = 2", r"\omega_k = 10000^{-2k/d}", "x_k^2", "L_q L_k (d_k + d_v)", "L_k \\times L_k", r"W_{ok} X_{nk}",
-     r"v^\top \tanh(W s)", "w_v", "a^V", r"\text{value } \operatorname{Query}", r"\begin{aligned} x \end{aligned}", r"\sum_{k=1}^{m}", "2k+1"],
-)  # fmt: skip
-def test_what_counts_or_names_a_width_is_left_alone(latex):
-    assert painted(latex) == latex
-
-
-def test_a_bare_k_is_a_key_beside_a_query_alone():
-    assert of("k") == [] and of("k", company=True) == [("key", "k")]
-    assert of("R_j k = q") == [("key", "k"), ("query", "q")]

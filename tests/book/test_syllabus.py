@@ -48,15 +48,6 @@ def test_what_is_set_stands_on_a_page_that_was_read():
             assert page.split("_")[0].lstrip("0") in pages, id
 
 
-def test_the_six_weeks_add_up():
-    table = rows("In six weeks")
-    assert len(table) == 6
-    for row in table:
-        ids, minutes, _ = listed(row[2].strip(" |"))
-        assert sum(EXERCISES[id].minutes for id in ids) == minutes, row
-        assert {str(EXERCISES[id].chapter) for id in ids} <= set(re.findall(r"\d+", row[1]))
-
-
 def test_its_commands_are_commands():
     commands = re.findall(r"^xformer ([^#\n]*)", TEXT, re.M) + re.findall(r"`xformer ([^`]*)`", TEXT)
     assert {command.split()[0] for command in commands} == {"grade", "key", "train"}

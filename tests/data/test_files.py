@@ -45,7 +45,6 @@ def test_threads_that_save_a_tokenizer(tmp_path):
 
 
 @posix
-@pytest.mark.errors
 def test_a_file_for_reading_only_is_refused_not_replaced(tmp_path):
     """For root, too; through a link, too."""
     path, link = tmp_path / "file", tmp_path / "link"
@@ -74,7 +73,6 @@ def test_a_name_as_long_as_the_system_allows(tmp_path, name):
 
 
 @posix
-@pytest.mark.errors
 @pytest.mark.parametrize(
     "place, named",
     [
@@ -124,7 +122,6 @@ def test_a_file_that_nothing_can_replace_is_written_in_place(tmp_path, monkeypat
 
 
 @posix
-@pytest.mark.errors
 def test_a_full_disk_in_place_gives_the_old_bytes_back(tmp_path, monkeypatch):
     path, real = tmp_path / "mounted", os.fsync
     path.write_bytes(b"old and longer")

@@ -20,7 +20,6 @@ def test_one_file_or_two_give_the_same_pairs(tmp_path):
     assert read_pairs(one) == read_pairs(left, right) == PAIRS
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize(
     "lines, says",
     [
@@ -36,7 +35,6 @@ def test_a_file_that_holds_something_else_is_refused(tmp_path, lines, says):
         read_pairs(written(tmp_path / "mine.tsv", lines))
 
 
-@pytest.mark.errors
 def test_a_file_that_cannot_be_read_is_refused(tmp_path):
     with pytest.raises(ValueError, match="^pairs: expected text in UTF-8, .*; save it as UTF-8"):
         read_pairs(written(tmp_path / "latin.tsv", ["é\tà"] * 30, "latin-1"))

@@ -109,7 +109,6 @@ def test_training_is_deterministic_across_processes(tmp_path):
         assert out.read_bytes() == (tmp_path / "here.json").read_bytes()
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize("number", [-1, 401, 10**6])
 def test_ids_outside_the_vocabulary(number):
     for method in (TOKENIZER.decode, TOKENIZER.pieces):
@@ -117,13 +116,11 @@ def test_ids_outside_the_vocabulary(number):
             method([5, number])
 
 
-@pytest.mark.errors
 def test_too_small_a_vocabulary():
     with pytest.raises(ValueError, match="vocab_size: expected at least 260 .* got 259; ask for more"):
         Tokenizer.train(TEXTS, vocab_size=259)
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize("size", [4_000_000_000, 2**31, 2**64, 1_000_001])
 def test_too_large_a_vocabulary(size):
     """In a process of its own: what reserves memory for it ends the process, and no `except` would see that."""
@@ -138,7 +135,6 @@ def test_too_large_a_vocabulary(size):
     ), ended.stderr
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize("size", [300.0, "300", True, None])
 def test_a_vocabulary_of_no_whole_number(size):
     with pytest.raises(ValueError, match=f"vocab_size: expected a whole number, 1 or more, got {size!r}; "):
@@ -149,7 +145,6 @@ def test_the_largest_vocabulary():
     assert Tokenizer.train(["le chat"], vocab_size=1_000_000).vocab_size == 260
 
 
-@pytest.mark.errors
 def test_a_file_with_the_right_checksum_that_is_no_tokenizer(tmp_path):
     """Made by hand: the package that reads it has errors of its own, one of them for each thing that is wrong."""
     path = tmp_path / "tokenizer.json"
@@ -169,7 +164,6 @@ def test_a_file_with_the_right_checksum_that_is_no_tokenizer(tmp_path):
         assert "\n" not in str(error.value)
 
 
-@pytest.mark.errors
 def test_what_is_no_text():
     with pytest.raises(TypeError, match="text: expected a string, got list; give encode one sentence"):
         TOKENIZER.encode(["Le chat"])
@@ -177,7 +171,6 @@ def test_what_is_no_text():
         TOKENIZER.encode("a\ud800")
 
 
-@pytest.mark.errors
 def test_files_that_are_no_tokenizer(tmp_path):
     path = tmp_path / "tokenizer.json"
     with pytest.raises(FileNotFoundError):
@@ -201,14 +194,12 @@ def test_the_fingerprint_is_that_of_pieces_and_merges(tmp_path):
     assert Tokenizer.load(tmp_path / "tokenizer.json").fingerprint == TOKENIZER.fingerprint
 
 
-@pytest.mark.errors
 def test_one_string_is_not_a_list_of_texts():
     for call in (TOKENIZER.encode_batch, lambda texts: Tokenizer.train(texts, vocab_size=260)):
         with pytest.raises(TypeError, match=r"texts: expected a list of sentences, got one string; write \[text\]"):
             call("Le chat")
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize("ids", [[4.5], ["5"], 7, None, [None]])
 def test_ids_that_are_no_integers(ids):
     for method in (TOKENIZER.decode, TOKENIZER.pieces):

@@ -206,33 +206,6 @@ def test_transforms_of_the_linear_layer():
 # ---------------------------------------------------------------- nothing at all
 
 
-@combinations(name=ATTENTION, shape=((0, H, L, D), (B, H, 0, D), (0, H, 0, D)))
-def test_attention_over_no_sentences_and_no_words(name, shape):
-    tensors = [x.requires_grad_() for x in qkv(*shape)]
-    output = ATTENTION[name](*tensors)
-    wanted = (shape[0], shape[2], H * D) if name.startswith("a grouped layer") else shape
-    assert output.shape == wanted
-    output.sum().backward()
-    assert all(x.grad is None or x.grad.shape == shape for x in tensors) and tensors[0].grad is not None
-
-
-@pytest.mark.parametrize("queries, keys", [(0, 5), (5, 0)])
-@pytest.mark.parametrize("name", ["plain", "explicit", "fused", "tiled", "tiled, masked", "grouped, explicit", "grouped, fused"])
-def test_no_queries_or_no_keys(name, queries, keys):
-    q, k, v = drawn(B, H, queries, D), drawn(B, H, keys, D), drawn(B, H, keys, D)
-    output = ATTENTION[name](q, k, v)
-    assert output.shape == (B, H, queries, D) and not output.any()  # nothing to attend to: zeros
-
-
-@pytest.mark.parametrize("shape", [(0, IN), (0, T, IN), (3, 0, IN)])
-def test_a_linear_layer_without_rows(shape):
-    layer, x = FastLinear(IN, OUT), torch.zeros(shape, requires_grad=True)
-    output = layer(x)
-    assert output.shape == (*shape[:-1], OUT)
-    output.sum().backward()
-    assert x.grad.shape == shape and not layer.weight.grad.any() and not layer.bias.grad.any()
-
-
 @combinations(positions=SIX, num_kv_heads=(None, 1), way=WAYS)
 def test_a_model_over_no_sentences_and_no_words(positions, num_kv_heads, way):
     model = Transformer(

@@ -69,22 +69,6 @@ def test_it_is_as_exact_as_the_product_it_replaces():
     assert error[0] < 4 * error[1] < 1e-4
 
 
-@needs_onednn
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda x, w: (x.t().contiguous().t(), w),
-        lambda x, w: (x, w.t().contiguous().t()),
-        lambda x, w: (x.repeat(1, 2)[:, :IN], w),
-        lambda x, w: (x[:, :1].expand(T, IN), w),
-    ],
-)
-def test_any_layout_in_memory(change):
-    x, w, b = (part.detach() for part in parts((T, IN)))
-    x, w = change(x, w)
-    torch.testing.assert_close(products.onednn(x, w, b), F.linear(x, w, b), atol=5e-5, rtol=1e-5)
-
-
 @pytest.mark.parametrize(
     "shape, dtype",
     [((1, IN), torch.float32), ((IN,), torch.float32), ((0, IN), torch.float32), ((T, IN), torch.float64), ((T, IN), torch.bfloat16)],
@@ -92,14 +76,6 @@ def test_any_layout_in_memory(change):
 def test_single_rows_and_other_formats_go_the_usual_way(calls, shape, dtype):
     tensors = parts(shape, dtype)
     assert torch.equal(product(*tensors), F.linear(*tensors)) and not calls
-
-
-@needs_onednn
-@pytest.mark.parametrize("width, height, asked", [(256, 257, 1), (255, 257, 0), (257, 255, 0)])
-def test_narrow_matrices_go_the_usual_way(calls, monkeypatch, width, height, asked):
-    monkeypatch.setattr(products, "WIDE", 256)
-    product(torch.randn(T, width), torch.randn(height, width))
-    assert len(calls) == asked
 
 
 @needs_onednn

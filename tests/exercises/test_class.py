@@ -2,7 +2,6 @@
 
 import csv
 import json
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +11,6 @@ from xformer_course.exercises.grading import command
 from xformer_course.exercises.grading.report import Grade, NotebookGrade, as_csv, as_json, from_json
 from xformer_lib import cli
 
-ROOT = Path(__file__).resolve().parents[2]
 CHAPTER = registry.chapter(3)
 IMPORTS = "import numpy as np\nfrom xformer_course.exercises import check, hint"
 ANSWERS = {  # by exercise: a right answer, and a wrong one that the course knows
@@ -146,26 +144,6 @@ def test_a_second_call_runs_no_notebook_whose_own_error_stopped_it_and_says_what
     assert [line.startswith("not run again: ") for line in lines] == [False, True, True, True] and lines[0].startswith("import.ipynb: ")
 
 
-def test_an_interrupted_second_call_keeps_what_the_first_one_found(tmp_path, monkeypatch, capsys):
-    for name in "abcde":
-        hand_in(tmp_path / "class" / f"{name}.ipynb", RIGHT)
-
-    def graded(path, limits, *, name, **more):
-        if name in stops:
-            raise KeyboardInterrupt
-        return NotebookGrade(name, (Grade("3.1", "passed", "…", title="Equal scores"),), 0.5)
-
-    monkeypatch.setattr(command, "grade_notebook", graded)
-    stops, options = [], (tmp_path / "class", "--json", tmp_path / "report.json", "--new")
-    assert grade(*options) == 0
-    hand_in(tmp_path / "class" / "b.ipynb", RIGHT, WRONG)
-    stops.append("b.ipynb")
-    assert grade(*options) == 130
-    kept = [one["name"] for one in json.loads((tmp_path / "report.json").read_text())["notebooks"]]
-    assert sorted(set(kept) - {"b.ipynb"}) == ["a.ipynb", "c.ipynb", "d.ipynb", "e.ipynb"]
-
-
-@pytest.mark.errors
 @pytest.mark.parametrize("content", ["[]", "no report", '{"version": 1, "seed": 0}'])
 def test_a_file_that_is_no_report_is_refused_and_kept(tmp_path, content, capsys):
     report = tmp_path / "report.json"
@@ -180,14 +158,6 @@ def test_a_verdict_under_an_earlier_number_is_not_taken_over(id, kept):
     grade = Grade(id, "passed", "correct", title="Only the recent past")
     report = as_json([NotebookGrade("a.ipynb", (grade,), 1.0, (), digest="d")], 0)
     assert bool(from_json(report, 0)) is kept
-
-
-@pytest.mark.errors
-def test_new_needs_a_folder_and_a_report(tmp_path, capsys):
-    hand_in(tmp_path / "class" / "a.ipynb", RIGHT)
-    for arguments in ((tmp_path / "class",), (tmp_path / "class" / "a.ipynb", "--json", tmp_path / "r.json")):
-        assert grade(*arguments, "--new") == 2
-        assert "--new: expected a folder and --json FILE" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", " =", "\t"])

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from xformer_course.exercises import api, catalogue, check, hint, progress, registry
-from xformer_course.exercises.authoring import code_cell, markdown_cell
 from xformer_course.exercises.exercise import Exercise, Result, case
-from xformer_course.exercises.registry import chapter, find
+from xformer_course.exercises.registry import find
 from xformer_course.exercises.session import Session
 
 
@@ -235,31 +234,6 @@ def test_a_misconception_is_recognised_under_other_parameter_names_and_in_float3
     assert naive.misconception == "exponentials overflow"
 
 
-def test_two_mistakes_at_once_get_a_diagnosis():
-    def both(scores, axis=-1):
-        return np.exp(scores) / np.exp(scores).sum(axis=-1, keepdims=True)
-
-    assert check("3.2", both).misconception in {"exponentials overflow", "axis ignored"}
-
-
-def test_a_mistake_keeps_its_diagnosis_beside_a_second_one():
-    def unscaled_and_open(q, k, v, mask=None):
-        scores = q @ k.T
-        if mask is not None:
-            scores[~mask] = -np.inf
-        raw = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        weights = raw / raw.sum(axis=-1, keepdims=True)  # not a number in an empty row
-        return weights @ v, weights
-
-    assert check("3.9", unscaled_and_open).misconception == "no scaling + not a number in an empty row"
-
-
-def test_one_wrong_entry_of_a_prediction_is_enough_for_its_diagnosis():
-    shapes = {"scores": (7, 5), "weights": (5, 7), "output": (5, 2)}
-    assert check("3.8", shapes).misconception == "keys by queries"
-    assert check("3.8", {**shapes, "output": (9, 9)}).status == "wrong"
-
-
 def test_the_memory_of_a_call_is_measured_without_what_torch_loads_for_the_first_look():
     """Its first operation under a mode imports hundreds of modules, which takes 20 seconds while memory is traced."""
     pytest.importorskip("torch")
@@ -335,16 +309,6 @@ def test_a_chapter_without_exercises_is_an_error_for_the_catalogue():
 def test_an_unknown_number_lists_the_ids_of_the_chapter(capsys):
     check("3.99")
     assert "chapter 3 has 3.1, 3.2," in capsys.readouterr().out
-
-
-def test_printed_cells_hold_the_heading_the_statement_and_the_link():
-    text = markdown_cell(chapter(3), find("3.2"))
-    anchor = "exercise-3-2-a-softmax-that-does-not-overflow"
-    heading = f'### Exercise 3.2 · A softmax that does not overflow <a id="{anchor}"></a>'
-    assert text.startswith(f"{heading}\n\n*implement · 10 minutes · difficulty 2 of 3*")
-    assert find("3.2").statement in text
-    assert text.endswith(f"(solutions/03_scaled_dot_product_attention.ipynb#{anchor})")
-    assert code_cell(find("3.2")).endswith('    return ...\n\n\ncheck("3.2", my_softmax)')
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import pytest
 from xformer_course.exercises.grading import command, run
 from xformer_course.exercises.grading.kernel import KernelDied, Reply, Stopped
 from xformer_course.exercises.grading.limits import Limits
-from xformer_course.exercises.grading.report import Grade, NotebookGrade, Table, as_csv
+from xformer_course.exercises.grading.report import Grade, NotebookGrade
 from xformer_course.exercises.grading.source import Unreadable, parse, read_notebook
 from xformer_lib import cli
 
@@ -82,7 +82,6 @@ def test_an_odd_cell_is_read():
 # ---------------------------------------------------------------- what is written
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize("option", ["--json", "--csv"])
 @pytest.mark.parametrize("target", ["other.ipynb", "new.IPYNB", "linked.csv"])
 def test_a_report_never_takes_the_place_of_a_notebook(tmp_path, option, target, capsys):
@@ -96,7 +95,6 @@ def test_a_report_never_takes_the_place_of_a_notebook(tmp_path, option, target, 
     assert said.startswith(f"xformer grade: {option}: ") and said.endswith("; name another file\n")
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -114,7 +112,6 @@ def test_a_report_that_cannot_be_is_refused_before_the_work(tmp_path, monkeypatc
     assert capsys.readouterr().err == f"xformer grade: {words}\n"
 
 
-@pytest.mark.errors
 def test_a_full_disk_leaves_the_reports_that_were_there(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(command, "grade_notebook", lambda path, limits, **more: graded_as(path.name))
     notebook, reports = write(tmp_path / "one.ipynb", HONEST), [tmp_path / "all.json", tmp_path / "table.csv"]
@@ -142,23 +139,6 @@ def class_of_five(tmp_path):
     for name in "abcde":
         write(tmp_path / "class" / f"{name}.ipynb", HONEST)
     return tmp_path / "class"
-
-
-def test_each_row_stands_in_the_table_before_the_next_notebook(class_of_five, tmp_path, monkeypatch, capsys):
-    seen = []
-
-    def look(path, limits, *, seed, name, **more):
-        seen.append((tmp_path / "table.csv").read_text().count("\n"))
-        return graded_as(name)
-
-    monkeypatch.setattr(command, "grade_notebook", look)
-    assert grade(class_of_five, "--csv", tmp_path / "table.csv") == 0
-    assert seen == [1, 2, 3, 4, 5]  # the header, and a row for each that is done
-    assert (
-        (tmp_path / "table.csv")
-        .read_text(encoding="utf-8-sig")
-        .startswith("notebook,status,passed,attempted,total,3.1,seconds,error\na.ipynb,graded,1,1,1,passed")
-    )
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -210,17 +190,6 @@ def test_an_exercise_that_no_reading_foresaw_is_in_the_row(class_of_five, monkey
     assert (rows[0]["total"], rows[0]["3.1"], rows[0]["error"]) == ("2", "passed", "also checked: 3.10 wrong")
 
 
-def test_with_several_jobs_the_file_ends_in_the_order_of_the_names(class_of_five, tmp_path, monkeypatch, capsys):
-    def slow_first(path, limits, *, seed, name, **more):
-        time.sleep(0.4 if name == "a.ipynb" else 0)
-        return graded_as(name)
-
-    monkeypatch.setattr(command, "grade_notebook", slow_first)
-    assert grade(class_of_five, "--csv", tmp_path / "table.csv", "--jobs", 4) == 0
-    rows = list(csv.DictReader((tmp_path / "table.csv").open(encoding="utf-8-sig")))
-    assert [row["notebook"] for row in rows] == [f"{name}.ipynb" for name in "abcde"]
-
-
 @LINKS
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_the_table_goes_behind_what_a_descriptor_holds(class_of_five, tmp_path, monkeypatch, capsys, jobs):
@@ -234,14 +203,6 @@ def test_the_table_goes_behind_what_a_descriptor_holds(class_of_five, tmp_path, 
         assert grade(class_of_five / "a.ipynb", "--csv", place) == 0
     lines = (tmp_path / "all").read_text(encoding="utf-8").splitlines()
     assert lines[0] == "before" and "notebook,status" in lines[1] and len(lines) == 9
-
-
-@LINKS
-def test_the_json_alone_on_standard_output(class_of_five, monkeypatch, capsys):
-    monkeypatch.setattr(command, "grade_notebook", lambda path, limits, *, name="", **more: graded_as(name or path.name))
-    for place, count in ((class_of_five, 5), (class_of_five / "a.ipynb", 1)):
-        assert grade(place, "--json", "-") == 0
-        assert len(json.loads(capsys.readouterr().out)["notebooks"]) == count
 
 
 @pytest.mark.skipif(os.name != "posix", reason="this system has no SIGTERM to send")
@@ -293,11 +254,6 @@ def test_time_that_runs_out_while_cells_run_again_is_called_so(tmp_path, monkeyp
 # ---------------------------------------------------------------- names in a spreadsheet
 
 
-def test_an_ordinary_name_stays_as_it_is():
-    ordinary = "anna-lena/03 (2) – Übung_a=b.ipynb"
-    assert as_csv([NotebookGrade(ordinary)]).splitlines()[1].split(",")[0] == ordinary
-
-
 @LINKS
 def test_a_table_that_is_sent_into_a_file_is_utf_8_where_something_else_is_usual(tmp_path):
     """As on Windows."""
@@ -312,25 +268,6 @@ def test_a_table_that_is_sent_into_a_file_is_utf_8_where_something_else_is_usual
     assert done.returncode == 1, done.stderr
     rows = done.stdout.decode("utf-8").splitlines()
     assert [line.split(",")[0] for line in rows] == ["notebook", "anna.ipynb", "Łukasz.ipynb", "Ωμέγα.ipynb"]
-
-
-def test_letters_that_a_terminal_lacks_stand_in_the_table_as_escapes():
-    written = io.BytesIO()
-    table = Table(io.TextIOWrapper(written, encoding="cp1252"), set())
-    table.add(NotebookGrade("Łukasz – Übung.ipynb"))
-    assert written.getvalue().decode("cp1252").splitlines()[1].startswith(r"\u0141ukasz – Übung.ipynb,")
-
-
-@pytest.mark.errors
-def test_one_notebook_that_breaks_the_grader_is_one_line(tmp_path, monkeypatch, capsys):
-    def break_it(*anything, **more):
-        raise RuntimeError("no such\nluck")
-
-    monkeypatch.setattr(command, "grade_notebook", break_it)
-    monkeypatch.delenv("XFORMER_TRACEBACK", raising=False)
-    assert grade(write(tmp_path / "one.ipynb", HONEST)) == 2
-    error = capsys.readouterr().err
-    assert "one.ipynb: the grader stopped with RuntimeError: no such?luck; set XFORMER_TRACEBACK=1" in error and error.count("\n") == 1
 
 
 @LINKS

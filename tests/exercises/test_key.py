@@ -103,7 +103,6 @@ def test_the_command_writes_chapters_and_exercises(installed, tmp_path, capsys):
     assert (tmp_path / "key.md").read_text(encoding="utf-8") == out and capsys.readouterr().out == ""
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

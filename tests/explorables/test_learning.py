@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks.learning import FIRST, SENTENCES, surest_head
+from benchmarks.learning import FIRST, SENTENCES
 from tests.explorables.gestures import focus, keys, read, said
 from tests.explorables.stage import on_stage, readings
 from xformer_course import explorables
@@ -13,7 +13,6 @@ from xformer_course.explorables.explorable import asset
 from xformer_course.explorables.training_run import ROWS, START, text
 from xformer_lib.data.corpora import CORPUS_ERRORS, load_corpus
 from xformer_lib.data.splits import sentence_keys
-from xformer_lib.inspection import AttentionMaps
 
 RECORD = json.loads(asset("learning.json"))
 MOMENTS = RECORD["moments"]
@@ -38,35 +37,6 @@ def test_our_sentences_are_in_no_corpus(corpus):
     except CORPUS_ERRORS as reason:
         pytest.skip(str(reason).partition(" (")[0])
     assert known.isdisjoint(sentence_keys((text, ""))[0] for text in SENTENCES.values())
-
-
-def test_the_surest_head_reads_every_word():
-    """Not the one that is as sure of a single word; and a sentence without words counts as nothing."""
-
-    def maps(written):
-        rows = written + 1
-        cross = np.zeros((1, 3, rows, 3))
-        cross[0, 0, :, 0] = 1.0
-        cross[0, 1, range(rows), range(rows)] = 1.0
-        cross[0, 2] = 1 / 3
-        names = ("a",) * written + ("<eos>",)
-        return AttentionMaps(("b", "c", "<eos>"), names, names, np.full((1, 1, 3, 3), 1 / 3), np.full((1, 1, rows, rows), 1 / rows), cross)
-
-    assert surest_head([maps(2), maps(0)]) == (0, 1)
-
-
-@pytest.mark.parametrize(
-    ("words", "cut", "shown"),
-    [
-        (["Elle", "m'", "a", "vu."], False, "Elle m'a vu."),
-        (["Je", "Je"], True, "Je Je …"),
-        ([], False, "(nothing)"),
-        (["monde"] * 20, True, " ".join(["monde"] * 13) + " …"),
-        (["quelqu'"] * 20, True, ("quelqu'" * 20)[:80] + " …"),
-    ],
-)
-def test_what_was_written_as_a_line(words, cut, shown):
-    assert text({"words": words, "cut": cut}) == shown
 
 
 @pytest.mark.browser

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from tests.explorables.gestures import drag, focus, keys, middle, press, read, said
+from tests.explorables.gestures import drag, focus, keys, middle, read, said
 from tests.explorables.stage import FIGURE, on_stage, readings
 from xformer_course import explorables
 from xformer_course.explorables.reordering import ASKING_X, LAYERS, W_K, W_Q, W_V, WORDS, X
@@ -92,24 +92,6 @@ def test_arrow_keys_move_a_word_and_the_focus_stays_with_it(chromium, tmp_path):
 
 
 @pytest.mark.browser
-def test_buttons_move_a_word_and_know_the_ends(chromium, tmp_path):
-    async def work(tab):
-        for name in ("move dog later", "move man earlier", "move bites earlier", "move man later", "move man later", "move man later"):
-            await focus(tab, f'button[aria-label="{name}"]')
-            await keys(tab, "Enter")
-        ends = await tab.evaluate(
-            f"[...{FIGURE}.querySelectorAll('.xf-step[aria-disabled=true]')].map((e) => e.getAttribute('aria-label'))"
-        )
-        rows = await tab.evaluate(f"[...{FIGURE}.querySelectorAll('ol')].map((l) => [...l.children].map((e) => e.firstChild.textContent))")
-        return ((await read(tab))["order"], ends, rows, await tab.evaluate("document.activeElement.getAttribute('aria-label')"))
-
-    order, ends, rows, focused = on_stage(chromium, tmp_path, explorables.permutations(), work)
-    assert order == [1, 0, 2, 3, 4]
-    assert ends == ["move bites earlier", "move man later"] and focused == "move man later"
-    assert rows == [[WORDS[row] for row in order]] * 2, "input and output rows stand in the same order"
-
-
-@pytest.mark.browser
 def test_a_pointer_drags_a_word(chromium, tmp_path):
     async def work(tab):
         grips = [await middle(tab, f"ol li:nth-child({place}) .xf-grip") for place in (1, 2, 3, 4, 5)]
@@ -122,19 +104,6 @@ def test_a_pointer_drags_a_word(chromium, tmp_path):
     assert down == [1, 2, 3, 0, 4]
     assert up == [4, 1, 2, 3, 0]
     assert heard.startswith("man bites the old dog: every row")
-
-
-@pytest.mark.browser
-def test_presets(chromium, tmp_path):
-    async def work(tab):
-        orders = []
-        for name in ("Swap dog and man", "Rotate", "Reverse", "Start again"):
-            await press(tab, name)
-            orders.append((await read(tab))["order"])
-        return orders
-
-    orders = on_stage(chromium, tmp_path, explorables.permutations(), work)
-    assert orders == [[4, 1, 2, 3, 0], [1, 2, 3, 0, 4], [4, 0, 3, 2, 1], [0, 1, 2, 3, 4]]
 
 
 @pytest.mark.browser

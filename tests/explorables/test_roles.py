@@ -1,14 +1,9 @@
 """A query is blue, a key orange and a value green in the explorables that have them, and nothing else there is."""
 
-import re
-
-import numpy as np
 import pytest
 
 from tests.explorables.stage import FIGURE, on_stage
 from xformer_course import explorables
-from xformer_course.explorables.explorable import asset
-from xformer_course.explorables.pictures import matrix_table
 from xformer_course.plots.style import ROLES
 
 # From the class of a word to its colour and to what is written in it.
@@ -59,15 +54,3 @@ def test_lookup_draws_query_keys_and_values_in_them(chromium, tmp_path):
     query, key, value = (rgb(ROLES[name]) for name in ("query", "key", "value"))
     assert (colours["line2"], colours["line3"], colours["rect"], colours["circle8"]) == ({key}, {query}, {value}, {query})
     assert not colours["circle7"] & {query, key, value}, "the output is none of them"
-
-
-def test_what_was_chosen_has_an_accent_of_its_own():
-    """Frames, pressed buttons and the bar of a slider are no query."""
-    rules = asset("kit.css") + asset("translator.css")
-    for rule in re.findall(r"(?:outline|accent-color|border|background): [^;]*var\(--([\w-]+)\)", rules):
-        assert rule not in {"query", "key", "value", "xf-first", "xf-second", "xf-third"}, rule
-
-
-def test_pictures_without_script_paint_the_axes():
-    table = matrix_table(np.array([[0.5]]), rows=["a"], columns=["b"], title="t", axes=("query (word)", "key"))
-    assert '<span class="xf-query">query</span> (word) ↓ <span class="xf-key">key</span> →' in table

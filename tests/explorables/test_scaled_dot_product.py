@@ -15,11 +15,6 @@ pytestmark = pytest.mark.browser
 MASKS = {"none": np.ones((3, 4), dtype=bool), "causal": np.tri(3, 4, dtype=bool), "padding": np.arange(4)[None] < [[3]] * 3}
 
 
-CELLS = f"[...{FIGURE}.querySelectorAll('td[role=gridcell]')]"
-PRINTED = f"{CELLS}.map((e) => e.textContent)"
-UNDERLINED = f"{CELLS}.map((e) => e.classList.contains('xf-changed'))"
-
-
 def drawn(seed, size):
     rng = np.random.default_rng(seed)
     return {name: (size * rng.normal(size=array.shape)).round(1).tolist() for name, array in (("q", Q), ("k", K), ("v", V))}
@@ -76,12 +71,6 @@ def test_every_cell_says_what_it_was_made_of(chromium, tmp_path):
     assert found[3]["near"] == [["weights", 1, j] for j in range(4)] + [["v", j, 2] for j in range(4)]
 
 
-def test_a_large_score_is_taken_from_each(chromium, tmp_path):
-    state = {"k": [[0, 0], [2, 0], [2, 30], [0, 3]], "chosen": ["weights", 1, 3], "scaled": False}
-    (one,) = readings(chromium, tmp_path, explorables.scaled_dot_product(), [state])
-    assert "with the largest score, 30.00, taken from each: exp(−27.00) / (exp(−30.00) +" in one["trace"]
-
-
 def test_arrow_keys_change_a_number_and_what_changed_is_said(chromium, tmp_path):
     async def work(tab):
         heard = []
@@ -108,43 +97,6 @@ def test_arrow_keys_change_a_number_and_what_changed_is_said(chromium, tmp_path)
         "3 of 9 numbers of the output.",
     ]
     assert marked == 2 + 2 + (4 - 1) + 3, "what two decimals do not show is not underlined"
-
-
-def test_only_what_is_printed_otherwise_is_underlined(chromium, tmp_path):
-    """A change that two decimals do not show is counted, and said to be too small to see."""
-
-    async def work(tab):
-        before = await tab.evaluate(PRINTED)
-        await focus(tab, 'input[aria-label="K, big, describes"]')
-        await keys(tab, "ArrowUp")
-        return before, await tab.evaluate(PRINTED), await tab.evaluate(UNDERLINED), await said(tab), await read(tab)
-
-    before, after, underlined, heard, state = on_stage(chromium, tmp_path, explorables.scaled_dot_product(), work)
-    assert [one != other for one, other in zip(before, after, strict=True)] == underlined
-    k = K.copy()
-    k[1, 0] += 0.1
-    weights, first = (scaled_dot_product_attention(Q, keys, V)[1] for keys in (k, K))
-    np.testing.assert_allclose(state["weights"], weights, atol=1e-9)
-    changed = np.abs(weights - first) > 1e-12
-    hidden = changed & (np.round(weights, 2) == np.round(first, 2))
-    assert changed.sum() == 8 and hidden.any()
-    assert f"8 of 12 weights ({hidden.sum()} beyond the second decimal)" in heard
-
-
-def test_how_many_weights_a_key_moves():
-    """What chapter 3 says beside the figure: eight from its start, twelve once no query has a 0 in the column."""
-    full = Q + (Q == 0) * 0.7
-    for i, j in np.ndindex(*K.shape):
-        k = K.copy()
-        k[i, j] += 0.5
-        for q, moved in ((Q, 8), (full, 12)):
-            one, other = (scaled_dot_product_attention(q, keys, V)[1] for keys in (K, k))
-            assert (np.abs(one - other) > 1e-9).sum() == moved
-    k = K.copy()
-    k[1, 0] = 4
-    caption = explorables.scaled_dot_product().caption
-    for scale, words in ((1, "describes? gives big 0.73"), (math.sqrt(2), "and 0.85 without the division")):
-        assert f"{scaled_dot_product_attention(scale * Q, k, V)[1][0, 1]:.2f}" in words and words in caption
 
 
 def test_what_is_no_number_is_refused_and_named(chromium, tmp_path):

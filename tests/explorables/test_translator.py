@@ -186,7 +186,6 @@ def test_the_scripts_carry_every_byte(tmp_path, name):
     assert Tokenizer.load(model / "tokenizer.json").vocab_size == 8000
 
 
-@pytest.mark.errors
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="got no config.json; restore it"):
         live.writer().write_files(tmp_path / "out", tmp_path)

@@ -171,25 +171,6 @@ def test_a_reader_at_the_keyboard(chromium, page):
     check_map(seen)
 
 
-def test_the_marked_cell_stays_on_a_small_screen(chromium, page):
-    """Where the arrow keys lead is seen, across and down."""
-    far = f"""
-    (() => {{ const cell = {FIGURE}.querySelector('[role=grid] .xf-marked').getBoundingClientRect();
-      const box = {FIGURE}.querySelector('[role=grid]').closest('.xf-scroll').getBoundingClientRect();
-      return [box.left - cell.left, cell.right - box.right, -cell.top, cell.bottom - innerHeight]; }})()"""
-
-    async def work(tab):
-        await tab.screen(390, 844)
-        await live.click_and_wait(tab)
-        await write(tab, live.HARD[-5])
-        await focus(tab, "[role=grid]")
-        await keys(tab, *["ArrowRight"] * 18, *["ArrowDown"] * 20)
-        return await tab.evaluate(far)
-
-    found, problems = visit(chromium, page.as_uri(), work)
-    assert problems == [] and max(found) < 1
-
-
 async def take(tab, text):
     """Type a piece into the field beneath the five, press Enter; what is read then, and what is said."""
     await focus(tab, "input[size]")

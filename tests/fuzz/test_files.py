@@ -24,7 +24,6 @@ from xformer_lib.training import loop
 from xformer_lib.training.checkpoint import load_model, load_setup, load_tensors, save_setup, save_tensors
 from xformer_lib.training.config import TrainConfig, config_to_json
 
-pytestmark = pytest.mark.errors
 ROOT = Path(__file__).parents[2]
 WORDS = ["le", "chat", "dort", "ici", "gros", "jaune", "jardin"]
 PAIRS = [

@@ -1,6 +1,5 @@
 """Means over seeds: the points, the length of the bars, and what is refused."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -51,20 +50,6 @@ def test_quantiles_of_student(freedom, quantile):
     assert _t_factor(freedom) == pytest.approx(quantile, abs=6e-4)
 
 
-def test_lines_stay_apart_in_grey(table):
-    ax = plots.band_plot(X, {"a": table, "b": table}, xlabel="x", ylabel="y")
-    lines = [container.lines[0] for container in ax.containers]
-    assert len({(line.get_linestyle(), line.get_marker()) for line in lines}) == 2
-
-
-def test_logarithmic_axes_and_given_axes(table):
-    _, ax = plt.subplots()
-    assert plots.band_plot(X, {"a": table}, xlabel="x", ylabel="y", log_x=True, log_y=True, ax=ax) is ax
-    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
-    assert [label.get_text() for label in ax.get_xticklabels()] == ["8", "16", "64"]
-
-
-@pytest.mark.errors
 @pytest.mark.parametrize(
     "change,fragment",
     [

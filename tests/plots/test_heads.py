@@ -47,7 +47,6 @@ class TestInfluenceMap:
         assert {ax.images[0].get_clim() for ax in axes} == {(0.0, 5.0)}
         assert len(axes[0].figure.axes) == 2
 
-    @pytest.mark.errors
     def test_errors_say_what_to_do(self):
         with pytest.raises(ValueError, match="influence: expected sizes of at least 0, got -1; take the absolute"):
             plots.influence_map(-np.ones((1, 2)), ["a", "b"])

@@ -1,6 +1,5 @@
 """Rows on the move: which lines are drawn for layers that do and do not respect an order."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -49,11 +48,6 @@ def test_one_vector_for_all_rows_is_one_line(x):
     assert lines(flow(lambda x: x[0], x), "output") == []
 
 
-def test_unequal_rows_are_not_joined(x):
-    ax = flow(lambda x: x + np.arange(4.0)[:, None], x)
-    assert lines(ax, "output") == lines(ax, "coincidence") == []
-
-
 def test_rounding_is_forgiven_up_to_the_tolerance(x):
     noisy = x + 1e-12
     assert len(lines(plots.permutation_flow(x, ORDER, x, noisy[list(ORDER)]), "output")) == 4
@@ -88,46 +82,6 @@ def test_equal_rows_have_equal_colours(x):
         assert rows[place][6:9] == rows[row][9:12]
 
 
-def cells(ax):
-    return [cell.get_facecolor() for cell in ax.patches if hasattr(cell, "get_width")]
-
-
-def test_given_limits_paint_equal_numbers_alike_in_several_drawings(x):
-    table = np.arange(4.0)[:, None]
-    limits = (-5.0, 9.0), (-5.0, 9.0)
-    stay = plots.permutation_flow(x, ORDER, x, x + table, limits=limits)
-    other = plots.permutation_flow(x, ORDER, x, 2.0 * x, limits=limits)
-    alone = plots.permutation_flow(x, ORDER, x, 2.0 * x)
-    assert cells(stay)[36:] == cells(other)[36:] == cells(other)[:12] != cells(alone)[36:]
-
-
-def test_what_the_layer_is_given_and_what_stands_above_can_be_said(x):
-    names = ["X + E", "P X + E", "f(P X + E)", "f(X + E)"]
-    moved = x[list(ORDER)] + 1.0
-    ax = plots.permutation_flow(x, ORDER, x, x, moved=moved, names=names)
-    same = plots.permutation_flow(moved, range(4), x, x, limits=((x.min(), moved.max()), (0.0, 1.0)))
-    assert {text.get_text() for text in ax.texts} >= set(names)
-    assert cells(ax)[12:24] == cells(same)[:12]
-    assert lines(ax, "input") == MOVED
-
-
-def test_a_single_row_is_said_to_be_of_all_words(x):
-    ax = flow(lambda x: x.mean(axis=0), x, words=WORDS)
-    found = [text for text in ax.texts if text.get_text() == "all"]
-    assert [text.get_position()[1] for text in found] == [1.5, 1.5]
-    assert not [text for text in flow(lambda x: x, x, words=WORDS).texts if text.get_text() == "all"]
-
-
-def test_it_draws_on_the_axes_given(x):
-    _, ax = plt.subplots()
-    assert flow(lambda x: x, x, ax=ax) is ax
-
-
-def test_a_constant_layer_can_be_drawn(x):
-    assert len(lines(flow(lambda x: np.zeros((4, 2)), x), "coincidence")) == 12
-
-
-@pytest.mark.errors
 @pytest.mark.parametrize(
     ("change", "fragment"),
     [

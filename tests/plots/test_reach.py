@@ -1,6 +1,5 @@
 """Receptive fields: the cells, the cross and the words, and what is refused."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -24,13 +23,6 @@ def test_cells_cross_and_words():
     assert words(ax.figure.axes[1].get_yticklabels()) == ["stayed", "moved"]
 
 
-def test_given_axes_and_words():
-    _, ax = plt.subplots()
-    assert plots.reach_map(MOVED, ROWS, changed=0, positions=list("abcde"), ax=ax) is ax
-    assert words(ax.get_xticklabels()) == list("abcde")
-
-
-@pytest.mark.errors
 @pytest.mark.parametrize(
     "moved,options,fragment",
     [

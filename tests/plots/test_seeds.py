@@ -1,6 +1,5 @@
 """Rows of seeds: what is drawn where, how long the interval is, and what is refused."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -31,12 +30,6 @@ def test_bar_is_students_interval_of_the_mean():
     assert [line.get_xdata()[0] for line in ax.lines if line.get_linestyle() == ":"] == [4.0]
 
 
-def test_draws_on_the_axes_it_is_given():
-    _, ax = plt.subplots()
-    assert plots.seed_rows(SERIES, xlabel="score", ax=ax) is ax
-
-
-@pytest.mark.errors
 @pytest.mark.parametrize("series", [{}, {"none": []}, {"table": [[1.0, 2.0]]}])
 def test_a_name_without_scores_is_refused(series):
     with pytest.raises(ValueError, match="^series: expected a list of scores for each name"):

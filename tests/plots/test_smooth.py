@@ -35,7 +35,6 @@ class TestSmoothPlot:
         assert truth.get_linewidth() < curve.get_linewidth() and truth.get_zorder() < curve.get_zorder()
         assert (curve.get_color(), curve.get_linestyle()) == (plain.lines[0].get_color(), plain.lines[0].get_linestyle())
 
-    @pytest.mark.errors
     def test_what_does_not_pair_up_is_refused(self):
         with pytest.raises(ValueError, match="a: expected 101, one for each x, got 3"):
             plots.smooth_plot(self.X, {"a": [1, 2, 3]}, xlabel="x", ylabel="y")

@@ -45,7 +45,6 @@ def test_lines_lead_from_a_beginning_to_its_extension():
     assert all(start in places and end[0] == start[0] + 1 for start, end in drawn)
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize("steps", [[STEPS[0], [(("c", "d"), 0.1)]], [STEPS[0], [(("z", "d"), 0.1)]], [STEPS[1]]])
 def test_an_extension_of_what_was_not_kept_is_refused(steps):
     with pytest.raises(ValueError, match="^steps: expected extensions of what step . kept, got '"):
@@ -76,7 +75,6 @@ def test_each_value_is_in_a_bar_on_its_side_of_zero():
     assert axes[0].get_xlim() == axes[1].get_xlim()
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize("draws", [{}, {"none": []}])
 def test_a_histogram_wants_values(draws):
     with pytest.raises(ValueError, match="^draws: expected values for each name, got none|^draws: .* got 0 for 'none'"):

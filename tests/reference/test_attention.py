@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from xformer_lib.reference.attention import additive_attention, scaled_dot_product_attention, softmax
-from xformer_lib.reference.masks import causal_mask, length_mask
+from xformer_lib.reference.masks import length_mask
 
 BATCH, NUM_HEADS, NUM_QUERIES, NUM_KEYS = 2, 3, 5, 7
 WIDTH_Q, WIDTH_K, WIDTH_V, WIDTH_A = 11, 13, 17, 19  # all sizes are different primes
@@ -114,14 +114,6 @@ class TestScaledDotProductAttention:
         assert not weights[0, :, 5:].any()
         assert not weights[1].any() and not output[1].any()
 
-    def test_what_is_hidden_has_no_influence(self, rng, qkv):
-        q, k, v = qkv[0][:5], qkv[1][:5], qkv[2][:5]
-        before, _ = scaled_dot_product_attention(q, k, v, mask=causal_mask(5))
-        k[4], v[4] = rng.normal(size=WIDTH_Q), rng.normal(size=WIDTH_V)
-        after, _ = scaled_dot_product_attention(q, k, v, mask=causal_mask(5))
-        np.testing.assert_array_equal(before[:4], after[:4])
-        assert not np.allclose(before[4], after[4])
-
     def test_without_keys_there_is_nothing_to_attend_to(self, qkv):
         output, weights = scaled_dot_product_attention(qkv[0], qkv[1][:0], qkv[2][:0])
         assert weights.shape == (NUM_QUERIES, 0)
@@ -132,12 +124,6 @@ class TestScaledDotProductAttention:
         q, k, v = (array.astype(dtype) for array in qkv)
         for array in scaled_dot_product_attention(q, k, v, mask=random_mask(rng)):
             assert array.dtype == dtype
-
-    @pytest.mark.filterwarnings("error")
-    def test_large_scores_give_no_warning_and_no_nan(self, qkv):
-        q, k, v = qkv
-        output, _ = scaled_dot_product_attention(1e3 * q, 1e3 * k, v)
-        assert np.isfinite(output).all()
 
 
 class TestAdditiveAttention:
@@ -163,69 +149,3 @@ class TestAdditiveAttention:
     def test_keeps_the_precision(self, rng, scorer):
         arrays = [array.astype(np.float32) for array in (*self.arrays(rng), *scorer)]
         assert additive_attention(*arrays)[0].dtype == np.float32
-
-
-@pytest.mark.errors
-class TestErrors:
-    """Each message names the argument, what was expected, what came and what to do."""
-
-    def ask(self, qkv, fragment, *, attend=scaled_dot_product_attention, **options):
-        with pytest.raises(ValueError) as caught:
-            attend(*qkv, **options)
-        assert fragment in str(caught.value)
-
-    @pytest.mark.parametrize("place,name", [(0, "q"), (1, "k"), (2, "v")])
-    def test_a_single_vector(self, qkv, place, name):
-        arrays = [array[0] if position == place else array for position, array in enumerate(qkv)]
-        self.ask(arrays, f"{name}: expected an array (*b, position, width), got shape ({arrays[place].shape[0]},)")
-        self.ask(arrays, f"for a single vector write {name}[None]")
-
-    def test_a_list(self, qkv):
-        self.ask([qkv[0].tolist(), *qkv[1:]], "q: expected an array (*b, position, width), got list")
-
-    def test_different_batch_axes(self, qkv):
-        q, k, v = qkv
-        self.ask([q[None], k, v], "q, k, v: expected the same batch axes, got (1,), () and ()")
-
-    def test_a_value_too_few(self, qkv):
-        q, k, v = qkv
-        self.ask([q, k, v[:-1]], f"v: expected one value for each of the {NUM_KEYS} keys, got {NUM_KEYS - 1}")
-
-    def test_queries_wider_than_keys(self, qkv):
-        q, k, v = qkv
-        self.ask([q, k[:, :-1], v], f"q, k: expected the same width of at least 1, got {WIDTH_Q} and {WIDTH_Q - 1}")
-
-    def test_queries_without_width(self, qkv):
-        q, k, v = qkv
-        self.ask([q[:, :0], k[:, :0], v], "q, k: expected the same width of at least 1, got 0 and 0")
-
-    @pytest.mark.parametrize("dtype", [np.int64, np.float64])
-    def test_a_mask_of_numbers(self, qkv, dtype):
-        mask = np.ones((NUM_QUERIES, NUM_KEYS), dtype=dtype)
-        self.ask(qkv, f"mask: expected booleans (True = may attend), got {np.dtype(dtype)}; write a", mask=mask)
-
-    def test_a_mask_that_is_a_list(self, qkv):
-        self.ask(qkv, "mask: expected booleans (True = may attend), got list", mask=[[True] * NUM_KEYS] * NUM_QUERIES)
-
-    @pytest.mark.parametrize("shape", [(NUM_KEYS, NUM_QUERIES), (1, NUM_QUERIES, NUM_KEYS), (BATCH, NUM_KEYS)])
-    def test_a_mask_that_does_not_fit(self, qkv, shape):
-        expected = f"fits the scores {(NUM_QUERIES, NUM_KEYS)}, got {shape}"
-        self.ask(qkv, expected, mask=np.ones(shape, dtype=bool))
-
-    def test_additive_scorer_of_wrong_shape(self, rng, qkv):
-        good = rng.normal(size=(WIDTH_Q, WIDTH_A)), rng.normal(size=(WIDTH_Q, WIDTH_A)), rng.normal(size=WIDTH_A)
-        cases = {
-            f"w_q: expected shape ({WIDTH_Q}, {WIDTH_A}), got shape ({WIDTH_A}, {WIDTH_Q})": (good[0].T, *good[1:]),
-            f"w_k: expected shape ({WIDTH_Q}, {WIDTH_A}), got list": (good[0], good[1].tolist()[:-1], good[2]),
-            f"w_v: expected one vector (a,), got shape ({WIDTH_A}, 1)": (*good[:2], good[2][:, None]),
-        }
-        for fragment, scorer in cases.items():
-            with pytest.raises(ValueError) as caught:
-                additive_attention(*qkv, *scorer)
-            assert fragment in str(caught.value)
-
-    def test_additive_checks_arrays_and_mask_too(self, rng, qkv):
-        w_q, w_k, w_v = rng.normal(size=(WIDTH_Q, 2)), rng.normal(size=(WIDTH_Q, 2)), rng.normal(size=2)
-        options = {"w_q": w_q, "w_k": w_k, "w_v": w_v, "attend": additive_attention}
-        self.ask([qkv[0], qkv[1], qkv[2][0]], "v: expected an array", **options)
-        self.ask(qkv, "mask: expected booleans", mask=np.ones((NUM_QUERIES, NUM_KEYS)), **options)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from xformer_lib.reference import check_equivariant, check_invariant, permutation_matrix
-from xformer_lib.reference.permutations import PermutationCheck
 
 CYCLE = (1, 3, 0, 2)
 
@@ -85,12 +84,6 @@ def test_how_many_orders_were_tried_is_said():
     assert repr(sample) == "equivariant: 107 of 5040 orders tried, all agree"
 
 
-def test_it_prints_readably():
-    found = check_equivariant(NEITHER["running sum"], np.array([[1.0], [2.0], [6.0]]))
-    assert repr(found) == "not equivariant: order (0, 2, 1)\nexpected\n[[1.]\n [9.]\n [3.]]\ngot\n[[1.]\n [7.]\n [9.]]"
-    assert isinstance(found, PermutationCheck) and not found
-
-
 def test_rounding_is_forgiven_and_a_thousandth_is_not():
     def in_turn(x):
         total = np.zeros(1)
@@ -104,17 +97,6 @@ def test_rounding_is_forgiven_and_a_thousandth_is_not():
     assert not check_equivariant(lambda x: x + 1e-3 * np.arange(len(x))[:, None], drawn(4))
 
 
-def test_single_precision_has_its_own_tolerance():
-    x = drawn(5).astype(np.float32)
-    assert check_invariant(lambda x: np.cumsum(x, axis=0)[-1], x)
-    assert not check_equivariant(lambda x: x + np.float32(0.01) * np.arange(5, dtype=np.float32)[:, None], x)
-
-
-def test_tolerance_follows_the_size_of_the_numbers():
-    assert not check_equivariant(NEITHER["running sum"], 1e-12 * drawn(4))
-    assert check_equivariant(EQUIVARIANT["minus the mean"], 1e12 * drawn(4))
-
-
 def test_large_numbers_in_one_column_hide_nothing_in_another():
     x = drawn(4)
     x[:, 0] *= 1e10
@@ -123,21 +105,6 @@ def test_large_numbers_in_one_column_hide_nothing_in_another():
     beside = lambda x: np.stack([1e10 + 0.0 * x[:, 0], np.cumsum(x[:, 1])], axis=1)  # noqa: E731
     assert not check_equivariant(beside, x)
     assert not check_invariant(lambda x: np.array([1e10, x[0, 1]]), x)
-
-
-def test_rounding_that_spills_from_a_large_column_is_forgiven():
-    x = drawn(6)
-    x[:, 0] = 1e8 + x[:, 0]
-    noisy = lambda x: np.stack([x[:, 0], (x[:, 0] + x.sum()) - x.sum() - x[:, 0]], axis=1)  # noqa: E731
-    assert np.abs(noisy(x)[:, 1]).max() > 0  # nothing but rounding, and it depends on the order
-    assert check_equivariant(noisy, x)
-    assert check_invariant(lambda x: np.append((x - x.mean(axis=0)).sum(axis=0), 1e8), x)
-
-
-def test_what_is_fainter_than_half_of_the_digits_passes():
-    places = np.arange(4.0)[:, None]
-    assert check_equivariant(lambda x: x + 1e-10 * places, drawn(4))
-    assert not check_equivariant(lambda x: x + 1e-6 * places, drawn(4))
 
 
 def test_a_random_layer_fails_at_the_order_that_moves_nothing():
@@ -199,7 +166,3 @@ def test_an_infinity_equals_itself_and_nothing_else():
     assert check_invariant(lambda x: np.array([-np.inf, x.sum(), np.inf]), x)
     assert not check_invariant(lambda x: np.array([-np.inf, x[0, 0]]), x)
     assert not check_invariant(lambda x: np.array([np.inf if x[0, 0] > x[1, 0] else -np.inf]), x)
-
-
-def test_a_long_row_can_be_shown():
-    assert repr(check_invariant(lambda x: x.sum(), np.ones((2000, 1)))).endswith("of more than 10^15 orders tried, all agree")

@@ -1,6 +1,6 @@
 """Whatever stands where an array or a number belongs: one line that names the argument and says what to write instead.
 
-Every argument of every public function is exchanged in turn, the others stay right.
+Every argument of every public function is exchanged in turn, the others stay right; then those whose shapes do not fit.
 """
 
 import inspect
@@ -92,6 +92,73 @@ def test_one_line_names_the_argument(name):
             FUNCTIONS[name](**{**RIGHT[name], argument: WRONG[kind]})
         said = str(caught.value)
         assert re.fullmatch(rf"[\w, ]*\b{argument}\b[\w, ]*: expected [^\n]+, got [^\n]+; [^\n]+", said), said
+
+
+ATTENTION, HEADS, W = "scaled_dot_product_attention", "multi_head_attention", RIGHT["multi_head_attention"]
+MATRIX, SCORER = RIGHT["cross_attention"], RIGHT["additive_attention"]
+MISFITS = [  # what is changed, and what is said, with … for what stands between
+    (ATTENTION, {"q": Q[0]}, "q: expected an array (*b, position, width), got shape (2,)…for a single vector write q[None]"),
+    (ATTENTION, {"v": V[0]}, "v: expected an array (*b, position, width), got shape (3,)…write v[None]"),
+    (ATTENTION, {"q": Q[None]}, "q, k, v: expected the same batch axes, got (1,), () and ()"),
+    (ATTENTION, {"v": V[:-1]}, "v: expected one value for each of the 7 keys, got 6"),
+    (ATTENTION, {"k": K[:, :1]}, "q, k: expected the same width of at least 1, got 2 and 1"),
+    (ATTENTION, {"q": Q[:, :0], "k": K[:, :0]}, "q, k: expected the same width of at least 1, got 0 and 0"),
+    (ATTENTION, {"mask": np.ones((I, J))}, "mask: expected booleans (True = may attend), got float64; write a"),
+    (ATTENTION, {"mask": OPEN.tolist()}, "mask: expected booleans (True = may attend), got list"),
+    (ATTENTION, {"mask": OPEN.T}, "fits the scores (5, 7), got (7, 5)"),
+    (ATTENTION, {"mask": OPEN[None]}, "fits the scores (5, 7), got (1, 5, 7)"),
+    (ATTENTION, {"mask": OPEN[:2]}, "fits the scores (5, 7), got (2, 7)"),
+    ("additive_attention", {"w_q": SCORER["w_q"].T}, "w_q: expected shape (2, 11), got shape (11, 2)"),
+    ("additive_attention", {"w_k": SCORER["w_k"].tolist()[:-1]}, "w_k: expected shape (2, 11), got list"),
+    ("additive_attention", {"w_v": SCORER["w_v"][:, None]}, "w_v: expected one vector (a,), got shape (11, 1)"),
+    ("additive_attention", {"v": V[0]}, "v: expected an array"),
+    ("additive_attention", {"mask": np.ones((I, J))}, "mask: expected booleans"),
+    (HEADS, {"x": X[0]}, "x: expected an array (*b, position, width), got shape (6,); for one word write x[None]"),
+    (HEADS, {"context": CONTEXT[0]}, "context: expected an array"),
+    (HEADS, {"x": X[None]}, "x, context: expected the same batch axes, got (1,) and (); repeat one until they agree"),
+    (HEADS, {"w_q": W["w_q"][0]}, "w_q: expected (h, 6, head width), got shape (6, 2); per_head cuts a wide one"),
+    (HEADS, {"w_k": W["w_k"].swapaxes(1, 2)}, "w_k: expected (2, 6, head width), got shape (2, 2, 6); per_head cuts a wide one"),
+    (HEADS, {"w_v": W["w_v"][:1]}, "w_v: expected (2, 6, head width)"),
+    (HEADS, {"w_q": W["w_q"][..., 1:]}, "w_k: expected head width 1 as in w_q, got 2"),
+    (HEADS, {"w_o": W["w_o"][:-1]}, "w_o: expected 6 rows, one for each number of the joined heads, got shape (5, 6)"),
+    (HEADS, {"w_o": W["w_o"][0]}, "w_o: expected 6 rows, one for each number of the joined heads, got shape (6,)"),
+    (HEADS, {"mask": OPEN.T}, "mask: expected a shape that fits the scores (2, 5, 7), got (7, 5)"),
+    ("per_head", {"wide": np.ones((5, 7))}, "wide: expected (m, h·d) with h = 2 equal heads…got shape (5, 7); change the number of heads"),
+    ("per_head", {"wide": np.ones((2, 3, 6))}, "wide: expected (m, h·d)…got shape (2, 3, 6)"),
+    *(("per_head", {"num_heads": n}, f"num_heads: expected a whole number, 1 or more, got {n}; pass the number") for n in (0, -2, 1.5)),
+    ("cross_attention", {"x": X[0]}, "x: expected an array (*b, position, width), got shape (6,); for a"),
+    ("cross_attention", {"context": CONTEXT[0]}, "context: expected an array (*b, position, width), got shape (6,); for a"),
+    ("cross_attention", {"w_q": MATRIX["w_q"].T}, "w_q: expected (6, columns), got shape (2, 6); one row for each number"),
+    ("cross_attention", {"w_v": MATRIX["w_v"].T}, "w_v: expected (6, columns), got shape (3, 6); one row for each number"),
+    ("cross_attention", {"w_q": MATRIX["w_q"][:, 1:]}, "w_q, w_k: expected the same number of columns, got 1 and 2; queries meet keys"),
+    ("self_attention", {"w_k": MATRIX["w_k"].tolist()}, "w_k: expected (6, columns), got list; write np.array(w_k)"),
+    ("self_attention", {"w_q": MATRIX["w_q"][None]}, "w_q: expected (6, columns), got shape"),
+    ("self_attention", {"mask": np.ones((I, I))}, "mask: expected booleans"),
+    *(
+        (lookup, change, said)
+        for lookup in ("soft_lookup", "hard_lookup")
+        for change, said in (
+            ({"query": np.float64(1.0)}, f"query: expected an array (*b, width), got {np.float64(1.0)!r}"),
+            ({"keys": K[0]}, "keys: expected a matrix (key, width), got shape (2,); add the missing axis"),
+            ({"values": V[:, 0]}, "values: expected a matrix (key, width), got shape (7,)"),
+            ({"keys": K[None]}, "keys: expected a matrix (key, width), got shape (1, 7, 2); index the others away"),
+            ({"values": V[:-1]}, "keys, values: expected one value for each key, and at least one pair, got 7 keys and 6 values; they are"),
+            ({"keys": K[:0], "values": V[:0]}, "at least one pair, got 0 keys and 0 values"),
+            ({"query": Q[:, 1:]}, "query: expected the width of the keys, 2, got 1; make"),
+        )
+    ),
+    *(
+        ("soft_lookup", {"temperature": t}, f"temperature: expected a positive number, got {t!r}; for the limit at 0")
+        for t in (0, -0.5, np.nan, "warm", None)
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "said"), MISFITS)
+def test_what_does_not_fit_is_named(name, change, said):
+    with pytest.raises(ValueError) as caught:
+        FUNCTIONS[name](**RIGHT[name] | change)
+    assert all(part in str(caught.value) for part in said.split("…")), caught.value
 
 
 @pytest.mark.parametrize(

@@ -19,20 +19,10 @@ from xformer_lib.training.checkpoint import load_tensors
 
 ROOT = Path(__file__).parents[2]
 pytestmark = posix
-SMALL = [
-    "--set",
-    "d_model=22",
-    "num_heads=2",
-    "d_ff=29",
-    "num_encoder_layers=1",
-    "num_decoder_layers=1",
-    "max_len=31",
-    "vocab_size=283",
-    "max_tokens=301",
-    "warmup_steps=2",
-    "validate_every=20",
-    "max_steps=101",
-]
+SMALL = (
+    "--set d_model=22 num_heads=2 d_ff=29 num_encoder_layers=1 num_decoder_layers=1 max_len=31 vocab_size=283 "
+    "max_tokens=301 warmup_steps=2 validate_every=20 max_steps=101"
+).split()
 FULL = "could not be written (File too large); what stood there is untouched, make room or name another folder"
 needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 
@@ -326,7 +316,6 @@ def fails(capsys, monkeypatch, tmp_path):
     return run
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize("device", ["tpu", "mps"])
 def test_a_device_that_is_not_there(fails, unbroken, device):
     if device == "mps" and torch.backends.mps.is_available():
@@ -337,7 +326,6 @@ def test_a_device_that_is_not_there(fails, unbroken, device):
         )
 
 
-@pytest.mark.errors
 def test_no_network_and_no_corpus(fails, monkeypatch, tmp_path):
     """A port where nobody listens stands in for the publisher."""
     monkeypatch.delenv("XFORMER_DATA", raising=False)
@@ -352,7 +340,6 @@ def test_no_network_and_no_corpus(fails, monkeypatch, tmp_path):
     )
 
 
-@pytest.mark.errors
 def test_bytes_that_are_no_text(fails, unbroken, tmp_path):
     (tmp_path / "latin.txt").write_bytes("café\n".encode("latin-1"))
     assert fails("translate", "--model", unbroken, "--input", tmp_path / "latin.txt") == (
@@ -360,14 +347,12 @@ def test_bytes_that_are_no_text(fails, unbroken, tmp_path):
     )
 
 
-@pytest.mark.errors
 def test_an_output_without_a_folder_is_refused_before_the_work(fails, unbroken, monkeypatch):
     monkeypatch.setattr("xformer_lib.decoding.translator.decode_sentences", None)  # nothing is decoded before
     assert fails("evaluate", unbroken, "--json", "no/record.json") == "--json: no folder no; make it first"
     assert fails("translate", "--model", unbroken, "--output", "no/out.txt", "Hi") == "--output: no folder no; make it first"
 
 
-@pytest.mark.errors
 def test_a_record_is_written_whole_or_not_at_all(unbroken, monkeypatch, tmp_path, capsys):
     """A disk that refuses the last move leaves the record from before."""
     record = tmp_path / "record.json"

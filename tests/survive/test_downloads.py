@@ -158,7 +158,6 @@ NO_NETWORK = r"multi30k/val\.en\.gz is not on this machine and could not be down
 WRONG = r"multi30k/val\.en\.gz: expected sha256 .*…, got another; the download was deleted; run the same line again"
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize(
     "manner, kind, message",
     [
@@ -272,7 +271,6 @@ DISK = (
 
 
 @posix
-@pytest.mark.errors
 def test_a_disk_that_fills_up_half_way(publisher, tmp_path):
     """A limit on the size of files, in a process of its own; then there is room again."""
     program = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (29, 29))\n" + PROGRAM
@@ -289,7 +287,6 @@ def test_a_disk_that_fills_up_half_way(publisher, tmp_path):
 
 
 @posix
-@pytest.mark.errors
 def test_a_cache_that_cannot_be_written(publisher, tmp_path, monkeypatch):
     """A path through a file: nothing can be made there, not even by an administrator."""
     (tmp_path / "file").write_text("")
@@ -297,7 +294,6 @@ def test_a_cache_that_cannot_be_written(publisher, tmp_path, monkeypatch):
     assert re.fullmatch(DISK.format("Not a directory"), refused(CorpusUnavailable))
 
 
-@pytest.mark.errors
 def test_a_cache_for_reading_only_serves_what_it_holds(publisher, monkeypatch):
     """Permission bits do not bind an administrator, so every opening for writing is refused instead."""
     load_corpus("multi30k", "val")
@@ -314,7 +310,6 @@ def test_a_cache_for_reading_only_serves_what_it_holds(publisher, monkeypatch):
     assert re.fullmatch(DISK.format("Permission denied"), refused(CorpusUnavailable))
 
 
-@pytest.mark.errors
 def test_a_file_that_cannot_be_read(publisher):
     (publisher.cache / "val.en.gz").mkdir(parents=True)
     assert re.fullmatch(r".*val\.en\.gz cannot be read \(Is a directory\); delete this file and run .*", refused(CorpusUnavailable))
@@ -332,7 +327,6 @@ def archive(method):
     return buffer.getvalue()
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED], ids=["stored", "deflated"])
 def test_every_byte_of_an_archive(method, tmp_path, record_property):
     """Two other values for every byte, every truncation: the pinned content comes out, or one line says what to do."""
@@ -352,7 +346,6 @@ def test_every_byte_of_an_archive(method, tmp_path, record_property):
     assert refused > 0.5 * len(damaged) > 200
 
 
-@pytest.mark.errors
 def test_an_archive_that_would_unpack_without_end(tmp_path):
     """A few kilobytes that hold ten megabytes of nothing are refused by what they announce, before they are unpacked."""
     path = tmp_path / "fra-eng.zip"

@@ -113,7 +113,6 @@ def disks():
         )
 
 
-@pytest.mark.errors
 def test_twenty_full_disks(runner, unbroken, tmp_path, record_property):
     """One after the other, under one run: one line each, no torn file, no part, no step lost; with room, the same bits."""
     folder, runs, step, full, named, steps = tmp_path / "0", 0, 0, 0, [], []

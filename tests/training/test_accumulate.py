@@ -72,7 +72,6 @@ def test_steps_end_at_the_same_weights(tmp_path, tokenizer):
     assert (whole.step, whole.batch, whole.tokens, whole.loss_tokens) == (3, 3, parted.tokens, parted.loss_tokens)
 
 
-@pytest.mark.errors
 def test_parts_are_counted_from_one():
     for name, value, least in (("max_steps", 3.5, 1), ("warmup_steps", "7", 1), ("validate_every", True, 1), ("seed", None, 0)):
         with pytest.raises(ValueError, match=f"{name}: expected a whole number, {least} or more, got {value!r}; "):

@@ -5,19 +5,17 @@ import errno
 import hashlib
 import json
 import os
-import pickle
+import re
 import struct
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import save_file
 
 from tests.ci import posix
 from xformer_lib.data.tokenizer import Tokenizer
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
-from xformer_lib.training import checkpoint
 from xformer_lib.training.checkpoint import (
     load_checkpoint,
     load_model,
@@ -142,15 +140,6 @@ def header_length(data):
     return struct.unpack("<Q", data[:8])[0]
 
 
-@pytest.mark.parametrize("metadata", (None, {"format": "pt"}, {"state": "{not JSON"}))
-def test_somebody_elses_safetensors_file(tmp_path, metadata):
-    path = tmp_path / "model.safetensors"
-    save_file({"x": torch.zeros(3)}, path, metadata=metadata)
-    with pytest.raises(ValueError) as error:
-        load_tensors(path)
-    assert is_one_helpful_line(error, path)
-
-
 def a_run(folder, tokenizer):
     """A folder as a run leaves it."""
     model, optimizer = trained()
@@ -229,12 +218,6 @@ def test_a_setting_of_a_wrong_kind_is_one_line(tmp_path, tokenizer, change, said
     assert "\n" not in str(error.value) and "; restore it or train again" in str(error.value)
 
 
-def test_whole_numbers_are_numbers(tmp_path, tokenizer):
-    save_setup(tmp_path, CONFIG, tokenizer)
-    (tmp_path / "config.json").write_text(json.dumps({**config_to_json(CONFIG), "clip": 2, "peak_rate": 1}))
-    assert load_setup(tmp_path)[0] == dataclasses.replace(CONFIG, clip=2, peak_rate=1)
-
-
 def test_a_missing_file_says_what_to_do(tmp_path):
     with pytest.raises(FileNotFoundError) as error:
         load_tensors(tmp_path / "checkpoint.safetensors")
@@ -251,14 +234,6 @@ def small(tmp_path_factory):
     return path.read_bytes()
 
 
-def test_one_content_one_file(tmp_path, small):
-    """Two files of the same content are equal byte for byte, so a copy can be compared."""
-    for _ in range(3):
-        tensors = {"a": torch.arange(5), "b": torch.ones(3, dtype=torch.float16)}
-        save_tensors(tmp_path / "y.safetensors", tensors, {"step": 7, "loss": 1 / 3})
-        assert (tmp_path / "y.safetensors").read_bytes() == small
-
-
 def test_the_checksum_is_that_of_the_file_with_zeros_in_its_place(small):
     digest = json.loads(json.loads(small[8 : 8 + header_length(small)])["__metadata__"]["state"])["sha256"]
     assert small.count(digest.encode()) == 1
@@ -269,38 +244,6 @@ def test_a_state_may_hold_what_looks_like_a_checksum(tmp_path):
     state = {"note": '"sha256": "' + "ab" * 32 + '"', "inner": {"sha256": "f" * 64}}
     save_tensors(tmp_path / "x.safetensors", {"a": torch.zeros(2)}, state)
     assert load_tensors(tmp_path / "x.safetensors")[1] == state
-
-
-def test_a_full_disk_is_one_line_and_leaves_the_old_file(tmp_path, monkeypatch, good):
-    path = tmp_path / "checkpoint.safetensors"
-    path.write_bytes(good)
-
-    def full(_):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="could not be written .No space left on device.; what .* untouched, make room") as error:
-        save_checkpoint(tmp_path, *trained(), STATE)
-    assert "\n" not in str(error.value) and str(tmp_path) in str(error.value)
-    assert [file.name for file in tmp_path.iterdir()] == [path.name] and path.read_bytes() == good
-
-
-def broken_replace(*_):
-    raise OSError("the machine went down")
-
-
-def test_a_crash_before_the_last_move_leaves_the_old_file(tmp_path, monkeypatch, good):
-    path = tmp_path / "checkpoint.safetensors"
-    path.write_bytes(good)
-    model, optimizer = trained(seed=3)
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "replace", broken_replace)
-        with pytest.raises(OSError, match="went down"):
-            save_checkpoint(tmp_path, model, optimizer, {**STATE, "step": 99})
-    assert path.read_bytes() == good
-    assert load_checkpoint(tmp_path, model, optimizer, device="cpu")["step"] == 3
-    save_checkpoint(tmp_path, model, optimizer, {**STATE, "step": 99})
-    assert load_checkpoint(tmp_path, model, optimizer, device="cpu")["step"] == 99
 
 
 def test_the_bytes_are_on_the_disk_before_the_name(tmp_path, monkeypatch):
@@ -403,60 +346,11 @@ def test_a_checkpoint_nested_without_end(tmp_path):
     shallow = json.dumps(deep)[:400] + json.dumps(deep)[-400:]
     data = path.read_bytes().replace(shallow.encode(), b"[" * 100_000 + b"]" * 100_000)
     data = struct.pack("<Q", header_length(path.read_bytes()) + 200_000 - len(shallow)) + data[8:]
-    place, _ = checkpoint.find_checksum(data)
-    zeros = data[: place.start(1)] + b"0" * 64 + data[place.end(1) :]
+    zeros = re.sub(rb'(sha256\\": \\")[0-9a-f]{64}', rb"\g<1>" + b"0" * 64, data, count=1)
     path.write_bytes(zeros.replace(b"0" * 64, hashlib.sha256(zeros).hexdigest().encode(), 1))
     with pytest.raises(ValueError) as error:
         load_tensors(path)
     assert is_one_helpful_line(error, path) and "checksum" not in str(error.value)
-
-
-def test_left_over_parts_are_never_read(tmp_path, good, tokenizer):
-    save_setup(tmp_path, CONFIG, tokenizer)
-    (tmp_path / "checkpoint.safetensors").write_bytes(good)
-    for name in ("checkpoint.safetensors", "config.json", "tokenizer.json", "model.safetensors"):
-        (tmp_path / f"{name}.{os.getpid()}.part").write_bytes(b"half a fi")
-        (tmp_path / f"{name}.part").write_bytes(b"half a fi")
-    assert load_checkpoint(tmp_path, *trained(seed=2), device="cpu") == STATE
-    assert load_setup(tmp_path)[0] == CONFIG
-    with pytest.raises(FileNotFoundError):
-        load_model(tmp_path)
-
-
-def test_nothing_is_pickled(tmp_path, monkeypatch):
-    def refuse(*_, **__):
-        raise AssertionError("pickle")
-
-    for module, name in (
-        (pickle, "dump"),
-        (pickle, "dumps"),
-        (pickle, "load"),
-        (pickle, "loads"),
-        (pickle, "Pickler"),
-        (pickle, "Unpickler"),
-        (torch, "save"),
-        (torch, "load"),
-    ):
-        monkeypatch.setattr(module, name, refuse)
-    model, optimizer = trained()
-    save_checkpoint(tmp_path, model, optimizer, STATE)
-    load_checkpoint(tmp_path, model, optimizer, device="cpu")
-    data = (tmp_path / "checkpoint.safetensors").read_bytes()
-    header = json.loads(data[8 : 8 + header_length(data)])
-    stored = json.loads(header["__metadata__"]["state"])
-    assert len(stored.pop("sha256")) == 64 and stored == STATE
-    assert len(header) == 1 + sum(1 for name in header if name.split(".")[0] in ("model", "optimizer", "rng"))
-
-
-def test_a_model_comes_back_ready_for_use(tmp_path, tokenizer):
-    model, _ = trained()
-    save_setup(tmp_path, CONFIG, tokenizer)
-    save_model(tmp_path, model, STATE)
-    back, its_tokenizer = load_model(tmp_path)
-    assert not back.training and back.config == MODEL
-    assert its_tokenizer.encode("The yellow cat") == tokenizer.encode("The yellow cat")
-    source, target = torch.randint(3, 263, (3, 7)), torch.randint(3, 263, (3, 5))
-    assert torch.equal(back(source, target), model.eval()(source, target))
 
 
 @pytest.mark.parametrize("name", ["label_smoothing", "clip", "peak_rate", "decay"])

@@ -9,7 +9,6 @@ def test_the_processor_is_always_here():
     assert pick_device("cpu") == "cpu" and pick_device() in ("cuda", "mps", "cpu")
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize("name", ("tpu", "cuda:0", "mps"))
 def test_a_device_that_is_not_here_is_one_line(monkeypatch, name):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)

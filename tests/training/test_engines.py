@@ -119,7 +119,6 @@ def test_a_model_of_another_kind_trains_by_both(tmp_path):
     assert furthest(runs[0].model, runs[1].model) < 1e-5
 
 
-@pytest.mark.errors
 def test_an_engine_that_there_is_not_writes_nothing(tmp_path):
     with pytest.raises(ValueError, match='engine: expected "fast", "compiled", "eager" or "plain", got \'quick\'; "plain" is'):
         train(tmp_path / "run", engine="quick")
@@ -143,7 +142,6 @@ def test_settings_of_the_first_edition_are_still_read(tmp_path, path):
     assert loop.resume(tmp_path, corpus=CORPUS, device="cpu", progress=False).step == 13
 
 
-@pytest.mark.errors
 def test_only_what_was_a_setting_once_is_dropped(tmp_path):
     train(tmp_path)
     setup = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))

@@ -8,7 +8,6 @@ import pytest
 from xformer_lib.nn.transformer import Transformer, TransformerConfig
 from xformer_lib.training import TrainConfig, loop, validation_loss
 
-pytestmark = pytest.mark.errors
 PAIRS = [("le chat dort", "the cat sleeps well"), ("le gros chat jaune", "the big yellow cat"), ("un jardin", "a garden")]
 CORPUS = {"train": PAIRS * 3, "val": PAIRS}
 MODEL = TransformerConfig(vocab_size=263, d_model=10, num_heads=2, d_ff=13, num_encoder_layers=1, num_decoder_layers=1, max_len=83)
@@ -136,7 +135,6 @@ def test_a_machine_that_does_not_say_what_it_has(tmp_path, monkeypatch):
     assert loop.train(CONFIG, tmp_path, corpus=CORPUS, device="cpu", progress=False).step == 3
 
 
-@pytest.mark.errors
 @pytest.mark.parametrize(
     "pairs, got",
     [
@@ -158,6 +156,5 @@ def test_what_is_no_list_of_pairs_is_refused(tmp_path, pairs, got):
     )
 
 
-@pytest.mark.errors
 def test_a_list_is_no_corpus(tmp_path):
     assert fails(tmp_path, corpus=PAIRS).startswith('corpus: expected {"train": pairs, "val": pairs}, got list')

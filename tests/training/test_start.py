@@ -47,13 +47,6 @@ def test_it_begins_where_the_other_run_ended(trained, tmp_path):
     assert (run.step, run.config.model.dropout) == (2, 0.0)
 
 
-def test_it_moves_and_can_be_loaded(trained, tmp_path):
-    tuned_run(trained, tmp_path / "run")
-    before, after = load_model(trained)[0], load_model(tmp_path / "run")[0]
-    moved = [not torch.equal(weight, after.state_dict()[name]) for name, weight in before.state_dict().items()]
-    assert sum(moved) > len(moved) / 2
-
-
 def test_the_settings_that_trained_a_model_begin_with_it(trained, tmp_path):
     """They ask for a vocabulary; the tokenizer of the folder has learned a smaller one."""
     asked = replace(CONFIG, model=replace(CONFIG.model, vocab_size=1009))

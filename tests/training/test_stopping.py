@@ -6,7 +6,6 @@ import time
 import pytest
 import torch
 
-from xformer_lib.cli import main
 from xformer_lib.nn.transformer import TransformerConfig
 from xformer_lib.training import TrainConfig, loop, processes, validation
 from xformer_lib.training import step as training_step
@@ -143,20 +142,6 @@ def test_a_signal_that_was_ignored_stays_ignored():
     assert asked == [] and signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
-def test_the_command_says_how_to_go_on(tmp_path, monkeypatch, capsys):
-    """Exit status 130 and one line; the command it names then finishes the run."""
-    folder = tmp_path / "run"
-    small = "max_steps=5 warmup_steps=2 validate_every=5 max_tokens=301 d_model=12 num_heads=2 d_ff=11".split()
-    small += "num_encoder_layers=1 num_decoder_layers=1 vocab_size=277".split()
-    with monkeypatch.context() as patch:
-        signal_in_step(patch, 2, signal.SIGTERM)
-        assert main(["train", "--preset", "fragment", "--out", str(folder), "--quiet", "--set", *small]) == 130
-    said = capsys.readouterr().err
-    assert said == f"xformer train: stopped after step 2 of 5, all is saved; go on with: xformer train --resume {folder}\n"
-    assert main([*said.split("xformer ")[-1].split(), "--quiet"]) == 0
-    assert ": 5 steps, " in capsys.readouterr().out
-
-
 def poison(monkeypatch, step, where):
     """Let the loss, or the gradient alone, stop being a number in one step."""
     original = processes.translation_loss
@@ -207,11 +192,3 @@ def test_a_validation_that_overflows_is_not_written(tmp_path, monkeypatch):
     with pytest.raises(FloatingPointError, match="^validation loss: expected a finite number, got inf in step 7 "):
         begin(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", "pairs.tsv", "tokenizer.json"]
-
-
-def test_the_command_ends_with_one_line(tmp_path, monkeypatch, capsys):
-    poison(monkeypatch, 2, "nan")
-    small = "d_model=12 d_ff=11 num_heads=2 max_tokens=301 vocab_size=277".split()
-    assert main(["train", "--preset", "fragment", "--out", str(tmp_path), "--quiet", "--set", *small]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("xformer train: loss: expected a finite number, got nan in step 2 ") and said.count("\n") == 1

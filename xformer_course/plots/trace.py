@@ -10,7 +10,6 @@ from matplotlib.patches import ConnectionPatch
 
 from xformer_course.plots.style import WEIGHTS, frame, ink, new_axes
 
-CHARTS_A_ROW = 3
 TITLE = 0.4  # inches between two strips
 ARROW: dict[str, Any] = {"arrowstyle": "-|>", "color": "#333333", "lw": 1.2, "mutation_scale": 11}
 

@@ -4,14 +4,16 @@
 Edit the page and run ``make export``; what is changed here is lost."""
 
 import math
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from xformer_lib._lazy import lazy_names
 from xformer_lib.engine.products import FastLinear, product
 from xformer_lib.nn._modes import differentiable_gradients, in_full_precision, is_transformed, may_be_read
+from xformer_lib.nn._trees import second_tree
 from xformer_lib.nn.checks import check_attention, check_choice, check_ids, check_module
 from xformer_lib.nn.grouped import GroupedQueryAttention
 from xformer_lib.nn.masks import padding_mask, target_mask
@@ -189,7 +191,7 @@ class FastGroupedAttention(FastAttention, GroupedQueryAttention):
 
 
 # %% chapter 13b: Dropout by the byte
-class Dropout(nn.Dropout):
+class FastDropout(nn.Dropout):
     """Zeroes elements with probability p in training; scales the rest by 1 / (1 - p).
 
     On a CPU that is not Intel's PyTorch draws one element at a time; here one 64-bit draw
@@ -252,7 +254,7 @@ class FastTransformer(Transformer):
 
 
 FAST: dict[type, type] = {
-    nn.Linear: FastLinear, nn.Dropout: Dropout, TokenEmbedding: FastEmbedding, MultiHeadAttention: FastAttention,
+    nn.Linear: FastLinear, nn.Dropout: FastDropout, TokenEmbedding: FastEmbedding, MultiHeadAttention: FastAttention,
         GroupedQueryAttention: FastGroupedAttention, RotaryPositions: FastRotary, Transformer: FastTransformer}
 
 
@@ -265,13 +267,15 @@ def accelerate(model: SomeModule, *, path: str = "auto") -> SomeModule:
     """
     check_module(model)
     check_choice("path", path, PATHS, '"auto" takes the faster')
-    if "_orig_mod" in vars(model)["_modules"]:  # torch.compile's wrapper, whose program is the old one
-        return accelerate(vars(model)["_modules"]["_orig_mod"], path=path)
     if type(model) is FastTransformer and path == "auto":
         return model
-    swapped: Any = object.__new__(FAST.get(type(model), type(model)))
-    swapped.__dict__ = {**vars(model), "_compiled_call_impl": None, "_modules": {
-        name: part if part is None else accelerate(part, path=path) for name, part in vars(model)["_modules"].items()}}
-    if isinstance(swapped, FastAttention):
-        swapped.path = path
-    return swapped
+    fast = second_tree(model, classes=FAST, wrappers=(), shares_hooks=True)
+    for part in fast.modules():
+        if isinstance(part, FastAttention):
+            part.path = path
+    return fast
+
+
+# %% old names: they warn
+if not TYPE_CHECKING:
+    __getattr__ = lazy_names(__name__, {})[0]

@@ -5,7 +5,8 @@ that several threads share, and nothing of a wrapper's gets into a file.
 """
 
 import copy
-from types import MethodType
+from collections.abc import Mapping
+from types import MappingProxyType, MethodType
 from typing import Any, TypeVar
 
 from torch import Tensor, nn
@@ -28,13 +29,13 @@ def full_copy(model: Tree) -> Tree:
     return copy.deepcopy(model, computed)
 
 
-def unwrapped(model: Any) -> Any:
+def unwrapped(model: Any, wrappers: tuple[type, ...] = WRAPPERS) -> Any:
     """Return the model inside the wrappers of torch.compile, of parallel training and of averaged weights."""
     while isinstance(model, nn.Module):
         inside = vars(model)["_modules"]
         if "_orig_mod" in inside:  # torch.compile's
             model = inside["_orig_mod"]
-        elif isinstance(model, WRAPPERS):
+        elif isinstance(model, wrappers):
             model = inside["module"]
         else:
             break
@@ -47,19 +48,24 @@ def without_wrappers(model: Any) -> Any:
     return second_tree(model) if any(unwrapped(part) is not part for part in parts) else model
 
 
-def second_tree(model: Any) -> Any:
-    """Return another tree of modules over the same parameters and buffers, without wrappers.
+def second_tree(
+    model: Any, *, classes: Mapping[type, type] = MappingProxyType({}), wrappers: tuple[type, ...] = WRAPPERS, shares_hooks: bool = False
+) -> Any:
+    """Return another tree of modules over the same parameters and buffers, without torch.compile's wrapper and ``wrappers``.
 
     What is set in it, or hung on it, does not show in ``model``: each has its own ``training`` and its own hooks,
-    of which the second begins with those of the first. A part in two places stays one.
+    of which the second begins with those of the first, or all of them with ``shares_hooks``. A part in two places stays
+    one. A part whose class is named in ``classes`` becomes one of the class that stands there.
     """
     made: dict[nn.Module, nn.Module] = {}
 
     def again(part: nn.Module) -> nn.Module:
-        part = unwrapped(part)
+        part = unwrapped(part, wrappers)
         if part not in made:
-            new = made[part] = object.__new__(type(part))
-            own = {name: value.copy() for name, value in vars(part).items() if "hooks" in name and isinstance(value, dict)}
+            new: Any = object.__new__(classes.get(type(part), type(part)))
+            made[part] = new
+            hooks = {name: value for name, value in vars(part).items() if "hooks" in name and isinstance(value, dict)}
+            own = {} if shares_hooks else {name: value.copy() for name, value in hooks.items()}
             inside = {name: child if child is None else again(child) for name, child in vars(part)["_modules"].items()}
             new.__dict__ = {**vars(part), **own, "_modules": inside, "_compiled_call_impl": None}
         return made[part]
@@ -67,7 +73,7 @@ def second_tree(model: Any) -> Any:
     tree = again(model)
     for new in made.values():  # a method or a part that stands in the module itself, outside of its parts
         for name, value in vars(new).items():
-            if isinstance(value, MethodType) and value.__self__ in made:
+            if isinstance(value, MethodType) and isinstance(value.__self__, nn.Module) and value.__self__ in made:
                 vars(new)[name] = MethodType(value.__func__, made[value.__self__])
             elif isinstance(value, nn.Module) and value in made:
                 vars(new)[name] = made[value]

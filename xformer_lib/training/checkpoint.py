@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -28,17 +27,15 @@ from xformer_lib.training.config import (
 __all__ = ["load_model", "save_model"]
 
 
-CHECKSUM = re.compile(rb'\\"sha256\\": \\"([0-9a-f]{64})')  # JSON inside JSON
+ZEROS = "0" * 64  # what stands for a file's own sha256 while it is computed
 
 
-def find_checksum(data: bytes) -> tuple[re.Match | None, str]:
-    """Where a file's own sha256 stands, and the one its bytes have with zeros there."""
-    place = CHECKSUM.search(data)
-    if place is None:
-        return None, ""
-    hashed = hashlib.sha256(data[: place.start(1)] + b"0" * 64)
-    hashed.update(memoryview(data)[place.end(1) :])
-    return place, hashed.hexdigest()
+def digest_of(data: bytes, named: str) -> str:
+    """The sha256 of a file with zeros where its header says ``named``, its own digest."""
+    end = 8 + int.from_bytes(data[:8], "little")
+    hashed = hashlib.sha256(data[:end].replace(named.encode(), ZEROS.encode(), 1))
+    hashed.update(memoryview(data)[end:])
+    return hashed.hexdigest()
 
 
 def save_tensors(path: Path, tensors: dict[str, Tensor], state: dict) -> None:
@@ -51,13 +48,10 @@ def save_tensors(path: Path, tensors: dict[str, Tensor], state: dict) -> None:
     for name, tensor in tensors.items():
         if owners.setdefault(tensor.untyped_storage().data_ptr(), name) != name:
             tensors[name] = tensor.clone()
-    state = {"sha256": "0" * 64} | state
+    state = {"sha256": ZEROS} | state
     data = save(tensors, metadata={"state": json.dumps(state, default=to_plain)})
-    place, digest = find_checksum(data)
-    assert place is not None  # two lines above it was written
-    write_atomically(
-        path, data[: place.start(1)] + digest.encode() + data[place.end(1) :]
-    )
+    digest = digest_of(data, ZEROS)
+    write_atomically(path, data.replace(ZEROS.encode(), digest.encode(), 1))
 
 
 def load_tensors(path: Path, *, device: str = "cpu") -> tuple[dict[str, Tensor], dict]:
@@ -68,17 +62,18 @@ def load_tensors(path: Path, *, device: str = "cpu") -> tuple[dict[str, Tensor],
             "folder of a finished run"
         )
     data = path.read_bytes()
-    place, digest = find_checksum(data)
     try:
-        if place is None or place[1] != digest.encode():
-            raise ValueError("no checksum in it" if place is None else "wrong checksum")
         header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
         state = json.loads(header["__metadata__"]["state"])
+        if digest_of(data, digest := str(state["sha256"])) != digest:
+            raise ValueError("wrong checksum")
         tensors = {name: tensor.to(device) for name, tensor in load(data).items()}
     except (SafetensorError, KeyError, RecursionError, TypeError, ValueError) as error:
+        missing = isinstance(error, KeyError)
+        reason = "no checksum in it" if missing else str(error).splitlines()[0]
         raise ValueError(
             f"checkpoint: {path} is truncated, changed or not a "
-            f"checkpoint ({str(error).splitlines()[0]}); restore the file "
+            f"checkpoint ({reason}); restore the file "
             "from a copy or train again"
         ) from error
     return tensors, {key: value for key, value in state.items() if key != "sha256"}

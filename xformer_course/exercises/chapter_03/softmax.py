@@ -3,6 +3,7 @@
 import numpy as np
 
 from xformer_course.exercises.exercise import Exercise, case
+from xformer_lib.reference import softmax
 
 EQUAL_SCORES = Exercise(
     id="3.1",
@@ -47,11 +48,6 @@ check(...)
 ```
 """,
 )
-
-
-def _softmax(scores, axis=-1):
-    shifted = np.exp(scores - scores.max(axis=axis, keepdims=True))
-    return shifted / shifted.sum(axis=axis, keepdims=True)
 
 
 def _softmax_cases(rng):
@@ -135,7 +131,7 @@ near −1000 must give finite weights, and so must a matrix whose rows lie far a
         "Subtract the maximum along the axis, with `keepdims=True` so that it lines up; then the largest exponential is 1.",
     ),
     stub="def my_softmax(scores, axis=-1):\n    return ...",
-    reference=_softmax,
+    reference=softmax,
     cases=_softmax_cases,
     returns=("weights",),
     pure=True,
@@ -145,7 +141,7 @@ near −1000 must give finite weights, and so must a matrix whose rows lie far a
             "Right for small scores, but not a number for large ones. Print `np.exp(1000.0)`. What could you subtract from the scores first without changing the weights?",
         ),
         "axis ignored": (
-            lambda scores, axis=-1: _softmax(scores, axis=-1),
+            lambda scores, axis=-1: softmax(scores, axis=-1),
             "Your weights add up to 1 along the last axis even when another `axis` is asked for. Print `weights.sum(axis=0)` for `axis=0`.",
         ),
         "one total for everything": (
@@ -161,7 +157,7 @@ near −1000 must give finite weights, and so must a matrix whose rows lie far a
             "You divided the scores by their sum. What happens to a negative score, and which step of softmax prevents that?",
         ),
         "clipped scores": (
-            lambda scores, axis=-1: _softmax(np.clip(scores, -50.0, 50.0), axis),
+            lambda scores, axis=-1: softmax(np.clip(scores, -50.0, 50.0), axis),
             "Clipping keeps the exponentials finite but makes different large scores equal. Find a change to the scores that keeps their differences.",
         ),
         "numerator and denominator differ": (
@@ -209,7 +205,7 @@ near −1000 must give finite weights, and so must a matrix whose rows lie far a
     alternatives={
         "log-sum-exp": _by_log_sum,
         "loops": _by_loops,
-        "float32": lambda scores, axis=-1: _softmax((scores - scores.max(axis=axis, keepdims=True)).astype(np.float32), axis),
+        "float32": lambda scores, axis=-1: softmax((scores - scores.max(axis=axis, keepdims=True)).astype(np.float32), axis),
     },
     success="Large scores, any axis, and the input is untouched.",
     solution=r"""

@@ -6,18 +6,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from xformer_course.exercises.exercise import Exercise, case
+from xformer_lib.reference import softmax
 
 PAGE = "09b_without_pytorch"
 
 
 def _turned(x):
     return x.swapaxes(-1, -2)
-
-
-def _softmax(scores, mask=True):
-    powers = np.where(mask, np.exp(scores - np.where(mask, scores, -np.inf).max(axis=-1, keepdims=True, initial=-1e9)), 0.0)
-    total = powers.sum(axis=-1, keepdims=True)
-    return powers / np.where(total == 0, 1.0, total)
 
 
 def _softmax_backward(weights, d_weights):
@@ -49,8 +44,8 @@ The scores themselves are not needed.""",
     reference=_softmax_backward,
     cases=lambda rng: [
         case(np.array([0.6, 0.4]), np.array([1.0, 0.0])),
-        case(_softmax(rng.normal(size=(3, 5))), rng.normal(size=(3, 5))),
-        case(_softmax(rng.normal(size=(2, 4, 3, 6))), rng.normal(size=(2, 4, 3, 6)), note="several axes before the last"),
+        case(softmax(rng.normal(size=(3, 5))), rng.normal(size=(3, 5))),
+        case(softmax(rng.normal(size=(2, 4, 3, 6))), rng.normal(size=(2, 4, 3, 6)), note="several axes before the last"),
         case(np.array([[1.0, 0.0, 0.0]]), rng.normal(size=(1, 3)), note="all weight on one key"),
     ],
     returns=("d_scores",),
@@ -200,7 +195,7 @@ check(...)
 
 def _attention_backward(q, k, v, mask, d_out, *, scale=None, masked=True, mean=True, scale_back=True):
     scale = q.shape[-1] ** -0.5 if scale is None else scale
-    weights = _softmax(q @ _turned(k) * scale, mask if masked else True)
+    weights = softmax(np.where(mask if masked else True, q @ _turned(k) * scale, -np.inf))
     d_weights = d_out @ _turned(v)
     blend = (weights * d_weights).sum(axis=-1, keepdims=True) if mean else 0.0
     d_scores = weights * (d_weights - blend) * (scale if scale_back else 1.0)
@@ -209,13 +204,13 @@ def _attention_backward(q, k, v, mask, d_out, *, scale=None, masked=True, mean=T
 
 def _closed_row_alike(q, k, v, mask, d_out):
     """As with scores of -1e9: where all is closed, every key has the same weight."""
-    weights = _softmax(np.where(mask, q @ _turned(k) * q.shape[-1] ** -0.5, -1e9))
+    weights = softmax(np.where(mask, q @ _turned(k) * q.shape[-1] ** -0.5, -1e9))
     d_scores = _softmax_backward(weights, d_out @ _turned(v)) * q.shape[-1] ** -0.5
     return d_scores @ k, _turned(d_scores) @ q, _turned(weights) @ d_out
 
 
 def _closed_row_nan(q, k, v, mask, d_out):
-    weights = np.where(mask.any(axis=-1, keepdims=True), _softmax(q @ _turned(k) * q.shape[-1] ** -0.5, mask), np.nan)
+    weights = np.where(mask.any(axis=-1, keepdims=True), softmax(np.where(mask, q @ _turned(k) * q.shape[-1] ** -0.5, -np.inf)), np.nan)
     d_scores = _softmax_backward(weights, d_out @ _turned(v)) * q.shape[-1] ** -0.5
     return d_scores @ k, _turned(d_scores) @ q, _turned(weights) @ d_out
 
@@ -233,7 +228,7 @@ def _keys_like_queries(q, k, v, mask, d_out):
 def _attention_by_query(q, k, v, mask, d_out):
     d_q, d_k, d_v = np.zeros_like(q), np.zeros_like(k), np.zeros_like(v)
     for i in range(len(q)):
-        weights = _softmax(k @ q[i] / np.sqrt(q.shape[-1]), mask[i])
+        weights = softmax(np.where(mask[i], k @ q[i] / np.sqrt(q.shape[-1]), -np.inf))
         d_v += weights[:, None] * d_out[i]
         d_scores = _softmax_backward(weights, v @ d_out[i]) / np.sqrt(q.shape[-1])
         d_q[i] = d_scores @ k
@@ -511,18 +506,18 @@ class _Layer:
 def _pairs(rng):
     """(forward, backward, x, what is wrong with backward): layers whose backward knows the x that it is for."""
     w, x, row, block = rng.normal(size=(4, 3)), rng.normal(size=(2, 4)), rng.normal(size=(3, 5)), rng.normal(size=(2, 2, 3))
-    weights, sloping = _softmax(row), np.where(row > 0, 1.0, 0.0)
+    weights, sloping = softmax(row), np.where(row > 0, 1.0, 0.0)
     sideways = np.zeros((3, 5))
     sideways[1, 3] = 1.0
     return [
         (lambda a: a @ w, lambda d: d @ w.T, x, ""),
         (lambda a: np.maximum(0, a), lambda d: d, row, "a gate that lets everything through"),
-        (_softmax, lambda d: _softmax_backward(weights, d), row, ""),
+        (softmax, lambda d: _softmax_backward(weights, d), row, ""),
         (np.sin, lambda d: (d * np.cos(block))[::-1], block, "the blocks exchanged"),
-        (_softmax, lambda d: weights * (1 - weights) * d, row, "wrong off the diagonal"),
+        (softmax, lambda d: weights * (1 - weights) * d, row, "wrong off the diagonal"),
         (lambda a: _normed(a)[0], lambda d: _norm_backward(row, d), row, ""),
         (lambda a: _normed(a)[0], lambda d: _norm_backward(row, d, along=0.0), row, "a part forgotten"),
-        (_softmax, lambda d: weights * (d - (weights * d).sum(axis=0, keepdims=True)), row, "a sum along the wrong axis"),
+        (softmax, lambda d: weights * (d - (weights * d).sum(axis=0, keepdims=True)), row, "a sum along the wrong axis"),
         (lambda a: np.maximum(0, a), lambda d: d * sloping + sideways, row, "one wrong position of fifteen"),
         (np.sin, lambda d: d * np.cos(row) * 1.003, row, "a little too long everywhere"),
         (np.sin, lambda d: d * np.cos(row), row, ""),

@@ -3,6 +3,7 @@
 import numpy as np
 
 from xformer_course.exercises.exercise import Exercise, Misconception, case
+from xformer_lib.reference import softmax
 
 TURNED = {"5 and 3": 2.0, "105 and 103": 2.0, "3 and 5": -2.0}
 
@@ -64,21 +65,16 @@ check(...)
 )
 
 
-def _softmax(scores):
-    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return weights / weights.sum(axis=-1, keepdims=True)
-
-
 def _step(q, keys, values):
     group = len(q) // len(keys)
     k, v = np.repeat(keys, group, axis=0), np.repeat(values, group, axis=0)
-    return np.einsum("hj,hjd->hd", _softmax(np.einsum("hd,hjd->hj", q, k) / np.sqrt(q.shape[-1])), v)
+    return np.einsum("hj,hjd->hd", softmax(np.einsum("hd,hjd->hj", q, k) / np.sqrt(q.shape[-1])), v)
 
 
 def _step_variant(choose, scale=lambda q, keys: np.sqrt(q.shape[-1])):
     def step(q, keys, values):
         rows = [choose(n, len(q), len(keys)) for n in range(len(q))]
-        return np.stack([_softmax(q[n] @ keys[row].T / scale(q, keys)) @ values[row] for n, row in enumerate(rows)])
+        return np.stack([softmax(q[n] @ keys[row].T / scale(q, keys)) @ values[row] for n, row in enumerate(rows)])
 
     return step
 
@@ -86,7 +82,7 @@ def _step_variant(choose, scale=lambda q, keys: np.sqrt(q.shape[-1])):
 def _by_group(q, keys, values):
     g, _, d = keys.shape
     rows = q.reshape(g, -1, d)
-    return (_softmax(rows @ keys.transpose(0, 2, 1) / np.sqrt(d)) @ values).reshape(q.shape)
+    return (softmax(rows @ keys.transpose(0, 2, 1) / np.sqrt(d)) @ values).reshape(q.shape)
 
 
 def _step_cases(rng):
@@ -146,7 +142,7 @@ n reads the keys and values of group ⌊n·g/h⌋. Scores are divided by √d. R
         "softmax over the groups": (
             lambda q, keys, values: np.einsum(
                 "hj,hjd->hd",
-                _softmax(np.einsum("hd,hjd->jh", q, np.repeat(keys, len(q) // len(keys), axis=0)) / np.sqrt(q.shape[1])).T,
+                softmax(np.einsum("hd,hjd->jh", q, np.repeat(keys, len(q) // len(keys), axis=0)) / np.sqrt(q.shape[1])).T,
                 np.repeat(values, len(q) // len(keys), axis=0),
             ),
             "Your weights add up to 1 over the heads. Each head has weights of its own, which add up to 1 over the tokens.",
