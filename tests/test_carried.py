@@ -48,12 +48,32 @@ def test_addresses_come_back_unchanged_and_noted(way):
     [
         "I came.He left.she is here", "and/or he/she, yes/no", "e.g. this, i.e. that, p.ex. U.S.A.", "Mr.Smith", "it`s 'here'",
         "x < y > z", "2 d'entre eux", "5 s'appellent Tom", "No way. No.", "I may go, they march",
+        'he said "2 here"', "hELLO", "5 to here", "2, here",
     ],
 )  # fmt: skip
 def test_plain_words_are_left_to_the_model(text):
-    words = read_words(FOLDER / "en-fr") | {"mr", "smith", "entre", "eux", "appellent"}
+    words = read_words(FOLDER / "en-fr") | {"mr", "smith", "entre", "eux", "appellent", "hello"}
     assert {part.kind for part in take_out(text, words) if isinstance(part, Item)} <= {"number"}
     assert all(part.text in ("2", "5") for part in take_out(text, words) if isinstance(part, Item))
+
+
+LEADS = ("- ", "* ", "• ", "1. ", "2) ", "(3) ", "a) ", "## ", "> ", "> - ", "  – ", "- [ ] ", "- [x] ", "4/ ")
+
+
+@ways
+def test_what_begins_a_line_of_a_list_is_not_read(way):
+    text, translator = ("We are here.", "Nous sommes là.")[WAYS.index(way)], load_pretrained(way)
+    said = translator.translate(text)
+    assert translator.translate("\n".join(lead + text for lead in LEADS)) == "\n".join(lead + said for lead in LEADS)
+
+
+@pytest.mark.parametrize("text", ["My iPhone fell", "Elizabeth II slept", "A macOS and an eBay", "a pH of 7"])
+def test_names_with_capitals_inside_and_numbers_of_kings(text):
+    words = read_words(FOLDER / "en-fr")
+    found = [part.text for part in take_out(text, words) if isinstance(part, Item)]
+    assert found == [word for word in text.split() if word in ("iPhone", "Elizabeth", "II", "macOS", "eBay", "pH", "7")]
+    assert all(one in load_pretrained("en-fr").translate(text) for one in found)
+    assert take_out("World War II ended", words) == ["World War II ended"]  # a phrase that the model has learned
 
 
 def test_no_model_reads_a_digit():
@@ -72,6 +92,10 @@ def test_a_sentence_whose_number_got_lost_is_read_around_it():
     assert [one.text for one in parted.sentences] == ["Add", "cups", "of tea."]
     assert parted.join(["Ajoutez", "tasses", "de thé."]) == "Ajoutez 3 tasses 😀 de thé."
     assert parted.notes[-1] == "read in parts, for the model lost the place of a number: 3"
+    edges = cut("See (page 5, 6 ... here).", fits=lambda text: True, signs=True).without_loss(["x"])
+    assert [one.text for one in edges.sentences] == ["See (page", "here"] and edges.join(
+        ["Voir (page", "ici"]
+    ) == "Voir (page 5, 6 ... ici)."
     loud = Sentence("add ① cups.", (Item("3", "number"),), shouted=True)
     assert Plan((loud,)).without_loss(["x"]).join(["ajoutez", "tasses."]) == "AJOUTEZ 3 TASSES."
 
@@ -89,7 +113,20 @@ def test_more_items_than_there_are_private_letters(signs):
     assert "and 748 more" in plan.notes[0] or "and 750 more" in plan.notes[0]
 
 
-LONG = ("x" * 20000, "word " * 4000, "a@" * 20000, "a 😀 " * 5000, "a" + " " * 20000 + "b", "5 a " * 5000, "a, " * 7000, "http://a(" * 2000)
+LONG = (
+    "x" * 20000,
+    "word " * 4000,
+    "a@" * 20000,
+    "a 😀 " * 5000,
+    "a" + " " * 20000 + "b",
+    "5 a " * 5000,
+    "a, " * 7000,
+    "http://a(" * 2000,
+    "(5, " * 6000,
+    '5" ' * 6000,
+    "'5 " * 6000,
+    "- " * 9000,
+)
 
 
 @pytest.mark.parametrize("text", LONG, ids=lambda text: text[:5])

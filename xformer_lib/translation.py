@@ -19,6 +19,8 @@ HOLE = "\ue000"  # a letter for private use that holds the place of each item wh
 HAS_LETTER = re.compile(f"[{LATIN}]")
 EDGE = re.compile(f"[\\s{HOLE}]*")
 LINE_END = re.compile(f"(?<! ) *(\r\n|[{BREAK}])")
+LEAD = re.compile(r"[ \t]*(?:(?:[-*+>•‣◦▪–—]|#{1,6}|\[[ xX]?\]|\(?[0-9]{1,3}[.)/]\)?|\(?[A-Za-z]\))[ \t]+)*")  # of a line in a list
+BEFORE, BEHIND = re.compile(f"[^{LATIN}]*"), re.compile(f"[^{LATIN}]*?(?=[.!?]*[{LATIN}])")  # what is not of a part's words, at its ends
 FENCE = re.compile(" {0,3}(```+|~~~+)")
 BESIDE = re.compile(f"(?<=[{LATIN}0-9])(?={HOLE})|(?<={HOLE})(?=[{LATIN}0-9])")  # between a hole and a letter
 SMALL_I = re.compile(r"\bi\b")
@@ -71,9 +73,8 @@ class Sentence:
             if ONE_SIGN.fullmatch(piece):
                 parts.append(next(items).text)
             elif HAS_LETTER.search(piece):
-                core = piece.strip(" ")
-                before, _, after = piece.partition(core)
-                parts += [before, Sentence(core, shouted=self.shouted), after]
+                begin, end = _edge(piece, BEFORE), len(piece) - _edge(piece[::-1], BEHIND)
+                parts += [piece[:begin], Sentence(piece[begin:end], shouted=self.shouted), piece[end:]]
             else:
                 parts.append(piece)
         return parts
@@ -141,6 +142,9 @@ def cut(text: str, *, fits: Callable[[str], bool], signs: bool, words: Set[str] 
     broken = 0
     lines, ends = (LINE_END.split(text.rstrip(" "))[begin::2] for begin in (0, 1))
     for line, code, end in zip(lines, _fenced(lines), [*ends, ""]):
+        lead = "" if code else line[: _edge(line, LEAD)]
+        line = line[len(lead) :]
+        parts.append(lead)
         holed, items = (line, []) if code else _with_holes(take_out(line, words if signs else frozenset()), signs)
         if code:
             carried[line.strip()] = None
@@ -235,8 +239,8 @@ def _parts_of(sentence: str, items: list[Item], fits, signs: bool) -> list[str |
     return done
 
 
-def _edge(text: str) -> int:
-    found = EDGE.match(text)
+def _edge(text: str, pattern: re.Pattern[str] = EDGE) -> int:
+    found = pattern.match(text)
     return found.end() if found else 0
 
 

@@ -31,9 +31,9 @@ TWINS = str.maketrans(
     | dict.fromkeys("“”„‟″«»‹›〝〞", '"')
     | dict.fromkeys("‐‑‒–—―−", "-")
     | dict.fromkeys("\t\v\f\u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000", " ")
-    | {"…": "...", "⋯": "...", "。": ".", "、": ","}
+    | {"˚": "°", "…": "...", "⋯": "...", "。": ".", "、": ","}
 )
-RAISED = re.compile("[²³¹⁰-₎ªº¼-¾⅐-⅟↉™℠ℹ№]")  # their plain form would say something else: m² is not m2
+RAISED = re.compile("[²³¹⁰-₎ªº¼-¾⅐-↉™℠ℹ№]")  # their plain form would say something else: m² is not m2
 READABLE = re.compile(f"[{READ}]+")
 INVISIBLE = "\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
 UNSEEN = re.compile(f"[\x00-\x08\x0e-\x1f\x7f-\x9f{INVISIBLE}]+")
@@ -46,26 +46,34 @@ TITLE = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|Prof|M)\. $|\b(?:Miss|Mme|Mlle) $")
 ROMAN = re.compile("(?:[VX]|(?=[IVX]{2}|I[er])X{0,3}(?:I[VX]|V?I{0,3}))(?:[eè]?re?|i?[eè]me|e|th|st|nd|rd)?")
 
 # Quantities. No digit is read by a model: with its sign, currency, unit, letters and the digits beside it, it is carried through.
-_DIGIT = "0-9²³¹⁰-₎¼-¾⅐-⅟↉"
+_DIGIT = "0-9²³¹⁰-₎¼-¾⅐-↉"
 _PART = f"{LATIN}{_DIGIT}_"  # of a word that may hold digits
 _MONEY = "$¢-¥฿\u20a0-\u20cf"
 _SIGN = "-+±∓~≈<>≤≥="
+_PER = (  # 5 L/100 km, € / kg, 24 h/24
+    rf"(?:[/·⋅](?:[{LATIN}]+[²³]?|[0-9]+(?: ?(?:[kcm]?m|[km]?g|[cm]?[lL]|h))?(?![{_PART}]))"
+    rf"| / (?:kg|g|[lL]|h|m[²³]?|km|t)(?![{_PART}]))"
+)
 _UNIT = (
-    rf" ?(?:°(?: ?[CFKNSEWO](?![{_PART}]))?|[%‰]|(?:US)?[{_MONEY}](?: ?(?:US|CA|AU)(?![{_PART}]))?"
-    rf"|[ap]\.m(?:\.(?= [a-zà-ÿ]|[,;:!?)]))?(?![{_PART}])|(?:[kcdmnhµμ]?(?:m[²³]?|g|l|L|s)|[mg]in|h|[kmMGTµ]?(?:W|Wh|Hz|bps|bits?|eV|cal)"
-    r"|Pa|[kmµ]?V|K|[kmµ]A|[hkM]Pa|[kM][JN]|Nm|[kKMGT][bB]|[kM][€$]|mph|kph|mi|lbs?|oz|ft|yd|kt|rpm|dB|psi|px|dpi|fps|ppm|ha|mins?|secs?|hrs?"
+    rf" ?(?:[°º](?: ?[CFKNSEWO](?![{_PART}]))?|[%‰]|(?:US)?[{_MONEY}](?: ?(?:US|CA|AU)(?![{_PART}]))?(?:{_PER})?|{_PER}"
+    rf"|[ap]\.m(?:\.(?= [a-zà-ÿ]|[,;:!?)]))?(?![{_PART}])|(?:a[vp]\. J\.-C|c\. à [cs])(?![{_PART}])(?:\.(?= [a-zà-ÿ]))?"
+    rf"|(?:(?:sq|cu|fl)\.? )?(?:ft [0-9]+ in|[kcdmnhµμ]?(?:m[²³23]?|g|l|L|s)|[mg]in|h|[kmMGTµ]?(?:W|Wh|Hz|bps|bits?|eV|cal)"
+    r"|Pa|[kmµ]?V|K|[kmµ]Ah?|A(?! [a-zà-ÿ])|[NJj](?=[/·⋅]|[.,;:!?)]|$)|t|bar|[hkM]Pa|[kM][JN]|Nm|[kKMGT][bB]|[kM][€$]"
+    r"|mph|kph|mi|lbs?|oz|ft|yd|kt|rpm|dB|psi|px|dpi|fps|ppm|ha|mins?|secs?|hrs?"
     r"|am|pm|AM|PM|BCE?|AD|bn|billions?|trillions?|milliards?|USD|EUR|GBP|CHF|CAD|AUD|JPY|CNY|INR)"
-    rf"(?:/(?:[0-9]+ ?)?[{LATIN}]+[²³]?)?(?!'?[{_PART}]))"
+    rf"(?:{_PER})*(?!'?[{_PART}])|(?:er|[eè]re|[eè]me|e|nde?)(?!['\-.]?[{_PART}]))"  # 1 er
 )
 _FIGURES = (
-    rf"(?:[±∓~≈≤≥√] ?)?[{_SIGN}]{{0,2}}(?:[A-Z]{{0,3}}[{_MONEY}] ?)?[{_SIGN}]?(?:\.|'(?=[0-9]0s))?[{_DIGIT}]"
-    rf"(?:° [CFKNSEWO](?![{_PART}])|[{_PART}°ºª%‰µμΩ{_MONEY}]|(?:\.{{1,3}}|[,:'])(?=[{_DIGIT}])|\.(?=[xX](?![{_PART}]))"
-    rf"|[-/*^+=<>×÷·⋅]{{1,3}}(?=[{_PART}{_MONEY}])"
-    rf"|'s(?![{LATIN}])|\"(?=[NSEWO](?![{LATIN}]))|\+(?![{_PART}]))*(?:{_UNIT})?"
+    rf"(?:[±∓~≈≤≥√×] ?)?[{_SIGN}]{{0,2}}(?:\+ )?(?:(?:[A-Z]{{0,3}}[{_MONEY}]|kr\.?|zł|Rs\.?) ?)?[{_SIGN}]?"
+    rf"(?:\.|'(?=[0-9]0s|[0-9]{{2}}(?![{_PART}'])))?[{_DIGIT}]"
+    rf"(?:[°º] [CFKNSEWO](?![{_PART}])|[{_PART}°ºª%‰µμ\u0391-\u03c9×★☆{_MONEY}]|(?:\.{{1,3}}|[,:'])(?=[{_DIGIT}])|\.(?=[xX](?![{_PART}]))"
+    rf"|[-/*^+=<>×÷·⋅±]{{1,3}}(?=[{_PART}{_MONEY}])|\^\([-+]?[{_DIGIT}]+\)|[.,]-(?![{_PART}\-])"
+    rf"|'s(?![{LATIN}])|\"(?=[NSEWO](?![{LATIN}]))|(?:(?<='[0-9])|(?<='[0-9]{{2}}))\"|\+(?![{_PART}]))*(?:{_UNIT})?"
 )
 _HEAD = (
     rf"(?:[{LATIN}_]+-)*[{LATIN}_]*(?=[{_DIGIT}])|[{LATIN}]{{1,4}}\.(?=[{_DIGIT}])"  # A380, COVID-19, p.5
-    r"|(?:[Nn](?:os?\.|[°º])|№|§|#|pp?\.|[Ff]ig\.|[Vv]ol\.|[Cc]h\.|[Aa]rt\.) ?"  # No. 5
+    r"|(?:[Nn](?:os?\.|[°º]|r\.)|№|§{1,2}|#|pp?\.|(?:[Ff]ig|[Vv]ol|[Cc]ha?p?|[Aa]rt|[Ee]q|[Ss]ec|[Tt]ab|[Ee]xt|[Vv]er)\.) ?"  # No. 5
+    rf"|[A-Za-z\u0391-\u03c9](?: ?[=<>≤≥≈]{{1,2}} ?|\+{{1,2}} ?|# )(?=[-+.{_DIGIT}{_MONEY}])|f/(?=[{_DIGIT}])"  # p < 0.05, C++ 17
     rf"|(?:\+?[0-9]+ ?)?\([0-9]+\)[ -]?(?=[{_DIGIT}])"  # +1 (555) 123
 )
 _MONTH = (
@@ -77,11 +85,15 @@ _DONE = rf"(?![{_PART}]|[-/.,:'][{_DIGIT}])"
 _DAY = rf"[0-3]?[0-9](?:st|nd|rd|th|er|e)?{_DONE}"
 _YEAR = rf"[0-9]{{4}}{_DONE}"
 _DAYS = rf"(?:[0-3]?[0-9] ?[-/] ?)?{_DAY}"
-_DATE = rf"{_DAYS},? (?:of |de |d')?{_MONTH}(?:,? {_YEAR})?|{_MONTH} (?:{_DAYS}(?:,? {_YEAR})?|{_YEAR})"
-_NUMBER = (
-    rf"(?<![{_PART}])(?<![{_PART}]-)(?:{_DATE}|(?:{_HEAD})?(?:{_FIGURES})(?: (?:[-+*/×x÷=:<>·^] )?(?:{_FIGURES}))*)|[{_DIGIT}][{_PART}]*"
-)
+_DATE = rf"{_DAYS},? (?:of |de |d')?{_MONTH}(?:,? (?:{_YEAR}|'[0-9]{{2}}(?![{_PART}'])))?|{_MONTH} (?:{_DAYS}(?:,? {_YEAR})?|{_YEAR})"
+_AND = rf"(?: (?:(?:[-+*/×x÷=:<>·^]|ext\.?) )?|-)(?:{_FIGURES})"
+_NUMBER = rf"(?<![{_PART}])(?<![{_PART}]-)(?:{_DATE}|(?:{_HEAD})?(?:{_FIGURES})(?:{_AND})*)|[{_DIGIT}][{_PART}]*"
 NUMBER, FIGURE = re.compile(_NUMBER), re.compile(f"[{_DIGIT}_]")
+SHORT = re.compile(rf" ?([a-zà-ÿ][{LATIN}]{{1,3}})(?:[/·⋅][{LATIN}]+[²³]?)*(?![{_PART}'-])")  # a unit, if the model never read it
+OPENED = re.compile(rf"(?:[{LATIN}_]{{0,20}}([(\[{{]) ?|(?<![^\s(\[{{])(?:(\") ?|('|[*_]{{1,3}})))$")  # what may enclose a quantity
+CLOSED = {"(": ")", "[": "]", "{": "}"}  # any other mark closes itself
+LISTED = re.compile("[,;]? ?")
+BEFORE = 24  # letters that are looked at for what is opened
 
 # Addresses: what a computer reads. A sentence's mark or bracket behind one is not part of it, brackets that are balanced are.
 _INSIDE = r"[^\s<>\"()\[\]{}]"
@@ -119,7 +131,7 @@ _ADDRESS = "|".join([_CODE, _LINK, _MAIL, _TAG, _SLOT, _HOST, _PATH, _GROUPS, _H
 # Or two words with a dot or a stroke between them: an address if the model never read one of them, which is for `take_out` to say.
 _DOUBT = (
     rf"(?<![{_PART}.@/-])(?:[{LATIN}][{_PART}-]+(?:\.[{_PART}-]+)*\.(?:[a-z][a-z0-9]+|[A-Z][A-Z0-9]+)(?![{_PART}])(?::[0-9]+)?(?:/{_REST})?"
-    rf"|[{LATIN}][{_PART}-]*(?:/[{_PART}-]+)+/?|[/.][{LATIN}][{_PART}-]+)"
+    rf"|[{LATIN}][{_PART}-]*(?:/[{_PART}-]+)+(?!\.[{_DIGIT}])/?|[/.][{LATIN}][{_PART}-]+)"
 )
 _MOUTH = r"[)(DPpOo/\\|*\]\[]"
 _FACE = rf"(?<![^\s])(?:[:;][-'o]?(?:{_MOUTH}|3)+|(?:=[-'o]?|8-){_MOUTH}+|<3+(?!{_UNIT})|\^_?\^|[xX]D+)(?=\s|[.,!?]|$)"
@@ -205,18 +217,56 @@ def take_out(text: str, words: Set[str] = frozenset()) -> list[str | Item]:
     plain = [letter if letter == "`" else _twin(letter) for letter in typed]  # for code stands in backticks
     line, place = "".join(plain), [number for number, some in enumerate(plain) for _ in some]
     parts: list[str | Item] = []
-    end = 0
-    for found in TAKEN.finditer(line):
-        kind, item = found.lastgroup or "", typed[place[found.start()] : place[found.end() - 1] + 1]
-        if kind == "doubt" and not _is_address(item, words):
-            continue
+    done = 0
+    for begin, end, kind in _enclosed(line, _spans(line, words)):
+        item = typed[place[begin] : place[end - 1] + 1]
         if kind == "other":
             item = item if UNSEEN.sub("", item).strip() else ""
             kind = "script" if any(letter.isalpha() for letter in item) else "symbol"
-        parts += _names(line[end : found.start()], words)
-        parts += [Item(item, "address" if kind == "doubt" else kind)] if item else []
-        end = found.end()
-    return joined([*parts, *_names(line[end:], words)])
+        parts += _names(line[done:begin], words)
+        parts += [Item(item, kind)] if item else []
+        done = end
+    return joined([*parts, *_names(line[done:], words)])
+
+
+def _spans(line: str, words: Set[str]) -> list[tuple[int, int, str]]:
+    """Return where each item of a line begins and ends, and its kind; a short word that was never read is the unit of its number."""
+    spans: list[tuple[int, int, str]] = []
+    done = 0
+    for found in TAKEN.finditer(line):
+        begin, end, kind = *found.span(), found.lastgroup or ""
+        if begin < done or kind == "doubt" and not _is_address(found.group(), words):
+            continue
+        if kind == "number" and words and FIGURE.match(line[end - 1]):
+            unit = SHORT.match(line, end)
+            end = unit.end() if unit and not is_known(unit[1], words) else end
+        spans.append((begin, end, "address" if kind == "doubt" else kind))
+        done = end
+    return spans
+
+
+def _enclosed(line: str, spans: list[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
+    """Return the spans with the brackets, quotes or stars that hold quantities alone, and with the mark of inches."""
+    found: list[tuple[int, int, str]] = []
+    number = done = quotes = 0
+    while number < len(spans):
+        begin, end, kind = spans[number]
+        number += 1
+        quotes += line.count('"', done, begin)
+        opened = OPENED.search(line[max(done, begin - BEFORE) : begin]) if kind == "number" else None
+        mark = opened[opened.lastindex or 0] if opened else ""
+        close, last, stop = CLOSED.get(mark, mark), number, end
+        while opened and last < len(spans) and spans[last][2] == "number" and LISTED.fullmatch(line, stop, spans[last][0]):
+            stop, last = spans[last][1], last + 1
+        stop += line.startswith(f" {close}", stop)
+        if opened and line.startswith(close, stop):
+            begin, end, number = begin - len(opened[0]), stop + len(close), last
+            quotes += mark == '"'
+        elif kind == "number" and quotes % 2 == 0 and line.startswith('"', end) and not line[end + 1 : end + 2].isalnum():
+            end += 1
+        found.append((begin, end, kind))
+        done = end
+    return found
 
 
 def _is_address(text: str, words: Set[str]) -> bool:
@@ -231,10 +281,11 @@ def _names(text: str, words: Set[str]) -> list[str | Item]:
     end = 0
     for found in NAME.finditer(text) if words else ():
         name = found.group()
-        roman = ROMAN.fullmatch(name)
         titled = TITLE.search(text[max(0, found.start() - 9) : found.start()])
-        known = all(is_known(word, words) for word in WORD.findall(name))
-        if name[0].isupper() and (roman if len(name) == 1 else titled or not known):
+        camel = name[0].islower() and not name.islower()  # iPhone
+        known = all(word.lower() in words if camel else is_known(word, words) for word in WORD.findall(name))
+        roman = ROMAN.fullmatch(name) and not (known and text.endswith("War ", 0, found.start()))  # World War II is a phrase
+        if roman or len(name) > 1 and not name.islower() and (not known or titled and not camel):
             parts += [text[end : found.start()], Item(name, "number" if roman else "name")]
             end = found.end()
     return [*parts, text[end:]]

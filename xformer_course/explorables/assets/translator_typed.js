@@ -1,12 +1,14 @@
 // The work around the model, as xformer_lib.translation does it: a text becomes plain sentences that the model can read, and what is
 // no letter of the model's is lifted out; each answer gets it back. Patterns and tables come from the Python modules, as data.
-const typedWith = ({ patterns, breaks, space, twins, titles, endings, signs, hole, longest, shouted, firstTry, listed }) => {
+const typedWith = ({ patterns, breaks, space, twins, titles, endings, signs, hole, closed, before, longest, shouted, firstTry, listed }) => {
   const first = Object.fromEntries(Object.entries(patterns).map(([name, source]) => [name, new RegExp(source, "u")]));
   const every = Object.fromEntries(Object.entries(patterns).map(([name, source]) => [name, new RegExp(source, "gu")]));
   const BREAKS = breaks.map((source) => new RegExp(source, "gu")),
     READABLE = new RegExp(`^(?:${patterns.READABLE})$`, "u"),
     BEFORE = new RegExp(`^[${space}]+`, "u"),
     ROMAN = new RegExp(`^(?:${patterns.ROMAN})$`, "u"),
+    LISTED = new RegExp(`^(?:${patterns.LISTED})$`, "u"),
+    SHORT = new RegExp(patterns.SHORT, "uy"),
     ONE_SIGN = new RegExp(`[${signs}]`, "gu");
   // Backwards, for a pattern that is looked for from every place of a long line takes its square of steps.
   const reversed = (text) => Array.from(text).reverse().join(""),
@@ -43,10 +45,12 @@ const typedWith = ({ patterns, breaks, space, twins, titles, endings, signs, hol
       text = typed.replaceAll("`", "'");
     let end = 0;
     for (const { 0: name, index } of words.size ? text.matchAll(every.NAME) : []) {
-      const roman = ROMAN.test(name),
-        titled = first.TITLE.test(text.slice(Math.max(0, index - 9), index)),
-        known = wordsOf(name).every((word) => isKnown(word, words));
-      if (isCapital(name[0]) && (name.length === 1 ? roman : titled || !known)) {
+      const titled = first.TITLE.test(text.slice(Math.max(0, index - 9), index)),
+        small = !Array.from(name).some(isCapital),
+        camel = isSmall(name[0]) && !small, // iPhone
+        known = wordsOf(name).every((word) => (camel ? words.has(word.toLowerCase()) : isKnown(word, words))),
+        roman = ROMAN.test(name) && !(known && text.startsWith("War ", index - 4)); // World War II is a phrase
+      if (roman || (name.length > 1 && !small && (!known || (titled && !camel)))) {
         parts.push(text.slice(end, index), { text: name, kind: roman ? "number" : "name" });
         end = index + name.length;
       }
@@ -62,21 +66,62 @@ const typedWith = ({ patterns, breaks, space, twins, titles, endings, signs, hol
       line = letters.join(""),
       place = letters.flatMap((some, number) => Array(some.length).fill(number)),
       parts = [];
-    let end = 0;
-    for (const { 0: found, index, groups } of line.matchAll(every.TAKEN)) {
-      let item = typed.slice(place[index], place[index + found.length - 1] + 1).join(""),
-        kind = Object.keys(groups).find((name) => groups[name] !== undefined);
-      if (kind === "doubt") {
-        if (!isAddress(item, words)) continue;
-        kind = "address";
-      } else if (kind === "other") {
+    let done = 0;
+    for (const span of enclosed(line, spans(line, words))) {
+      const [begin, end] = span;
+      let item = typed.slice(place[begin], place[end - 1] + 1).join(""),
+        kind = span[2];
+      if (kind === "other") {
         if (!strip(item.replace(every.UNSEEN, ""))) item = "";
         kind = isLetter(item) ? "script" : "symbol";
       }
-      parts.push(...names(line.slice(end, index), words), item && { text: item, kind });
-      end = index + found.length;
+      parts.push(...names(line.slice(done, begin), words), item && { text: item, kind });
+      done = end;
     }
-    return joined([...parts, ...names(line.slice(end), words)]);
+    return joined([...parts, ...names(line.slice(done), words)]);
+  };
+  // Where each item of a line begins and ends, and its kind; a short word that was never read is the unit of its number.
+  const spans = (line, words) => {
+    const found = [];
+    let done = 0;
+    for (const { 0: text, index: begin, groups } of line.matchAll(every.TAKEN)) {
+      const kind = Object.keys(groups).find((name) => groups[name] !== undefined);
+      if (begin < done || (kind === "doubt" && !isAddress(text, words))) continue;
+      let end = begin + text.length;
+      if (kind === "number" && words.size && first.FIGURE.test(line[end - 1])) {
+        SHORT.lastIndex = end;
+        const unit = SHORT.exec(line);
+        if (unit && !isKnown(unit[1], words)) end += unit[0].length;
+      }
+      found.push([begin, end, kind === "doubt" ? "address" : kind]);
+      done = end;
+    }
+    return found;
+  };
+  // The spans with the brackets, quotes or stars that hold quantities alone, and with the mark of inches.
+  const enclosed = (line, spans) => {
+    const found = [];
+    let number = 0,
+      done = 0,
+      quotes = 0;
+    while (number < spans.length) {
+      let [begin, end, kind] = spans[number++];
+      quotes += line.slice(done, begin).split('"').length - 1;
+      const opened = kind === "number" ? first.OPENED.exec(line.slice(Math.max(done, begin - before), begin)) : null,
+        mark = opened ? opened.slice(1).find((group) => group !== undefined) : "",
+        close = closed[mark] ?? mark;
+      let last = number,
+        stop = end;
+      while (opened && spans[last]?.[2] === "number" && LISTED.test(line.slice(stop, spans[last][0]))) stop = spans[last++][1];
+      if (line.startsWith(` ${close}`, stop)) stop += 1;
+      if (opened && line.startsWith(close, stop)) {
+        [begin, end, number] = [begin - opened[0].length, stop + close.length, last];
+        if (mark === '"') quotes += 1;
+      } else if (kind === "number" && quotes % 2 === 0 && line[end] === '"' && !/[\p{L}\p{N}]/u.test(line[end + 1] ?? "")) end += 1;
+      found.push([begin, end, kind]);
+      done = end;
+    }
+    return found;
   };
   const putBack = (text, items) => {
     const left = new Map(items.slice(0, signs.length).map((item, n) => [signs[n], item.text]));
@@ -129,7 +174,10 @@ const typedWith = ({ patterns, breaks, space, twins, titles, endings, signs, hol
       lines = split.filter((_, n) => n % 2 === 0),
       code = fenced(lines);
     let broken = 0;
-    lines.forEach((line, number) => {
+    lines.forEach((typedLine, number) => {
+      const lead = code[number] ? "" : typedLine.match(LEAD)[0],
+        line = typedLine.slice(lead.length);
+      parts.push(lead);
       const [holed, items] = code[number] ? [line, []] : withHoles(takeOut(line, signed ? words : new Set()), signed);
       if (code[number]) {
         carried.add(strip(line));
@@ -188,7 +236,7 @@ const typedWith = ({ patterns, breaks, space, twins, titles, endings, signs, hol
       .flatMap((piece, n) => (n ? [items[n - 1].text, piece] : [piece]))
       .join("");
   // A sentence in parts; symbols at the ends of each stay out of the model's sight. What is left to do stands on a stack.
-  const EDGE = new RegExp(`^(?:${patterns.EDGE})`, "u");
+  const [EDGE, LEAD, BEFORE_WORDS, BEHIND_WORDS] = ["EDGE", "LEAD", "BEFORE", "BEHIND"].map((name) => new RegExp(`^(?:${patterns[name]})`, "u"));
   const partsOf = (sentence, items, fits, signed) => {
     const done = [],
       stack = [[sentence, items]];
@@ -290,9 +338,11 @@ const typedWith = ({ patterns, breaks, space, twins, titles, endings, signs, hol
   // What stands between the items of a sentence as sentences of their own, and the items.
   const apart = ({ text, items, shouted }) =>
     text.split(ONE_SIGN).flatMap((piece, n) => {
-      const core = piece.replace(/^ +| +$/g, ""),
-        said = first.HAS_LETTER.test(piece) ? piece.split(core) : null;
-      return [n ? items[n - 1].text : "", ...(said ? [said[0], { text: core, items: [], shouted }, said[1]] : [piece])];
+      const said = [n ? items[n - 1].text : ""];
+      if (!first.HAS_LETTER.test(piece)) return [...said, piece];
+      const begin = piece.match(BEFORE_WORDS)[0].length,
+        end = piece.length - reversed(piece).match(BEHIND_WORDS)[0].length;
+      return [...said, piece.slice(0, begin), { text: piece.slice(begin, end), items: [], shouted }, piece.slice(end)];
     });
   // The plan in which a sentence is read in parts if its answer (one for each sentence, or none) has lost a quantity.
   const withoutLoss = ({ parts, notes }, answers) => {
