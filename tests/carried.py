@@ -37,6 +37,8 @@ ADDRESSES = (
     "/usr/local/bin|/etc/hosts|C:\\Users\\Tom\\a.txt|C:\\Program Files\\App\\x.exe|\\\\server\\share|src/xformer/main.py|<b>|</b>|<br/>|"
     '<a href="x y">|&nbsp;|{name}|{{ name }}|{0}|${HOME}|$HOME|%s|%(count)d|%1$s|`x = 1`|``a ` b``|'
     "@tom.smith|@tom@mastodon.social|#tag|#été-2024|"
-    "snake_case|fe80::1:2|git@github.com:a/b.git|.gitignore|почта@пример.рф"
+    "snake_case|fe80::1:2|git@github.com:a/b.git|.gitignore|почта@пример.рф|jo@例え.jp|main()|obj.method()|std::vector|R&D|"
+    "Ctrl+C|key=value|person(s)|ubuntu:22.04|$HOME/bin|%APPDATA%\\x|/users/{id}|/users/:id|__init__|:smile:|--verbose|--out=file|C++|C#|U.S.A.|"
+    "n/a|I/O|$(pwd)|{# c #}|~jo/a|t.co/abc|(https://a.org)"
 ).split("|")
 IN_SENTENCES = ("Please look at {} before you leave.", "Regardez {} avant de partir, s'il vous plaît.")
