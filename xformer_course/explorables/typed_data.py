@@ -16,7 +16,22 @@ _SAID_OTHERWISE = {
     r"\"": '"',
 }
 _MODULES = {
-    typed: ("RAISED", "READABLE", "UNSEEN", "HIDDEN", "WORD", "NAME", "TITLE", "ROMAN", "FIGURE", "TAKEN", "SHORT", "OPENED", "LISTED", "STROKE"),
+    typed: (
+        "RAISED",
+        "READABLE",
+        "UNSEEN",
+        "HIDDEN",
+        "WORD",
+        "NAME",
+        "TITLE",
+        "ROMAN",
+        "FIGURE",
+        "TAKEN",
+        "SHORT",
+        "OPENED",
+        "LISTED",
+        "STROKE",
+    ),
     _sentences: ("END", "BEFORE_WORD", "OPENING"),
     translation: ("HAS_LETTER", "EDGE", "LINE_END", "FENCE", "LEAD", "BEFORE", "BEHIND", "BESIDE", "SMALL_I", "SPOKEN", "GAP", "BLANK"),
 }

@@ -133,7 +133,7 @@ _HANDLE = (
     rf"(?<![{_PART}])@[{_PART}](?:[{_PART}]|-(?=[{_PART}])|\.(?=[a-z0-9_]))*"
     rf"|(?<![{_PART}])#(?![0-9]+(?![{_PART}]))(?:[{_PART}]|[^{READ}\s])+(?:-[{_PART}]+)*"
     rf"|(?<![{_PART}])[{LATIN}0-9]+(?:_+[{LATIN}0-9]+)+(?![{_PART}])"  # snake_case
-    rf"|(?<![{_PART}])__[{_PART}]+__(?![{_PART}])|(?<![{_PART}:]):(?=[a-z0-9_+-]*[a-z])[a-z0-9_+-]{{2,32}}:(?![{_PART}:])"  # :smile:
+    rf"|(?<![{_PART}])__[{_PART}]{{1,40}}__(?![{_PART}])|(?<![{_PART}:]):(?=[a-z0-9_+-]*[a-z])[a-z0-9_+-]{{2,32}}:(?![{_PART}:])"  # :smile:
     rf"|(?<![{_PART}-])--[A-Za-z][{_PART}-]*(?:={_REST})?|(?<![{_PART}])[A-Za-z](?:\+{{1,2}}|#)(?![{_PART}+])"  # C++
     rf"|(?<![{_PART}.])(?:[A-ZÀ-Ý][a-z]?\.)+[A-ZÀ-Ý](?![{_PART}])(?:\.(?! [A-ZÀ-Ý]|$))?"  # U.S.
 )
@@ -146,7 +146,7 @@ _DOUBT = (
 _MOUTH = r"[)(DPpOo/\\|*\]\[]"
 _FACE = rf"(?<![^\s])(?:[:;][-'o]?(?:{_MOUTH}|3)+|(?:=[-'o]?|8-){_MOUTH}+|<3+(?!{_UNIT})|\^_?\^|[xX]D+)(?=\s|[.,!?]|$)"
 _CODE_WORD = (  # R&D, Ctrl+C, key=value, std::vector, main(), person(s)
-    rf"[{LATIN}_][{_PART}]*(?:(?:[&+=]|::|->)[{_PART}%.]+)+(?<!\.)|[{LATIN}_][{_PART}.]*\(\)|[{LATIN}_]+(?:\.[{LATIN}_]+)+\([^()]{{0,80}}\)"
+    rf"[{LATIN}_][{_PART}]*(?:(?:[&+=]|::|->)[{_PART}%.]+)+(?<!\.)|[{LATIN}_][{_PART}.]{{0,80}}\(\)|[{LATIN}_]{{1,40}}(?:\.[{LATIN}_]{{1,40}}){{1,5}}\([^()]{{0,80}}\)"
     rf"|[{LATIN}]+\([{LATIN}]{{1,3}}\)[{LATIN}]*|[{LATIN}_][{_PART}]*:(?=[{_PART}.]*[0-9])[{_PART}.]+(?<!\.)"
 )
 # Marks that a model has no use for.
@@ -154,7 +154,7 @@ _MARK = r"\((?:[cCrR]|TM)\)|\(\)|\[\]|\{\}|[()\[\]{}]|(?:-{1,3}(?=>))?[#$%&*+/<=
 _OTHER = f"[^{READ}]+(?:[ .@/-][^{READ}]+)*"
 TAKEN = re.compile(
     f"(?P<symbol>[0-9#*]\ufe0f?\u20e3|{_FACE})|(?P<address>{_ADDRESS})|(?P<doubt>{_DOUBT})|(?P<number>{_NUMBER})|(?P<other>{_OTHER})"
-    f"|(?P<code>(?<![{_PART}])(?:{_CODE_WORD}))|(?P<mark>{_MARK})"
+    f"|(?P<code>(?<![{_PART}.])(?:{_CODE_WORD}))|(?P<mark>{_MARK})"
 )
 
 
