@@ -1,6 +1,7 @@
 """Nothing that somebody counts on changes on its way through a translator: quantities, addresses, lines, long texts."""
 
 import random
+import re
 import unicodedata
 
 import pytest
@@ -46,14 +47,87 @@ def test_addresses_come_back_unchanged_and_noted(way):
 @pytest.mark.parametrize(
     "text",
     [
-        "I came.He left.she is here", "and/or he/she, yes/no", "e.g. this, i.e. that, p.ex. U.S.A.", "Mr.Smith", "it`s 'here'",
+        "I came.He left.she is here", "and/or he/she, yes/no", "e.g. this, i.e. that, p.ex. so", "Mr.Smith", "it`s 'here'",
         "x < y > z", "2 d'entre eux", "5 s'appellent Tom", "No way. No.", "I may go, they march",
+        'he said "2 here"', "hELLO", "5 to here", "2, here",
     ],
 )  # fmt: skip
 def test_plain_words_are_left_to_the_model(text):
-    words = read_words(FOLDER / "en-fr") | {"mr", "smith", "entre", "eux", "appellent"}
-    assert {part.kind for part in take_out(text, words) if isinstance(part, Item)} <= {"number"}
-    assert all(part.text in ("2", "5") for part in take_out(text, words) if isinstance(part, Item))
+    words = read_words(FOLDER / "en-fr") | {"mr", "smith", "entre", "eux", "appellent", "hello"}
+    assert {part.kind for part in take_out(text, words) if isinstance(part, Item)} <= {"number", "mark"}
+    assert all(part.text in ("2", "5") for part in take_out(text, words) if isinstance(part, Item) and part.kind == "number")
+
+
+MARKED = [
+    ("My brother (who is ill) is here.", "Mon frère (qui est malade) est ici."),
+    ("I like it (a lot).", "Je l'aime (beaucoup)."),
+    ("(I am tired.)", "(Je suis fatigué.)"),
+    ("Choose tea and/or coffee.", "Choisis le thé et/ou le café."),
+    ("He is tall [and strong].", "Il est grand [et fort]."),
+    ("This is **very** important.", "C'est **très** important."),
+    ("Click [here](https://a.org) to start.", "Cliquez [ici](https://a.org) pour commencer."),
+    ("Cats + dogs = love", "Chats + chiens = amour"),
+    ("Jack & Tom are here.", "Jack & Tom sont ici."),
+]
+MARKS = r"[()\[\]/*+=&]"
+LEADS = ("- ", "* ", "• ", "1. ", "2) ", "(3) ", "a) ", "## ", "> ", "> - ", "  – ", "- [ ] ", "- [x] ", "4/ ")
+
+
+@ways
+def test_what_begins_a_line_of_a_list_is_not_read(way):
+    text, translator = ("We are here.", "Nous sommes là.")[WAYS.index(way)], load_pretrained(way)
+    said = translator.translate(text)
+    assert translator.translate("\n".join(lead + text for lead in LEADS)) == "\n".join(lead + said for lead in LEADS)
+
+
+@ways
+def test_marks_come_back_around_words(way):
+    """The model knows neither brackets nor /, &, *, +: they stay, in their order, each with words on the side where it had some."""
+    texts = [pair[WAYS.index(way)] for pair in MARKED]
+    for text, found in zip(texts, load_pretrained(way).translations(texts)):
+        assert re.findall(MARKS, found.text) == re.findall(MARKS, text) and not re.search(r"[(\[] ?[)\]]", found.text), (text, found)
+        assert not any("at the end" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    "text, read",
+    [
+        ("My cat (so big) sat.", ["My cat ① so big ② sat."]),
+        ("(So it is.)", ["So it is."]),
+        ("either/or **very** [so](a.org) ok", ["either ① or ② very ③ ④ so ⑤ ok"]),
+        ("a_b & c", ["① ② c"]),
+        ("Cats + dogs = {love}", ["Cats ① dogs ② ③"]),
+    ],
+)
+def test_marks_are_not_read(text, read):
+    plan = cut(text, fits=lambda text: True, signs=True)
+    assert [one.text for one in plan.sentences] == read and plan.join(read) == text
+    assert plan.without_loss(["x"]).join([one.text for one in plan.without_loss(["x"]).sentences]) == text
+    assert cut(text, fits=lambda text: True, signs=False).join(
+        [one.text for one in cut(text, fits=lambda text: True, signs=False).sentences]
+    )
+
+
+def test_a_mark_that_moved_is_lost():
+    (sentence,) = cut("I like it (a lot) now.", fits=lambda text: True, signs=True).sentences
+    assert [sentence.lost(answer) for answer in ("a ① b ② c", "a ②", "a ② b ①", "a ① ② b", "① b ②.")] == [
+        [],
+        ["("],
+        ["(", ")"],
+        ["(", ")"],
+        [],
+    ]
+    parted = cut("I like it (a lot) now.", fits=lambda text: True, signs=True).without_loss(["①"])
+    assert parted.join(["J'aime", "Beaucoup", "Maintenant."]) == "J'aime (beaucoup) maintenant."
+
+
+@pytest.mark.parametrize("text", ["My iPhone fell", "Elizabeth II slept", "A macOS and an eBay", "a pH of 7"])
+def test_names_with_capitals_inside_and_numbers_of_kings(text):
+    words = read_words(FOLDER / "en-fr")
+    found = [part.text for part in take_out(text, words) if isinstance(part, Item)]
+    assert found == [word for word in text.split() if word in ("iPhone", "Elizabeth", "II", "macOS", "eBay", "pH", "7")]
+    assert all(one in load_pretrained("en-fr").translate(text) for one in found)
+    assert take_out("World War II ended", words) == ["World War II ended"]  # a phrase that the model has learned
 
 
 def test_no_model_reads_a_digit():
@@ -71,7 +145,10 @@ def test_a_sentence_whose_number_got_lost_is_read_around_it():
     parted = plan.without_loss(["Une tasse ②."])
     assert [one.text for one in parted.sentences] == ["Add", "cups", "of tea."]
     assert parted.join(["Ajoutez", "tasses", "de thé."]) == "Ajoutez 3 tasses 😀 de thé."
-    assert parted.notes[-1] == "read in parts, for the model lost the place of a number: 3"
+    assert parted.notes[-1] == "read in parts, for the model lost the place of a number or mark: 3"
+    edges = cut("See (page 5, 6 ... here).", fits=lambda text: True, signs=True).without_loss(["x"])
+    assert [one.text for one in edges.sentences] == ["See", "page", "here"]
+    assert edges.join(["Voir", "Page", "Ici"]) == "Voir (page 5, 6 ... ici)."
     loud = Sentence("add ① cups.", (Item("3", "number"),), shouted=True)
     assert Plan((loud,)).without_loss(["x"]).join(["ajoutez", "tasses."]) == "AJOUTEZ 3 TASSES."
 
@@ -89,7 +166,29 @@ def test_more_items_than_there_are_private_letters(signs):
     assert "and 748 more" in plan.notes[0] or "and 750 more" in plan.notes[0]
 
 
-LONG = ("x" * 20000, "word " * 4000, "a@" * 20000, "a 😀 " * 5000, "a" + " " * 20000 + "b", "5 a " * 5000, "a, " * 7000, "http://a(" * 2000)
+LONG = (
+    "x" * 20000,
+    "word " * 4000,
+    "a@" * 20000,
+    "a 😀 " * 5000,
+    "a" + " " * 20000 + "b",
+    "5 a " * 5000,
+    "a, " * 7000,
+    "http://a(" * 2000,
+    "(5, " * 6000,
+    "(a " * 6000,
+    "a/b " * 5000,
+    "so/so " * 5000,
+    "[a](b.org) " * 2000,
+    "*" * 20000,
+    "a&" * 9000,
+    "a." * 9000,
+    "a_" * 9000,
+    "--" * 9000,
+    '5" ' * 6000,
+    "'5 " * 6000,
+    "- " * 9000,
+)
 
 
 @pytest.mark.parametrize("text", LONG, ids=lambda text: text[:5])

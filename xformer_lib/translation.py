@@ -19,8 +19,11 @@ HOLE = "\ue000"  # a letter for private use that holds the place of each item wh
 HAS_LETTER = re.compile(f"[{LATIN}]")
 EDGE = re.compile(f"[\\s{HOLE}]*")
 LINE_END = re.compile(f"(?<! ) *(\r\n|[{BREAK}])")
+LEAD = re.compile(r"[ \t]*(?:(?:[-*+>•‣◦▪–—]|#{1,6}|\[[ xX]?\]|\(?[0-9]{1,3}[.)/]\)?|\(?[A-Za-z]\))[ \t]+)*")  # of a line in a list
+BEFORE, BEHIND = re.compile(f"[^{LATIN}]*"), re.compile(f"[^{LATIN}]*?(?=[.!?]*[{LATIN}])")  # what is not of a part's words, at its ends
 FENCE = re.compile(" {0,3}(```+|~~~+)")
 BESIDE = re.compile(f"(?<=[{LATIN}0-9])(?={HOLE})|(?<={HOLE})(?=[{LATIN}0-9])")  # between a hole and a letter
+ASIDE = ("symbol", "mark")  # what stays out of the model's sight at the ends of a sentence
 SMALL_I = re.compile(r"\bi\b")
 BREAKS = (re.compile(r"[;:,] "), re.compile(" "))  # where a sentence that is too long is cut, in the order of preference
 ONE_SIGN = re.compile(f"([{SIGNS}])")
@@ -47,9 +50,11 @@ class Sentence:
     text: str  # for the model: plain letters, marks, and signs
     items: tuple[Item, ...] = ()  # what the signs stand for
     shouted: bool = False  # all capitals: so is the answer
+    inner: bool = False  # in the middle of a sentence: its answer begins as small as it does
 
     def finish(self, answer: str) -> str:
         """Return the answer with its items in the place of the signs, in capitals where the sentence was."""
+        answer = answer[:1].lower() + answer[1:] if self.inner and self.text[:1].islower() else answer
         return put_back(answer.upper() if self.shouted else answer, list(self.items))
 
     def misplaced(self, answer: str) -> list[str]:
@@ -57,8 +62,13 @@ class Sentence:
         return [item.text for item in self._missing(answer)]
 
     def lost(self, answer: str) -> list[str]:
-        """Return the quantities among them: beside the model's own word in their place, they would be wrong at the end."""
-        return [item.text for item in self._missing(answer) if item.kind == "number"]
+        """Return the quantities and marks among them: at the end they would be wrong. So are marks in another order, or without words."""
+        signs = [sign for sign, item in zip(SIGNS, self.items) if item.kind == "mark"]
+        gone = [item.text for item in self._missing(answer) if item.kind in ("number", "mark")]
+        moved = [sign for sign in answer if sign in signs] != signs or any(
+            one + other in answer.replace(" ", "") and one + other not in self.text.replace(" ", "") for one, other in zip(signs, signs[1:])
+        )
+        return gone or [item.text for item in self.items if item.kind == "mark" and moved]
 
     def _missing(self, answer: str) -> list[Item]:
         return [item for sign, item in zip(SIGNS, self.items) if sign not in answer]
@@ -66,14 +76,14 @@ class Sentence:
     def apart(self) -> list["str | Sentence"]:
         """Return what stands between the items as sentences of their own, and the items."""
         parts: list[str | Sentence] = []
-        items = iter(self.items)
-        for piece in ONE_SIGN.split(self.text):
-            if ONE_SIGN.fullmatch(piece):
-                parts.append(next(items).text)
-            elif HAS_LETTER.search(piece):
-                core = piece.strip(" ")
-                before, _, after = piece.partition(core)
-                parts += [before, Sentence(core, shouted=self.shouted), after]
+        texts = ONE_SIGN.split(self.text)[::2]
+        for before, piece, after in zip([None, *self.items], texts, [*self.items, None]):
+            piece = piece.removeprefix(" ") if before and before.right else piece
+            piece = piece.removesuffix(" ") if after and after.left else piece
+            parts += [before.text] if before else []
+            if HAS_LETTER.search(piece):
+                begin, end = _edge(piece, BEFORE), len(piece) - _edge(piece[::-1], BEHIND)
+                parts += [piece[:begin], Sentence(piece[begin:end], shouted=self.shouted, inner=bool(before)), piece[end:]]
             else:
                 parts.append(piece)
         return parts
@@ -112,7 +122,7 @@ class Plan:
             missing = part.lost(next(left)) if isinstance(part, Sentence) else []
             lost += missing
             parts += part.apart() if isinstance(part, Sentence) and missing else [part]
-        note = f"read in parts, for the model lost the place of a number: {listed(lost)}"
+        note = f"read in parts, for the model lost the place of a number or mark: {listed(lost)}"
         return replace(self, parts=tuple(joined(parts)), notes=(*self.notes, note)) if lost else self
 
 
@@ -141,6 +151,9 @@ def cut(text: str, *, fits: Callable[[str], bool], signs: bool, words: Set[str] 
     broken = 0
     lines, ends = (LINE_END.split(text.rstrip(" "))[begin::2] for begin in (0, 1))
     for line, code, end in zip(lines, _fenced(lines), [*ends, ""]):
+        lead = "" if code else line[: _edge(line, LEAD)]
+        line = line[len(lead) :]
+        parts.append(lead)
         holed, items = (line, []) if code else _with_holes(take_out(line, words if signs else frozenset()), signs)
         if code:
             carried[line.strip()] = None
@@ -154,7 +167,9 @@ def cut(text: str, *, fits: Callable[[str], bool], signs: bool, words: Set[str] 
                 pieces = _parts_of(sentence, own, fits, signs)
                 broken += not own and sum(isinstance(piece, Sentence) for piece in pieces) > 1
                 parts += [*pieces, space]
-        carried |= dict.fromkeys(item.text for item in items if item.kind != "name" and (item.kind != "number" or SPOKEN.search(item.text)))
+        carried |= dict.fromkeys(
+            item.text for item in items if item.kind not in ("name", "mark") and (item.kind != "number" or SPOKEN.search(item.text))
+        )
         parts.append(end)
     read = [word for part in parts if isinstance(part, Sentence) for word in WORD.findall(part.text)]
     strange = [word for word in dict.fromkeys(read) if words and len(word) > 1 and not is_known(word, words)]
@@ -189,7 +204,7 @@ def _with_holes(parts: list[str | Item], signs: bool) -> tuple[str, list[Item]]:
     for part in parts:
         if isinstance(part, str):
             line.append(part)
-        elif part.kind == "number" and not signs:
+        elif part.kind in ("number", "mark") and not signs:
             line.append(simplify(part.text))
         else:
             line.append(HOLE)
@@ -220,9 +235,9 @@ def _parts_of(sentence: str, items: list[Item], fits, signs: bool) -> list[str |
             continue
         begin, end = _edge(text), len(text) - _edge(text[::-1])
         first, last = text[:begin].count(HOLE), len(own) - text[end:].count(HOLE)
-        if signs and any(item.kind != "symbol" for item in own[:first]):
+        if signs and any(item.kind not in ASIDE for item in own[:first]):
             begin, first = 0, 0
-        if signs and any(item.kind != "symbol" for item in own[last:]):
+        if signs and any(item.kind not in ASIDE for item in own[last:]):
             end, last = len(text), len(own)
         done.append(filled(text[:begin], own[:first]))
         stack.append(filled(text[end:], own[last:]))
@@ -235,8 +250,8 @@ def _parts_of(sentence: str, items: list[Item], fits, signs: bool) -> list[str |
     return done
 
 
-def _edge(text: str) -> int:
-    found = EDGE.match(text)
+def _edge(text: str, pattern: re.Pattern[str] = EDGE) -> int:
+    found = pattern.match(text)
     return found.end() if found else 0
 
 
@@ -302,5 +317,8 @@ def _sentence(core: str, items: list[Item], signs: bool) -> Sentence:
     shouted = len(letters) >= SHOUTED and not any(letter.islower() for letter in letters)
     text = text.lower() if shouted else text
     text = text if signs else SMALL_I.sub("I", text[0].upper() + text[1:])
-    left = iter(SIGNS)
-    return Sentence("".join(next(left) if letter == HOLE else letter for letter in text), tuple(items), shouted)
+    holes = [place for place, letter in enumerate(core) if letter == HOLE]
+    beside = [[bool(HAS_LETTER.match(some)) for some in (core[max(0, at - 1) : at], core[at + 1 : at + 2])] for at in holes]
+    items = [replace(item, left=left, right=right) if item.kind in ASIDE else item for item, (left, right) in zip(items, beside)]
+    signed = iter(SIGNS)
+    return Sentence("".join(next(signed) if letter == HOLE else letter for letter in text), tuple(items), shouted)

@@ -91,11 +91,14 @@ const words = new Set(value.words), { typed } = engine;
 const backward = (text) => [...text].reverse().join("");
 return value.texts.map((text) => {
   const plan = typed.cut(text, { fits: (part) => part.length < 60, signed: value.signed, words });
-  return { parts: plan.parts, notes: plan.notes,
+  const shown = (parts) => parts.map((part) => typeof part === "string" ? part
+    : { text: part.text, items: part.items.map(({ text, kind, left, right }) => ({ text, kind, left: Boolean(left), right: Boolean(right) })),
+      shouted: part.shouted });
+  return { parts: shown(plan.parts), notes: plan.notes,
     joined: [(one) => one, backward, (one) => one.slice(3), (one) => one + one].map((say) => {
       const answers = plan.sentences.map(({ text }) => say(text)),
         parted = typed.withoutLoss(plan, answers);
-      return [typed.join(plan, answers), parted && { parts: parted.parts, notes: parted.notes }, answers.map(typed.visible)];
+      return [typed.join(plan, answers), parted && { parts: shown(parted.parts), notes: parted.notes }, answers.map(typed.visible)];
     }) };
 });"""
 
@@ -114,9 +117,7 @@ def plan_of(text, **options):
 
 def parts_of(plan):
     return [
-        part
-        if isinstance(part, str)
-        else {"text": part.text, "items": [{"text": one.text, "kind": one.kind} for one in part.items], "shouted": part.shouted}
+        part if isinstance(part, str) else {"text": part.text, "items": [vars(one) for one in part.items], "shouted": part.shouted}
         for part in plan.parts
     ]
 

@@ -16,9 +16,24 @@ _SAID_OTHERWISE = {
     r"\"": '"',
 }
 _MODULES = {
-    typed: ("RAISED", "READABLE", "UNSEEN", "HIDDEN", "WORD", "NAME", "TITLE", "ROMAN", "FIGURE", "TAKEN"),
+    typed: (
+        "RAISED",
+        "READABLE",
+        "UNSEEN",
+        "HIDDEN",
+        "WORD",
+        "NAME",
+        "TITLE",
+        "ROMAN",
+        "FIGURE",
+        "TAKEN",
+        "SHORT",
+        "OPENED",
+        "LISTED",
+        "STROKE",
+    ),
     _sentences: ("END", "BEFORE_WORD", "OPENING"),
-    translation: ("HAS_LETTER", "EDGE", "LINE_END", "FENCE", "BESIDE", "SMALL_I", "SPOKEN", "GAP", "BLANK"),
+    translation: ("HAS_LETTER", "EDGE", "LINE_END", "FENCE", "LEAD", "BEFORE", "BEHIND", "BESIDE", "SMALL_I", "SPOKEN", "GAP", "BLANK"),
 }
 
 
@@ -51,6 +66,8 @@ def typed_data() -> dict:
         "endings": sorted(_sentences.ENDINGS),
         "signs": typed.SIGNS,
         "hole": translation.HOLE,
+        "closed": typed.CLOSED,
+        "before": typed.BEFORE,
         "longest": _sentences.LONGEST,
         "shouted": translation.SHOUTED,
         "firstTry": translation.FIRST_TRY,

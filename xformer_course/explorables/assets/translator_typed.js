@@ -1,12 +1,16 @@
 // The work around the model, as xformer_lib.translation does it: a text becomes plain sentences that the model can read, and what is
 // no letter of the model's is lifted out; each answer gets it back. Patterns and tables come from the Python modules, as data.
-const typedWith = ({ patterns, breaks, space, twins, titles, endings, signs, hole, longest, shouted, firstTry, listed }) => {
+const typedWith = ({ patterns, breaks, space, twins, titles, endings, signs, hole, closed, before, longest, shouted, firstTry, listed }) => {
   const first = Object.fromEntries(Object.entries(patterns).map(([name, source]) => [name, new RegExp(source, "u")]));
   const every = Object.fromEntries(Object.entries(patterns).map(([name, source]) => [name, new RegExp(source, "gu")]));
-  const BREAKS = breaks.map((source) => new RegExp(source, "gu")),
+  const ENCLOSED = ["number", "address"], // what brackets may hold
+    ASIDE = ["symbol", "mark"], // what stays out of the model's sight at the ends of a sentence
+    BREAKS = breaks.map((source) => new RegExp(source, "gu")),
     READABLE = new RegExp(`^(?:${patterns.READABLE})$`, "u"),
     BEFORE = new RegExp(`^[${space}]+`, "u"),
     ROMAN = new RegExp(`^(?:${patterns.ROMAN})$`, "u"),
+    LISTED = new RegExp(`^(?:${patterns.LISTED})$`, "u"),
+    SHORT = new RegExp(patterns.SHORT, "uy"),
     ONE_SIGN = new RegExp(`[${signs}]`, "gu");
   // Backwards, for a pattern that is looked for from every place of a long line takes its square of steps.
   const reversed = (text) => Array.from(text).reverse().join(""),
@@ -43,10 +47,12 @@ const typedWith = ({ patterns, breaks, space, twins, titles, endings, signs, hol
       text = typed.replaceAll("`", "'");
     let end = 0;
     for (const { 0: name, index } of words.size ? text.matchAll(every.NAME) : []) {
-      const roman = ROMAN.test(name),
-        titled = first.TITLE.test(text.slice(Math.max(0, index - 9), index)),
-        known = wordsOf(name).every((word) => isKnown(word, words));
-      if (isCapital(name[0]) && (name.length === 1 ? roman : titled || !known)) {
+      const titled = first.TITLE.test(text.slice(Math.max(0, index - 9), index)),
+        small = !Array.from(name).some(isCapital),
+        camel = isSmall(name[0]) && !small, // iPhone
+        known = wordsOf(name).every((word) => (camel ? words.has(word.toLowerCase()) : isKnown(word, words))),
+        roman = ROMAN.test(name) && !(known && text.startsWith("War ", index - 4)); // World War II is a phrase
+      if (roman || (name.length > 1 && !small && (!known || (titled && !camel)))) {
         parts.push(text.slice(end, index), { text: name, kind: roman ? "number" : "name" });
         end = index + name.length;
       }
@@ -54,7 +60,9 @@ const typedWith = ({ patterns, breaks, space, twins, titles, endings, signs, hol
     return [...parts, text.slice(end)];
   };
   const isAddress = (text, words) =>
-    first.FIGURE.test(text) || (words.size > 0 && !wordsOf(text).every((word) => word.length === 1 || isKnown(word, words)));
+    first.FIGURE.test(text) ||
+    (text.includes("/") && wordsOf(text).some((word) => word.length === 1)) || // n/a
+    (words.size > 0 && !wordsOf(text).every((word) => word.length === 1 || isKnown(word, words)));
   // A line as texts that the model can read, and items {text, kind} that it cannot, in their order.
   const takeOut = (text, words) => {
     const typed = Array.from(text.normalize("NFC").replace(every.HIDDEN, "")),
@@ -62,30 +70,87 @@ const typedWith = ({ patterns, breaks, space, twins, titles, endings, signs, hol
       line = letters.join(""),
       place = letters.flatMap((some, number) => Array(some.length).fill(number)),
       parts = [];
-    let end = 0;
-    for (const { 0: found, index, groups } of line.matchAll(every.TAKEN)) {
-      let item = typed.slice(place[index], place[index + found.length - 1] + 1).join(""),
-        kind = Object.keys(groups).find((name) => groups[name] !== undefined);
-      if (kind === "doubt") {
-        if (!isAddress(item, words)) continue;
-        kind = "address";
-      } else if (kind === "other") {
+    let done = 0;
+    const all = spans(line, words),
+      whole = enclosed(
+        line,
+        all.filter((span) => span[2] !== "mark"),
+      ),
+      inside = new Set(whole.flatMap(([begin, end]) => Array.from({ length: end - begin }, (_, n) => begin + n))),
+      marks = all.filter(([begin, , kind]) => kind === "mark" && !inside.has(begin));
+    for (const span of [...whole, ...marks].sort((one, other) => one[0] - other[0])) {
+      const [begin, end] = span;
+      let item = typed.slice(place[begin], place[end - 1] + 1).join(""),
+        kind = span[2];
+      if (kind === "other") {
         if (!strip(item.replace(every.UNSEEN, ""))) item = "";
         kind = isLetter(item) ? "script" : "symbol";
       }
-      parts.push(...names(line.slice(end, index), words), item && { text: item, kind });
-      end = index + found.length;
+      parts.push(...names(line.slice(done, begin), words), item && { text: item, kind });
+      done = end;
     }
-    return joined([...parts, ...names(line.slice(end), words)]);
+    return joined([...parts, ...names(line.slice(done), words)]);
   };
+  // Where each item of a line begins and ends, and its kind; a short word that was never read is the unit of its number.
+  const spans = (line, words) => {
+    const found = [];
+    every.TAKEN.lastIndex = 0;
+    for (let match = every.TAKEN.exec(line); match; match = every.TAKEN.exec(line)) {
+      const { 0: text, index: begin, groups } = match,
+        kind = Object.keys(groups).find((name) => groups[name] !== undefined);
+      if (kind === "doubt" && !isAddress(text, words)) {
+        for (const { 0: mark, index } of text.matchAll(every.STROKE)) found.push([begin + index, begin + index + mark.length, "mark"]);
+        continue;
+      }
+      let end = begin + text.length;
+      if (kind === "number" && words.size && first.FIGURE.test(line[end - 1])) {
+        SHORT.lastIndex = end;
+        const unit = SHORT.exec(line);
+        if (unit && !isKnown(unit[1], words)) every.TAKEN.lastIndex = end += unit[0].length;
+      }
+      found.push([begin, end, kind === "doubt" || kind === "code" ? "address" : kind]);
+    }
+    return found;
+  };
+  // The spans with the brackets, quotes or stars that hold quantities or addresses alone, and with the mark of inches.
+  const enclosed = (line, spans) => {
+    const found = [];
+    let number = 0,
+      done = 0,
+      quotes = 0;
+    while (number < spans.length) {
+      let [begin, end, kind] = spans[number++];
+      quotes += line.slice(done, begin).split('"').length - 1;
+      const opened = ENCLOSED.includes(kind) ? first.OPENED.exec(line.slice(Math.max(done, begin - before), begin)) : null,
+        mark = opened ? opened.slice(1).find((group) => group !== undefined) : "",
+        close = closed[mark] ?? mark;
+      let last = number,
+        stop = end;
+      while (opened && ENCLOSED.includes(spans[last]?.[2]) && LISTED.test(line.slice(stop, spans[last][0]))) stop = spans[last++][1];
+      if (line.startsWith(` ${close}`, stop)) stop += 1;
+      if (opened && line.startsWith(close, stop)) {
+        [begin, end, number] = [begin - opened[0].length, stop + close.length, last];
+        if (mark === '"') quotes += 1;
+        if (opened[0].startsWith("]")) kind = "mark"; // behind the words of a link
+      } else if (kind === "number" && quotes % 2 === 0 && line[end] === '"' && !/[\p{L}\p{N}]/u.test(line[end + 1] ?? "")) end += 1;
+      found.push([begin, end, kind]);
+      done = end;
+    }
+    return found;
+  };
+  const textsOf = (items) => items.map((item) => item.text);
   const putBack = (text, items) => {
-    const left = new Map(items.slice(0, signs.length).map((item, n) => [signs[n], item.text]));
-    const said = text.replace(ONE_SIGN, (sign) => {
-      const item = left.get(sign) ?? "";
-      left.delete(sign);
-      return item;
-    });
-    return left.size ? [endStrip(said), ...left.values()].join(" ") : said;
+    const left = new Map(items.slice(0, signs.length).map((item, n) => [signs[n], item])),
+      said = [];
+    let close = false;
+    for (const letter of text) {
+      const item = left.get(letter);
+      left.delete(letter);
+      if (item?.left && said.at(-1) === " ") said.pop();
+      if (!((letter === " " && close) || (signs.includes(letter) && !item))) said.push(item ? item.text : letter);
+      close = Boolean(item?.right);
+    }
+    return left.size ? [endStrip(said.join("")), ...textsOf([...left.values()])].join(" ") : said.join("");
   };
 
   // ---------------------------------------------------------------- sentences, as xformer_lib.data._sentences
@@ -129,7 +194,10 @@ const typedWith = ({ patterns, breaks, space, twins, titles, endings, signs, hol
       lines = split.filter((_, n) => n % 2 === 0),
       code = fenced(lines);
     let broken = 0;
-    lines.forEach((line, number) => {
+    lines.forEach((typedLine, number) => {
+      const lead = code[number] ? "" : typedLine.match(LEAD)[0],
+        line = typedLine.slice(lead.length);
+      parts.push(lead);
       const [holed, items] = code[number] ? [line, []] : withHoles(takeOut(line, signed ? words : new Set()), signed);
       if (code[number]) {
         carried.add(strip(line));
@@ -145,7 +213,7 @@ const typedWith = ({ patterns, breaks, space, twins, titles, endings, signs, hol
           parts.push(...pieces, gap);
         }
       }
-      for (const { text, kind } of items) if (kind !== "name" && (kind !== "number" || first.SPOKEN.test(text))) carried.add(text);
+      for (const { text, kind } of items) if (kind !== "name" && kind !== "mark" && (kind !== "number" || first.SPOKEN.test(text))) carried.add(text);
       parts.push(split[2 * number + 1] ?? "");
     });
     const read = new Set(parts.filter(isSentence).flatMap(({ text }) => wordsOf(text))),
@@ -176,7 +244,7 @@ const typedWith = ({ patterns, breaks, space, twins, titles, endings, signs, hol
     const items = [];
     const line = parts.map((part) => {
       if (!isSentence(part)) return part;
-      if (part.kind === "number" && !signed) return simplify(part.text);
+      if ((part.kind === "number" || part.kind === "mark") && !signed) return simplify(part.text);
       items.push(part);
       return hole;
     });
@@ -188,7 +256,7 @@ const typedWith = ({ patterns, breaks, space, twins, titles, endings, signs, hol
       .flatMap((piece, n) => (n ? [items[n - 1].text, piece] : [piece]))
       .join("");
   // A sentence in parts; symbols at the ends of each stay out of the model's sight. What is left to do stands on a stack.
-  const EDGE = new RegExp(`^(?:${patterns.EDGE})`, "u");
+  const [EDGE, LEAD, BEFORE_WORDS, BEHIND_WORDS] = ["EDGE", "LEAD", "BEFORE", "BEHIND"].map((name) => new RegExp(`^(?:${patterns[name]})`, "u"));
   const partsOf = (sentence, items, fits, signed) => {
     const done = [],
       stack = [[sentence, items]];
@@ -207,7 +275,7 @@ const typedWith = ({ patterns, breaks, space, twins, titles, endings, signs, hol
         end = text.length - reversed(text).match(EDGE)[0].length,
         from = holesIn(text.slice(0, begin)),
         to = own.length - holesIn(text.slice(end));
-      const kept = (some) => !signed || some.every((item) => item.kind === "symbol");
+      const kept = (some) => !signed || some.every((item) => ASIDE.includes(item.kind));
       if (!kept(own.slice(0, from))) begin = from = 0;
       if (!kept(own.slice(to))) [end, to] = [text.length, own.length];
       done.push(filled(text.slice(0, begin), own.slice(0, from)));
@@ -278,21 +346,44 @@ const typedWith = ({ patterns, breaks, space, twins, titles, endings, signs, hol
       loud = letters.length >= shouted && !letters.some(isSmall);
     if (loud) text = text.toLowerCase();
     if (!signed) text = (text[0].toUpperCase() + text.slice(1)).replace(every.SMALL_I, "I");
-    return { text: text.replaceAll(hole, () => signs[next++]), items, shouted: loud };
+    const beside = Array.from(core.matchAll(new RegExp(hole, "gu")), ({ index }) =>
+        [core[index - 1], core[index + 1]].map((letter) => first.HAS_LETTER.test(letter ?? "")),
+      ),
+      glued = items.map((item, n) => (ASIDE.includes(item.kind) ? { ...item, left: beside[n][0], right: beside[n][1] } : item));
+    return { text: text.replaceAll(hole, () => signs[next++]), items: glued, shouted: loud };
   };
 
   // The model's answer with its items again, and the whole text with an answer for each sentence.
-  const finish = (sentence, answer) => putBack(sentence.shouted ? answer.toUpperCase() : answer, sentence.items);
-  const missing = ({ items }, answer) => items.filter((_, n) => !answer.includes(signs[n])),
-    textsOf = (items) => items.map((item) => item.text);
-  const misplaced = (sentence, answer) => textsOf(missing(sentence, answer)),
-    lost = (sentence, answer) => textsOf(missing(sentence, answer).filter((item) => item.kind === "number"));
+  const finish = ({ text, items, shouted, inner }, answer) => {
+    const said = inner && isSmall(text[0]) ? answer.slice(0, 1).toLowerCase() + answer.slice(1) : answer;
+    return putBack(shouted ? said.toUpperCase() : said, items);
+  };
+  const missing = ({ items }, answer) => items.filter((_, n) => !answer.includes(signs[n]));
+  const misplaced = (sentence, answer) => textsOf(missing(sentence, answer));
+  // Quantities and marks whose sign is gone; marks in another order, or without the words between them.
+  const lost = (sentence, answer) => {
+    const marks = sentence.items.filter((item) => item.kind === "mark"),
+      own = sentence.items.map((_, n) => signs[n]).filter((_, n) => sentence.items[n].kind === "mark"),
+      gone = missing(sentence, answer).filter((item) => item.kind === "number" || item.kind === "mark"),
+      plain = (text) => text.replaceAll(" ", ""),
+      moved =
+        Array.from(answer)
+          .filter((letter) => own.includes(letter))
+          .join("") !== own.join("") ||
+        own.slice(1).some((other, n) => plain(answer).includes(own[n] + other) && !plain(sentence.text).includes(own[n] + other));
+    return textsOf(gone.length ? gone : moved ? marks : []);
+  };
   // What stands between the items of a sentence as sentences of their own, and the items.
   const apart = ({ text, items, shouted }) =>
     text.split(ONE_SIGN).flatMap((piece, n) => {
-      const core = piece.replace(/^ +| +$/g, ""),
-        said = first.HAS_LETTER.test(piece) ? piece.split(core) : null;
-      return [n ? items[n - 1].text : "", ...(said ? [said[0], { text: core, items: [], shouted }, said[1]] : [piece])];
+      const said = n ? [items[n - 1].text] : [];
+      if (n && items[n - 1].right) piece = piece.replace(/^ /, "");
+      if (items[n]?.left) piece = piece.replace(/ $/, "");
+      if (!first.HAS_LETTER.test(piece)) return [...said, piece];
+      const begin = piece.match(BEFORE_WORDS)[0].length,
+        end = piece.length - reversed(piece).match(BEHIND_WORDS)[0].length,
+        core = { text: piece.slice(begin, end), items: [], shouted, inner: n > 0 };
+      return [...said, piece.slice(0, begin), core, piece.slice(end)];
     });
   // The plan in which a sentence is read in parts if its answer (one for each sentence, or none) has lost a quantity.
   const withoutLoss = ({ parts, notes }, answers) => {
@@ -304,7 +395,7 @@ const typedWith = ({ patterns, breaks, space, twins, titles, endings, signs, hol
       gone.push(...missed);
       return missed.length ? apart(part) : [part];
     });
-    return gone.length ? planned(whole, [...notes, `read in parts, for the model lost the place of a number: ${list(gone)}`]) : null;
+    return gone.length ? planned(whole, [...notes, `read in parts, for the model lost the place of a number or mark: ${list(gone)}`]) : null;
   };
   // What a model wrote as one line, without what cannot be seen.
   const visible = (answer) => answer.replace(every.BLANK, "").replace(every.GAP, " ");
