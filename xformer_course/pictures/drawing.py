@@ -66,7 +66,7 @@ class Drawing:
         fill: str | None = None, stroke: str | None = None, strength: float = 1.0, thick: float = 1.5, radius: float = 4, **belongs: Any,
     ) -> None:  # fmt: skip
         """Draw a rectangle; ``strength`` thins its fill towards the paper."""
-        opacity = f' fill-opacity="{_n(strength)}"' if fill and strength < 1 else ""
+        opacity = f' fill-opacity="{_n(strength, 2)}"' if fill and strength < 1 else ""
         edge = f' stroke-width="{_n(thick)}"' if stroke else ""
         self.parts.append(
             f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}" rx="{_n(radius)}"'
@@ -85,7 +85,7 @@ class Drawing:
     ) -> None:  # fmt: skip
         """Draw the line of an SVG path."""
         extra = f' stroke-dasharray="{dash}"' if dash else ""
-        extra += f' opacity="{_n(strength)}"' if strength < 1 else ""
+        extra += f' opacity="{_n(strength, 2)}"' if strength < 1 else ""
         edge = f' stroke-width="{_n(thick)}" stroke-linecap="{"butt" if dash else "round"}"' if stroke else ""
         self.parts.append(f'<path d="{data}"{_paint(fill=fill, stroke=stroke)}{edge}{extra}{_belongs(**belongs)}/>')
 
@@ -167,8 +167,8 @@ class Drawing:
         )
 
 
-def _n(value: float) -> str:
-    return f"{value:.2f}".rstrip("0").rstrip(".")
+def _n(value: float, digits: int = 1) -> str:
+    return f"{value:.{digits}f}".rstrip("0").rstrip(".")
 
 
 def _paint(*, fill: str | None = None, stroke: str | None = None) -> str:
@@ -203,10 +203,10 @@ def _moves(come: str | tuple[Any, ...] | None, late: float) -> str:
         return f' data-come="{come}"' + ' pathLength="1"' * (come == "draw") + (f' style="{wait}"' if wait else "")
     if come[0] == "turn":
         degrees, x, y = come[1:]
-        return f' data-come="turn" style="{wait}--from:rotate({_n(degrees)}deg);transform-origin:{_n(x)}px {_n(y)}px"'
+        return f' data-come="turn" style="{wait}--from:rotate({degrees:.0f}deg);transform-origin:{_n(x)}px {_n(y)}px"'
     dx, dy = come[-2:]
     kind = 'ghost" opacity="0' if come[0] == "ghost" else "move"
-    return f' data-come="{kind}" style="{wait}--from:translate({_n(dx)}px,{_n(dy)}px)"'
+    return f' data-come="{kind}" style="{wait}--from:translate({dx:.0f}px,{dy:.0f}px)"'
 
 
 def strip(
