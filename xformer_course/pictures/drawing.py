@@ -57,7 +57,7 @@ class Drawing:
         weight = ' font-weight="600"' if bold else ""
         line = re.sub(r"W_([A-Z])(.*)", r'W<tspan dy="4" font-size="14">\1</tspan><tspan dy="-4">\2</tspan>', escape(words))
         self.parts.append(
-            f'<text x="{_n(x)}" y="{_n(y + 0.35 * size)}" font-size="{_n(size)}" text-anchor="{anchor}"{weight}'
+            f'<text x="{_n(x)}" y="{_n(y + 0.35 * size)}" font-size="{_n(size)}"{_anchor(anchor)}{weight}'
             f"{_paint(fill=role)}{_belongs(**belongs)}>{line}</text>"
         )
 
@@ -135,7 +135,7 @@ class Drawing:
         roles = {"q": "query", "k": "key", "v": "value"}
         parts = "".join(f"<tspan{_paint(fill=roles.get(letter, 'ink'))}>{letter}</tspan>" for letter in letters)
         self.parts.append(
-            f'<text x="{_n(x)}" y="{_n(y)}" font-size="14" font-weight="600" font-style="italic" text-anchor="{anchor}"'
+            f'<text x="{_n(x)}" y="{_n(y)}" font-size="14" font-weight="600" font-style="italic"{_anchor(anchor)}'
             f"{_paint(fill='ink')}>{parts}</text>"
         )
 
@@ -161,14 +161,19 @@ class Drawing:
 
     def svg(self, title: str, description: str) -> str:
         """Return the whole SVG, as it stands in a page."""
+        label = escape(f"{title}. {description}")
         return (
             f'<svg viewBox="0 0 {self.width} {self.height}" width="{self.width}" height="{self.height}" role="group" '
-            f'font-family="system-ui, sans-serif" aria-label="{escape(f"{title}. {description}")}">{"".join(self.parts)}</svg>'
+            f'font-family="system-ui, sans-serif" text-anchor="middle" aria-label="{label}">{"".join(self.parts)}</svg>'
         )
 
 
 def _n(value: float, digits: int = 1) -> str:
     return f"{value:.{digits}f}".rstrip("0").rstrip(".")
+
+
+def _anchor(anchor: str) -> str:
+    return "" if anchor == "middle" else f' text-anchor="{anchor}"'
 
 
 def _paint(*, fill: str | None = None, stroke: str | None = None) -> str:
