@@ -117,4 +117,4 @@ def _turn(drawing: Drawing, x: float, y: float, start: float, end: float, *, lat
 
 def _numbers(drawing: Drawing, x: float, top: float, angle: float) -> None:
     for row, value in enumerate((math.sin(angle), math.cos(angle))):
-        drawing.cell(x - 27, top + CELL * row, 54, CELL - 3, number(value), role="ink", strength=0.1, step=3, come=(0, -40), late=row)
+        drawing.cell(x - 27, top + CELL * row, 54, CELL - 3, number(value), role="ink", strength=0.1, step=3)

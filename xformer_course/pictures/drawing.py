@@ -57,7 +57,7 @@ class Drawing:
         weight = ' font-weight="600"' if bold else ""
         line = re.sub(r"W_([A-Z])(.*)", r'W<tspan dy="4" font-size="14">\1</tspan><tspan dy="-4">\2</tspan>', escape(words))
         self.parts.append(
-            f'<text x="{_n(x)}" y="{_n(y + 0.35 * size)}" font-size="{_n(size)}" text-anchor="{anchor}"{weight}'
+            f'<text x="{_n(x)}" y="{_n(y + 0.35 * size)}" font-size="{_n(size)}"{_anchor(anchor)}{weight}'
             f"{_paint(fill=role)}{_belongs(**belongs)}>{line}</text>"
         )
 
@@ -66,7 +66,7 @@ class Drawing:
         fill: str | None = None, stroke: str | None = None, strength: float = 1.0, thick: float = 1.5, radius: float = 4, **belongs: Any,
     ) -> None:  # fmt: skip
         """Draw a rectangle; ``strength`` thins its fill towards the paper."""
-        opacity = f' fill-opacity="{_n(strength)}"' if fill and strength < 1 else ""
+        opacity = f' fill-opacity="{_n(strength, 2)}"' if fill and strength < 1 else ""
         edge = f' stroke-width="{_n(thick)}"' if stroke else ""
         self.parts.append(
             f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}" rx="{_n(radius)}"'
@@ -85,7 +85,7 @@ class Drawing:
     ) -> None:  # fmt: skip
         """Draw the line of an SVG path."""
         extra = f' stroke-dasharray="{dash}"' if dash else ""
-        extra += f' opacity="{_n(strength)}"' if strength < 1 else ""
+        extra += f' opacity="{_n(strength, 2)}"' if strength < 1 else ""
         edge = f' stroke-width="{_n(thick)}" stroke-linecap="{"butt" if dash else "round"}"' if stroke else ""
         self.parts.append(f'<path d="{data}"{_paint(fill=fill, stroke=stroke)}{edge}{extra}{_belongs(**belongs)}/>')
 
@@ -135,7 +135,7 @@ class Drawing:
         roles = {"q": "query", "k": "key", "v": "value"}
         parts = "".join(f"<tspan{_paint(fill=roles.get(letter, 'ink'))}>{letter}</tspan>" for letter in letters)
         self.parts.append(
-            f'<text x="{_n(x)}" y="{_n(y)}" font-size="14" font-weight="600" font-style="italic" text-anchor="{anchor}"'
+            f'<text x="{_n(x)}" y="{_n(y)}" font-size="14" font-weight="600" font-style="italic"{_anchor(anchor)}'
             f"{_paint(fill='ink')}>{parts}</text>"
         )
 
@@ -161,14 +161,19 @@ class Drawing:
 
     def svg(self, title: str, description: str) -> str:
         """Return the whole SVG, as it stands in a page."""
+        label = escape(f"{title}. {description}")
         return (
             f'<svg viewBox="0 0 {self.width} {self.height}" width="{self.width}" height="{self.height}" role="group" '
-            f'font-family="system-ui, sans-serif" aria-label="{escape(f"{title}. {description}")}">{"".join(self.parts)}</svg>'
+            f'font-family="system-ui, sans-serif" text-anchor="middle" aria-label="{label}">{"".join(self.parts)}</svg>'
         )
 
 
-def _n(value: float) -> str:
-    return f"{value:.2f}".rstrip("0").rstrip(".")
+def _n(value: float, digits: int = 1) -> str:
+    return f"{value:.{digits}f}".rstrip("0").rstrip(".")
+
+
+def _anchor(anchor: str) -> str:
+    return "" if anchor == "middle" else f' text-anchor="{anchor}"'
 
 
 def _paint(*, fill: str | None = None, stroke: str | None = None) -> str:
@@ -203,10 +208,10 @@ def _moves(come: str | tuple[Any, ...] | None, late: float) -> str:
         return f' data-come="{come}"' + ' pathLength="1"' * (come == "draw") + (f' style="{wait}"' if wait else "")
     if come[0] == "turn":
         degrees, x, y = come[1:]
-        return f' data-come="turn" style="{wait}--from:rotate({_n(degrees)}deg);transform-origin:{_n(x)}px {_n(y)}px"'
+        return f' data-come="turn" style="{wait}--from:rotate({degrees:.0f}deg);transform-origin:{_n(x)}px {_n(y)}px"'
     dx, dy = come[-2:]
     kind = 'ghost" opacity="0' if come[0] == "ghost" else "move"
-    return f' data-come="{kind}" style="{wait}--from:translate({_n(dx)}px,{_n(dy)}px)"'
+    return f' data-come="{kind}" style="{wait}--from:translate({dx:.0f}px,{dy:.0f}px)"'
 
 
 def strip(

@@ -83,7 +83,8 @@ def translating(
                         stroke="weight", thick=max(0.75, 13 * weight), strength=0.3 + 0.7 * float(weight), come="draw",
                     )  # fmt: skip
                 most = int(np.argmax(weights[place]))
-                where = STRIP + 13 * SHOWN + 22, TOP + ROW * most - 17
+                beside = 18 if most > place else -17  # below a ray that rises, above any other
+                where = STRIP + 13 * SHOWN + 22, TOP + ROW * most + beside
                 drawing.text(*where, number(weights[place, most]), role="weight", bold=True, size=14, late=1)
                 drawing.text(SLOT, below + 2, f"decoder: run {place + 1}", size=14, role="quiet")
                 drawing.text(4, below + 28, "most likely next:", anchor="start", size=14, late=1)
