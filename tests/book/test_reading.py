@@ -11,7 +11,6 @@ from playwright.async_api import expect
 from tests.book.browser import browse
 
 ROOT = Path(__file__).resolve().parents[2]
-STATIC = ROOT / "book" / "static"
 CONTRAST = """
 (() => {
   const part = (c) => { c /= 255; return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; };

@@ -16,7 +16,6 @@ import pytest
 from tests.ci import in_ci, posix
 from xformer_lib.cli import main
 
-ROOT = Path(__file__).parents[2]
 pytestmark = posix
 LINES = in_ci(500, 150)
 SEED = int(os.environ.get("XFORMER_SEED", 13))  # by night another one

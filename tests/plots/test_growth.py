@@ -1,6 +1,5 @@
-"""Costs on logarithmic axes: the points, the guides, the roof, and what is refused."""
+"""Costs on logarithmic axes: the points, the roof, and what is refused."""
 
-import numpy as np
 import pytest
 
 from xformer_course import plots
@@ -19,13 +18,6 @@ def test_lines_keep_their_points_and_axes_are_logarithmic():
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log") and ax.get_title(loc="left") == "Growth"
     assert [text.get_text() for text in ax.get_xticklabels()] == ["2", "4", "5", "8", "10"]
     assert [text.get_text() for text in ax.get_legend().get_texts()] == list(LINES)
-
-
-def test_a_guide_has_its_slope():
-    ax = plots.growth_plot(LINES, **AXES, guides=[2])
-    x, y = next(line.get_data() for line in ax.lines if line.get_label() not in LINES)
-    assert np.log(y[1] / y[0]) / np.log(x[1] / x[0]) == pytest.approx(2)
-    assert "slope 2" in [text.get_text() for text in ax.texts]
 
 
 def test_the_roof_bends_where_memory_and_processor_meet():

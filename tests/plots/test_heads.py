@@ -6,16 +6,6 @@ import pytest
 
 from xformer_course import plots
 
-QUERIES = ["Le", "gros", "chat"]
-KEYS = ["The", "big", "yellow", "cat", "."]
-HEADS = 2
-
-
-@pytest.fixture
-def weights():
-    raw = np.random.default_rng(5).random((HEADS, len(QUERIES), len(KEYS)))
-    return raw / raw.sum(axis=-1, keepdims=True)
-
 
 def words(labels):
     return [label.get_text() for label in labels]

@@ -89,8 +89,6 @@ def test_equal_rows_have_equal_colours(x):
         ({"order": (1, 2, 3, 4)}, "order: expected each of 0 to 3 once, got [1, 2, 3, 4]; count rows from 0"),
         ({"reordered_output": np.zeros((4, 2))}, "reordered_output: expected the shape of output, (4, 3), got (4, 2)"),
         ({"output": np.zeros((3, 3)), "reordered_output": np.zeros((3, 3))}, "output: expected 4 rows or one vector"),
-        ({"moved": np.zeros((3, 3))}, "moved: expected the shape of x, (4, 3), got (3, 3); give the layer's other"),
-        ({"names": ["X"]}, "names: expected 4, one above each matrix, got 1; see the default"),
         ({"words": WORDS[:3]}, "words: expected 4, one for each row of x, got 3; split the sentence"),
     ],
 )

@@ -24,19 +24,17 @@ def inks(ax):
     return {text.get_text(): to_hex(text.get_color()) for text in ax.texts}
 
 
-@pytest.mark.parametrize("query", [None, 1])
-def test_steps_paint_blocks_and_their_headings(query):
+def test_steps_paint_blocks_and_their_headings():
     q, k, v = np.eye(3)[:2], np.eye(3) + 1, np.arange(15.0).reshape(3, 5)
-    ax = plots.attention_steps(q, k, v, ["a?", "b?"], WORDS, query=query)
-    heads = {"query: b?": QUERY, "keys": KEY} if query else {"queries": QUERY, "keys, turned": KEY}
+    ax = plots.attention_steps(q, k, v, ["a?", "b?"], WORDS)
     drawn = inks(ax)
-    for head, colour in {**heads, "values": VALUE, "scores": "#000000", "output" if query is None else "weights": "#000000"}.items():
+    for head, colour in {"queries": QUERY, "keys, turned": KEY, "values": VALUE, "scores": "#000000", "output": "#000000"}.items():
         assert drawn[head] == colour
     grounds = {text.get_gid().split("[")[0]: to_hex(patch.get_facecolor()) for text, patch in cells(ax)}
     edges = {text.get_gid().split("[")[0]: to_hex(patch.get_edgecolor()) for text, patch in cells(ax)}
     for block, role in (("q", "query"), ("k", "key"), ("v", "value")):
         assert (grounds[block], edges[block]) == (to_hex(tint(role)), ROLES[role])
-    assert grounds["output"] == "#f7f7f7" and edges["output"] == edges["scores" if query is None else "products"] == "#555555"
+    assert grounds["output"] == "#f7f7f7" and edges["output"] == edges["scores"] == "#555555"
 
 
 def cells(ax):

@@ -55,21 +55,6 @@ def test_all_queries_show_every_number(arrays, mask, scale):
     assert not got
 
 
-@pytest.mark.parametrize("query", [0, 2])
-def test_one_query_shows_its_own_numbers(arrays, query):
-    q, k, v = arrays
-    got = numbers(plots.attention_steps(*arrays, QUERIES, KEYS, query=query, mask=MASK))
-    scores, weights, output = attention(*arrays, MASK)
-    for j in range(len(KEYS)):
-        assert got[f"products[{query},{j}]"] == written(q[query] @ k[j])
-        assert got[f"scores[{query},{j}]"] == written(scores[query, j])
-        assert got[f"weights[{query},{j}]"] == written(weights[query, j])
-    for e in range(len(COLUMNS)):
-        assert got[f"output[{query},{e}]"] == written(output[query, e])
-        assert got[f"v[4,{e}]"] == written(v[4, e])
-    assert not any(name.startswith(f"weights[{other},") for name in got for other in {0, 1, 2} - {query})
-
-
 def test_a_number_stands_where_row_and_column_cross(arrays):
     where = places(plots.attention_steps(*arrays, QUERIES, KEYS))
     for i, j in np.ndindex(3, 5):
@@ -99,9 +84,8 @@ def test_a_query_that_may_attend_to_nothing_gets_zeros(arrays):
     assert "sum 1 in each row" not in words(ax)
 
 
-@pytest.mark.parametrize("query", [None, 1])
-def test_picture_fits_the_page(arrays, query):
-    ax = plots.attention_steps(*arrays, QUERIES, KEYS, columns=COLUMNS, query=query)
+def test_picture_fits_the_page(arrays):
+    ax = plots.attention_steps(*arrays, QUERIES, KEYS, columns=COLUMNS)
     assert ax.figure.get_size_inches()[0] <= 9.0
     assert min(text.get_fontsize() for text in ax.texts) >= 9
     (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
@@ -120,7 +104,6 @@ def test_picture_fits_the_page(arrays, query):
         ({"key_columns": ["a", "b", "c"]}, "key_columns: expected a list of 2 words"),
         ({"mask": np.ones((3, 5))}, "mask: expected booleans of shape (3, 5) (True = may attend), got float64"),
         ({"mask": np.ones((5, 3), dtype=bool)}, "got bool of shape (5, 3); write a comparison"),
-        ({"query": 3}, "query: expected the number of a row, 0 to 2, got 3; None shows them all"),
     ],
 )
 def test_errors_say_what_to_do(arrays, change, fragment):

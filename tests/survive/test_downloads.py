@@ -26,7 +26,6 @@ from xformer_lib.data.corpora import CORPUS_ERRORS, CorpusDamaged, CorpusUnavail
 ROOT = Path(__file__).parents[2]
 LINES = {"en": "A dog runs.\nA cat sleeps.\n", "fr": "Un chien court.\nUn chat dort.\n"}
 CONTENT = {language: gzip.compress(text.encode() * 400, mtime=0) for language, text in LINES.items()}
-NAME = "multi30k/val.en.gz"
 
 
 class Publisher(BaseHTTPRequestHandler):

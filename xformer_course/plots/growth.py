@@ -14,7 +14,6 @@ def growth_plot(
     *,
     xlabel: str,
     ylabel: str,
-    guides: Sequence[float] = (),
     ax: Axes | None = None,
     title: str | None = None,
 ) -> Axes:
@@ -24,7 +23,6 @@ def growth_plot(
         lines: For each name its sizes, rising, and its costs; each line may have sizes of its own.
         xlabel: What the size is, with its unit.
         ylabel: What the cost is, with its unit.
-        guides: Exponents; for each a thin grey line of that slope, from the lower left.
         ax: Where to draw; new axes when None.
         title: A line above the plot.
 
@@ -41,20 +39,6 @@ def growth_plot(
             raise ValueError(f"{name}: expected positive numbers, got {min(*sizes, *costs)}; logarithmic axes have no zero")
     ax = new_axes(ax, (7.2, 4.4))
     every = np.concatenate([sizes for sizes, _ in lines.values()])
-    floor = min(min(costs) for _, costs in lines.values())
-    for exponent in guides:
-        ends = np.array([every.min(), every.max()])
-        ax.plot(ends, floor * (ends / ends[0]) ** exponent, color="#999999", linewidth=1, linestyle="-", marker="", zorder=0)
-        ax.annotate(
-            f"slope {exponent:g}",
-            (ends[1], floor * (ends[1] / ends[0]) ** exponent),
-            color="#555555",
-            fontsize=9,
-            xytext=(4, 0),
-            textcoords="offset points",
-            va="center",
-            annotation_clip=False,
-        )
     for name, (sizes, costs) in lines.items():
         ax.plot(sizes, costs, label=name)
     _logarithmic(ax, np.unique(every))

@@ -24,9 +24,6 @@ def permutation_flow(
     ax: Axes | None = None,
     title: str | None = None,
     tolerance: float = 1e-9,
-    moved: np.ndarray | None = None,
-    names: Sequence[str] = ("X", "P X", "f(P X)", "f(X)"),
-    limits: tuple[tuple[float, float], tuple[float, float]] | None = None,
 ) -> Axes:
     """Draw rows on their way: input, reordered input, its output, and the output of the input as it was.
 
@@ -44,30 +41,20 @@ def permutation_flow(
         ax: Where to draw; new axes when None.
         title: A line above.
         tolerance: Largest difference between entries of rows that count as equal.
-        moved: (i, m) what the layer is given in the new order, where that is not `x[order]`.
-        names: What to write above the four matrices.
-        limits: The lowest and highest number of the inputs, and of the outputs, for one colour scale over several
-            drawings; those of the matrices drawn when None.
 
     Returns:
         The axes; the lines have the gids "input", "output" (solid) and "coincidence" (dotted).
 
     Raises:
-        ValueError: If order, outputs, words, moved or names do not fit x.
+        ValueError: If order, outputs or words do not fit x.
     """
     x, output, reordered_output = (np.asarray(array, dtype=float) for array in (x, output, reordered_output))
     order = _checked(x, order, output, reordered_output, words)
-    moved = x[order] if moved is None else np.asarray(moved, dtype=float)
-    if moved.shape != x.shape:
-        raise ValueError(f"moved: expected the shape of x, {x.shape}, got {moved.shape}; give the layer's other input")
-    if len(names) != 4:
-        raise ValueError(f"names: expected 4, one above each matrix, got {len(names)}; see the default")
     pooled = output.ndim == 1
     ax = new_axes(ax, (6.3, 0.9 + 0.4 * len(x)))
-    matrices = [x, moved, np.atleast_2d(reordered_output), np.atleast_2d(output)]
-    limits = limits or (_range(matrices[:2]), _range(matrices[2:]))
+    matrices = [x, x[order], np.atleast_2d(reordered_output), np.atleast_2d(output)]
     tops = [0.0 if len(matrix) == len(x) else (len(x) - 1) / 2 for matrix in matrices]
-    lefts = _draw_matrices(ax, matrices, tops, limits)
+    lefts = _draw_matrices(ax, matrices, tops)
     rights = [left + CELL * matrix.shape[1] for left, matrix in zip(lefts, matrices, strict=True)]
     for place, row in enumerate(order):
         _join(ax, (rights[0], row), (lefts[1], place), row, "input")
@@ -76,7 +63,7 @@ def permutation_flow(
     _join_outputs(ax, order, matrices[2], matrices[3], (rights[2], lefts[3]), middle if pooled else 0.0, tolerance)
     if words is not None:
         _write_words(ax, words, order, lefts, rights[3], pooled)
-    for left, right, name in zip(lefts, rights, names, strict=True):
+    for left, right, name in zip(lefts, rights, ("X", "P X", "f(P X)", "f(X)"), strict=True):
         ax.text((left + right) / 2, -0.85, name, ha="center", va="center", fontsize=11)
     ax.set(xlim=(-1.15, rights[3] + 1.15), ylim=(len(x) - 0.5, -1.3))
     ax.set_title(title or "")
@@ -103,9 +90,9 @@ def _checked(
     return order
 
 
-def _draw_matrices(ax: Axes, matrices: list[np.ndarray], tops: list[float], limits: Sequence[tuple[float, float]]) -> list[float]:
+def _draw_matrices(ax: Axes, matrices: list[np.ndarray], tops: list[float]) -> list[float]:
     """One strip of coloured cells a row; the two inputs share a scale, and so do the two outputs."""
-    lefts, left = [], 0.0
+    lefts, left, limits = [], 0.0, (_range(matrices[:2]), _range(matrices[2:]))
     for index, (matrix, top) in enumerate(zip(matrices, tops, strict=True)):
         lefts.append(left)
         low, high = limits[index // 2]

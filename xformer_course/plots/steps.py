@@ -25,7 +25,6 @@ def attention_steps(
     queries: Sequence[str],
     keys: Sequence[str],
     *,
-    query: int | None = None,
     columns: Sequence[str] | None = None,
     key_columns: Sequence[str] | None = None,
     mask: np.ndarray | None = None,
@@ -33,12 +32,10 @@ def attention_steps(
     ax: Axes | None = None,
     title: str | None = None,
 ) -> Axes:
-    """Draw every number of the attention of hand-sized arrays, from the query to the output.
+    """Draw every number of the attention of hand-sized arrays, from the queries to the outputs, as matrices.
 
-    With `query`, one query is followed from left to right: it stands above the keys, each row is one key
-    with its score, its weight and its value, and the output stands below the values, column by column.
-    Without, all queries are shown as matrices: each score where the row of its query crosses the column
-    of its key, each output where a row of weights crosses a column of the values.
+    Each score stands where the row of its query crosses the column of its key, each output where a row of weights
+    crosses a column of the values.
 
     Queries are blue, keys orange and values green; weights have the colours of a map.
     Every number is a text of the axes, and its gid says which: "weights[1,2]" (query 1, key 2).
@@ -49,7 +46,6 @@ def attention_steps(
         v: Values (j, e).
         queries: The i words of the queries.
         keys: The j words of the keys.
-        query: Which query to follow; None shows them all.
         columns: Names of the e numbers of a value.
         key_columns: Names of the d numbers of a query or a key.
         mask: Booleans (i, j), True = may attend. A hidden score is drawn dark, as minus infinity.
@@ -61,53 +57,18 @@ def attention_steps(
         ValueError: If shapes, words or the mask do not match, or the picture would be too wide to read.
     """
     q, k, v = (np.asarray(array, dtype=float) for array in (q, k, v))
-    _check(q, k, v, queries, keys, columns, key_columns, mask, query)
+    _check(q, k, v, queries, keys, columns, key_columns, mask)
     may_attend = np.ones((len(q), len(k)), dtype=bool) if mask is None else mask
     divided = q @ k.T / (np.sqrt(q.shape[1]) if scale else 1.0)
-    steps = {"q": q, "k": k, "v": v, "products": q @ k.T, "may_attend": may_attend, "scores": np.where(may_attend, divided, -np.inf)}
+    steps = {"q": q, "k": k, "v": v, "may_attend": may_attend, "scores": np.where(may_attend, divided, -np.inf)}
     steps["weights"] = softmax(steps["scores"])
     steps["output"] = steps["weights"] @ v
     divisor = rf"$\sqrt{{{q.shape[1]}}}$" if scale else ""
     names = list(columns or [""] * v.shape[1]), list(key_columns or [""] * q.shape[1])
-    if query is None:
-        return _all_queries(steps, queries, keys, names, divisor, ax, title)
-    return _one_query(steps, query, queries, keys, names, divisor, ax, title)
+    return _draw(steps, queries, keys, names, divisor, ax, title)
 
 
-def _one_query(steps, query, queries, keys, names, divisor, ax, title):
-    row = slice(query, query + 1)
-    masked = not steps["may_attend"][query].all()
-    changed = bool(divisor) or masked
-    left = 0.3 + _longest([queries[query], *keys])
-    width = left + steps["k"].shape[1] + (3 if changed else 2) * (GAP + 1) + GAP + steps["v"].shape[1] + 0.2
-    top, rows = 2.2, len(keys)
-    below = top + rows * HEIGHT
-    board = _Board(ax, width, below + 1.6, title)
-
-    board.block("q", steps["q"][row], left, 0.7, first_row=query)
-    board.names(names[1], left, 0.7)
-    board.words([f"query: {queries[query]}"], left, 0.7, bold=True, role="query")
-    x = board.block("k", steps["k"], left, top, head="keys")
-    board.words(keys, left, top)
-    x = board.arrow(x, top, rows, "dot\nproduct")
-    x = board.block("products", steps["products"][row].T, x, top, head="scores", transposed=query)
-    if changed:
-        words = (f"÷ {divisor}" if divisor else "") + ("\n" if divisor and masked else "") + ("mask" if masked else "")
-        x = board.arrow(x, top, rows, words)
-        head = "scaled" if divisor else "masked"
-        x = board.block("scores", steps["scores"][row].T, x, top, head=head, transposed=query)
-    x = board.arrow(x, top, rows, "softmax")
-    x = board.block("weights", steps["weights"][row].T, x, top, head="weights", shade=True, transposed=query)
-    x = board.arrow(x, top, rows, "times")
-    end = board.block("v", steps["v"], x, top)
-    board.names(names[0], x, top, head="values", role="value")
-    board.text((x + end) / 2, below + 0.35, "added, column by column  ↓")
-    board.block("output", steps["output"][row], x, below + 0.7, first_row=query)
-    board.words(["output"], x, below + 0.7, bold=True)
-    return board.ax
-
-
-def _all_queries(steps, queries, keys, names, divisor, ax, title):
+def _draw(steps, queries, keys, names, divisor, ax, title):
     rows, (columns, key_columns) = len(queries), names
     left, before_keys, before_values = (0.4 + _longest(words) for words in (queries, key_columns, keys))
     scores_at = left + steps["q"].shape[1] + max(before_keys, 0.6)
@@ -121,7 +82,7 @@ def _all_queries(steps, queries, keys, names, divisor, ax, title):
 
     keys_top = top - 1.4 - steps["k"].shape[1] * HEIGHT
     board.words(key_columns, scores_at, keys_top)
-    board.block("k", steps["k"].T, scores_at, keys_top, head="keys, turned", transposed=0)
+    board.block("k", steps["k"].T, scores_at, keys_top, head="keys, turned", turned=True)
     board.names(keys, scores_at, top, head="scores")
     board.block("scores", steps["scores"], scores_at, top, foot="queries × keys" + (f" ÷ {divisor}" if divisor else ""))
     adds_up = "sum 1 in each row" if steps["may_attend"].any(axis=1).all() else ""
@@ -156,14 +117,14 @@ class _Board:
     def text(self, x, y, words, **options):
         self.ax.text(x, y, words, **{"ha": "center", "va": "center", "fontsize": 9, **options})
 
-    def block(self, name, numbers, x, y, *, head="", foot="", shade=False, first_row=0, transposed=None):
+    def block(self, name, numbers, x, y, *, head="", foot="", shade=False, turned=False):
         """Draw a matrix with its upper left corner at (x, y); give the x where it ends."""
         finite = numbers[np.isfinite(numbers)]
         decimals = 0 if np.allclose(finite, np.round(finite), atol=1e-12) else 2
         role = OF_BLOCK.get(name)
         edge = ROLES[role] if role else EDGE
         for (i, j), number in np.ndenumerate(numbers):
-            place = (i + first_row, j) if transposed is None else (j + transposed, i)
+            place = (j, i) if turned else (i, j)
             colour, ink = _colours(number, shade)
             if role:
                 colour = tint(role)
@@ -192,18 +153,10 @@ class _Board:
         if head:
             self.text(x + len(words) / 2, y - (0.75 if any(words) else 0.3), head, **_heading(role))
 
-    def words(self, words, x, y, *, bold=False, role=None):
+    def words(self, words, x, y):
         """Words of rows, left of a block at (x, y)."""
         for position, word in enumerate(words):
-            self.text(
-                x - 0.15,
-                y + (position + 0.5) * HEIGHT,
-                word,
-                ha="right",
-                fontsize=10,
-                fontweight="bold" if bold else "normal",
-                color=ROLES[role] if role else "black",
-            )
+            self.text(x - 0.15, y + (position + 0.5) * HEIGHT, word, ha="right", fontsize=10, color="black")
 
     def arrow(self, x, y, rows, words):
         """An arrow from a block that ends at x; give the x where the next one begins."""
@@ -238,7 +191,7 @@ def _longest(words: Sequence[str]) -> float:
     return 0.16 * max(map(len, words), default=0)
 
 
-def _check(q, k, v, queries, keys, columns, key_columns, mask, query) -> None:
+def _check(q, k, v, queries, keys, columns, key_columns, mask) -> None:
     for name, array in (("q", q), ("k", k), ("v", v)):
         if array.ndim != 2:
             raise ValueError(f"{name}: expected (position, width), got shape {array.shape}; pick one, {name}[0]")
@@ -263,5 +216,3 @@ def _check(q, k, v, queries, keys, columns, key_columns, mask, query) -> None:
                 f"mask: expected booleans of shape {(len(q), len(k))} (True = may attend), got "
                 f"{mask.dtype} of shape {mask.shape}; write a comparison such as mask == 1"
             )
-    if query is not None and not 0 <= query < len(q):
-        raise ValueError(f"query: expected the number of a row, 0 to {len(q) - 1}, got {query}; None shows them all")
