@@ -9,7 +9,7 @@ const start = ({ stage, data, say }) => {
   const inBook = document.documentElement.dataset.content_root !== undefined;
   const bench = lab(data),
     { SWITCHES, NORMS, MORE, NUMBERS, SEEDS, tasks, inWords } = bench;
-  const state = { task: data.tasks[0].name, parts: { ...data.tasks[0].parts }, seed: 0, text: data.tasks[0].examples[0], look: "cross", head: "mean" };
+  const state = { task: data.tasks[0].name, parts: { ...data.tasks[0].parts }, seed: 0, bet: null, text: data.tasks[0].examples[0], look: "cross", head: "mean" };
   let python = null,
     running = null, // the press that trains now
     rows = [], // of the bench, the newest last; one has a run for each of its seeds
@@ -37,10 +37,10 @@ const start = ({ stage, data, say }) => {
     label: "Task",
     options: data.tasks.map((task) => [task.name, task.title]),
     value: state.task,
-    onchange: (name) => set({ task: name, parts: { ...tasks[name].parts }, text: tasks[name].examples[0] }),
+    onchange: (name) => set({ task: name, parts: { ...tasks[name].parts }, bet: null, text: tasks[name].examples[0] }),
   });
   const experiment = select("Experiment", [["", "my own"], ...data.experiments.map((one, n) => [String(n), one.title])], (n) => {
-    if (n !== "") set({ parts: { ...tasks[state.task].parts, ...data.experiments[n].parts } });
+    if (n !== "") set({ parts: { ...tasks[state.task].parts, ...data.experiments[n].parts }, bet: null });
   });
   const switches = Object.fromEntries(
     SWITCHES.map(([name, label]) => [name, kit.button(label, () => setPart(name, !state.parts[name]), { "aria-pressed": "true" })]),
@@ -92,15 +92,15 @@ const start = ({ stage, data, say }) => {
     loss: (run) => run.loss,
     right: (run) => [[0, 0], ...run.right.map(([step, share]) => [step, 100 * share])],
   };
-  const chart = (kind, title, top, ticks) => {
+  const chart = (kind, title, top, ticks, over = () => {}) => {
     const width = Math.max(220, charts.clientWidth > 620 ? (charts.clientWidth - 16) / 2 : charts.clientWidth || 300),
       height = width < 420 ? 145 : 190,
       [left, right, up, down] = [34, 8, 24, 32];
     const drawn = shown(),
-      last = Math.max(...(drawn.length ? drawn : [state]).map(({ parts }) => parts.steps)),
+      last = Math.max(...[...drawn, ...(running && drawn.length ? [] : [state])].map(({ parts }) => parts.steps)), // before a run its bet has room
       x = (step) => left + ((width - left - right) * step) / last,
       y = (value) => height - down - ((height - up - down) * Math.min(value, top)) / top;
-    return s(
+    const svg = s(
       "svg",
       { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${title}: ${drawn.map((row) => described(row, kind)).join("; ") || "nothing yet"}` },
       s("text", { x: left, y: 15 }, title),
@@ -125,11 +125,13 @@ const start = ({ stage, data, say }) => {
         });
       }),
     );
+    over(svg, { x, y, last }, drawn);
+    return svg;
   };
   const count = (steps) => `${steps} step${steps === 1 ? "" : "s"}`;
   const described = (row, kind) => {
     const ends = row.runs.map((run) => points[kind](run).at(-1)).filter(Boolean);
-    return `run ${row.n}, ${inWords(row)}, ${ends.map(([step, value]) => `${kit.number(value, kind === "loss" ? 2 : 0)} after ${count(step)}`).join(" and ") || "not begun"}`;
+    return `run ${row.n}, ${inWords(row)}, ${ends.map(([step, value]) => `${kit.number(value, kind === "loss" ? 2 : 0)} after ${count(step)}`).join(" and ") || "not begun"}${kind === "right" && row.bet ? `, bet ${bets.listed(row.bet)}` : ""}`;
   };
   const drawCharts = () => {
     const highest = Math.max(3.5, ...shown().flatMap((row) => row.runs.flatMap((run) => run.loss.map(([, value]) => value))));
@@ -137,12 +139,14 @@ const start = ({ stage, data, say }) => {
       gap = size * [5, 2, 1].find((one) => size * one <= highest / 2);
     charts.replaceChildren(
       chart("loss", `Loss on the training ${unit()}`, highest, Array.from({ length: Math.floor(highest / gap) + 1 }, (_, n) => n * gap)),
-      chart("right", `Held-out ${unit()} right, in %`, 100, [0, 50, 100]),
+      chart("right", `Held-out ${unit()} right, in %`, 100, [0, 50, 100], bet.draw),
     );
+    bet.show(newest());
     benchTable.show(ofTask(), `Runs of \u201c${tasks[state.task].title}\u201d, the newest first`);
     for (const one of ofRows) one.hidden = !rows.length;
-    stage.parentElement.toggleAttribute("data-printed", rows.length > 0);
+    stage.parentElement.toggleAttribute("data-printed", rows.length > 0 || state.bet !== null);
   };
+  const bet = betting({ state, unit, open: () => inBook && !running });
 
   // ---------------------------------------------------------------- the bench
   const benchSaid = h("span", { role: "status" });
@@ -206,9 +210,9 @@ const start = ({ stage, data, say }) => {
   ];
   const copyLink = kit.button("Copy link", async () => {
     await fetchCells();
-    const { task, parts, seed } = state,
+    const { task, parts, seed, bet } = state,
       edits = edited();
-    await copy(location.href.replace(/#.*/, "") + bench.toLink({ task, parts, seed, edits }), `A link to ${inWords(state)}, seed ${seed}${edits.length ? ", and your code" : ""} is`);
+    await copy(location.href.replace(/#.*/, "") + bench.toLink({ task, parts, seed, edits, bet }), `A link to ${inWords(state)}, seed ${seed}${bet ? ", your bet" : ""}${edits.length ? ", and your code" : ""} is`);
     if (location.protocol === "file:") benchSaid.append(" It begins with the place of your folder: in another copy of the book, put what follows the # behind this page's address there.");
   });
   new ResizeObserver(drawCharts).observe(charts);
@@ -427,7 +431,7 @@ const start = ({ stage, data, say }) => {
     noteChanges();
     buttons();
     tell(
-      `This page is set by a link: ${tasks[setting.task].title}, ${inWords(setting)}, seed ${setting.seed}${edits.length ? ", with this change of the code" : ""}. Nothing has run.${own ? " Your own code is kept, and waits." : ""}`,
+      `This page is set by a link: ${tasks[setting.task].title}, ${inWords(setting)}, seed ${setting.seed}${setting.bet ? `, a bet of ${bets.listed(setting.bet)}` : ""}${edits.length ? ", with this change of the code" : ""}. Nothing has run.${own ? " Your own code is kept, and waits." : ""}`,
       ...edits.map(bench.editView),
       h(
         "div",
@@ -514,7 +518,7 @@ const start = ({ stage, data, say }) => {
     return {
       id: `${Date.now()}-${Math.random()}`,
       n: Math.max(0, ...rows.map((row) => row.n)) + 1,
-      ...{ task, parts, seeds, edits: edited(), shown: true, auto: true, runs: [] },
+      ...{ task, parts, seeds, edits: edited(), bet: state.bet, shown: true, auto: true, runs: [] },
       notes: changed().flatMap(({ key }) => replacedIn(key, parts)),
     };
   };
@@ -533,6 +537,7 @@ const start = ({ stage, data, say }) => {
     const run = { seed, step: 0, seconds: 0, last: null, loss: [], right: [], diverged: false };
     row.runs.push(run);
     if (!rows.includes(row)) rows.push(row);
+    state.bet = null; // it is the row's
     inPython = { row, run };
   };
   // The losses as a curve of at most 60 points, and the mean of the last twenty.
@@ -614,7 +619,7 @@ const start = ({ stage, data, say }) => {
         }`
       : `${which}${run.step >= steps ? "Trained" : "Stopped"}: ${count(run.step)} in ${run.seconds.toFixed(1)} s`;
     const reasons = await explain(row, run);
-    if (alive() || !running) say([run.diverged ? progress.textContent : tellOf(run, row), ...reasons].join(" "));
+    if (alive() || !running) say([run.diverged ? progress.textContent : tellOf(run, row), bets.told(row), ...reasons].join(" "));
   };
   // What the run's missing parts have done to it.
   const explain = async (row, run) => {
@@ -763,6 +768,7 @@ const start = ({ stage, data, say }) => {
     progress,
     refused,
     charts,
+    bet.box,
     benchTable.box,
     inBook ? h("div", { class: "xf-row xf-lab-bench" }, three, copyLink, ofRows) : null,
     benchSaid,
