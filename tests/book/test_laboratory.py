@@ -587,6 +587,82 @@ def test_a_bet_is_drawn_before_the_run_and_compared_with_it(chromium, pages):
     assert seen["without"] == (None, "")
 
 
+# The sizes below 24 px of the words that a lecture shows.
+SMALL = """
+[...document.querySelectorAll("dialog *")]
+  .filter((one) => one.checkVisibility() && !one.closest(".xf-say") && [...one.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim()))
+  .map((one) => parseFloat(getComputedStyle(one).fontSize) * (one.ownerSVGElement?.getScreenCTM().a ?? 1))
+  .filter((size) => size < 24)
+"""
+
+
+def test_a_lecture_shows_one_experiment_after_the_other(chromium, pages):
+    """With the bets of a class; by keys; opened by a link; and nothing runs by itself."""
+
+    async def work(tab):
+        await tab.screen(1280, 720)
+        await tab.visit((HTML / PAGE).as_uri())
+        button, dialog = tab.get_by_role("button", name="Lecture", exact=True), tab.get_by_role("dialog")
+        title, field = dialog.get_by_role("heading"), tab.get_by_label("The class’s bets")
+        await button.press("Enter")
+        await expect(title).to_be_focused()
+        seen = {"small": await tab.evaluate(SMALL), "titles": [await title.inner_text()]}
+        await tab.keyboard.press("ArrowRight")
+        await field.fill("0, 5, 5, 10, 40 55%; 90 90 90, abc, 120")
+        await tab.keyboard.press("ArrowRight")  # within the text
+        seen["titles"].append(await title.inner_text())
+        seen["bad"] = await dialog.locator(".xf-lab-refused").first.inner_text()
+        seen["marks"] = await dialog.locator(".xf-lab-guess").count(), await dialog.locator(".xf-lab-over").all_text_contents()
+        await dialog.get_by_role("button", name="Next").click()
+        seen["titles"].append(await title.inner_text())
+        seen["next"] = await field.input_value()
+        await tab.keyboard.press("ArrowLeft")
+        seen["back"] = await field.input_value()
+        link = await tab.evaluate(
+            "new Promise((done) => { navigator.clipboard.writeText = async (text) => done(text);"
+            " [...document.querySelectorAll('dialog button')].find((one) => one.textContent === 'Copy link').click(); })"
+        )
+        seen["loaded"] = await tab.evaluate(LOADED)
+        await dialog.get_by_role("button", name="Load Python (9 MB) and run").press("Enter")
+        await tab.wait_for_function(f"{FIGURE}.read().rows.length")
+        await tab.keyboard.press("ArrowRight")  # not while it trains
+        reason = dialog.get_by_role("button", name="Why?")
+        await expect(reason).to_be_visible(timeout=180_000)
+        seen["titles"].append(await title.inner_text())
+        seen["covered"] = not await dialog.locator(".xf-lab-why").is_visible()
+        await reason.press("Enter")
+        seen["why"] = await dialog.locator(".xf-lab-why").inner_text()
+        seen["text"] = await dialog.inner_text()
+        seen["small"] += await tab.evaluate(SMALL)
+        await tab.keyboard.press("Escape")
+        await expect(dialog).to_be_hidden()
+        await expect(button).to_be_focused()
+        seen["left"] = await tab.locator(".xf-lab-runs").inner_text(), await tab.evaluate("document.fullscreenElement")
+        await tab.visit("about:blank")
+        await tab.screen(390, 844, dark=True)
+        await tab.visit(link)
+        await expect(title).to_be_visible()
+        seen["titles"].append(await title.inner_text())
+        seen["again"] = await field.input_value(), await tab.evaluate(LOADED), len((await read(tab))["rows"])
+        seen["wide"] = await tab.evaluate(
+            "(() => { const one = document.querySelector('dialog'); return one.scrollWidth - one.clientWidth; })()"
+        )
+        await dialog.get_by_role("button", name="Leave").click()
+        await expect(button).to_be_focused()
+        return seen, tab.complaints
+
+    seen, problems = browse(chromium, work)
+    assert problems == [] and seen["small"] == []
+    peeks = "a decoder that peeks"
+    assert seen["titles"] == ["everything in place", peeks, "no positions", peeks, peeks]
+    assert "“abc”, “120”" in seen["bad"] and seen["marks"] == (9, ["median 40"])
+    typed = "0, 5, 5, 10, 40 55%; 90 90 90, abc, 120"
+    assert (seen["next"], seen["back"], seen["loaded"], seen["covered"]) == ("", typed, 0, True)
+    assert "on the token that it is to guess" in seen["why"] and "9 bets, median 40 %; the run: 0 %" in seen["text"]
+    assert "the class: 9 bets, median 40 %" in seen["left"][0] and seen["left"][1] is None
+    assert seen["again"] == ("0, 5, 5, 10, 40, 55, 90, 90, 90", 0, 1) and seen["wide"] <= 0
+
+
 def test_letters_are_sorted_without_positions(chromium, pages):
     async def work(tab):
         await opened(tab, (HTML / PAGE).as_uri())
