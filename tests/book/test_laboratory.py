@@ -13,6 +13,7 @@ from tests.book.browser import browse
 from tests.book.conftest import HTML
 from tests.book.test_live import server  # noqa: F401
 from tests.ci import continuous
+from tests.explorables.gestures import drag, middle
 from xformer_course.lessons.laboratory import Parts, Run
 
 PAGE = "chapters/09c_laboratory.html"
@@ -480,6 +481,186 @@ def test_more_to_take_apart(chromium, pages):
     words = ", ".join(words for *_, words in TOGETHER)
     assert f"{words}, 200 steps, seed 0" in seen["links"][0] and "no positions, seed 1" in seen["links"][1]
     assert seen["kept"] == ["200 steps, seed 0"]
+
+
+BET = f"{FIGURE}.read().bet"
+BETS = "document.querySelectorAll('.xf-lab-charts svg')[1].querySelectorAll('path[stroke-dasharray]').length"
+
+
+async def stroke(tab, shares, touch=False):
+    """Draw over the chart of what is right, from its left to its right edge, through these shares of its height."""
+    chart = tab.locator(".xf-lab-surface")
+    await chart.evaluate("(chart) => chart.scrollIntoView({ block: 'center', behavior: 'instant' })")
+    box = await chart.bounding_box()
+    width = len(shares) - 1
+    wide, high = box["width"] - 20, box["height"] - 20  # it reaches 10 px beyond the axes
+    spots = [(box["x"] + 10 + wide * n / width, box["y"] + 10 + high * (1 - share)) for n, share in enumerate(shares)]
+    await (touched if touch else drag)(tab, spots[0], *spots[1:])
+
+
+async def touched(tab, start, *through):
+    for kind, (x, y) in [("touchStart", start), *[("touchMove", spot) for spot in through]]:
+        await tab.protocol.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y}]})
+    await tab.protocol.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+
+
+def test_a_bet_is_drawn_before_the_run_and_compared_with_it(chromium, pages):
+    """By pointer, by touch and by keyboard; in the row, after a reload, in print and in a link."""
+
+    async def work(tab):
+        address = (HTML / PAGE).as_uri()
+        await tab.screen(390, 844)
+        await tab.protocol.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
+        await tab.visit(address)
+        await stroke(tab, [0, 0.2, 0.4, 0.6, 0.8, 0.98], touch=True)
+        seen = {"touched": [await tab.evaluate(BET)]}
+        x, y = await middle(tab, ".xf-lab-charts .xf-handle")
+        await touched(tab, (x, y), *[(x, y - 6 * n) for n in range(1, 7)])  # up: the page must not scroll
+        seen["touched"].append(await tab.evaluate(BET))
+        await tab.get_by_role("button", name="No bet").click()
+        seen["dropped"] = await tab.evaluate(BET), await tab.evaluate(FOCUS)
+        await tab.screen(1280, 900)
+        await opened(tab, address)
+        await steps(tab, 200)
+        await stroke(tab, [0, 0, 0.1, 0.4, 0.4, 0.3])
+        seen["drawn"] = await tab.evaluate(BET)
+        await tab.get_by_role("button", name="No bet").click()
+        await tab.get_by_role("button", name="Draw your bet").press("Enter")
+        slider = tab.get_by_role("slider", name="Your bet at step 40", exact=True)
+        await expect(slider).to_be_focused()
+        for key in ("ArrowUp", "Shift+ArrowUp", "Tab", "ArrowDown"):
+            await tab.keyboard.press(key)
+        seen["keys"] = await tab.evaluate(BET), await slider.get_attribute("aria-valuetext"), await tab.get_by_role("slider").count()
+        link = await tab.evaluate(COPIED % (BUTTON % "Copy link"))
+        seen["row"] = (await train(tab))["rows"][-1]
+        seen["told"] = await tab.locator(".xf-lab-bet p").inner_text(), await tab.locator("figure.xf .xf-say").inner_text()
+        seen["curves"] = [await tab.evaluate(BETS)]
+        seen["csv"] = await tab.evaluate(COPIED % (BUTTON % "Copy as CSV"))
+        await tab.evaluate(
+            "(() => { const rows = JSON.parse(localStorage['xformer-laboratory']); localStorage['xformer-laboratory'] ="
+            " JSON.stringify([{ ...rows[0], id: 'x', bet: [0, 0, 0, 0, 101] }, ...rows]); })()"
+        )
+        await tab.reload()
+        seen["reloaded"] = (await read(tab))["rows"]
+        await tab.screen(1280, 900, media="print")
+        seen["printed"] = await tab.locator(".xf-lab-bet p").inner_text(), await tab.locator(".xf-lab-runs").inner_text()
+        seen["curves"].append(await tab.evaluate(BETS))
+        await tab.screen(1280, 900)
+        seen["links"] = []
+        code = link.split("=")[1]
+        bad = base64.urlsafe_b64decode(code + "=" * (-len(code) % 4)).replace(b'"bet":[50', b'"bet":[150')
+        for one in (link, f"{address}#laboratory={base64.urlsafe_b64encode(bad).decode().rstrip('=')}"):
+            await tab.visit("about:blank")
+            await tab.visit(one)
+            await expect(tab.locator(".xf-lab-link")).to_be_visible()
+            seen["links"].append((await tab.locator(".xf-lab-link").inner_text(), await tab.evaluate(BET)))
+        await opened(tab, address)
+        await steps(tab, 200)
+        seen["without"] = (await train(tab))["rows"][-1]["bet"], await tab.locator(".xf-lab-bet p").inner_text()
+        return seen, tab.complaints
+
+    seen, problems = browse(chromium, work)
+    assert problems == []
+    assert np.allclose(seen["touched"], [[20, 40, 60, 80, 98], [60, 40, 60, 80, 98]], atol=3), seen["touched"]
+    assert np.allclose(seen["drawn"], [0, 10, 40, 40, 30], atol=3), seen["drawn"]
+    assert seen["dropped"] == (None, "Draw your bet")
+    bet = [50, 35, 60, 80, 100]
+    assert seen["keys"] == (bet, "50 % of the words right", 5)
+    (run,) = seen["row"]["runs"]
+    assert seen["row"]["bet"] == bet and [step for step, _ in run["right"]] == [40, 80, 120, 160, 200]
+    apart = [abs(said - 100 * share) for said, (_, share) in zip(bet, run["right"])]
+    far = int(np.argmax(apart))
+    told = (
+        f"Your bet was {np.mean(apart):.0f} points off in the mean. It was farthest off at step {40 * (far + 1)}: "
+        f"you said {bet[far]} %, and {100 * run['right'][far][1]:.0f} % were right."
+    )
+    assert seen["told"][0] == told and told in seen["told"][1]
+    assert seen["csv"].splitlines()[1].endswith(f",50 35 60 80 100,{np.mean(apart):.1f}")
+    (kept,) = seen["reloaded"]
+    assert kept["bet"] == bet and seen["curves"] == [2, 2]
+    assert seen["printed"][0] == told and f"bet 50, 35, 60, 80, 100 %, {np.mean(apart):.0f} points off in the mean" in seen["printed"][1]
+    assert "200 steps, seed 0, a bet of 50, 35, 60, 80, 100 %. Nothing has run." in seen["links"][0][0] and seen["links"][0][1] == bet
+    assert seen["links"][1] == (
+        "This link is broken, or of another edition of the book: it sets nothing. Ask for it again; it must arrive whole.",
+        None,
+    )
+    assert seen["without"] == (None, "")
+
+
+# The sizes below 24 px of the words that a lecture shows.
+SMALL = """
+[...document.querySelectorAll("dialog *")]
+  .filter((one) => one.checkVisibility() && !one.closest(".xf-say") && [...one.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim()))
+  .map((one) => parseFloat(getComputedStyle(one).fontSize) * (one.ownerSVGElement?.getScreenCTM().a ?? 1))
+  .filter((size) => size < 24)
+"""
+
+
+def test_a_lecture_shows_one_experiment_after_the_other(chromium, pages):
+    """With the bets of a class; by keys; opened by a link; and nothing runs by itself."""
+
+    async def work(tab):
+        await tab.screen(1280, 720)
+        await tab.visit((HTML / PAGE).as_uri())
+        button, dialog = tab.get_by_role("button", name="Lecture", exact=True), tab.get_by_role("dialog")
+        title, field = dialog.get_by_role("heading"), tab.get_by_label("The class’s bets")
+        await button.press("Enter")
+        await expect(title).to_be_focused()
+        seen = {"small": await tab.evaluate(SMALL), "titles": [await title.inner_text()]}
+        await tab.keyboard.press("ArrowRight")
+        await field.fill("0, 5, 5, 10, 40 55%; 90 90 90, abc, 120")
+        await tab.keyboard.press("ArrowRight")  # within the text
+        seen["titles"].append(await title.inner_text())
+        seen["bad"] = await dialog.locator(".xf-lab-refused").first.inner_text()
+        seen["marks"] = await dialog.locator(".xf-lab-guess").count(), await dialog.locator(".xf-lab-over").all_text_contents()
+        await dialog.get_by_role("button", name="Next").click()
+        seen["titles"].append(await title.inner_text())
+        seen["next"] = await field.input_value()
+        await tab.keyboard.press("ArrowLeft")
+        seen["back"] = await field.input_value()
+        link = await tab.evaluate(
+            "new Promise((done) => { navigator.clipboard.writeText = async (text) => done(text);"
+            " [...document.querySelectorAll('dialog button')].find((one) => one.textContent === 'Copy link').click(); })"
+        )
+        seen["loaded"] = await tab.evaluate(LOADED)
+        await dialog.get_by_role("button", name="Load Python (9 MB) and run").press("Enter")
+        await tab.wait_for_function(f"{FIGURE}.read().rows.length")
+        await tab.keyboard.press("ArrowRight")  # not while it trains
+        reason = dialog.get_by_role("button", name="Why?")
+        await expect(reason).to_be_visible(timeout=180_000)
+        seen["titles"].append(await title.inner_text())
+        seen["covered"] = not await dialog.locator(".xf-lab-why").is_visible()
+        await reason.press("Enter")
+        seen["why"] = await dialog.locator(".xf-lab-why").inner_text()
+        seen["text"] = await dialog.inner_text()
+        seen["small"] += await tab.evaluate(SMALL)
+        await tab.keyboard.press("Escape")
+        await expect(dialog).to_be_hidden()
+        await expect(button).to_be_focused()
+        seen["left"] = await tab.locator(".xf-lab-runs").inner_text(), await tab.evaluate("document.fullscreenElement")
+        await tab.visit("about:blank")
+        await tab.screen(390, 844, dark=True)
+        await tab.visit(link)
+        await expect(title).to_be_visible()
+        seen["titles"].append(await title.inner_text())
+        seen["again"] = await field.input_value(), await tab.evaluate(LOADED), len((await read(tab))["rows"])
+        seen["wide"] = await tab.evaluate(
+            "(() => { const one = document.querySelector('dialog'); return one.scrollWidth - one.clientWidth; })()"
+        )
+        await dialog.get_by_role("button", name="Leave").click()
+        await expect(button).to_be_focused()
+        return seen, tab.complaints
+
+    seen, problems = browse(chromium, work)
+    assert problems == [] and seen["small"] == []
+    peeks = "a decoder that peeks"
+    assert seen["titles"] == ["everything in place", peeks, "no positions", peeks, peeks]
+    assert "“abc”, “120”" in seen["bad"] and seen["marks"] == (9, ["median 40"])
+    typed = "0, 5, 5, 10, 40 55%; 90 90 90, abc, 120"
+    assert (seen["next"], seen["back"], seen["loaded"], seen["covered"]) == ("", typed, 0, True)
+    assert "on the token that it is to guess" in seen["why"] and "9 bets, median 40 %; the run: 0 %" in seen["text"]
+    assert "the class: 9 bets, median 40 %" in seen["left"][0] and seen["left"][1] is None
+    assert seen["again"] == ("0, 5, 5, 10, 40, 55, 90, 90, 90", 0, 1) and seen["wide"] <= 0
 
 
 def test_letters_are_sorted_without_positions(chromium, pages):

@@ -61,7 +61,7 @@ def test_html_is_the_same_twice_and_closed(name):
     assert first._repr_html_() == second._repr_html_()
     assert first.label and first.caption and first.picture
     assert "http" not in first._repr_html_(), "an explorable names no address"
-    assert len(first._repr_html_().encode()) < 90_000, "style, script and data stay small"
+    assert len(first._repr_html_().encode()) < 100_000, "style, script and data stay small"
 
 
 @each

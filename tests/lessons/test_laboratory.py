@@ -2,7 +2,9 @@
 
 import inspect
 import json
+import re
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,6 +13,7 @@ import torch
 from torch.nn import functional
 
 from tests.ci import continuous
+from xformer_course.explorables.laboratory_page import EXPERIMENTS
 from xformer_course.lessons.laboratory import TASKS, Parts, Run, answer, build, causes, check_gradients, views
 from xformer_course.lessons.laboratory_parts import Grouped, become, smoothed
 from xformer_lib.reference import transformer
@@ -460,6 +463,15 @@ def test_the_peekers_map_and_the_padding_are_what_the_sentence_says():
     share = np.array(padded["map"]["weights"])[:, padding].sum(axis=1).mean()
     assert padding.any() and abs(share - int(padded["told"].split("%")[0])) <= 2
     assert causes(Run("backwards")) == [] and "causes" in asked_why()
+
+
+def test_every_question_of_the_laboratory_has_a_closed_answer():
+    page = json.loads((Path(__file__).parents[2] / "chapters" / "09c_laboratory.ipynb").read_text(encoding="utf-8"))
+    text = "\n".join("".join(cell["source"]) for cell in page["cells"] if cell["cell_type"] == "markdown").lower()
+    closed = re.findall(r"[*]{2}predict[.][*]{2}(?:(?!predict).)*<details>.*?</details>", text, re.DOTALL)
+    assert len(closed) == text.count("**predict.**")
+    for title, *_ in EXPERIMENTS:
+        assert any(f"*{title}*" in one for one in closed), title
 
 
 def asked_why():

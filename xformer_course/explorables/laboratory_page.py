@@ -79,6 +79,6 @@ def laboratory() -> Explorable:
             "elsewhere": ELSEWHERE,
         },
         picture=f"<p>Experiments, each a press away in the page:</p><ul>{listed}</ul>",
-        scripts=("laboratory_bench.js",),
+        scripts=("laboratory_bets.js", "laboratory_lecture.js", "laboratory_bench.js"),
         style=asset("laboratory.css"),
     )

@@ -9,7 +9,7 @@ const start = ({ stage, data, say }) => {
   const inBook = document.documentElement.dataset.content_root !== undefined;
   const bench = lab(data),
     { SWITCHES, NORMS, MORE, NUMBERS, SEEDS, tasks, inWords } = bench;
-  const state = { task: data.tasks[0].name, parts: { ...data.tasks[0].parts }, seed: 0, text: data.tasks[0].examples[0], look: "cross", head: "mean" };
+  const state = { task: data.tasks[0].name, parts: { ...data.tasks[0].parts }, seed: 0, bet: null, text: data.tasks[0].examples[0], look: "cross", head: "mean" };
   let python = null,
     running = null, // the press that trains now
     rows = [], // of the bench, the newest last; one has a run for each of its seeds
@@ -37,10 +37,10 @@ const start = ({ stage, data, say }) => {
     label: "Task",
     options: data.tasks.map((task) => [task.name, task.title]),
     value: state.task,
-    onchange: (name) => set({ task: name, parts: { ...tasks[name].parts }, text: tasks[name].examples[0] }),
+    onchange: (name) => set({ task: name, parts: { ...tasks[name].parts }, bet: null, text: tasks[name].examples[0] }),
   });
   const experiment = select("Experiment", [["", "my own"], ...data.experiments.map((one, n) => [String(n), one.title])], (n) => {
-    if (n !== "") set({ parts: { ...tasks[state.task].parts, ...data.experiments[n].parts } });
+    if (n !== "") set({ parts: { ...tasks[state.task].parts, ...data.experiments[n].parts }, bet: null });
   });
   const switches = Object.fromEntries(
     SWITCHES.map(([name, label]) => [name, kit.button(label, () => setPart(name, !state.parts[name]), { "aria-pressed": "true" })]),
@@ -65,6 +65,7 @@ const start = ({ stage, data, say }) => {
   );
   const setPart = (name, value) => set({ parts: { ...state.parts, [name]: value } });
   const sameAs = (parts) => Object.entries(parts).every(([name, value]) => state.parts[name] === value);
+  const experimentNow = () => data.experiments.findIndex((one) => sameAs({ ...tasks[state.task].parts, ...one.parts }));
   const showParts = () => {
     taskChoice.set(state.task);
     for (const [name] of SWITCHES) switches[name].setAttribute("aria-pressed", String(state.parts[name]));
@@ -73,7 +74,7 @@ const start = ({ stage, data, say }) => {
     seedChoice.set(state.seed);
     partsSummary.textContent = `Settings: ${inWords(state)}, seed ${state.seed}`;
     for (const [name, field] of numbers) field.set(state.parts[name]);
-    const found = data.experiments.findIndex((one) => sameAs({ ...tasks[state.task].parts, ...one.parts }));
+    const found = experimentNow();
     experiment.set(found < 0 ? "" : found);
     question.textContent = found < 0 ? "What do you expect?" : `Before you press: ${data.experiments[found].ask.replace("{rows}", unit())}`;
   };
@@ -84,25 +85,27 @@ const start = ({ stage, data, say }) => {
   const DASHES = ["6 4", "2 3", "10 3 2 3", "14 4"];
   const unit = () => tasks[state.task].rows;
   const ofTask = () => rows.filter((row) => row.task === state.task);
-  const newest = () => ofTask().at(-1);
-  const shown = () => ofTask().filter((row) => row.shown);
+  // In a lecture there is only the experiment that is on.
+  const newest = () => ofTask().findLast((row) => !lecture.on() || sameAs(row.parts));
+  const shown = () => (lecture.on() ? [newest()].filter(Boolean) : ofTask().filter((row) => row.shown));
   // How a row is drawn: the newest in the accent, the others by their dashes.
   const style = (row) => (row === newest() ? { stroke: "var(--xf-accent)", dash: null } : { stroke: "var(--xf-quiet)", dash: DASHES[row.n % DASHES.length] });
   const points = {
     loss: (run) => run.loss,
     right: (run) => [[0, 0], ...run.right.map(([step, share]) => [step, 100 * share])],
   };
-  const chart = (kind, title, top, ticks) => {
-    const width = Math.max(220, charts.clientWidth > 620 ? (charts.clientWidth - 16) / 2 : charts.clientWidth || 300),
+  const chart = (kind, title, top, ticks, over = () => {}) => {
+    const zoom = lecture.zoom(),
+      width = Math.max(220, (charts.clientWidth > 620 ? (charts.clientWidth - 16) / 2 : charts.clientWidth || 300) / zoom),
       height = width < 420 ? 145 : 190,
       [left, right, up, down] = [34, 8, 24, 32];
     const drawn = shown(),
-      last = Math.max(...(drawn.length ? drawn : [state]).map(({ parts }) => parts.steps)),
+      last = Math.max(...[...drawn, ...(running && drawn.length ? [] : [state])].map(({ parts }) => parts.steps)), // before a run its bet has room
       x = (step) => left + ((width - left - right) * step) / last,
       y = (value) => height - down - ((height - up - down) * Math.min(value, top)) / top;
-    return s(
+    const svg = s(
       "svg",
-      { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${title}: ${drawn.map((row) => described(row, kind)).join("; ") || "nothing yet"}` },
+      { width: width * zoom, height: height * zoom, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${title}: ${drawn.map((row) => described(row, kind)).join("; ") || "nothing yet"}` },
       s("text", { x: left, y: 15 }, title),
       ticks.map((value) => [
         s("line", { x1: left, x2: width - right, y1: y(value), y2: y(value), stroke: "var(--xf-line)", opacity: 0.35 }),
@@ -125,11 +128,13 @@ const start = ({ stage, data, say }) => {
         });
       }),
     );
+    over(svg, { x, y, last }, drawn);
+    return svg;
   };
   const count = (steps) => `${steps} step${steps === 1 ? "" : "s"}`;
   const described = (row, kind) => {
     const ends = row.runs.map((run) => points[kind](run).at(-1)).filter(Boolean);
-    return `run ${row.n}, ${inWords(row)}, ${ends.map(([step, value]) => `${kit.number(value, kind === "loss" ? 2 : 0)} after ${count(step)}`).join(" and ") || "not begun"}`;
+    return `run ${row.n}, ${inWords(row)}, ${ends.map(([step, value]) => `${kit.number(value, kind === "loss" ? 2 : 0)} after ${count(step)}`).join(" and ") || "not begun"}${kind === "right" && row.bet ? `, bet ${bets.listed(row.bet)}` : ""}`;
   };
   const drawCharts = () => {
     const highest = Math.max(3.5, ...shown().flatMap((row) => row.runs.flatMap((run) => run.loss.map(([, value]) => value))));
@@ -137,15 +142,21 @@ const start = ({ stage, data, say }) => {
       gap = size * [5, 2, 1].find((one) => size * one <= highest / 2);
     charts.replaceChildren(
       chart("loss", `Loss on the training ${unit()}`, highest, Array.from({ length: Math.floor(highest / gap) + 1 }, (_, n) => n * gap)),
-      chart("right", `Held-out ${unit()} right, in %`, 100, [0, 50, 100]),
+      chart("right", `Held-out ${unit()} right, in %`, 100, [0, 50, 100], (svg, scales, drawn) => {
+        guesses.draw(svg, scales, lecture.values());
+        bet.draw(svg, scales, drawn);
+      }),
     );
+    bet.show(newest());
     benchTable.show(ofTask(), `Runs of \u201c${tasks[state.task].title}\u201d, the newest first`);
     for (const one of ofRows) one.hidden = !rows.length;
-    stage.parentElement.toggleAttribute("data-printed", rows.length > 0);
+    lecture.update();
+    stage.closest("figure").toggleAttribute("data-printed", rows.length > 0 || state.bet !== null);
   };
+  const bet = betting({ state, unit, open: () => inBook && !running });
 
   // ---------------------------------------------------------------- the bench
-  const benchSaid = h("span", { role: "status" });
+  const benchSaid = h("span", { class: "xf-lab-copied", role: "status" });
   const benchTable = bench.table({
     style,
     chosen: (row, chosen) => {
@@ -206,9 +217,9 @@ const start = ({ stage, data, say }) => {
   ];
   const copyLink = kit.button("Copy link", async () => {
     await fetchCells();
-    const { task, parts, seed } = state,
+    const { task, parts, seed, bet } = state,
       edits = edited();
-    await copy(location.href.replace(/#.*/, "") + bench.toLink({ task, parts, seed, edits }), `A link to ${inWords(state)}, seed ${seed}${edits.length ? ", and your code" : ""} is`);
+    await copy(location.href.replace(/#.*/, "") + bench.toLink({ task, parts, seed, edits, bet, lecture: lecture.on() }), `A link to ${inWords(state)}, seed ${seed}${bet ? ", your bet" : ""}${edits.length ? ", and your code" : ""} is`);
     if (location.protocol === "file:") benchSaid.append(" It begins with the place of your folder: in another copy of the book, put what follows the # behind this page's address there.");
   });
   new ResizeObserver(drawCharts).observe(charts);
@@ -225,6 +236,21 @@ const start = ({ stage, data, say }) => {
     lookBar = h("div", { class: "xf-row" }),
     below = h("div", { class: "xf-lab-below" }, h("div", {}, h("p", { class: "xf-lab-head" }, "What it makes of it"), written), h("div", {}, lookBar, map));
   const why = h("div", { class: "xf-lab-why", hidden: true });
+  const lecture = lecturing({
+    ...{ stage, data, state, why, say },
+    lab: {
+      set: (next) => set(next),
+      draw: () => {
+        drawCharts();
+        buttons();
+      },
+      experiment: () => experimentNow(),
+      running: () => Boolean(running),
+      kept: () => newest()?.guesses ?? [],
+      shares: () => newest() && bench.rightOf(newest()),
+      copyLink: () => copyLink.click(),
+    },
+  });
   let typing = 0;
   const read = () => {
     clearTimeout(typing);
@@ -396,7 +422,7 @@ const start = ({ stage, data, say }) => {
     };
     const broken = "This link is broken, or of another edition of the book: it sets nothing. Ask for it again; it must arrive whole.";
     if (!found) return tell(broken);
-    const { edits, ...setting } = found,
+    const { edits, lecture: lectures, ...setting } = found,
       theirs = {};
     const own = changed(ownTexts()).length;
     try {
@@ -427,7 +453,7 @@ const start = ({ stage, data, say }) => {
     noteChanges();
     buttons();
     tell(
-      `This page is set by a link: ${tasks[setting.task].title}, ${inWords(setting)}, seed ${setting.seed}${edits.length ? ", with this change of the code" : ""}. Nothing has run.${own ? " Your own code is kept, and waits." : ""}`,
+      `This page is set by a link: ${tasks[setting.task].title}, ${inWords(setting)}, seed ${setting.seed}${setting.bet ? `, a bet of ${bets.listed(setting.bet)}` : ""}${edits.length ? ", with this change of the code" : ""}. Nothing has run.${own ? " Your own code is kept, and waits." : ""}`,
       ...edits.map(bench.editView),
       h(
         "div",
@@ -436,6 +462,7 @@ const start = ({ stage, data, say }) => {
         lent ? away("Without the link\u2019s code", () => {}) : null,
       ),
     );
+    if (lectures) lecture.open();
   };
 
   // ---------------------------------------------------------------- training
@@ -468,14 +495,16 @@ const start = ({ stage, data, say }) => {
     const row = newest(),
       run = row && row === inPython?.row ? inPython.run : null,
       ended = !run || ((run.step >= row.parts.steps || run.diverged) && row.runs.length === row.seeds.length);
-    go.textContent = running?.loads ? "Loading Python \u2026" : python ? (row ? "Train again" : "Train") : `Load Python (${data.megabytes} MB) and train`;
+    const [load, verb] = lecture.on() ? ["run", "Run"] : ["train", "Train"];
+    go.textContent = running?.loads ? "Loading Python \u2026" : python ? (row ? `${verb} again` : verb) : `Load Python (${data.megabytes} MB) and ${load}`;
     checker.disabled = three.disabled = Boolean(running);
     go.disabled = !inBook || Boolean(running);
     stop.hidden = !running;
     on.hidden =
       Boolean(running) || ended || (row.seeds.length === 1 && row.seeds[0] !== state.seed) || !sameAs(row.parts) || JSON.stringify(row.edits) !== JSON.stringify(edited());
     partsLegend.textContent = running || (row && !sameAs(row.parts)) ? "Parts (next run)" : "Parts";
-    reset.hidden = Boolean(running) || (sameAs(tasks[state.task].parts) && !state.seed);
+    lecture.update();
+    reset.hidden = lecture.on() || Boolean(running) || (sameAs(tasks[state.task].parts) && !state.seed);
   };
   const fault = (error, trace) => {
     progress.textContent = "";
@@ -514,7 +543,7 @@ const start = ({ stage, data, say }) => {
     return {
       id: `${Date.now()}-${Math.random()}`,
       n: Math.max(0, ...rows.map((row) => row.n)) + 1,
-      ...{ task, parts, seeds, edits: edited(), shown: true, auto: true, runs: [] },
+      ...{ task, parts, seeds, edits: edited(), bet: state.bet, guesses: lecture.values(), shown: true, auto: true, runs: [] },
       notes: changed().flatMap(({ key }) => replacedIn(key, parts)),
     };
   };
@@ -533,6 +562,7 @@ const start = ({ stage, data, say }) => {
     const run = { seed, step: 0, seconds: 0, last: null, loss: [], right: [], diverged: false };
     row.runs.push(run);
     if (!rows.includes(row)) rows.push(row);
+    state.bet = null; // it is the row's
     inPython = { row, run };
   };
   // The losses as a curve of at most 60 points, and the mean of the last twenty.
@@ -614,7 +644,7 @@ const start = ({ stage, data, say }) => {
         }`
       : `${which}${run.step >= steps ? "Trained" : "Stopped"}: ${count(run.step)} in ${run.seconds.toFixed(1)} s`;
     const reasons = await explain(row, run);
-    if (alive() || !running) say([run.diverged ? progress.textContent : tellOf(run, row), ...reasons].join(" "));
+    if (alive() || !running) say([run.diverged ? progress.textContent : tellOf(run, row), bets.told(row), ...reasons].join(" "));
   };
   // What the run's missing parts have done to it.
   const explain = async (row, run) => {
@@ -763,8 +793,10 @@ const start = ({ stage, data, say }) => {
     progress,
     refused,
     charts,
+    bet.box,
+    lecture.reason,
     benchTable.box,
-    inBook ? h("div", { class: "xf-row xf-lab-bench" }, three, copyLink, ofRows) : null,
+    inBook ? h("div", { class: "xf-row xf-lab-bench" }, three, copyLink, lecture.button, ofRows) : null,
     benchSaid,
     benchOut,
     h(

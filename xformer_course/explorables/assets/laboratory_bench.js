@@ -98,15 +98,17 @@ const lab = (data) => {
   const isSetting = (one) => isText(one?.task) && Object.hasOwn(tasks, one.task) && isParts(one.parts) && listOf(isEdit)(one.edits);
   const isRun = (run) =>
     [run?.seed, run?.step, run?.seconds].every(Number.isFinite) && (run.last === null || Number.isFinite(run.last)) && [run.loss, run.right].every(listOf(isPoint));
+  // There need not be a bet.
+  const mayBe = (bet) => (bet ?? null) === null || bets.is(bet);
   const isRow = (row) =>
-    isSetting(row) && isText(row.id) && Number.isInteger(row.n) && listOf(isText)(row.notes) && listOf(Number.isInteger)(row.seeds) && row.runs?.length > 0 && listOf(isRun)(row.runs);
+    isSetting(row) && mayBe(row.bet) && guesses.is(row.guesses ?? []) && isText(row.id) && Number.isInteger(row.n) && listOf(isText)(row.notes) && listOf(Number.isInteger)(row.seeds) && row.runs?.length > 0 && listOf(isRun)(row.runs);
 
   // ---------------------------------------------------------------- a link: #laboratory= and the settings, the seed and the edits in base64url
   const MARK = "#laboratory=";
-  const toLink = ({ task, parts, seed, edits }) => {
+  const toLink = ({ task, parts, seed, edits, bet, lecture }) => {
     const own = tasks[task].parts,
       other = Object.fromEntries(Object.entries(parts).filter(([name, value]) => value !== own[name])),
-      bytes = new TextEncoder().encode(JSON.stringify({ task, parts: other, seed, edits }));
+      bytes = new TextEncoder().encode(JSON.stringify({ task, parts: other, seed, edits, ...(bet ? { bet } : {}), ...(lecture ? { lecture } : {}) }));
     return MARK + btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join("")).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
   };
   // What a link sets, or null where it is broken; undefined where it is none of ours.
@@ -114,9 +116,9 @@ const lab = (data) => {
     if (!hash.startsWith(MARK)) return undefined;
     try {
       const bytes = Uint8Array.from(atob(hash.slice(MARK.length).replaceAll("-", "+").replaceAll("_", "/")), (letter) => letter.charCodeAt(0));
-      const { task, parts, seed, edits } = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-      const found = whole({ task, parts, seed, edits });
-      return isSetting(found) && SEEDS.includes(seed) ? found : null;
+      const { task, parts, seed, edits, bet = null, lecture = false } = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+      const found = whole({ task, parts, seed, edits, bet, lecture: lecture === true });
+      return isSetting(found) && mayBe(bet) && SEEDS.includes(seed) ? found : null;
     } catch {
       return null; // cut on its way, or typed
     }
@@ -140,7 +142,7 @@ const lab = (data) => {
   // A line for each seed.
   const csv = (rows) =>
     [
-      ["run", "task", "settings", "edits", "notes", "seed", "steps", "of", "loss", "held_out_right_percent", "seconds"],
+      ["run", "task", "settings", "edits", "notes", "seed", "steps", "of", "loss", "held_out_right_percent", "seconds", "bet_percent", "bet_off_points"],
       ...rows.flatMap((row) =>
         row.runs.map((run) => [
           row.n,
@@ -154,6 +156,8 @@ const lab = (data) => {
           run.last ?? "",
           run.right.length ? Math.round(100 * run.right.at(-1)[1]) : "",
           run.seconds.toFixed(1),
+          row.bet?.join(" ") ?? "",
+          bets.off({ ...row, runs: [run] })?.points.toFixed(1) ?? "",
         ]),
       ),
     ]
@@ -230,7 +234,7 @@ const lab = (data) => {
           curve.replaceChildren(spark(now, style(now)));
           const ends = now.runs.map((run) => stepsOf(run, now)).filter(Boolean);
           cells[0].replaceChildren(`${inWords(now)}, seed${now.runs.length > 1 ? "s" : ""} ${now.runs.map((run) => run.seed).join(", ")}`);
-          more.replaceChildren(...now.edits.map(editView), ...[...now.notes, ...new Set(ends)].map((text) => h("div", { class: "xf-quiet" }, text)));
+          more.replaceChildren(...now.edits.map(editView), ...[...now.notes, ...new Set(ends), ...(now.bet ? [bets.inRow(now)] : []), ...(now.guesses?.length ? [`the class: ${guesses.told(now.guesses)}`] : [])].map((text) => h("div", { class: "xf-quiet" }, text)));
           cells[1].textContent = lossOf(now);
           cells[2].replaceChildren(rightOf(now), ...(now.runs.length > 1 ? [h("div", { class: "xf-quiet" }, shares(now).map((share) => kit.number(share, 0)).join(", "))] : []));
           cells[3].textContent = kit.number(
@@ -263,5 +267,5 @@ const lab = (data) => {
     if (parts.descent === "adam" && parts.rate > 0.04) said.push("A rate above 0.04 is for plain gradient descent.");
     return said.join(" ");
   };
-  return { MORE, NORMS, warning, whole, SWITCHES, NUMBERS, SEEDS, ROWS, tasks, inWords, difference, applied, editView, isRow, toLink, fromLink, csv, cause, table };
+  return { MORE, NORMS, warning, whole, SWITCHES, NUMBERS, SEEDS, ROWS, tasks, inWords, difference, applied, editView, rightOf, isRow, toLink, fromLink, csv, cause, table };
 };
