@@ -187,7 +187,7 @@ def test_new_needs_a_folder_and_a_report(tmp_path, capsys):
     hand_in(tmp_path / "class" / "a.ipynb", RIGHT)
     for arguments in ((tmp_path / "class",), (tmp_path / "class" / "a.ipynb", "--json", tmp_path / "r.json")):
         assert grade(*arguments, "--new") == 2
-        assert "--new: expected a folder and --json FILE" in capsys.readouterr().err
+        assert "--new: expected several notebooks and --json FILE" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", " =", "\t"])
