@@ -585,3 +585,12 @@ def test_an_output_in_a_folder_for_reading_only_is_refused_before_the_work(run, 
     for command, option in (("evaluate", "--json"), ("translate", "--output")):
         said = fails(capsys, command, option, str(tmp_path / "new"))
         assert f"{option}: {tmp_path} cannot be written" in said and "another folder" in said
+
+
+@posix
+def test_links_in_a_circle_stop_no_output(tmp_path):
+    (tmp_path / "one").symlink_to("other")
+    (tmp_path / "other").symlink_to("one")
+    (tmp_path / "in.txt").write_text("Hello\n")
+    assert main(["translate", "--input", str(tmp_path / "in.txt"), "--output", str(tmp_path / "one"), "--quiet"]) == 0
+    assert (tmp_path / "one").read_text() == "Salut\n"

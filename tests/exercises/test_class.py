@@ -160,6 +160,13 @@ def test_a_verdict_under_an_earlier_number_is_not_taken_over(id, kept):
     assert bool(from_json(report, 0)) is kept
 
 
+def test_new_needs_a_folder_and_a_report(tmp_path, capsys):
+    hand_in(tmp_path / "class" / "a.ipynb", RIGHT)
+    for arguments in ((tmp_path / "class",), (tmp_path / "class" / "a.ipynb", "--json", tmp_path / "r.json")):
+        assert grade(*arguments, "--new") == 2
+        assert "--new: expected several notebooks and --json FILE" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", " =", "\t"])
 def test_no_cell_begins_as_a_formula(start):
     """Neither a student's file name, nor the name of a misconception, nor a message, nor a status."""

@@ -62,6 +62,18 @@ def test_every_odd_file_of_a_class_has_a_row_that_says_what_it_is(tmp_path, caps
     assert all("not JSON" in row["error"] for row in rows[2:4])
 
 
+def test_notebooks_that_are_named_are_a_class(tmp_path, capsys):
+    """As a shell makes of *.ipynb: with a row each, named from the folder that holds them all."""
+    files = [write(tmp_path / name, cell) for name, cell in (("a/1.ipynb", HONEST), ("a/2.ipynb", "x = 1"), ("b.ipynb", HONEST))]
+    assert grade(files[0], files[1], files[0]) == 1
+    assert [row["notebook"] for row in csv.DictReader(io.StringIO(capsys.readouterr().out))] == ["1.ipynb", "2.ipynb"]
+    assert grade(tmp_path / "a", files[2], "--json", tmp_path / "out.json") == 1
+    assert [row["notebook"] for row in csv.DictReader(io.StringIO(capsys.readouterr().out))] == ["a/1.ipynb", "a/2.ipynb", "b.ipynb"]
+    assert grade(files[0], files[2], "--new", "--json", tmp_path / "new.json") == 0
+    assert grade(files[0], tmp_path / "gone.ipynb") == 2 and "no file or folder" in capsys.readouterr().err
+    assert grade(*files, "--csv", files[1]) == 2 and "got the notebook" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "content",
     [{"nbformat": 3, "worksheets": [{"cells": []}]}, {"cells": {"a": 1}}, {"cells": [1, "two"]}],

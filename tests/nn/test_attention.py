@@ -129,6 +129,14 @@ def test_the_projections_are_pytorchs_own():
             r"query: expected floating-point numbers, got torch.int64; write query.float\(\), or embed the ids first",
         ),
         (
+            lambda: layer_on(torch.from_numpy(np.ones((B, I, M)))),
+            r"query: expected torch.float32, as the weights are, got torch.float64; write query.to\(torch.float32\)",
+        ),
+        (
+            lambda: layer_on(torch.randn(B, I, M, device="meta")),
+            r"query: expected it on cpu, as the weights are, got meta; write query.to\('cpu'\)",
+        ),
+        (
             lambda: layer_on(torch.randn(B, I, M), mask=np.ones((I, I), dtype=bool)),
             r"mask: expected a torch.Tensor, got ndarray of shape \(5, 5\); write torch.from_numpy\(mask\)",
         ),

@@ -193,9 +193,13 @@ def test_a_full_disk_for_translations(commands, unbroken, tmp_path):
 
 
 @needs_full
-def test_a_standard_output_that_takes_nothing(commands, unbroken):
+def test_a_standard_output_that_takes_nothing(commands, unbroken, tmp_path):
     status, _, errors = commands.run("translate", "--model", unbroken, "Hello world", stdout="/dev/full")
-    assert status == 2 and one_line(errors, "translate") == "[Errno 28] No space left on device"
+    assert status == 2 and one_line(errors, "translate").startswith("standard output: could not be written (No space left on device)")
+    source = tmp_path / "in.txt"
+    source.write_text("Hello world\n")
+    status, _, errors = commands.run("translate", "--model", unbroken, "--quiet", "--input", source, "--output", "/dev/full")
+    assert status == 2 and one_line(errors, "translate").startswith("/dev/full: could not be written (No space left on device)")
 
 
 def test_a_reader_that_has_gone(commands, unbroken, tmp_path):

@@ -20,6 +20,7 @@ from xformer_lib.data import Tokenizer
 from xformer_lib.nn.transformer import TransformerConfig
 from xformer_lib.training import TrainConfig, loop, validation
 from xformer_lib.training.checkpoint import load_model, load_setup, load_tensors, save_setup
+from xformer_lib.training.config import load_settings
 
 ROOT = Path(__file__).parents[2]
 WORDS = ["le", "chat", "dort", "ici", "gros", "jaune", "jardin"]
@@ -533,3 +534,9 @@ def test_what_cannot_be_written_is_found_before_the_first_step(tmp_path, monkeyp
     with pytest.raises(OSError, match=rf"{tmp_path} cannot be written \(Read-only file system\); name one in another folder"):
         begin(tmp_path / "new" / "run")
     assert not (tmp_path / "new").exists()
+
+
+def test_settings_without_a_model_are_named(tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(ValueError, match="model: expected the sizes of one, got none"):
+        load_settings(tmp_path)

@@ -4,6 +4,7 @@ A mistake of the user ends in one line on standard error, after the usage where 
 status 2; ``XFORMER_TRACEBACK=1`` shows where it arose. Ctrl-C ends with exit status 130, and a training run with a checkpoint.
 """
 
+import errno
 import io
 import os
 import re
@@ -76,6 +77,8 @@ def in_words(error: Exception) -> str:
         return "memory: expected enough for the model and a batch, got too little; take a smaller beam, batch or model"
     if isinstance(error, OSError) and error.filename is not None:  # the system's own words
         return f"{error.filename}: {error.strerror}; name another file or folder, or let this one be used"
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EIO):
+        return f"standard output: could not be written ({error.strerror}); make room, or name another file"
     if isinstance(error, MISTAKES):
         return str(error)
     first = (str(error).strip() or "without words").splitlines()[0]

@@ -101,10 +101,10 @@ def build_parser() -> argparse.ArgumentParser:
     export.add_argument("--out", required=True, metavar="FOLDER", help="where it is written: a new folder, or an empty one")
     export.set_defaults(run=runner("export"))
 
-    grade = commands.add_parser("grade", help="grade a learner's notebook, or a folder of them", epilog=GRADE_STATUS)
-    grade.add_argument("path", help="a notebook, or a folder that is searched for notebooks")
+    grade = commands.add_parser("grade", help="grade a learner's notebook, or many", epilog=GRADE_STATUS)
+    grade.add_argument("path", nargs="+", help="a notebook, or several, or a folder that is searched for notebooks")
     grade.add_argument("--json", metavar="FILE", help="write every verdict with its message")
-    grade.add_argument("--new", action="store_true", help="of a folder run only what is new or changed since --json FILE was written")
+    grade.add_argument("--new", action="store_true", help="of many run only what is new or changed since --json FILE was written")
     grade.add_argument("--csv", metavar="FILE", help="write the table here (a folder's goes to standard output otherwise)")
     grade.add_argument("--timeout", type=float, default=600, metavar="S", help="seconds for a notebook (default: 600)")
     grade.add_argument("--cell-timeout", type=float, default=60, metavar="S", help="seconds for a cell (default: 60)")

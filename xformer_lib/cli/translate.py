@@ -3,7 +3,6 @@
 import os
 import sys
 from argparse import Namespace
-from pathlib import Path
 
 from xformer_lib._shell import END_OF_INPUT
 from xformer_lib.cli.files import STANDARD, check_output, read_lines, write_text
@@ -60,8 +59,8 @@ def check_options(options: Namespace) -> None:
         raise ValueError("--input: expected no sentences beside it, got both; leave one out")
     check_search(options)
     check_output("--output", options.output)
-    files = [Path(file).resolve() for file in (options.input, options.output) if file not in (None, STANDARD)]
-    if len(files) == 2 and files[0] == files[1] and (files[0].is_file() or not files[0].exists()):
+    files = [os.path.realpath(file) for file in (options.input, options.output) if file not in (None, STANDARD)]
+    if len(files) == 2 and files[0] == files[1] and (os.path.isfile(files[0]) or not os.path.exists(files[0])):
         raise ValueError(f"--input, --output: expected two files, got {options.input} for both; name another for one")
     if options.int8 and options.device != "cpu":
         raise ValueError(f"--int8: expected --device cpu beside it, got {options.device}; leave one of the two out")

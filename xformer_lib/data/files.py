@@ -26,18 +26,20 @@ def write_atomically(path: Path, data: bytes) -> None:
     One that cannot be replaced, because it is mounted by itself or its folder takes no
     new file, is written in place; a stream (`open_stream`) is written to.
     """
-    stream = open_stream(path)
-    if stream is not None:
-        with stream:
-            stream.write(data)
-        return
     target = Path(os.path.realpath(path))
     part = target.with_name(f"{target.name[:50]}.{secrets.token_hex(8)}.part")
     try:
+        stream = open_stream(path)
+        if stream is not None:
+            with stream:
+                stream.write(data)
+            return
         check_mode(target)
         target.parent.mkdir(parents=True, exist_ok=True)
         if not write_new(part, data, instead_of=target):
             write_in_place(target, data)
+    except BrokenPipeError:  # nobody reads on: no mistake
+        raise
     except OSError as error:
         raise OSError(
             f"{path}: could not be written ({error.strerror or error}); what stood there is untouched, make room or name another folder"

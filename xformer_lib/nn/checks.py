@@ -275,7 +275,22 @@ def check_attention(layer, query: Tensor, key: Tensor, value: Tensor, mask: Tens
     ``kept``: keys that the layer already holds, in front of ``key``.
     """
     check_inputs(layer.d_model, query, key, value)
+    check_beside_weights(layer.w_q, {"query": query, "key": key, "value": value})
     check_mask(mask, (query.shape[0], layer.num_heads, query.shape[1], kept + key.shape[1]))
+
+
+def check_beside_weights(linear, inputs: dict[str, Tensor]) -> None:
+    """Raise ValueError unless inputs are of the device and the type of a plain layer's weights, to which autocast may bring them."""
+    if type(linear) is not torch.nn.Linear:  # another kind may know what to do
+        return
+    weight = linear.weight
+    for name, x in inputs.items():
+        if x.device != weight.device:
+            raise ValueError(
+                f"{name}: expected it on {weight.device}, as the weights are, got {x.device}; write {name}.to({str(weight.device)!r})"
+            )
+        if x.dtype != weight.dtype and not torch.is_autocast_enabled(x.device.type):
+            raise ValueError(f"{name}: expected {weight.dtype}, as the weights are, got {x.dtype}; write {name}.to({weight.dtype})")
 
 
 def check_rows(name: str, ids: Tensor) -> None:

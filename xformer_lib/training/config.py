@@ -150,6 +150,8 @@ _RETIRED = ("attention_path",)  # of the first edition: how to compute, not what
 
 def config_from_json(data: dict) -> TrainConfig:
     """Return the settings that `config_to_json` gave; a value of a wrong type is a ValueError."""
+    if "model" not in data:
+        raise ValueError("model: expected the sizes of one, got none")
     sizes = {
         name: value for name, value in data["model"].items() if name not in _RETIRED
     }

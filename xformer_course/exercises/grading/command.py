@@ -1,4 +1,4 @@
-"""The command `xformer grade`: one notebook or a folder of them, the reports, the exit status."""
+"""The command `xformer grade`: one notebook or many, the reports, the exit status."""
 
 import hashlib
 import importlib.util
@@ -60,13 +60,17 @@ def grade_and_report(options) -> int:
             f"--jobs, --seed: expected a number of 1 or more and a seed of 0 or more, got --jobs "
             f"{options.jobs} and --seed {options.seed}; leave them out for --jobs 1 --seed 0"
         )
-    path = Path(options.path)
-    hand_ins = find_notebooks(path) if path.is_dir() else [path]
-    check_targets(options, hand_ins)
-    if options.new and not (options.json and path.is_dir()):
-        raise ValueError("--new: expected a folder and --json FILE with its last report, got less; add them, or leave --new out")
-    if path.is_dir():
-        graded = grade_class(options, path, hand_ins, limits)
+    paths = [Path(path) for path in options.path]
+    path, alone = paths[0], len(paths) == 1 and not paths[0].is_dir()
+    if not alone:
+        path, paths = hand_ins_of(paths)
+    check_targets(options, paths)
+    if options.new and (alone or not options.json):
+        raise ValueError(
+            "--new: expected several notebooks and --json FILE with their last report, got less; add them, or leave --new out"
+        )
+    if not alone:
+        graded = grade_class(options, path, paths, limits)
     else:
         graded = [grade_alone(path, limits, options.seed)]
         write_json(options, graded)
@@ -196,6 +200,22 @@ def grade_folder(folder: Path, limits: Limits, seed: int, jobs: int) -> list[Not
     found = {}
     grade_all(folder, find_notebooks(folder), limits, seed, jobs, found.__setitem__)
     return [found[place] for place in sorted(found)]
+
+
+def hand_ins_of(paths: list[Path]) -> tuple[Path, list[Path]]:
+    """The folder that holds them all, and each notebook once: those that are named, and those below folders.
+
+    Raises:
+        FileNotFoundError: if one is not there, or a folder holds none.
+    """
+    for path in paths:
+        if not os.path.lexists(path):
+            raise FileNotFoundError(f"path: no file or folder {path}; name notebooks, or folders of notebooks")
+    if len(paths) == 1:
+        return paths[0], find_notebooks(paths[0])
+    paths = [Path(os.path.abspath(path)) for path in paths]
+    found = [one for path in paths for one in (find_notebooks(path) if path.is_dir() else [path])]
+    return Path(os.path.commonpath([path if path.is_dir() else path.parent for path in paths])), list(dict.fromkeys(found))
 
 
 def find_notebooks(folder: Path) -> list[Path]:
