@@ -66,9 +66,7 @@ def grade_and_report(options) -> int:
         path, paths = hand_ins_of(paths)
     check_targets(options, paths)
     if options.new and (alone or not options.json):
-        raise ValueError(
-            "--new: expected several notebooks and --json FILE with their last report, got less; add them, or leave --new out"
-        )
+        raise ValueError("--new: expected several notebooks and --json FILE with their last report, got less; add them, or leave --new out")
     if not alone:
         graded = grade_class(options, path, paths, limits)
     else:
