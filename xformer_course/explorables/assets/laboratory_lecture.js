@@ -54,7 +54,7 @@ const lecturing = ({ stage, data, state, why, say, lab }) => {
     back = kit.button("Back", () => step(-1)),
     next = kit.button("Next", () => step(1)),
     field = h("input", { id, type: "text", autocomplete: "off", spellcheck: "false", placeholder: "40, 55, 90 \u2026" }),
-    bad = h("p", { class: "xf-lab-refused", role: "status" }),
+    bad = h("p", { class: "xf-lecture-bad", role: "status" }),
     told = h("p", { class: "xf-quiet" });
   const dialog = h(
     "dialog",
