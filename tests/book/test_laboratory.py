@@ -601,7 +601,8 @@ def test_a_lecture_shows_one_experiment_after_the_other(chromium, pages):
 
     async def work(tab):
         await tab.screen(1280, 720)
-        await tab.visit((HTML / PAGE).as_uri())
+        await opened(tab, (HTML / PAGE).as_uri())
+        await steps(tab, 200)  # own settings, which come back
         button, dialog = tab.get_by_role("button", name="Lecture", exact=True), tab.get_by_role("dialog")
         title, field = dialog.get_by_role("heading"), tab.get_by_label("The class’s bets")
         await button.press("Enter")
@@ -611,7 +612,7 @@ def test_a_lecture_shows_one_experiment_after_the_other(chromium, pages):
         await field.fill("0, 5, 5, 10, 40 55%; 90 90 90, abc, 120")
         await tab.keyboard.press("ArrowRight")  # within the text
         seen["titles"].append(await title.inner_text())
-        seen["bad"] = await dialog.locator(".xf-lab-refused").first.inner_text()
+        seen["bad"] = await dialog.locator(".xf-lecture-bad").inner_text()
         seen["marks"] = await dialog.locator(".xf-lab-guess").count(), await dialog.locator(".xf-lab-over").all_text_contents()
         await dialog.get_by_role("button", name="Next").click()
         seen["titles"].append(await title.inner_text())
@@ -637,7 +638,11 @@ def test_a_lecture_shows_one_experiment_after_the_other(chromium, pages):
         await tab.keyboard.press("Escape")
         await expect(dialog).to_be_hidden()
         await expect(button).to_be_focused()
-        seen["left"] = await tab.locator(".xf-lab-runs").inner_text(), await tab.evaluate("document.fullscreenElement")
+        seen["left"] = (
+            await tab.locator(".xf-lab-runs").inner_text(),
+            await tab.evaluate("document.fullscreenElement"),
+            (await read(tab))["parts"]["steps"],
+        )
         await tab.visit("about:blank")
         await tab.screen(390, 844, dark=True)
         await tab.visit(link)
@@ -659,7 +664,7 @@ def test_a_lecture_shows_one_experiment_after_the_other(chromium, pages):
     typed = "0, 5, 5, 10, 40 55%; 90 90 90, abc, 120"
     assert (seen["next"], seen["back"], seen["loaded"], seen["covered"]) == ("", typed, 0, True)
     assert "on the token that it is to guess" in seen["why"] and "9 bets, median 40 %; the run: 0 %" in seen["text"]
-    assert "the class: 9 bets, median 40 %" in seen["left"][0] and seen["left"][1] is None
+    assert "the class: 9 bets, median 40 %" in seen["left"][0] and seen["left"][1:] == (None, 200)
     assert seen["again"] == ("0, 5, 5, 10, 40, 55, 90, 90, 90", 0, 1) and seen["wide"] <= 0
 
 

@@ -45,6 +45,7 @@ const lecturing = ({ stage, data, state, why, say, lab }) => {
   const { h } = kit;
   const texts = {}; // what was typed, by task and experiment
   let at = 0,
+    own = null, // settings that no experiment has, as the reader left them
     filled = false; // the screen, too
   const id = kit.fresh("guesses"),
     place = h("p", {}),
@@ -53,7 +54,7 @@ const lecturing = ({ stage, data, state, why, say, lab }) => {
     back = kit.button("Back", () => step(-1)),
     next = kit.button("Next", () => step(1)),
     field = h("input", { id, type: "text", autocomplete: "off", spellcheck: "false", placeholder: "40, 55, 90 \u2026" }),
-    bad = h("p", { class: "xf-lab-refused", role: "status" }),
+    bad = h("p", { class: "xf-lecture-bad", role: "status" }),
     told = h("p", { class: "xf-quiet" });
   const dialog = h(
     "dialog",
@@ -114,6 +115,7 @@ const lecturing = ({ stage, data, state, why, say, lab }) => {
   const open = () => {
     if (on()) return;
     const found = lab.experiment();
+    own = found < 0 ? { parts: state.parts, bet: state.bet } : null;
     dialog.showModal();
     dialog.append(stage);
     title.focus();
@@ -131,6 +133,7 @@ const lecturing = ({ stage, data, state, why, say, lab }) => {
     dialog.before(stage);
     if (filled && document.fullscreenElement) document.exitFullscreen();
     filled = false;
+    if (own && !lab.running()) lab.set(own);
     lab.draw();
     button.focus();
   });
