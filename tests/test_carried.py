@@ -94,6 +94,7 @@ def test_marks_come_back_around_words(way):
     [
         ("My cat (so big) sat.", ["My cat ① so big ② sat."]),
         ("(So it is.)", ["So it is."]),
+        ("So (5 dogs) sat", ["So ①② dogs ③ sat"]),
         ("either/or **very** [so](a.org) ok", ["either ① or ② very ③ ④ so ⑤ ok"]),
         ("a_b & c", ["① ② c"]),
         ("Cats + dogs = {love}", ["Cats ① dogs ② ③"]),

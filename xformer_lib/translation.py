@@ -318,7 +318,7 @@ def _sentence(core: str, items: list[Item], signs: bool) -> Sentence:
     text = text.lower() if shouted else text
     text = text if signs else SMALL_I.sub("I", text[0].upper() + text[1:])
     holes = [place for place, letter in enumerate(core) if letter == HOLE]
-    beside = [[bool(HAS_LETTER.match(some)) for some in (core[max(0, at - 1) : at], core[at + 1 : at + 2])] for at in holes]
+    beside = [[bool(some.strip()) for some in (core[max(0, at - 1) : at], core[at + 1 : at + 2])] for at in holes]
     items = [replace(item, left=left, right=right) if item.kind in ASIDE else item for item, (left, right) in zip(items, beside)]
     signed = iter(SIGNS)
     return Sentence("".join(next(signed) if letter == HOLE else letter for letter in text), tuple(items), shouted)

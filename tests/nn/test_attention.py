@@ -137,6 +137,10 @@ def test_the_projections_are_pytorchs_own():
             r"query: expected it on cpu, as the weights are, got meta; write query.to\('cpu'\)",
         ),
         (
+            lambda: MultiHeadAttention(M, H, d_head=D).to("meta")(*[torch.zeros(B, I, M, device="meta", dtype=torch.float64)] * 3),
+            "query: expected torch.float32, as the weights are, got torch.float64",
+        ),
+        (
             lambda: layer_on(torch.randn(B, I, M), mask=np.ones((I, I), dtype=bool)),
             r"mask: expected a torch.Tensor, got ndarray of shape \(5, 5\); write torch.from_numpy\(mask\)",
         ),

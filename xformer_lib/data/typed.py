@@ -164,7 +164,7 @@ class Item:
 
     text: str
     kind: str  # "address", "number", "symbol", "script", "name", or "mark": one that the model cannot read
-    left: bool = False  # whether a letter stood right in front of it
+    left: bool = False  # whether something stood right in front of it
     right: bool = False  # or right behind
 
 

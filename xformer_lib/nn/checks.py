@@ -289,7 +289,8 @@ def check_beside_weights(linear, inputs: dict[str, Tensor]) -> None:
             raise ValueError(
                 f"{name}: expected it on {weight.device}, as the weights are, got {x.device}; write {name}.to({str(weight.device)!r})"
             )
-        if x.dtype != weight.dtype and not torch.is_autocast_enabled(x.device.type):
+        kind = x.device.type
+        if x.dtype != weight.dtype and not (torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)):
             raise ValueError(f"{name}: expected {weight.dtype}, as the weights are, got {x.dtype}; write {name}.to({weight.dtype})")
 
 

@@ -347,7 +347,7 @@ const typedWith = ({ patterns, breaks, space, twins, titles, endings, signs, hol
     if (loud) text = text.toLowerCase();
     if (!signed) text = (text[0].toUpperCase() + text.slice(1)).replace(every.SMALL_I, "I");
     const beside = Array.from(core.matchAll(new RegExp(hole, "gu")), ({ index }) =>
-        [core[index - 1], core[index + 1]].map((letter) => first.HAS_LETTER.test(letter ?? "")),
+        [core[index - 1], core[index + 1]].map((letter) => strip(letter ?? "") !== ""),
       ),
       glued = items.map((item, n) => (ASIDE.includes(item.kind) ? { ...item, left: beside[n][0], right: beside[n][1] } : item));
     return { text: text.replaceAll(hole, () => signs[next++]), items: glued, shouted: loud };
