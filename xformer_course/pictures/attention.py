@@ -70,7 +70,7 @@ def attention_by_hand(
 
     for y, step in ((tops["keys"] - 20, 2), (tops["values"] - 20, 5)):  # the column passes behind the headings
         drawing.box(0, y - 13, 400, 26, fill="paper", step=step)
-    drawing.stage(tops["keys"] - 20, 1, "query × key, row by row", step=2)
+    drawing.stage(tops["keys"] - 20, 1, "query × key, number by number", step=2)
     drawing.stage(tops["product"] + HIGH / 2, 2, "add up", step=2)
     drawing.stage(tops["scores"] + HIGH / 2, 3, f"÷ √{width}", step=3)
     drawing.stage(tops["bars"] + 34, 4, "softmax", step=4)
@@ -166,7 +166,7 @@ def _sentences(words, k, v, asker, q, value_names, several) -> list[str]:
     return [
         f"<b>{asker}</b> asks with its query, ({', '.join(map(number, q))}). Below each word stands its key, with numbers of the same kind."
         + PRESS * (asker in words and several),
-        f"Multiply query and key row by row, and add downwards. For <b>{words[best]}</b>: {sums} = {number(k[best] @ q)}.",
+        f"Multiply query and key number by number, and add downwards. For <b>{words[best]}</b>: {sums} = {number(k[best] @ q)}.",
         f"Divide by √{len(q)}, since a key has {len(q)} numbers. These are the scores.",
         f"Softmax makes positive weights of the scores, which add up to 1. The most goes to <b>{most}</b>.",
         "Every word also has a value: what it hands over.",

@@ -30,7 +30,7 @@ def clocks(speeds: Sequence[float], names: Sequence[str], *, length: int = 4) ->
     drawing = Drawing(400, int(strip + PAIR * len(speeds) + 46))
     middles = [LEFT + COLUMN * (place + 0.5) for place in range(length)]
     for place, x in enumerate(middles):
-        drawing.text(x, 16, f"place {place}" if place == 0 else str(place), bold=True)
+        drawing.text(x, 16, f"position {place}" if place == 0 else str(place), bold=True)
     for hand, (speed, name) in enumerate(zip(speeds, names)):
         y, lit = TOP + ROW * hand, f"hand-{hand}"
         with drawing.group(light=lit, lit=lit, label=f"Follow the {name} hand"):
@@ -67,16 +67,16 @@ def clocks(speeds: Sequence[float], names: Sequence[str], *, length: int = 4) ->
         drawing.word(x, y, str(shift), width=48, role="ink", state=f"shift:{shift - 1}", rest=shift != 2, step=4)
     angles = ", ".join(f"{name} {_turns(speed)} turn" for name, speed in zip(names, speeds))
     told = [
-        f"A clock with {len(speeds)} hands, each drawn on a dial of its own. At place 0 all point up.",
-        f"From each place to the next a hand turns by an angle of its own: {angles}. Touch a name to follow its hand.",
+        f"A clock with {len(speeds)} hands, each drawn on a dial of its own. At position 0 all point up.",
+        f"From each position to the next a hand turns by an angle of its own: {angles}. Touch a name to follow its hand.",
         "How far the tip is to the right is the <b>sine</b>, how far it is up the <b>cosine</b>. "
-        "These pairs, one below the other, are the vector of a place.",
+        "These pairs, one below the other, are the vector of a position.",
     ]
     ends = [[*told, _shifted(speeds, names, shift, length)] for shift in range(1, length)]
     return Picture(
         name="clocks",
-        title="Every place has its hands, and a shift turns each by a fixed angle",
-        description=f"Dials at the places 0 to {length - 1}. Per place, the hands turn: {angles}. Below, the sine and cosine of each hand",
+        title="Every position has its hands, and a shift turns each by a fixed angle",
+        description=f"Dials at the positions 0 to {length - 1}. Per position, the hands turn: {angles}. Below, the sine and cosine of each hand",
         drawing=drawing,
         steps=by_state("shift", ends, 1),
         chosen={"shift": "1"},

@@ -44,7 +44,7 @@ def shuffled(
     drawing.text(BAR + 8, first + ROW * len(words) + 9, "layer", role="weight", bold=True, size=14)
     drawing.text((OUT + RIGHT) / 2, 12, "output", role="quiet", size=14)
     if positions is not None:
-        drawing.text(PLACES + 20, 12, "places", role="accent", size=14)
+        drawing.text(PLACES + 20, 12, "positions", role="accent", size=14)
     spread = max(np.abs(x).max(), 1e-9)
     _block(drawing, first, words, x, tables[0], spread)
     _outputs(drawing, first, before)
@@ -67,7 +67,7 @@ def shuffled(
         told.append(_sentences(words, order, len(equal), positions is not None, state))
     if positions is not None:
         y = drawing.height - 22.0
-        for state, label in enumerate(("the places stay", "the places move too")):
+        for state, label in enumerate(("the positions stay", "the positions move too")):
             with drawing.group(press=f"places:{state}", label=f"See what happens where {label}"):
                 drawing.word(100 + 196 * state, y, label, width=176)
             drawing.word(100 + 196 * state, y, label, width=176, role="ink", state=f"places:{state}", rest=state > 0)
@@ -77,7 +77,7 @@ def shuffled(
         name="shuffled",
         title="The words change places, and their outputs with them"
         if positions is None
-        else "With a vector for each place, the outputs change",
+        else "With a vector for each position, the outputs change",
         description=f"{' '.join(words)} becomes {moved}; of the {len(words)} rows of the output, {same} come back",
         drawing=drawing,
         steps=by_state("places", told),
@@ -127,11 +127,11 @@ def _sentences(words, order, equal: int, placed: bool, state: int) -> list[str]:
     moved = " ".join(words[source] for source in order)
     told = [
         f"<b>{' '.join(words)}</b>: each word is a row of numbers, darker where they are larger. "
-        + ("Each place adds a row of its own. " if placed else "")
+        + ("Each position adds a row of its own. " if placed else "")
         + "The layer makes a new row of each.",
         f"Now the words change places: <b>{moved}</b>. "
         + (
-            ("The vectors of the places stay where they are.", "The vectors of the places move with their words.")[state]
+            ("The vectors of the positions stay where they are.", "The vectors of the positions move with their words.")[state]
             if placed
             else "A bow leads from each word to itself."
         ),

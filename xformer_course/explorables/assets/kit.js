@@ -125,6 +125,7 @@ const kit = (() => {
       event.preventDefault();
       move({ [change[0]]: Math.round((now[change[0]] + change[1]) / step) * step });
     });
+    shape.addEventListener("touchstart", (event) => event.preventDefault(), { passive: false }); // a browser may not read touch-action inside a picture
     shape.addEventListener("pointerdown", (event) => {
       event.preventDefault();
       shape.focus();

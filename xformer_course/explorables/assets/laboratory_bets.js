@@ -76,7 +76,6 @@ const betting = ({ state, unit, open }) => {
     handles = FIFTHS.map((share, n) => {
       const step = Math.round(share * steps),
         shape = s("g", { "aria-orientation": "vertical" }, s("circle", { r: 15, fill: "transparent" }), s("circle", { r: 6, fill: "var(--xf-paper)", stroke: "var(--xf-ink)", "stroke-width": 2.5 }));
-      shape.addEventListener("touchstart", (event) => event.preventDefault(), { passive: false }); // a browser may not read touch-action inside a picture
       layer.append(shape);
       const { set } = kit.handle({
         ...{ svg, shape, step: 5, range: { y: [0, 100] }, at: { y: 0 }, label: `Your bet at step ${step}` },
