@@ -76,7 +76,7 @@ def clocks(speeds: Sequence[float], names: Sequence[str], *, length: int = 4) ->
     return Picture(
         name="clocks",
         title="Every position has its hands, and a shift turns each by a fixed angle",
-        description=f"Dials at the positions 0 to {length - 1}. Per position, the hands turn: {angles}. Below, sine and cosine of each hand",
+        description=f"Dials at positions 0 to {length - 1}. Per position, the hands turn: {angles}. Below, sine and cosine of each hand",
         drawing=drawing,
         steps=by_state("shift", ends, 1),
         chosen={"shift": "1"},
