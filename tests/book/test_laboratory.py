@@ -176,7 +176,7 @@ def test_a_loss_that_is_no_number_ends_the_run_in_words(chromium, pages):
         await tab.get_by_label("Layers", exact=True).select_option("3")
         await tab.get_by_label("Width", exact=True).select_option("32")
         await tab.get_by_label("Rate", exact=True).select_option("0.04")
-        await tab.get_by_role("button", name="none", exact=True).click()
+        await tab.get_by_role("figure").get_by_role("button", name="none", exact=True).click()
         await tab.get_by_role("button", name="Warm-up", exact=True).click()
         seen = {"run": await train(tab, "Load Python (9 MB) and train")}
         seen["go on"] = await tab.get_by_role("button", name="Go on").is_visible()

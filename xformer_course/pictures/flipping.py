@@ -111,7 +111,8 @@ def flipping(
                     "each of them to the other side of 0.",
                     sentence,
                     "A hidden number is cut off at 0. Press the four phrases: each of the two is above 0 for one phrase only.",
-                    "Where a hidden number is above 0 it corrects g, and elsewhere g stays as it is. All four phrases come out right.",
+                    "Where a hidden number is above 0 it corrects g, and elsewhere g stays as it is. "
+                    "Where one number failed above, the net gets all four phrases right.",
                 ]
                 for sentence in told
             ],

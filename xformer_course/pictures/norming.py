@@ -77,7 +77,7 @@ def norming(table: Float[np.ndarray, "w m"], *, scales: Sequence[float] = (1.0, 
     right = 400 - NORMED * count
     with drawing.group(step=4):
         drawing.path(f"M4 {TABLE - 48}H396", stroke="line", thick=1)
-        drawing.text(4, TABLE - 14, "three words, a row each" if len(table) == 3 else "a row for each word", anchor="start", size=14)
+        drawing.text(4, TABLE - 14, "a row for each word", anchor="start", size=14)
         drawing.text(right, TABLE - 14, "normalised", anchor="start", size=14)
         for row, numbers in enumerate(table):
             for column, value in enumerate(numbers):

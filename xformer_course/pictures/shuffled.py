@@ -40,11 +40,10 @@ def shuffled(
     afters = [layer(x[order] if table is None else x[order] + table) for table in tables]
     first, second = 46.0, 46 + ROW * len(words) + 44
     drawing = Drawing(400, int(second + ROW * len(words) + (74 if positions is not None else 36)))
-    drawing.text(STRIP + 20, 12, "words", role="quiet", size=14)
+    placed = positions is not None
+    drawing.text((STRIP + PLACES) / 2 + 20 if placed else STRIP + 20, 12, "word + position" if placed else "words", role="quiet", size=14)
     drawing.text(BAR + 8, first + ROW * len(words) + 9, "layer", role="weight", bold=True, size=14)
     drawing.text((OUT + RIGHT) / 2, 12, "output", role="quiet", size=14)
-    if positions is not None:
-        drawing.text(PLACES + 20, 12, "positions", role="accent", size=14)
     spread = max(np.abs(x).max(), 1e-9)
     _block(drawing, first, words, x, tables[0], spread)
     _outputs(drawing, first, before)

@@ -1,5 +1,5 @@
 // Every picture of the page, once: steps (buttons and arrow keys), states (a press on a part), and what a touch lights.
-const BEAT = 1400; // ms from step to step while a picture plays
+const hold = (line) => Math.min(6000, 1200 + 40 * line.innerText.length); // ms on a step while a picture plays: time to move, and to read its line
 for (const figure of document.querySelectorAll("figure.xp:not([data-live])")) {
   figure.setAttribute("data-live", "");
   const all = (selector) => [...figure.querySelectorAll(selector)];
@@ -29,7 +29,6 @@ for (const figure of document.querySelectorAll("figure.xp:not([data-live])")) {
     const whole = step === lines.length;
     back.hidden = count.hidden = whole && !moved; // it opens whole: the steps are offered, not passed
     back.disabled = step === 1;
-    play.textContent = playing ? "Pause" : "▶ Play";
     next.textContent = !whole ? "Next" : moved ? "Again" : "Step by step";
     count.textContent = `${step} of ${lines.length}`;
   };
@@ -39,9 +38,15 @@ for (const figure of document.querySelectorAll("figure.xp:not([data-live])")) {
     show();
   };
   const rest = () => {
-    clearInterval(playing);
+    clearTimeout(playing);
     playing = 0;
-    if (lines.length) show();
+    play.textContent = "▶ Play"; // the parts stay as they are: what arrives is still on its way
+  };
+  const advance = () => {
+    go(step + 1);
+    if (step === lines.length) return rest();
+    playing = setTimeout(advance, hold(lines[step - 1]));
+    play.textContent = "Pause";
   };
   const run = () => {
     const again = step === lines.length;
@@ -50,11 +55,7 @@ for (const figure of document.querySelectorAll("figure.xp:not([data-live])")) {
       show();
       figure.getBoundingClientRect();
     }
-    playing = setInterval(() => {
-      go(step + 1);
-      if (step === lines.length) rest();
-    }, BEAT);
-    go(step + 1);
+    advance();
   };
   const make = (tag, text, attributes = {}) => {
     const element = Object.assign(document.createElement(tag), { textContent: text });
@@ -63,7 +64,7 @@ for (const figure of document.querySelectorAll("figure.xp:not([data-live])")) {
   };
   const back = make("button", "Back", { type: "button" });
   const next = make("button", "Next", { type: "button", class: "xp-next" });
-  const play = make("button", "", { type: "button" });
+  const play = make("button", "▶ Play", { type: "button" });
   const count = make("span", "");
   if (lines.length) {
     const list = figure.querySelector(".xp-steps");
