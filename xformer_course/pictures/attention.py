@@ -97,8 +97,9 @@ def attention_by_hand(
             (7, SUM, "values", depth, "value", ("ghost", across, 0)),  # what is left of the values into the sum
         ):
             high = rows * (HIGH + GAP) - GAP
-            paint = {"fill": role, "strength": 0.1, "stroke": role, "thick": 2.5}
-            drawing.box(x, tops[top], CELL, high, radius=2, step=step, come=come, late=0.6 * j, **paint)
+            drawing.box(
+                x, tops[top], CELL, high, fill=role, strength=0.1, stroke=role, thick=2.5, radius=2, step=step, come=come, late=0.6 * j
+            )  # fmt: skip
     return Picture(
         name="attention-by-hand",
         title="One word asks, all words answer: attention in five moves",
