@@ -77,4 +77,5 @@ def second_tree(
                 vars(new)[name] = MethodType(value.__func__, made[value.__self__])
             elif isinstance(value, nn.Module) and value in made:
                 vars(new)[name] = made[value]
+    made.clear()  # `again` refers to itself: without this, the model would live until the next collection
     return tree
