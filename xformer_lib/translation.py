@@ -7,7 +7,7 @@ that nothing that was typed is lost. None of this knows a model, so the command 
 
 import re
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from xformer_lib.data._sentences import split_sentences
@@ -50,7 +50,7 @@ class Sentence:
     text: str  # for the model: plain letters, marks, and signs
     items: tuple[Item, ...] = ()  # what the signs stand for
     shouted: bool = False  # all capitals: so is the answer
-    inner: bool = False  # in the middle of a sentence: its answer begins as small as it does
+    inner: bool = field(default=False, repr=False)  # in the middle of a sentence: its answer begins as small as it does
 
     def finish(self, answer: str) -> str:
         """Return the answer with its items in the place of the signs, in capitals where the sentence was."""

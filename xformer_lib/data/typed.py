@@ -16,7 +16,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
@@ -164,8 +164,8 @@ class Item:
 
     text: str
     kind: str  # "address", "number", "symbol", "script", "name", or "mark": one that the model cannot read
-    left: bool = False  # whether something stood right in front of it
-    right: bool = False  # or right behind
+    left: bool = field(default=False, repr=False)  # whether something stood right in front of it
+    right: bool = field(default=False, repr=False)  # or right behind
 
 
 def simplify(text: str) -> str:
