@@ -1,4 +1,4 @@
-"""The page of all pictures: each as its chapter shows it, taken from the notebook's stored output, with two sentences and the way there."""
+"""The page of all pictures: each whole, taken from the notebook's stored output, with a few sentences and the way to its chapter."""
 
 import json
 import re
@@ -11,7 +11,6 @@ LIST = ROOT / "book" / "pictures.yml"
 FIGURE = re.compile(r'<figure class="xp" data-xp="(?P<name>[\w-]+)".*?</figure>', re.S)
 SAVE = """
 for (const figure of document.querySelectorAll("figure.xp")) {
-  figure.picture.go(Infinity); // one who looks sees it whole; "Again" begins at the first step
   const button = Object.assign(document.createElement("button"), { type: "button", textContent: "Save as SVG" });
   button.addEventListener("click", () => {
     const svg = figure.querySelector("svg").cloneNode(true);
@@ -34,18 +33,23 @@ def stored(page):
     return {one["name"]: one[0] for one in reversed([*filter(None, found)])}
 
 
-def gallery():
-    """Every picture of ``pictures.yml``."""
-    entries = yaml.safe_load(LIST.read_text(encoding="utf-8"))
-    parts = []
-    for count, entry in enumerate(entries, start=1):
-        found = stored(entry["page"])
-        if entry["picture"] not in found:
-            there = ", ".join(found) or "none"
-            raise ValueError(f"picture: expected one of {there} on {entry['page']}, got {entry['picture']!r}; see {LIST}")
-        html = found[entry["picture"]].replace('href="#', f'href="{entry["page"]}.html#')
-        number = int(entry["page"][:2])
-        where = f"{entry['page']}.ipynb{entry.get('section', '')}"
-        title = f"## {count} · {entry['title']}"
-        parts += [title, entry["says"].strip(), f"```{{raw}} html\n{html}\n```", f"[Chapter {number} →]({where})"]
-    return "\n\n".join([*parts, f"```{{raw}} html\n<script>{SAVE}</script>\n```"])
+def shown(entry, title):
+    """One picture under its title, whole or at the step that shows most of it; *Play* begins at the first."""
+    found = stored(entry["page"])
+    if entry["picture"] not in found:
+        there = ", ".join(found) or "none"
+        raise ValueError(f"picture: expected one of {there} on {entry['page']}, got {entry['picture']!r}; see {LIST}")
+    html = found[entry["picture"]].replace('href="#', f'href="{entry["page"]}.html#')
+    html = re.sub('data-opens="[0-9]+"', f'data-opens="{entry.get("step", html.count("<li value"))}"', html, count=1)
+    where = f"{entry['page']}.ipynb{entry.get('section', '')}"
+    there = f"[Chapter {int(entry['page'][:2])} →]({where})"
+    return [title, entry["says"].strip(), f"```{{raw}} html\n{html}\n```", there]
+
+
+def gallery(part):
+    """The pictures of one part of ``pictures.yml``: the story, or the others."""
+    entries = yaml.safe_load(LIST.read_text(encoding="utf-8"))[part]
+    story = part == "story"
+    titles = (f"## {count} · {entry['title']}" if story else f"### {entry['title']}" for count, entry in enumerate(entries, start=1))
+    lines = [line for entry, title in zip(entries, titles) for line in shown(entry, title)]
+    return "\n\n".join(lines + [f"```{{raw}} html\n<script>{SAVE}</script>\n```"] * (not story))

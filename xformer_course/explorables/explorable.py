@@ -2,18 +2,17 @@
 
 import json
 from dataclasses import dataclass
-from functools import cache
 from html import escape
-from importlib.resources import files
+
+from xformer_course.packing import packed
 
 # Jupyter takes style and script out of a stored figure unless the notebook is trusted; the kit hides this line.
 IDLE = "This figure is not running. It starts when its cell is run or the notebook is trusted; on a web page, when scripts are allowed."
 
 
-@cache
 def asset(name: str) -> str:
-    """The text of a script or style sheet of this package."""
-    return (files(__package__) / "assets" / name).read_text(encoding="utf-8").strip()
+    """The text of a script or style sheet of this package, as a figure carries it."""
+    return packed(__package__, name)
 
 
 @dataclass(frozen=True)

@@ -363,7 +363,7 @@ def all_in_one(
             drawing.stage(top - away, stage + 1, heading, step=stage + 1)
     last = words[-1]
     steps = (
-        "Each word is a row: one number in each column of the model. Touch a word and follow it through the layer.",
+        "Each word is a row: one number in each column of the model; an empty cell is 0. Touch a word and follow it through the layer.",
         "Each head multiplies <b>all</b> columns by its own W<sub>Q</sub>, W<sub>K</sub> and W<sub>V</sub>. Touch a head to see it alone.",
         f"Each row holds one word’s weights, which add up to 1. <b>{last}</b> reads {_most(words, answers[0][1][-1])} with head 1 and "
         f"{_most(words, answers[1][1][-1])} with head 2.",
@@ -387,5 +387,6 @@ def _row(drawing: Drawing, left: float, top: float, wide: float, numbers, role: 
     for place, value in enumerate(numbers):
         strength = 0.08 + 0.92 * deep[place] if deep is not None else 0.1
         drawing.box(left + wide * place, top, wide - 1, high - 1, fill=role, strength=strength, radius=1)
-        ink = "paper" if strength > 0.55 else "ink" if value else "quiet"
-        drawing.text(left + wide * (place + 0.5), top + high / 2, number(float(value)), role=ink, size=14)
+        written = number(float(value))
+        if written != "0":  # an empty cell says it, so that the others can be seen
+            drawing.text(left + wide * (place + 0.5), top + high / 2, written, role="paper" if strength > 0.55 else "ink", size=14)

@@ -11,6 +11,7 @@ BOX, HIGH, RISE = 130.0, 29.0, 50.0  # a sublayer's box, and the room that it ta
 LEFT, RIGHT = 26.0, 374.0  # the two streams
 BUS = 197.0  # the way of the memory to the decoder
 MORE = 40.0  # the room of a layer that is drawn closed
+STRIP = 18.0  # the height of a word's vector on its way
 
 
 def machine(
@@ -25,7 +26,7 @@ def machine(
     s, t = len(source), len(target_in)
     stations = _stations(s, t, d_model, num_heads, d_ff, vocab_size, num_layers)
     number = {name: count for count, (name, _) in enumerate(stations, start=1)}
-    top = 104.0  # of the decoder's layers
+    top = 132.0  # of the decoder's layers
     more = (num_layers - 1) * MORE
     foot = top + 3 * RISE + 8 + more  # where both streams begin
     shelf = foot - 2 * RISE - 8 - more  # the top of the encoder's layers
@@ -100,7 +101,28 @@ def machine(
     drawing.path(f"M{LEFT + BOX + 28} {shelf - 33}H{BUS}M{BUS} {min(*reading, shelf - 33)}V{max(reading)}", stroke="ink", thick=2)
     station("logits", RIGHT - BOX - 28, top - 58, BOX + 42, f"norm, × Eᵀ: {t} × {vocab_size}", "matrix")
     station("softmax", RIGHT - BOX - 28, top - 96, BOX + 42, "softmax: next words", "line", strength=0.3)
-    drawing.path(f"M{RIGHT} {top - 34}V{top - 32}M{RIGHT - 60} {top - 58}V{top - 70}", stroke="ink", thick=3)
+    drawing.path(f"M{RIGHT - 60} {top - 58}V{top - 67}M{RIGHT - 60} {top - 96}V{top - 103}", stroke="ink", thick=3)
+
+    def travel(x: float, words: Sequence[str], names: Sequence[str], heights: Sequence[float], stays: bool) -> None:
+        """Draw the vectors of a sentence on their way, a strip for each word: at every station they arrive from the one before."""
+        for place, (name, y) in enumerate(zip(names, heights)):
+            came = heights[place - 1] - y if place else 40.0
+            last = {} if stays and place + 1 == len(names) else {"until": number[name] + 1}
+            with drawing.group(step=number[name], come=(0, came), late=0.5, **last):
+                for word in range(len(words)):
+                    left = x + 7 * (word - len(words) / 2)
+                    drawing.box(left, y, 5.5, STRIP, fill="accent", stroke="paper", thick=1, radius=1)
+
+    rise = [foot - 10, *(foot - RISE * count - 14 for count in range(1, 4))]
+    travel(LEFT, source, ["source embedding", "encoder attention", "encoder forward", "memory"], [*rise[:3], shelf - 67], True)
+    steps = ["target embedding", "decoder attention", "cross attention", "decoder forward", "logits"]
+    travel(RIGHT, target_in, steps, [*rise, top - 26], False)
+    off = RIGHT - BOX + 14, cross + 6  # cross-attention reads the memory: its strips fly there and are gone
+    with drawing.group(step=flows, until=flows + 1, come=("ghost", LEFT - off[0], shelf - 67 - off[1]), late=1):
+        for word in range(s):
+            drawing.box(off[0] + 7 * word, off[1], 5.5, STRIP, fill="accent", stroke="paper", thick=1, radius=1)
+    come_out = " ".join([*target_in[1:], "<eos>"])
+    drawing.text(396, 20, come_out, anchor="end", role="accent", size=14, bold=True, step=number["softmax"], come=(0, 50), late=0.5)
     before = outlines[1]
     for count, mark in sorted(outlines.items()):  # each comes from the station before
         came = before[0] - mark[0], before[1] - mark[1]
@@ -128,7 +150,8 @@ def _stations(s: int, t: int, m: int, h: int, f: int, v: int, layers: int) -> li
         ("source", f"<b>Source.</b> Words as ids, the end sign last: shape ({s},). Begin here and read upwards."),
         (
             "source embedding",
-            f"<b>Embedding.</b> Each id picks its row of the matrix E ({v} × {m}), times √{m}. Its position's row is added: ({s}, {m}).",
+            f"<b>Embedding.</b> Each id picks its row of the matrix E ({v} × {m}), times √{m}. Its position's row is added: ({s}, {m}), "
+            "a strip for each word. Follow them.",
         ),
         (
             "encoder attention",
@@ -154,5 +177,5 @@ def _stations(s: int, t: int, m: int, h: int, f: int, v: int, layers: int) -> li
         ),
         ("decoder forward", f"<b>Feed-forward.</b> Each target word alone, through {f} numbers and back to {m}.{more}"),
         ("logits", f"<b>Logits.</b> A LayerNorm, then each vector meets every row of E once more: ({t}, {v}), a number for each word."),
-        ("softmax", f"<b>Softmax.</b> In each of {t} rows {v} probabilities: which word comes next after this beginning?"),
+        ("softmax", f"<b>Softmax.</b> In each of {t} rows {v} probabilities: which word comes next? Once trained: those above."),
     ]

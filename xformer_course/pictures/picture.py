@@ -1,26 +1,17 @@
 """A picture of the course: an SVG from the page's numbers, shown step by step, and whole where no script runs."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from html import escape
-from importlib.resources import files
 from pathlib import Path
 
+from xformer_course.packing import packed
 from xformer_course.pictures.colours import style
 from xformer_course.pictures.drawing import Drawing
 
 __all__ = ["Picture", "by_state"]
 
 SVG = "http://www.w3.org/2000/svg"  # the name of the format
-
-
-@cache
-def asset(name: str) -> str:
-    """Return a script or style sheet of this package, as a page carries it: without comments and indentation."""
-    text = (files(__package__) / "assets" / name).read_text(encoding="utf-8")
-    return re.sub(r"/\*.*?\*/|^\s*//.*?$|^\s+", "", text, flags=re.DOTALL | re.MULTILINE).strip()
 
 
 @dataclass(frozen=True)
@@ -74,11 +65,11 @@ class Picture:
             [
                 f'<figure class="xp" data-xp="{escape(self.name)}" data-chosen="{escape(chosen)}" data-opens="{self.opens}" '
                 f'style="--xp-wide:{self.wide}rem">',
-                f"<style>{style()}{asset('picture.css')}</style>",
+                f"<style>{style()}{packed(__package__, 'picture.css')}</style>",
                 f'<figcaption class="xp-title">{escape(self.title)}</figcaption>',
                 self.svg,
                 f'<div class="xp-side"><ol class="xp-steps">{lines}</ol></div>' if lines else "",
-                f"<script>{asset('picture.js')}</script>",
+                f"<script>{packed(__package__, 'picture.js')}</script>",
                 "</figure>",
             ]
         )

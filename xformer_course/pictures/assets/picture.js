@@ -49,7 +49,7 @@ for (const figure of document.querySelectorAll("figure.xp:not([data-live])")) {
     play.textContent = "Pause";
   };
   const run = () => {
-    const again = step === lines.length;
+    const again = step === lines.length || !moved; // it opened further on: told from the beginning
     if (again) {
       step = 0; // what the first step brings arrives again
       show();
