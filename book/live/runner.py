@@ -113,10 +113,12 @@ def loads(node: ast.AST) -> set[str]:
     """Names that a statement asks for from outside of itself; what a function binds inside is its own."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
         arguments = node.args
-        own = {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg) if a}
+        taken = [a for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg) if a]
+        own = {a.arg for a in taken}
         body = node.body if isinstance(node.body, list) else [node.body]
         inner = set().union(*(loads(part) for part in body)) - own - set().union(*(targets(part) for part in body))
         outer = [*arguments.defaults, *filter(None, arguments.kw_defaults), *getattr(node, "decorator_list", [])]
+        outer += filter(None, [getattr(node, "returns", None), *(a.annotation for a in taken)])
         return inner | set().union(set(), *(loads(part) for part in outer))
     if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
         own = set().union(*(targets(part.target) for part in node.generators))

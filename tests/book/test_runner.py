@@ -97,6 +97,12 @@ def test_a_claim_counts_where_it_moves_a_generator_on():
     assert runner.needed(cells, 2, {"rng"}) == [0, 1]
 
 
+def test_a_function_needs_what_its_annotations_name():
+    """They are read when it is defined, unlike the names in its body."""
+    cells = prepared("class Word: pass", "x = 1", "def f(one: Word, *, more: list[Word] = ()) -> Word: return one")
+    assert runner.needed(cells, 2, cells[2].uses) == [0]
+
+
 def test_claims_are_checked_with_what_the_reader_typed(monkeypatch):
     from xformer_course.exercises import api
 
