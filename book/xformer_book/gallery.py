@@ -20,7 +20,7 @@ for (const figure of document.querySelectorAll("figure.xp")) {
     Object.assign(document.createElement("a"), { href: address, download: `${figure.dataset.xp}.svg` }).click();
     setTimeout(() => URL.revokeObjectURL(address), 1000);
   });
-  (figure.querySelector(".xp-bar") || figure).append(button);
+  (figure.querySelector(".xp-side") || figure).append(button);
 }
 """
 
@@ -40,6 +40,8 @@ def shown(entry, title):
         there = ", ".join(found) or "none"
         raise ValueError(f"picture: expected one of {there} on {entry['page']}, got {entry['picture']!r}; see {LIST}")
     html = found[entry["picture"]].replace('href="#', f'href="{entry["page"]}.html#')
+    if "until" in entry:  # further steps belong to the chapter
+        html = re.sub(r'<li value="(\d+)">.*?</li>', lambda step: step[0] * (int(step[1]) <= entry["until"]), html, flags=re.S)
     html = re.sub('data-opens="[0-9]+"', f'data-opens="{entry.get("step", html.count("<li value"))}"', html, count=1)
     where = f"{entry['page']}.ipynb{entry.get('section', '')}"
     there = f"[Chapter {int(entry['page'][:2])} →]({where})"

@@ -30,7 +30,7 @@ class Drawing:
 
     Every method takes, after its own arguments, where the part belongs: ``step`` and ``until`` (it is seen from one step
     of the picture on, and until another), ``state`` (``"ask:3"``: only while that is chosen), ``press`` (what a press on
-    it chooses), ``light`` (what a touch on it lights) and ``lit`` (the names by which it is lit).
+    it chooses, one or more, with a space between), ``light`` (what a touch on it lights) and ``lit`` (the names by which it is lit).
     """
 
     def __init__(self, width: int, height: int):

@@ -1,6 +1,7 @@
 """The whole encoder–decoder as one map: two streams, what is added to them, and the memory that every decoder layer reads."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from xformer_course.pictures.drawing import Drawing
 from xformer_course.pictures.picture import Picture
@@ -103,24 +104,25 @@ def machine(
     station("softmax", RIGHT - BOX - 28, top - 96, BOX + 42, "softmax: next words", "line", strength=0.3)
     drawing.path(f"M{RIGHT - 60} {top - 58}V{top - 67}M{RIGHT - 60} {top - 96}V{top - 103}", stroke="ink", thick=3)
 
+    def strips(x: float, y: float, words: Sequence[str], **belongs: Any) -> None:
+        """Draw the vectors of a sentence on their way, a strip for each word."""
+        with drawing.group(**belongs):
+            for word in range(len(words)):
+                drawing.box(x + 7 * word, y, 5.5, STRIP, fill="accent", stroke="paper", thick=1, radius=1)
+
     def travel(x: float, words: Sequence[str], names: Sequence[str], heights: Sequence[float], stays: bool) -> None:
-        """Draw the vectors of a sentence on their way, a strip for each word: at every station they arrive from the one before."""
+        """At every station the sentence arrives from the one before."""
         for place, (name, y) in enumerate(zip(names, heights)):
             came = heights[place - 1] - y if place else 40.0
             last = {} if stays and place + 1 == len(names) else {"until": number[name] + 1}
-            with drawing.group(step=number[name], come=(0, came), late=0.5, **last):
-                for word in range(len(words)):
-                    left = x + 7 * (word - len(words) / 2)
-                    drawing.box(left, y, 5.5, STRIP, fill="accent", stroke="paper", thick=1, radius=1)
+            strips(x - 3.5 * len(words), y, words, step=number[name], come=(0, came), late=0.5, **last)
 
-    rise = [foot - 10, *(foot - RISE * count - 14 for count in range(1, 4))]
-    travel(LEFT, source, ["source embedding", "encoder attention", "encoder forward", "memory"], [*rise[:3], shelf - 67], True)
+    above = [foot - 10, *(foot - RISE * count - 14 for count in range(1, 4))]  # the embedding, and each sublayer
+    travel(LEFT, source, ["source embedding", "encoder attention", "encoder forward", "memory"], [*above[:3], shelf - 67], True)
     steps = ["target embedding", "decoder attention", "cross attention", "decoder forward", "logits"]
-    travel(RIGHT, target_in, steps, [*rise, top - 26], False)
-    off = RIGHT - BOX + 14, cross + 6  # cross-attention reads the memory: its strips fly there and are gone
-    with drawing.group(step=flows, until=flows + 1, come=("ghost", LEFT - off[0], shelf - 67 - off[1]), late=1):
-        for word in range(s):
-            drawing.box(off[0] + 7 * word, off[1], 5.5, STRIP, fill="accent", stroke="paper", thick=1, radius=1)
+    travel(RIGHT, target_in, steps, [*above, top - 26], False)
+    x, y = RIGHT - BOX + 14, cross + 6  # cross-attention reads the memory, which flies there and is gone
+    strips(x, y, source, step=flows, until=flows + 1, come=("ghost", LEFT - x, shelf - 67 - y), late=1)
     come_out = " ".join([*target_in[1:], "<eos>"])
     drawing.text(396, 20, come_out, anchor="end", role="accent", size=14, bold=True, step=number["softmax"], come=(0, 50), late=0.5)
     before = outlines[1]
@@ -147,35 +149,52 @@ def _stations(s: int, t: int, m: int, h: int, f: int, v: int, layers: int) -> li
     """Return the stations in the order of the computation, each with what is told there."""
     more = f" Layer 2 to {layers} are built alike, with weights of their own." if layers > 1 else ""
     return [
-        ("source", f"<b>Source.</b> Words as ids, the end sign last: shape ({s},). Begin here and read upwards."),
+        ("source", f"<b>Source.</b> The words as ids, the end sign last: shape ({s},). Begin here and read upwards."),
         (
             "source embedding",
-            f"<b>Embedding.</b> Each id picks its row of the matrix E ({v} × {m}), times √{m}. Its position's row is added: ({s}, {m}), "
-            "a strip for each word. Follow them.",
+            "<b>Embedding.</b> Each word becomes a vector, a strip here; follow them. It knows only which word it is, from its row of the "
+            f"matrix E ({v} × {m}, times √{m}), and where it stands, from its position's row, which is added: ({s}, {m}).",
         ),
         (
             "encoder attention",
-            f"<b>Self-attention.</b> Queries, keys and values all come from the source. In each of {h} heads every word reads every word: "
-            f"weights ({h}, {s}, {s}). The answer is added to the stream, which stays ({s}, {m}).",
+            f"<b>Self-attention.</b> Every word reads every word, in {h} heads, and adds what it finds to what it was. Queries, keys and "
+            f"values all come from the source: weights ({h}, {s}, {s}). The stream stays ({s}, {m}).",
         ),
         (
             "encoder forward",
-            f"<b>Feed-forward.</b> Each word alone: up to {f} numbers, through max(0, ·), and back to {m}. Then the layer is done.{more}",
+            f"<b>Feed-forward.</b> Each word works alone on what it has read: up to {f} numbers, through max(0, ·), and back to {m}. Then "
+            f"the layer is done.{more}",
         ),
-        ("memory", f"<b>Memory.</b> After the last layer a LayerNorm. Z, ({s}, {m}), is all that the decoder learns of the source."),
-        ("target", f"<b>Target.</b> What has been written so far, behind the start sign: ({t},). In training it is the whole translation."),
+        (
+            "memory",
+            f"<b>Memory.</b> After the last layer a LayerNorm. Z, ({s}, {m}), is all that the decoder learns of the source: a vector for "
+            "each word that knows the whole sentence.",
+        ),
+        (
+            "target",
+            f"<b>Target.</b> What has been written so far, behind the start sign: ({t},). A translation begins with the start sign alone "
+            "and gets longer by a word in each run. In training all of it is given.",
+        ),
         ("target embedding", f"<b>Embedding.</b> The same matrix E and the same positions: ({t}, {m})."),
         (
             "decoder attention",
-            "<b>Masked self-attention.</b> As in the encoder, but a word may read only itself and earlier words: "
-            f"weights ({h}, {t}, {t}), a triangle.",
+            "<b>Masked self-attention.</b> As in the encoder, but a word may read only itself and earlier words, since the others are yet "
+            f"to be written: weights ({h}, {t}, {t}), a triangle.",
         ),
         (
             "cross attention",
-            f"<b>Cross-attention.</b> Queries come from the target, keys and values from Z. Weights ({h}, {t}, {s}): a row for each target "
-            "word, a column for each source word. Every decoder layer reads the same Z.",
+            f"<b>Cross-attention.</b> Each target word reads the source: its query meets keys and values from Z. Weights ({h}, {t}, {s}), "
+            "a row for each target word, a column for each source word. Every decoder layer reads the same Z.",
         ),
         ("decoder forward", f"<b>Feed-forward.</b> Each target word alone, through {f} numbers and back to {m}.{more}"),
-        ("logits", f"<b>Logits.</b> A LayerNorm, then each vector meets every row of E once more: ({t}, {v}), a number for each word."),
-        ("softmax", f"<b>Softmax.</b> In each of {t} rows {v} probabilities: which word comes next? Once trained: those above."),
+        (
+            "logits",
+            f"<b>Logits.</b> How well would each of the {v} words fit next? After a LayerNorm each vector is compared with every row of E: "
+            f"({t}, {v}).",
+        ),
+        (
+            "softmax",
+            f"<b>Softmax.</b> The {v} numbers of each row become probabilities. In a trained model the words above are the likeliest: the "
+            "target, moved by one, with the next word at its end.",
+        ),
     ]

@@ -46,7 +46,7 @@ def translating(
     drawing = Drawing(400, int(TOP + ROW * rows + 122))
     write, train = {"state": "mode:0"}, {"state": "mode:1", "rest": True}
     for place, label in enumerate(("translating", "training")):
-        with drawing.group(press=f"mode:{place}", label=f"Show {label}"):
+        with drawing.group(press=f"mode:{place} step:1", label=f"Show {label}"):
             drawing.word(56 + 118 * place, 18, label, width=108)
         drawing.word(56 + 118 * place, 18, label, width=108, role="ink", state=f"mode:{place}", rest=place == 1)
     for x, name in ((READ, "source"), (STRIP + 32, "memory Z")):

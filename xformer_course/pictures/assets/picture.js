@@ -23,7 +23,7 @@ for (const figure of document.querySelectorAll("figure.xp:not([data-live])")) {
       part.classList.toggle("xp-new", seen && moved && Number(from) === step && part.classList.contains("xp-off"));
       part.classList.toggle("xp-off", !seen);
     }
-    for (const part of presses) part.setAttribute("aria-pressed", String(part.dataset.press === `step:${step}` || is(part.dataset.press)));
+    for (const part of presses) part.setAttribute("aria-pressed", String(part.dataset.press === `step:${step}` || is(part.dataset.press.split(" ")[0])));
     lines.forEach((line, place) => line.classList.toggle("xp-off", place + 1 !== step));
     if (!lines.length) return;
     const whole = step === lines.length;
@@ -91,9 +91,11 @@ for (const figure of document.querySelectorAll("figure.xp:not([data-live])")) {
     part.setAttribute("role", "button");
     part.setAttribute("aria-label", part.dataset.label);
     const press = () => {
-      const [group, value] = part.dataset.press.split(":");
-      if (group === "step") return go(Number(value));
-      chosen[group] = value;
+      for (const wish of part.dataset.press.split(" ")) {
+        const [group, value] = wish.split(":");
+        if (group === "step") go(Number(value));
+        else chosen[group] = value;
+      }
       show();
     };
     part.addEventListener("click", press);
