@@ -98,6 +98,9 @@ def test_marks_come_back_around_words(way):
         ("either/or **very** [so](a.org) ok", ["either ① or ② very ③ ④ so ⑤ ok"]),
         ("a_b & c", ["① ② c"]),
         ("Cats + dogs = {love}", ["Cats ① dogs ② ③"]),
+        ("so *<b>%total%</b> is", ["so ①②③④ is"]),
+        ("So is *</b> %</i> it", ["So is ①② ③④ it"]),
+        ("x <y &</ z", ["x ① y ② z"]),
     ],
 )
 def test_marks_are_not_read(text, read):
