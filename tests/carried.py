@@ -35,7 +35,7 @@ ADDRESSES = (
     "file:///C:/a.txt|https://a.org/it’s|mailto:jo@a.org?subject=x|www.a.museum/x|o'brien@example.com|jo+news@a.co.uk|a%b@mail.example.museum|"
     "root@localhost|example.xyz|sub.domain.travel/path?x=1#y|example.com:8080|bücher.example|report.pdf|~/notes/a.txt|./x.py|../src/main.rs|"
     "/usr/local/bin|/etc/hosts|C:\\Users\\Tom\\a.txt|C:\\Program Files\\App\\x.exe|\\\\server\\share|src/xformer/main.py|<b>|</b>|<br/>|"
-    '<a href="x y">|&nbsp;|{name}|{{ name }}|{0}|${HOME}|$HOME|%s|%(count)d|%1$s|`x = 1`|``a ` b``|'
+    '<a href="x y">|&nbsp;|{name}|{{ name }}|{0}|${HOME}|$HOME|%s|%(count)d|%1$s|%from%|`x = 1`|``a ` b``|'
     "@tom.smith|@tom@mastodon.social|#tag|#été-2024|"
     "snake_case|fe80::1:2|git@github.com:a/b.git|.gitignore|почта@пример.рф|jo@例え.jp|main()|obj.method()|std::vector|R&D|"
     "Ctrl+C|key=value|person(s)|ubuntu:22.04|$HOME/bin|%APPDATA%\\x|/users/{id}|/users/:id|__init__|:smile:|--verbose|--out=file|C++|C#|U.S.A.|"

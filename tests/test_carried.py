@@ -98,6 +98,9 @@ def test_marks_come_back_around_words(way):
         ("either/or **very** [so](a.org) ok", ["either ① or ② very ③ ④ so ⑤ ok"]),
         ("a_b & c", ["① ② c"]),
         ("Cats + dogs = {love}", ["Cats ① dogs ② ③"]),
+        ("so *<b>%total%</b> is", ["so ①②③④ is"]),
+        ("So is *</b> %</i> it", ["So is ①② ③④ it"]),
+        ("x <y &</ z", ["x ① y ② z"]),
     ],
 )
 def test_marks_are_not_read(text, read):
@@ -109,15 +112,22 @@ def test_marks_are_not_read(text, read):
     )
 
 
-def test_a_mark_that_moved_is_lost():
-    (sentence,) = cut("I like it (a lot) now.", fits=lambda text: True, signs=True).sentences
-    assert [sentence.lost(answer) for answer in ("a ① b ② c", "a ②", "a ② b ①", "a ① ② b", "① b ②.")] == [
-        [],
-        ["("],
-        ["(", ")"],
-        ["(", ")"],
-        [],
-    ]
+@pytest.mark.parametrize(
+    "text, answers",  # and what is lost of each
+    [
+        ("I like it (a lot) now.", {"a ① b ② c": "", "a ②": "(", "a ② b ①": "()", "a ① ② b": "()", "① b ② c": "()", "a ① b ②.": "()"}),
+        ("A ~ B", {"a ① b.": "", "a ①": "~", "① b": "~", "a b": "~"}),
+        ("3 cats & 2 dogs", {"① a ② ③ b": "", "① a ② ③.": "&", "① ③ a ② b": "&", "a ② ③ b": "3"}),
+        ("home → school → work", {"a ① b ② c": "", "a ① ② b": "→→", "a ① b ②": "→→", "a ① b": "→"}),
+        ("tea • milk 😀 now", {"a ① b c ②": "", "a b ① ②": "•", "a ① b": ""}),
+    ],
+)
+def test_a_mark_that_moved_is_lost(text, answers):
+    (sentence,) = cut(text, fits=lambda text: True, signs=True).sentences
+    assert {answer: "".join(sentence.lost(answer)) for answer in answers} == answers
+
+
+def test_around_a_mark_that_is_lost_each_part_is_read():
     parted = cut("I like it (a lot) now.", fits=lambda text: True, signs=True).without_loss(["①"])
     assert parted.join(["J'aime", "Beaucoup", "Maintenant."]) == "J'aime (beaucoup) maintenant."
 

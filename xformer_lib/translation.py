@@ -6,7 +6,7 @@ that nothing that was typed is lost. None of this knows a model, so the command 
 """
 
 import re
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Container, Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
@@ -24,6 +24,7 @@ BEFORE, BEHIND = re.compile(f"[^{LATIN}]*"), re.compile(f"[^{LATIN}]*?(?=[.!?]*[
 FENCE = re.compile(" {0,3}(```+|~~~+)")
 BESIDE = re.compile(f"(?<=[{LATIN}0-9])(?={HOLE})|(?<={HOLE})(?=[{LATIN}0-9])")  # between a hole and a letter
 ASIDE = ("symbol", "mark")  # what stays out of the model's sight at the ends of a sentence
+PLACED = re.compile("^[←-⇿•‣·]+$")  # symbols that say something where they are, as marks do; an emoji may stand at the end
 SMALL_I = re.compile(r"\bi\b")
 BREAKS = (re.compile(r"[;:,] "), re.compile(" "))  # where a sentence that is too long is cut, in the order of preference
 ONE_SIGN = re.compile(f"([{SIGNS}])")
@@ -59,19 +60,17 @@ class Sentence:
 
     def misplaced(self, answer: str) -> list[str]:
         """Return the items whose sign is not in the answer; `finish` puts them at its end."""
-        return [item.text for item in self._missing(answer)]
+        return [item.text for sign, item in zip(SIGNS, self.items) if sign not in answer]
 
     def lost(self, answer: str) -> list[str]:
-        """Return the quantities and marks among them: at the end they would be wrong. So are marks in another order, or without words."""
-        signs = [sign for sign, item in zip(SIGNS, self.items) if item.kind == "mark"]
-        gone = [item.text for item in self._missing(answer) if item.kind in ("number", "mark")]
-        moved = [sign for sign in answer if sign in signs] != signs or any(
-            one + other in answer.replace(" ", "") and one + other not in self.text.replace(" ", "") for one, other in zip(signs, signs[1:])
+        """Return what would be wrong at the end: quantities and marks that are gone; marks that moved, or lost the words beside them."""
+        marks = {sign: item.text for sign, item in zip(SIGNS, self.items) if item.kind == "mark" or PLACED.search(item.text)}
+        numbers = {sign: item.text for sign, item in zip(SIGNS, self.items) if item.kind == "number"}
+        gone = [item.text for sign, item in zip(SIGNS, self.items) if sign not in answer and sign in marks | numbers]
+        moved = [sign for sign in answer if sign in marks] != list(marks) or any(
+            not had <= has for had, has in zip(_divided(self.text, marks, numbers), _divided(answer, marks, numbers))
         )
-        return gone or [item.text for item in self.items if item.kind == "mark" and moved]
-
-    def _missing(self, answer: str) -> list[Item]:
-        return [item for sign, item in zip(SIGNS, self.items) if sign not in answer]
+        return gone or [*marks.values()] * moved
 
     def apart(self) -> list["str | Sentence"]:
         """Return what stands between the items as sentences of their own, and the items."""
@@ -87,6 +86,15 @@ class Sentence:
             else:
                 parts.append(piece)
         return parts
+
+
+def _divided(text: str, marks: Iterable[str], numbers: Container[str]) -> list[set[str]]:
+    """Return what stands before, between and behind the marks: the signs of numbers, and "" for words."""
+    pieces = text.translate(dict.fromkeys(map(ord, marks), HOLE)).split(HOLE)
+    return [
+        {"" if HAS_LETTER.match(letter) else letter for letter in piece if letter in numbers or HAS_LETTER.match(letter)}
+        for piece in pieces
+    ]
 
 
 @dataclass(frozen=True)

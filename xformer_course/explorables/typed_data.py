@@ -33,7 +33,21 @@ _MODULES = {
         "STROKE",
     ),
     _sentences: ("END", "BEFORE_WORD", "OPENING"),
-    translation: ("HAS_LETTER", "EDGE", "LINE_END", "FENCE", "LEAD", "BEFORE", "BEHIND", "BESIDE", "SMALL_I", "SPOKEN", "GAP", "BLANK"),
+    translation: (
+        "HAS_LETTER",
+        "EDGE",
+        "LINE_END",
+        "FENCE",
+        "LEAD",
+        "BEFORE",
+        "BEHIND",
+        "BESIDE",
+        "PLACED",
+        "SMALL_I",
+        "SPOKEN",
+        "GAP",
+        "BLANK",
+    ),
 }
 
 

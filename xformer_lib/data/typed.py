@@ -112,9 +112,9 @@ _ENDING = "|".join([*ENDINGS, *map(str.upper, ENDINGS)])
 _CODE = rf"(?<![{_PART}`])(?:```[^`]+```|``(?:[^`]|`(?!`))+``|`[^`]+`)(?![{_PART}`])"
 _TAG = r"</?[A-Za-z][^<>]{0,300}>|<!--[^<>]{0,300}-->|&#?[A-Za-z0-9]{1,31};"
 _SLOT = (
-    rf"(?<![{_PART}])(?:\$\{{?[A-Z_]+\}}?|%[A-Z_]{{2,}}%)[/\\]{_REST}"  # $HOME/bin
+    rf"(?<![{_PART}])(?:\$\{{?[A-Z_]+\}}?|%[A-Za-z_]{{2,}}%)[/\\]{_REST}"  # $HOME/bin
     r"|\{\{[^{}]{1,80}\}\}|\{[%#][^{}]{1,80}[%#]\}|[$#%]?\{[^{}\s]{0,80}\}|\$\([^()]{1,80}\)"
-    rf"|(?<![{_PART}])\$[A-Za-z_][A-Za-z0-9_]*|(?<![{_PART}])%[A-Z_]{{2,}}%"
+    rf"|(?<![{_PART}])\$[A-Za-z_][A-Za-z0-9_]*|(?<![{_PART}])%[A-Za-z_]{{2,}}%"
     rf"|(?<![{_PART}%])%(?:\([A-Za-z0-9_]+\))?(?:[0-9]+\$)?[-+0#]*[0-9]*(?:\.[0-9]+)?l*[sdiufgeExXcr@](?![{LATIN}])"
 )
 _LINK = rf"(?<![{LATIN}0-9])[A-Za-z][A-Za-z0-9+.-]{{1,20}}://{_REST}|(?<![{_PART}.])(?:www\.|(?:mailto|tel|sms|urn|doi|magnet):(?=[^\s])){_REST}"
@@ -149,8 +149,11 @@ _CODE_WORD = (  # R&D, Ctrl+C, key=value, std::vector, main(), person(s)
     rf"[{LATIN}_][{_PART}]*(?:(?:[&+=]|::|->)[{_PART}%.]+)+(?<!\.)|[{LATIN}_][{_PART}.]{{0,80}}\(\)|[{LATIN}_]{{1,40}}(?:\.[{LATIN}_]{{1,40}}){{1,5}}\([^()]{{0,80}}\)"
     rf"|[{LATIN}]+\([{LATIN}]{{1,3}}\)[{LATIN}]*|[{LATIN}_][{_PART}]*:(?=[{_PART}.]*[0-9])[{_PART}.]+(?<!\.)"
 )
-# Marks that a model has no use for.
-_MARK = r"\((?:[cCrR]|TM)\)|\(\)|\[\]|\{\}|[()\[\]{}]|(?:-{1,3}(?=>))?[#$%&*+/<=>@\\^_|~]+(?:(?<=<)-{1,3}>?)?|!=+"
+# Marks that a model has no use for; several together are one, up to a tag.
+_MARK = (
+    r"\((?:[cCrR]|TM)\)|\(\)|\[\]|\{\}|[()\[\]{}]|!=+"
+    r"|(?:-{1,3}(?=>))?[#$%&*+/<=>@\\^_|~](?:[#$%&*+/=>@\\^_|~]|<(?!/?[A-Za-z]))*(?:(?<=<)-{1,3}>?)?"
+)
 _OTHER = f"[^{READ}]+(?:[ .@/-][^{READ}]+)*"
 TAKEN = re.compile(
     f"(?P<symbol>[0-9#*]\ufe0f?\u20e3|{_FACE})|(?P<address>{_ADDRESS})|(?P<doubt>{_DOUBT})|(?P<number>{_NUMBER})|(?P<other>{_OTHER})"

@@ -358,20 +358,31 @@ const typedWith = ({ patterns, breaks, space, twins, titles, endings, signs, hol
     const said = inner && isSmall(text[0]) ? answer.slice(0, 1).toLowerCase() + answer.slice(1) : answer;
     return putBack(shouted ? said.toUpperCase() : said, items);
   };
-  const missing = ({ items }, answer) => items.filter((_, n) => !answer.includes(signs[n]));
-  const misplaced = (sentence, answer) => textsOf(missing(sentence, answer));
-  // Quantities and marks whose sign is gone; marks in another order, or without the words between them.
-  const lost = (sentence, answer) => {
-    const marks = sentence.items.filter((item) => item.kind === "mark"),
-      own = sentence.items.map((_, n) => signs[n]).filter((_, n) => sentence.items[n].kind === "mark"),
-      gone = missing(sentence, answer).filter((item) => item.kind === "number" || item.kind === "mark"),
-      plain = (text) => text.replaceAll(" ", ""),
+  const misplaced = ({ items }, answer) => textsOf(items.filter((_, n) => !answer.includes(signs[n])));
+  // Quantities and marks whose sign is gone; marks in another order, or without what they divide.
+  const lost = ({ text, items }, answer) => {
+    const isMark = (item) => item.kind === "mark" || first.PLACED.test(item.text),
+      isNumber = (item) => item.kind === "number",
+      itemOf = (sign) => items[signs.indexOf(sign)],
+      own = Array.from(signs).slice(0, items.length),
+      [marks, numbers] = [isMark, isNumber].map((is) => own.filter((sign) => is(itemOf(sign)))),
+      gone = own.filter((sign) => !answer.includes(sign) && (marks.includes(sign) || numbers.includes(sign))),
+      said = divided(answer, marks, numbers),
       moved =
         Array.from(answer)
-          .filter((letter) => own.includes(letter))
-          .join("") !== own.join("") ||
-        own.slice(1).some((other, n) => plain(answer).includes(own[n] + other) && !plain(sentence.text).includes(own[n] + other));
-    return textsOf(gone.length ? gone : moved ? marks : []);
+          .filter((letter) => marks.includes(letter))
+          .join("") !== marks.join("") || divided(text, marks, numbers).some((had, n) => [...had].some((one) => !said[n].has(one)));
+    return textsOf((gone.length ? gone : moved ? marks : []).map(itemOf));
+  };
+  // What stands before, between and behind the marks: the signs of numbers, and "" for words.
+  const divided = (text, marks, numbers) => {
+    const found = [new Set()];
+    for (const letter of text) {
+      if (marks.includes(letter)) found.push(new Set());
+      else if (first.HAS_LETTER.test(letter)) found.at(-1).add("");
+      else if (numbers.includes(letter)) found.at(-1).add(letter);
+    }
+    return found;
   };
   // What stands between the items of a sentence as sentences of their own, and the items.
   const apart = ({ text, items, shouted }) =>
