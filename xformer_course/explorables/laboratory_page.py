@@ -3,7 +3,7 @@
 from dataclasses import asdict
 
 from xformer_course.explorables.explorable import Explorable, asset
-from xformer_course.lessons.laboratory import TASKS, Backwards, Fragment, Sorting
+from xformer_course.lessons.laboratory import NOT_RECURRENT, TASKS, Backwards, Fragment, Sorting
 from xformer_lib.reference import transformer
 
 ELSEWHERE = (
@@ -74,6 +74,7 @@ def laboratory() -> Explorable:
                 for kind, title, asks, rows, examples in _TASKS
             ],
             "experiments": [{"title": title, "parts": parts, "ask": ask} for title, parts, ask in EXPERIMENTS],
+            "idle": NOT_RECURRENT,
             "names": [name for name, one in vars(transformer).items() if getattr(one, "__module__", "") == transformer.__name__],
             "megabytes": 9,
             "elsewhere": ELSEWHERE,
