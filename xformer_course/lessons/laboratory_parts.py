@@ -148,7 +148,7 @@ class GRU(_Layer):
         return np.stack(states, axis=1)
 
     def backward(self, d_y):
-        d_h, d_from_x = 0, []
+        d_h, d_from_x = np.zeros_like(d_y[:, 0]), []
         for i, (h, r, z, proposal, from_h, real) in reversed([*enumerate(self.steps)]):
             d_h = d_h + d_y[:, i]
             d_new, d_h = np.where(real, d_h, 0), np.where(real, 0, d_h)
