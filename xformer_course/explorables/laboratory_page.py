@@ -33,6 +33,11 @@ EXPERIMENTS: tuple[tuple[str, dict, str], ...] = (
         {"scale": False, "heads": 1, "width": 32, "rate": 0.01},
         "A score now adds up 32 products. What does softmax make of such scores?",
     ),
+    (
+        "a recurrent model",
+        {"model": "recurrent"},
+        "As many numbers, but no attention: one state passes from what it reads to what it writes. How many {rows} come out right?",
+    ),
 )
 _TASKS = (
     (Backwards, "words backwards", "A word", "words", ("engineer", "computer", "level", "abcdefgh")),

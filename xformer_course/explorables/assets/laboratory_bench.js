@@ -197,7 +197,7 @@ const lab = (data) => {
   const cause = (one) =>
     h(
       "div",
-      { class: "xf-lab-cause" },
+      {},
       h("p", {}, one.told),
       one.map
         ? kit.map({ ...one.map, matrix: one.map.weights, title: one.title, high: 100, digits: 0 })
@@ -211,7 +211,7 @@ const lab = (data) => {
       y = (value) => 1 + (height - 2) * (1 - Math.min(value, 3.5) / 3.5);
     return s(
       "svg",
-      { width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true", class: "xf-lab-spark" },
+      { width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" },
       row.runs.map((run) =>
         s("polyline", { points: run.loss.map(([step, value]) => `${x(step).toFixed(1)},${y(value).toFixed(1)}`).join(" "), fill: "none", stroke, "stroke-width": 2, "stroke-dasharray": dash }),
       ),
