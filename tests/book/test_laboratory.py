@@ -419,6 +419,7 @@ MORE = (
     ("Label smoothing", "0.1", {"smoothing": 0.1}, "label smoothing 0.1"),
     ("Query heads to a head of keys and values", "2", {"readers": 2}, "2 query heads to a key head"),
     ("Embeddings", "three", {"tied": False}, "three embeddings"),
+    ("Model", "recurrent", {"model": "recurrent"}, "recurrent model"),
 )
 TOGETHER = [MORE[n] for n in (1, 2, 4, 5, 6)]
 
@@ -678,3 +679,41 @@ def test_letters_are_sorted_without_positions(chromium, pages):
     seen, problems = browse(chromium, work)
     (row,) = seen["rows"]
     assert problems == [] and row["task"] == "sorting" and row["runs"][0]["right"][-1][1] > 0.8
+
+
+def test_a_recurrent_model_has_grey_switches_and_no_map(chromium, pages):
+    """The page trains what Python trains, by the same press; it checks its gradients and says why; what has no effect cannot be set."""
+
+    async def work(tab):
+        await opened(tab, (HTML / PAGE).as_uri())
+        await tab.get_by_label("Experiment").select_option(label="a recurrent model")
+        await steps(tab, 200)
+        grey = tab.locator(".xf-lab-parts button:disabled, .xf-lab-sizes select:disabled")
+        seen = {"grey": await grey.count(), "row": (await train(tab))["rows"][0]}
+        seen["below"] = await tab.locator(".xf-lab-below").inner_text()
+        seen["why"] = await tab.locator(".xf-lab-why").inner_text()
+        seen["link"] = await tab.evaluate(COPIED % (BUTTON % "Copy link"))
+        await tab.locator(".xf-lab-code summary").click()
+        await tab.get_by_role("button", name="Check my gradients").click()
+        await trained(tab)
+        seen["verdict"] = await tab.locator(".xf-lab-verdict").inner_text()
+        await tab.get_by_label("Experiment").select_option(label="everything in place")
+        await steps(tab, 200)
+        await train(tab)
+        seen["whole"] = (await grey.count(), await tab.locator(".xf-lab-below").inner_text())
+        await tab.visit("about:blank")
+        await tab.visit(seen["link"])
+        await expect(tab.locator(".xf-lab-link")).to_be_visible()
+        seen["linked"] = await tab.locator(".xf-lab-link").inner_text()
+        return seen, tab.complaints
+
+    seen, problems = browse(chromium, work)
+    run = Run("backwards", Parts(steps=200, model="recurrent"))
+    run.train()
+    assert problems == [] and seen["grey"] == 6 and "recurrent model, 200 steps, seed 0" in seen["linked"]
+    for step, loss in seen["row"]["runs"][0]["loss"][:5]:
+        assert loss == pytest.approx(np.mean(run.losses[:step][-4:]), rel=1e-3)
+    assert "has no attention, so it has no map" in seen["below"] and "Where it looks" not in seen["below"]
+    assert "one state of 21 numbers" in seen["why"] and "length 8" in seen["why"]
+    assert seen["verdict"] == "All 16 gradients agree with what nudging does."
+    assert seen["whole"][0] == 0 and "at the source" in seen["whole"][1]

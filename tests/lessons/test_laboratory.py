@@ -10,12 +10,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from torch.func import functional_call
 from torch.nn import functional
 
 from tests.ci import continuous
 from xformer_course.explorables.laboratory_page import EXPERIMENTS
-from xformer_course.lessons.laboratory import TASKS, Parts, Run, answer, build, causes, check_gradients, views
-from xformer_course.lessons.laboratory_parts import Grouped, become, smoothed
+from xformer_course.lessons.laboratory import NOT_RECURRENT, TASKS, Parts, Run, answer, build, causes, check_gradients, views
+from xformer_course.lessons.laboratory_parts import Grouped, become, size_of, smoothed
 from xformer_lib.reference import transformer
 
 SOURCE = np.array([[4, 5, 6, 2], [7, 8, 2, 0]])
@@ -76,6 +77,7 @@ EXCHANGED = [
     {"tied": False},
     {"encoding": "learned", "tied": False, "norm": "post"},
     {"encoding": "rotary", "readers": 2, "feed_forward": "swiglu", "layers": 2},
+    {"model": "recurrent"},
 ]
 
 
@@ -177,6 +179,50 @@ def test_other_parts_agree_with_autograd():
         p.grad[:] = 0
     output = SimpleNamespace(parameters=embedding.parameters, forward=embedding.logits, backward=embedding.logits_backward)
     as_autograd_says(output, x, formula=lambda x, e, source, out, p: x @ out.T + 0 * (e.sum() + source.sum() + p.sum()))
+
+
+def test_the_gru_agrees_with_pytorch():
+    gru, theirs = made(model="recurrent", width=12).encoder, torch.nn.GRU(15, 15, batch_first=True).double()
+    x, context = np.random.default_rng(1).normal(size=(2, 5, 15)), np.random.default_rng(2).normal(size=(2, 15))
+
+    def formula(x, w, b, u):
+        learned = {"weight_ih_l0": w.T, "weight_hh_l0": u.T, "bias_ih_l0": b, "bias_hh_l0": torch.zeros(45).double()}
+        return functional_call(theirs, learned, (x, torch.tensor(context)[None]))[0]
+
+    layer = SimpleNamespace(
+        parameters=gru.parameters, forward=lambda x: gru.forward(x, context, np.ones((2, 5), dtype=bool)), backward=gru.backward
+    )
+    as_autograd_says(layer, x, formula=formula)
+
+
+def test_a_recurrent_model_reads_in_order_and_has_one_state():
+    """As many numbers as the Transformer or a little fewer; no padding, no look ahead, and of the switches only those that it has."""
+    model = made(model="recurrent")
+    assert model.encode(SOURCE).shape == (2, 21) and (size_of(model), size_of(made())) == (6027, 6096)
+    assert np.array_equal(model.encode(SOURCE)[1:], model.encode(SOURCE[1:, :3]))
+    assert moved(model, SOURCE, TARGET, later) == [False, False, False, True]
+    assert not np.allclose(model.encode(SOURCE), model.encode(SOURCE[:, [1, 0, 2, 3]]), atol=1e-3)
+    task = {"steps": 20, "width": 24, "model": "recurrent"}
+    others = {"norm": "none", "heads": 2, "encoding": "rotary", "feed_forward": "swiglu", "readers": 2}
+    losses = []
+    for parts in ({}, {name: others.get(name, False) for name in NOT_RECURRENT}, {"warm_up": False}, {"layers": 2}):
+        run = Run("backwards", Parts(**task, **parts))
+        run.train()
+        losses.append(run.losses)
+    assert losses[0] == losses[1] and losses[0] != losses[2] and losses[0] != losses[3]
+    assert run.write("cat")["looks"] is None
+
+
+def test_why_a_recurrent_model_fails():
+    """Page 9c: its one state tells what was read last, and a word is the less often right the longer it is."""
+    run = Run("backwards", Parts(model="recurrent"))
+    run.train()
+    (cause,) = causes(run)
+    shares = [value for bar in cause["bars"] for value in bar["values"]]
+    assert [bar["label"] for bar in cause["bars"]] == [f"length {n}" for n in range(3, 9)]
+    assert run.right[-1][1] < 0.2 and shares[0] > 0.3 and max(shares[3:]) < 0.1
+    first, fifth = map(int, re.findall(r"(\d+)%", cause["told"]))
+    assert first > 60 and fifth < 25 and "21 numbers" in cause["told"] and "6,027 numbers learn here, 6,096" in cause["told"]
 
 
 def test_smoothed_labels_agree_with_pytorch():
@@ -368,7 +414,7 @@ def test_a_faulty_gradient_is_named(change, named):
     "parts",
     [{}, {"norm": "post"}, {"norm": "none"}, {"residuals": False, "layers": 3}, {"positions": False}, {"causal_mask": False}]
     + [{"padding_mask": False}, {"scale": False, "heads": 1}, {"encoding": "learned", "tied": False, "readers": 4}]
-    + [{"encoding": "rotary", "readers": 2, "feed_forward": "swiglu"}, {"smoothing": 0.1, "descent": "plain"}],
+    + [{"encoding": "rotary", "readers": 2, "feed_forward": "swiglu"}, {"smoothing": 0.1, "descent": "plain"}, {"model": "recurrent"}],
 )
 def test_no_false_alarm_and_nothing_is_moved(parts):
     run, twin = (Run("backwards", Parts(steps=3, **parts)) for _ in range(2))

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 
 from xformer_course.explorables.explorable import Explorable, asset
-from xformer_course.lessons.laboratory import TASKS, Backwards, Fragment, Sorting
+from xformer_course.lessons.laboratory import NOT_RECURRENT, TASKS, Backwards, Fragment, Sorting
 from xformer_lib.reference import transformer
 
 ELSEWHERE = (
@@ -32,6 +32,11 @@ EXPERIMENTS: tuple[tuple[str, dict, str], ...] = (
         "one wide head, no scale",
         {"scale": False, "heads": 1, "width": 32, "rate": 0.01},
         "A score now adds up 32 products. What does softmax make of such scores?",
+    ),
+    (
+        "a recurrent model",
+        {"model": "recurrent"},
+        "As many numbers, but no attention: one state passes from what it reads to what it writes. How many {rows} come out right?",
     ),
 )
 _TASKS = (
@@ -74,6 +79,7 @@ def laboratory() -> Explorable:
                 for kind, title, asks, rows, examples in _TASKS
             ],
             "experiments": [{"title": title, "parts": parts, "ask": ask} for title, parts, ask in EXPERIMENTS],
+            "idle": NOT_RECURRENT,
             "names": [name for name, one in vars(transformer).items() if getattr(one, "__module__", "") == transformer.__name__],
             "megabytes": 9,
             "elsewhere": ELSEWHERE,

@@ -20,11 +20,13 @@ from xformer_course.lessons.laboratory_parts import (
     Grouped,
     Learned,
     Nothing,
+    Recurrent,
     Rewired,
     Rotary,
     SwiGLU,
     Untied,
     become,
+    size_of,
     smoothed,
 )
 from xformer_lib.data.fragment import fragment_split, split_words
@@ -43,7 +45,10 @@ KINDS = {
     "encoding": ("sinusoidal", "learned", "rotary"),
     "feed_forward": ("relu", "swiglu"),
     "descent": ("adam", "plain"),
+    "model": ("transformer", "recurrent"),
 }
+# What has no effect on a recurrent model, whose size is that of a Transformer with the same width and layers.
+NOT_RECURRENT = "positions causal_mask padding_mask scale residuals norm heads encoding feed_forward readers tied".split()
 
 
 def _one_of(kinds):
@@ -72,6 +77,7 @@ class Parts:
     smoothing: float = 0.0  # of the labels
     readers: int = 1  # query heads that share a head of keys and values
     tied: bool = True  # one matrix for the source, the target and the logits
+    model: str = "transformer"  # or "recurrent": two GRUs and one state between them
 
     def __post_init__(self):
         for name, kinds in KINDS.items():
@@ -294,9 +300,13 @@ class Run:
 
     def share_right(self) -> float:
         """Return the share of held-out rows that are written without a mistake."""
+        return float(np.mean([row == target for row, target in self.held_out_rows()]))
+
+    def held_out_rows(self) -> list[tuple[list[int], list[int]]]:
+        """Return what the model makes of each held-out row, and what is right, both without the end."""
         sources, targets = self.task.sources[self.task.held_out], self.task.targets[self.task.held_out]
         written = self.code["greedy"](self.model, shortened(sources), targets.shape[1])
-        return float(np.mean([ended(row) == ended(target) for row, target in zip(written.tolist(), targets.tolist())]))
+        return [(ended(row), ended(target)) for row, target in zip(written.tolist(), targets.tolist())]
 
     def write(self, text: str) -> dict:
         """Return what the model makes of a text: what was read and written, and where each head looked, in hundredths.
@@ -307,18 +317,18 @@ class Run:
         return self.look(self.task.read(text))
 
     def look(self, ids: list[int]) -> dict:
-        """Return the same of ids that were read already."""
+        """Return the same of ids that were read already; a recurrent model has no attention, and so no ``looks``."""
         model, source = self.model, np.array([ids])
         written = self.code["greedy"](model, source, self.task.targets.shape[1])[0].tolist()
         out = ended(written)
+        text = self.task.spell([i for i in out if i > EOS])
+        if self.parts.model == "recurrent":
+            return {"text": text, "looks": None}
         rows = written[: len(out) + 1]
         cross = self._seen("cross_attention", rows, ids)
         answer = self.task.answer(ids) or rows
         model.forward(source, np.array([[BOS, *answer[:-1]]]))
-        return {
-            "text": self.task.spell([i for i in out if i > EOS]),
-            "looks": {"cross": cross, "self": self._seen("self_attention", answer, [BOS, *answer[:-1]])},
-        }
+        return {"text": text, "looks": {"cross": cross, "self": self._seen("self_attention", answer, [BOS, *answer[:-1]])}}
 
     def _seen(self, attention, rows, columns):
         weights = getattr(self.model.decoder[0], attention).f.weights[0][:, : len(rows)]
@@ -368,12 +378,15 @@ def causes(run: Run) -> list[dict[str, Any]]:
     """Return what shows why a run does as it does, one for each part that it lacks and that leaves a trace.
 
     Each has its ``part``, a ``title``, a sentence of the numbers as ``told``, and ``bars`` (labels with values, of this run and of its twin
-    that has the part, before the first step, and of this run now) or a ``map`` of weights in hundredths.
+    that has the part, before the first step, and of this run now) or a ``map`` of weights in hundredths. A recurrent model has one cause,
+    its state, with a bar for each length.
 
     >>> [one["told"] for one in causes(Run("backwards"))]
     []
     """
     parts, found = run.parts, []
+    if parts.model == "recurrent":
+        return [] if run.diverged else [_one_state(run)]
     here = replace(parts, steps=1)  # its own beginning
 
     def beginning(**whole):
@@ -447,6 +460,26 @@ def _told_gradients(first, other):
     if 0.5 < ratio < 2:
         return f"{numbers}: of the same size, so the size of the gradient at the start makes no difference between them."
     return f"{numbers}: {ratio:.2g} times as much."
+
+
+def _one_state(run):
+    """What comes through the one state of a recurrent model, by the length of a row and by the place in it."""
+    rows, model = run.held_out_rows(), run.model
+    by_length = {
+        length: float(np.mean([row == target for row, target in rows if len(target) == length]))
+        for length in sorted({len(target) for _, target in rows})
+    }
+    first, fifth = (
+        np.mean([row[place : place + 1] == target[place : place + 1] for row, target in rows if len(target) > place]) for place in (0, 4)
+    )
+    return {
+        "part": "model",
+        "title": "The share of held-out rows that come out right, by their length",
+        "told": f"All that the decoder has of the source is one state of {model.encoder.width} numbers, however long the source is. "
+        f"The first token that it writes is right in {first:.0%} of the held-out rows, the fifth in {fifth:.0%}. "
+        f"{size_of(model):,} numbers learn here, {model.size_of_transformer:,} in the Transformer.",
+        "bars": [{"label": f"length {length}", "values": [share], "twin": False} for length, share in by_length.items()],
+    }
 
 
 def _padded_pair(run):
@@ -537,7 +570,7 @@ def check_gradients(run: Run, places: int = 5) -> list[dict[str, Any]]:
             parameter.grad[:] = 0
         loss = lambda: run.code["cross_entropy"](model.forward(source, run.reads(target)), target)  # noqa: E731
         model.backward(loss()[1])
-        whole = [(f"Transformer.{path}", parameter.value, parameter.grad.copy()) for path, parameter in _named(model)]
+        whole = [(f"{type(model).__name__}.{path}", parameter.value, parameter.grad.copy()) for path, parameter in _named(model)]
         found += [_compared(label, value, lambda: loss()[0], grad, places, rng) for label, value, grad in whole]
     finally:
         _listen(model, None)
@@ -625,8 +658,21 @@ def shifted(target):
     return np.where(moved == EOS, PAD, moved)
 
 
+def recurrent(code: dict[str, Any], vocab_size: int, parts: Parts, rng: np.random.Generator) -> Any:
+    """Return the widest recurrent model that has no more numbers than the Transformer of the same width and layers."""
+    whole = code["Transformer"](vocab_size, parts.width, parts.heads, 2 * parts.width, parts.layers, rng=np.random.default_rng(0))
+    most, width = size_of(whole), 1
+    while (12 * (width + 1) + 6 + vocab_size) * (width + 1) <= most:  # two GRUs and the embedding
+        width += 1
+    model = type("Recurrent", (Recurrent, code["Transformer"]), {})(code, vocab_size, width, rng)
+    model.size_of_transformer = most
+    return model
+
+
 def build(code: dict[str, Any], vocab_size: int, parts: Parts, rng: np.random.Generator) -> Any:
     """Return a model of page 9b, less the parts that are not there."""
+    if parts.model == "recurrent":
+        return recurrent(code, vocab_size, parts, rng)
     model = code["Transformer"](vocab_size, parts.width, parts.heads, 2 * parts.width, parts.layers, rng=rng, max_len=32)
     if not parts.positions or parts.encoding != "sinusoidal":
         model.positions[:] = 0

@@ -123,6 +123,74 @@ class Untied(_Layer):
         return d_logits @ self.e_out.value
 
 
+class GRU(_Layer):
+    """One place after another changes a state: h ← z h + (1 − z) tanh(x W + b + r (h U)), where the gates r and z are between 0 and 1.
+
+    ``x`` (b i m), ``context`` (b m), the state to begin with, ``real`` (b i) of booleans, where it changes; returns all states (b i m).
+    """
+
+    def __init__(self, code, width, rng):
+        self.width = width
+        self.w = code["Linear"](width, 3 * width, rng)  # of r, z and the proposal, side by side
+        self.u = code["Parameter"](rng.normal(0, width**-0.5, (width, 3 * width)))
+
+    def forward(self, x, context, real):
+        m, h, self.steps = self.width, context, []
+        from_x, states = self.w.forward(x), []
+        for i in range(x.shape[1]):
+            from_h = h @ self.u.value  # (b 3m)
+            gates = 0.5 + 0.5 * np.tanh(0.5 * (from_x[:, i, : 2 * m] + from_h[:, : 2 * m]))  # a sigmoid that cannot overflow
+            r, z = gates[:, :m], gates[:, m:]
+            proposal = np.tanh(from_x[:, i, 2 * m :] + r * from_h[:, 2 * m :])
+            self.steps.append((h, r, z, proposal, from_h[:, 2 * m :], real[:, i, None]))
+            h = np.where(real[:, i, None], z * h + (1 - z) * proposal, h)
+            states.append(h)
+        return np.stack(states, axis=1)
+
+    def backward(self, d_y):
+        d_h, d_from_x = np.zeros_like(d_y[:, 0]), []
+        for i, (h, r, z, proposal, from_h, real) in reversed([*enumerate(self.steps)]):
+            d_h = d_h + d_y[:, i]
+            d_new, d_h = np.where(real, d_h, 0), np.where(real, 0, d_h)
+            d_proposal = d_new * (1 - z) * (1 - proposal**2)  # before its tanh
+            d_r = d_proposal * from_h * r * (1 - r)
+            d_z = d_new * (h - proposal) * z * (1 - z)
+            d_from_h = np.concatenate([d_r, d_z, d_proposal * r], axis=1)
+            self.u.grad += h.T @ d_from_h
+            d_h = d_h + d_new * z + d_from_h @ self.u.value.T
+            d_from_x.append(np.concatenate([d_r, d_z, d_proposal], axis=1))
+        self.d_context = d_h
+        return self.w.backward(np.stack(d_from_x[::-1], axis=1))
+
+
+class Recurrent(_Layer):
+    """A Transformer whose stacks are a GRU each: all that the decoder has of the source is the encoder's last state, its first."""
+
+    def __init__(self, code, vocab_size, width, rng):
+        gru = type("GRU", (GRU, code["Layer"]), {})
+        self.embedding = code["Embedding"](vocab_size, width, rng)
+        self.encoder, self.decoder = gru(code, width, rng), gru(code, width, rng)
+
+    def encode(self, source):
+        nothing = np.zeros((len(source), self.encoder.width), dtype=self.encoder.u.value.dtype)
+        return self.encoder.forward(self.embedding.forward(source), nothing, source != PAD)[:, -1]
+
+    def states(self, target_in, memory, source):
+        return self.decoder.forward(self.embedding.forward(target_in), memory, target_in >= 0)
+
+    def backward(self, d_logits):
+        d_x = self.decoder.backward(self.embedding.logits_backward(d_logits))
+        self.embedding.backward(d_x, self.target_in)
+        d_states = np.zeros((*self.source.shape, self.encoder.width), dtype=d_x.dtype)
+        d_states[:, -1] = self.decoder.d_context
+        self.embedding.backward(self.encoder.backward(d_states), self.source)
+
+
+def size_of(model: Any) -> int:
+    """Return how many numbers of a model learn."""
+    return sum(parameter.value.size for parameter in model.parameters())
+
+
 def smoothed(cross_entropy: Callable, share: float) -> Callable:
     """Return a cross-entropy whose target gives a share of its weight to all words alike, as label smoothing does."""
 

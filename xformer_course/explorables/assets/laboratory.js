@@ -8,7 +8,7 @@ const start = ({ stage, data, say }) => {
     EXPORTED = /^#\|\s*exporti?\s+reference\.transformer[ \t]*\n+/;
   const inBook = document.documentElement.dataset.content_root !== undefined;
   const bench = lab(data),
-    { SWITCHES, NORMS, MORE, NUMBERS, SEEDS, tasks, inWords } = bench;
+    { SWITCHES, NORMS, MORE, NUMBERS, SEEDS, tasks, idle, inWords } = bench;
   const state = { task: data.tasks[0].name, parts: { ...data.tasks[0].parts }, seed: 0, bet: null, text: data.tasks[0].examples[0], look: "cross", head: "mean" };
   let python = null,
     running = null, // the press that trains now
@@ -68,12 +68,17 @@ const start = ({ stage, data, say }) => {
   const experimentNow = () => data.experiments.findIndex((one) => sameAs({ ...tasks[state.task].parts, ...one.parts }));
   const showParts = () => {
     taskChoice.set(state.task);
-    for (const [name] of SWITCHES) switches[name].setAttribute("aria-pressed", String(state.parts[name]));
-    for (const [name, field] of choices) field.set(state.parts[name]);
+    for (const [name, button] of Object.entries(switches)) {
+      button.setAttribute("aria-pressed", String(state.parts[name]));
+      button.disabled = idle(state.parts, name);
+    }
+    for (const [name, field] of [...choices, ...numbers]) {
+      field.set(state.parts[name]);
+      for (const one of field.querySelectorAll("button, select")) one.disabled = idle(state.parts, name);
+    }
     warning.textContent = bench.warning(state);
     seedChoice.set(state.seed);
     partsSummary.textContent = `Settings: ${inWords(state)}, seed ${state.seed}`;
-    for (const [name, field] of numbers) field.set(state.parts[name]);
     const found = experimentNow();
     experiment.set(found < 0 ? "" : found);
     question.textContent = found < 0 ? "What do you expect?" : `Before you press: ${data.experiments[found].ask.replace("{rows}", unit())}`;
@@ -270,7 +275,7 @@ const start = ({ stage, data, say }) => {
         .reverse()
         .map(([step, text]) => h("li", {}, `from step ${step}: `, h("b", { lang: french }, text || "(nothing)"))),
     );
-    if (!seen) return map.replaceChildren(h("p", { class: "xf-quiet" }, unread.textContent ? "" : "Where it looks appears here while it trains."));
+    if (!seen?.looks) return map.replaceChildren(h("p", { class: "xf-quiet" }, noMap() ? "A recurrent model has no attention, so it has no map." : unread.textContent ? "" : "Where it looks appears here while it trains."));
     const { heads, rows, columns } = seen.looks[state.look],
       shown = state.head === "mean" || !heads[state.head] ? null : state.head,
       mean = (i, j) => heads.reduce((sum, head) => sum + head[i][j], 0) / heads.length;
@@ -286,7 +291,12 @@ const start = ({ stage, data, say }) => {
       }),
     );
   };
+  const noMap = () => (seen ? !seen.looks : state.parts.model === "recurrent");
   const showLook = () => {
+    if (noMap()) {
+      lookBar.replaceChildren();
+      return showWritten();
+    }
     const count = seen ? seen.looks[state.look].heads.length : state.parts.heads;
     if (state.head !== "mean" && state.head >= count) state.head = "mean";
     lookBar.replaceChildren(
@@ -580,11 +590,12 @@ const start = ({ stage, data, say }) => {
     LayerNorm: (parts) => parts.norm === "none",
     FeedForward: (parts) => parts.feed_forward !== "relu",
     Adam: (parts) => parts.descent !== "adam",
-    Embedding: (parts) => !parts.tied,
+    Embedding: (parts) => !parts.tied && parts.model !== "recurrent",
   };
+  const OF_TRANSFORMER = /^(transposed|mean|LayerNorm|FeedForward|Residual|(Self)?Attention|..coderLayer)$/;
   const replacedIn = (key, parts) =>
     namesIn(key)
-      .filter((one) => REPLACED[one]?.(parts))
+      .filter((one) => REPLACED[one]?.(parts) || (parts.model === "recurrent" && OF_TRANSFORMER.test(one)))
       .map((one) => `not your ${one}, which a switch replaces`);
   // Nudges numbers of each array, and says which backward does not agree.
   let gradients = "";

@@ -20,6 +20,7 @@ const lab = (data) => {
     ["smoothing", "Label smoothing", [0, "none", "no label smoothing"], [0.1, "0.1", "label smoothing 0.1"]],
     ["readers", "Query heads to a head of keys and values", [1, "1", "1 query head to a key head"], [2, "2", "2 query heads to a key head"], [4, "4", "4 query heads to a key head"]],
     ["tied", "Embeddings", [true, "one matrix", "one embedding"], [false, "three", "three embeddings"]],
+    ["model", "Model", ["transformer", "Transformer", "Transformer"], ["recurrent", "recurrent", "recurrent model"]],
   ];
   const CHOICES = [NORMS, ...MORE];
   const NUMBERS = [
@@ -31,13 +32,15 @@ const lab = (data) => {
   ];
   const SEEDS = [0, 1, 2, 3, 4];
   const ROWS = 60; // as many as the bench keeps
+  const idle = (parts, name) => parts.model === "recurrent" && data.idle.includes(name); // it has no effect
   // What is other than the task's own settings, in words.
   const inWords = ({ task, parts }) => {
-    const own = tasks[task].parts;
+    const own = tasks[task].parts,
+      other = ([name]) => parts[name] !== own[name] && !idle(parts, name);
     const found = [
-      ...SWITCHES.filter(([name]) => !parts[name]).map(([, , without]) => without),
-      ...CHOICES.filter(([name]) => parts[name] !== own[name]).map(([name, , ...options]) => options.find(([value]) => value === parts[name])[2]),
-      ...NUMBERS.filter(([name]) => parts[name] !== own[name]).map(([name, , , words]) => words(parts[name])),
+      ...SWITCHES.filter(other).map(([, , without]) => without),
+      ...CHOICES.filter(other).map(([name, , ...options]) => options.find(([value]) => value === parts[name])[2]),
+      ...NUMBERS.filter(other).map(([name, , , words]) => words(parts[name])),
     ];
     return found.length ? found.join(", ") : "everything in place";
   };
@@ -194,7 +197,7 @@ const lab = (data) => {
   const cause = (one) =>
     h(
       "div",
-      { class: "xf-lab-cause" },
+      {},
       h("p", {}, one.told),
       one.map
         ? kit.map({ ...one.map, matrix: one.map.weights, title: one.title, high: 100, digits: 0 })
@@ -208,7 +211,7 @@ const lab = (data) => {
       y = (value) => 1 + (height - 2) * (1 - Math.min(value, 3.5) / 3.5);
     return s(
       "svg",
-      { width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true", class: "xf-lab-spark" },
+      { width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" },
       row.runs.map((run) =>
         s("polyline", { points: run.loss.map(([step, value]) => `${x(step).toFixed(1)},${y(value).toFixed(1)}`).join(" "), fill: "none", stroke, "stroke-width": 2, "stroke-dasharray": dash }),
       ),
@@ -267,5 +270,5 @@ const lab = (data) => {
     if (parts.descent === "adam" && parts.rate > 0.04) said.push("A rate above 0.04 is for plain gradient descent.");
     return said.join(" ");
   };
-  return { MORE, NORMS, warning, whole, SWITCHES, NUMBERS, SEEDS, ROWS, tasks, inWords, difference, applied, editView, rightOf, isRow, toLink, fromLink, csv, cause, table };
+  return { MORE, NORMS, warning, whole, SWITCHES, NUMBERS, SEEDS, ROWS, tasks, idle, inWords, difference, applied, editView, rightOf, isRow, toLink, fromLink, csv, cause, table };
 };
