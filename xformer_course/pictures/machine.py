@@ -22,7 +22,7 @@ def machine(
 
     >>> picture = machine(["Hi", "<eos>"], ["<bos>"], d_model=8, num_heads=2, d_ff=16, vocab_size=9, num_layers=1)
     >>> picture.steps[0]
-    '<b>Source.</b> Words as ids, the end sign last: shape (2,). Begin here and read upwards.'
+    '<b>Source.</b> The words as ids, the end sign last: shape (2,). Begin here and read upwards.'
     """
     s, t = len(source), len(target_in)
     stations = _stations(s, t, d_model, num_heads, d_ff, vocab_size, num_layers)
