@@ -3,12 +3,14 @@
 import itertools
 import json
 import re
+from pathlib import Path
 
 import pytest
 
 from tests.book.browser import Tab
 from tests.explorables.stage import FIGURE, on_stage, write_page
 from xformer_course import explorables
+from xformer_course.packing import packed
 
 NAMES = [name for name in explorables.__all__ if name not in ("Explorable", "translator")]
 browser = pytest.mark.browser
@@ -62,6 +64,19 @@ def test_html_is_the_same_twice_and_closed(name):
     assert first.label and first.caption and first.picture
     assert "http" not in first._repr_html_(), "an explorable names no address"
     assert len(first._repr_html_().encode()) < 100_000, "style, script and data stay small"
+
+
+def test_packing_takes_comments_away_and_nothing_else():
+    """A comment left on the one line that a script becomes would hide all that follows it."""
+    for package in ("explorables", "pictures"):
+        for path in sorted((Path(explorables.__file__).parents[1] / package / "assets").iterdir()):
+            raw, text = path.read_text(encoding="utf-8"), packed(f"xformer_course.{package}", path.name)
+            if path.suffix == ".json":
+                assert json.loads(text) == json.loads(raw)
+            elif path.suffix == ".js":
+                assert "\n" not in text and not re.search(r"(^|\s)//\s", text), path.name
+                lost = [line for line in raw.splitlines() if "// " not in line and line.strip() not in text]
+                assert not lost, path.name
 
 
 @each
